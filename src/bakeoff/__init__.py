@@ -1,0 +1,43 @@
+"""bakeoff: which embedding model, chunker, vector database and retrieval mode suits your documents.
+
+    import bakeoff
+    result = bakeoff.run("bakeoff.yaml")
+    print(result.verdict.sentence)
+
+Names are imported when first used, so that `import bakeoff` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bakeoff.analysis import Result, compare, open_run
+    from bakeoff.errors import BakeoffError
+    from bakeoff.measures.api import evaluate
+    from bakeoff.runner import run
+
+_HOMES = {
+    "BakeoffError": "bakeoff.errors",
+    "Result": "bakeoff.analysis",
+    "compare": "bakeoff.analysis",
+    "evaluate": "bakeoff.measures.api",
+    "open_run": "bakeoff.analysis",
+    "run": "bakeoff.runner",
+}
+
+__all__ = ["BakeoffError", "Result", "__version__", "compare", "evaluate", "open_run", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bakeoff' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,56 @@
+"""The commands. Each does one thing by calling the library; what is heavy is imported inside."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bakeoff import __version__
+from bakeoff.cli import cache, evaluate, init, lists, models, runs
+
+app = typer.Typer(
+    name="bakeoff",
+    help="Which embedding model, chunker, vector database and retrieval mode suits your documents?",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+@app.callback()
+def options(
+    ctx: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and log details.")] = False,
+    home: Annotated[
+        Path | None,
+        typer.Option(envvar="BAKEOFF_HOME", help="Folder of cache and models. [default: ~/.cache/bakeoff]"),
+    ] = None,
+) -> None:
+    """Which embedding model, chunker, vector database and retrieval mode suits your documents?"""
+    from bakeoff.cli import console
+
+    if not ctx.resilient_parsing:
+        console.configure(debug=debug, home=home)
+
+
+@app.command()
+def version() -> None:
+    """Show the version."""
+    from bakeoff.cli import console
+
+    console.say(f"bakeoff {__version__}")
+
+
+for module in (runs, init, evaluate, lists, models, cache):
+    module.register(app)
+
+
+def main() -> None:
+    """Entry point of `bakeoff`; the exit code is 0, 1 (a system failed) or 2 (the input is wrong)."""
+    from bakeoff.cli import console
+
+    sys.exit(console.guarded(lambda: app(standalone_mode=False)))

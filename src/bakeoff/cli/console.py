@@ -1,0 +1,115 @@
+"""The only place that prints, and the only place that turns errors into exit codes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from bakeoff.errors import BakeoffError
+from bakeoff.events import Emit
+
+WIDTH_WITHOUT_TERMINAL = 110
+out = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL)
+_debug = False
+
+
+def configure(*, debug: bool, home: Path | None) -> None:
+    """Set what holds for all commands."""
+    global _debug  # noqa: PLW0603 - one process, one command
+    _debug = debug
+    if home is not None:
+        os.environ["BAKEOFF_HOME"] = str(home)
+    level = logging.DEBUG if debug else logging.WARNING
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    for noisy in ("httpx", "httpcore", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def guarded(command: Callable[[], Any]) -> int:
+    """Run a command and return its exit code; an error becomes one paragraph, a traceback only with --debug."""
+    import click
+
+    try:
+        code = command()
+    except click.exceptions.Exit as exc:
+        return exc.exit_code
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as exc:
+        exc.show()
+        return exc.exit_code
+    except KeyboardInterrupt:
+        err.print("stopped. What was finished is kept; the same command goes on from there.")
+        return 130
+    except BakeoffError as exc:
+        return _failed(str(exc), exc.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as exc:  # noqa: BLE001 - the last resort: a fault of ours is said, not dumped
+        return _failed(f"{type(exc).__name__}: {exc}. This is a fault in bakeoff; --debug shows where.", 1)
+    return code if isinstance(code, int) else 0
+
+
+def _failed(message: str, code: int) -> int:
+    if _debug:
+        err.print_exception()
+    first, *rest = message.splitlines() or [""]
+    err.print(f"[bold red]error[/]  {escape(first)}", soft_wrap=True)
+    for line in rest:
+        err.print(f"       {escape(line)}", soft_wrap=True)
+    return code
+
+
+def say(text: str = "", style: str | None = None) -> None:
+    """Print a line of plain text."""
+    out.print(escape(text), style=style, soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """Print a warning to the error stream."""
+    err.print(f"[yellow]warning[/]  {escape(text)}", soft_wrap=True)
+
+
+def say_json(value: object) -> None:
+    """Print a value as JSON for a script."""
+    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n")
+
+
+def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:
+    """Print a plain table; the columns in `right` are right-aligned."""
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    for i, header in enumerate(headers):
+        grid.add_column(
+            header, justify="right" if i in right else "left", overflow="fold", no_wrap=i in right
+        )
+    for row in rows:
+        grid.add_row(*(escape(cell) for cell in row))
+    out.print(grid)
+
+
+def listener(quiet: bool = False) -> Emit:
+    """Who shows a run's events: bars on a terminal, lines elsewhere, nothing if quiet."""
+    from bakeoff.cli.progress import Bars, Lines
+    from bakeoff.events import ignore
+
+    if quiet:
+        return ignore
+    return Bars(err) if err.is_terminal else Lines(err)
+
+
+def finish(listening: Emit) -> None:
+    """Take the bars off the screen's end before other text is printed."""
+    close = getattr(listening, "close", None)
+    if close is not None:
+        close()

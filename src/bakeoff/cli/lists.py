@@ -1,0 +1,90 @@
+"""bakeoff list: what there is to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+KINDS = ("models", "chunkers", "stores", "modes", "rerankers", "measures", "examples", "sources", "executors")
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command("list")(list_)
+
+
+def list_(
+    kind: Annotated[str, typer.Argument(help=" | ".join(KINDS))],
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Show what there is: models, chunkers, stores, modes, rerankers, measures or examples."""
+    from bakeoff.cli import console
+    from bakeoff.errors import SettingError
+
+    makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "modes": _modes,
+        "measures": _measures,
+        "examples": _examples,
+        "models": lambda: _plugins("embedders"),
+    }
+    if kind not in KINDS:
+        raise SettingError(f"there is no list of {kind!r}. Lists: {', '.join(KINDS)}.")
+    rows = makers[kind]() if kind in makers else _plugins(kind)
+    if as_json:
+        console.say_json(rows)
+    elif rows:
+        console.table(list(rows[0]), [[str(value) for value in row.values()] for row in rows])
+    else:
+        console.say(f"no {kind} are installed.")
+
+
+def _plugins(kind: str) -> list[dict[str, Any]]:
+    from bakeoff import registry
+
+    rows = []
+    for entry in registry.entries(kind):
+        if entry.missing:
+            rows.append({"name": entry.name, "what": entry.missing, "parameters": ""})
+            continue
+        plugin = registry.load(kind, entry.name)
+        rows.append({"name": entry.name, "what": _first_line(plugin), "parameters": _parameters(plugin)})
+    return rows
+
+
+def _first_line(plugin: Any) -> str:
+    import sys
+
+    doc = sys.modules[plugin.__module__].__doc__ or plugin.__doc__ or ""
+    return str(doc.strip().splitlines()[0]) if doc.strip() else ""
+
+
+def _parameters(plugin: Any) -> str:
+    models = [plugin.Params, *([plugin.Query] if hasattr(plugin, "Query") else [])]
+    names = [name for model in models for name in model.model_fields]
+    return ", ".join(names)
+
+
+def _modes() -> list[dict[str, Any]]:
+    from bakeoff.modes import MODES
+
+    return [
+        {"name": mode.name, "what": mode.params.__doc__, "parameters": ", ".join(mode.params.model_fields)}
+        for mode in MODES.values()
+    ]
+
+
+def _measures() -> list[dict[str, Any]]:
+    from bakeoff.measures.definitions import all_measures
+
+    return [
+        {"name": row.name, "formula": row.formula, "ceiling": row.ceiling, "what": row.meaning}
+        for row in all_measures()
+    ]
+
+
+def _examples() -> list[dict[str, Any]]:
+    from bakeoff.examples import examples
+
+    return [{"name": example.name, "what": example.title} for example in examples()]

@@ -1,0 +1,130 @@
+"""How a run's events look: one bar a stage on a terminal, one line a stage elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
+
+from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted, SystemFinished, Warned
+
+LINE_SECONDS = 10.0
+
+
+class _Rate(ProgressColumn):
+    """Rate and time left while a stage runs, its summary and seconds afterwards."""
+
+    def render(self, task: Task) -> Text:
+        if task.fields["summary"]:
+            return Text(f"{task.fields['summary']}  {task.fields['seconds']:.1f} s", style="dim")
+        if not task.speed:
+            return Text("")
+        left = f"{task.time_remaining:.0f} s left" if task.time_remaining else ""
+        return Text(f"{task.completed:,.0f}/{task.total or 0:,.0f}  {task.speed:,.0f}/s  {left}")
+
+
+class Bars:
+    """Progress bars."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.fields[stage]:<9}"),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=16),
+            _Rate(),
+            console=console,
+            transient=False,
+        )
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._console = console
+        self._lock = threading.Lock()
+        self._progress.start()
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            self._show(event)
+
+    def close(self) -> None:
+        """Leave the bars as they are."""
+        self._progress.stop()
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case StageStarted():
+                self._tasks[event.stage, event.label] = self._progress.add_task(
+                    escape(event.label), total=max(event.total, 1), stage=event.stage, summary="", seconds=0.0
+                )
+            case StageAdvanced():
+                self._progress.advance(self._tasks[event.stage, event.label], event.count)
+            case StageFinished():
+                task = self._tasks[event.stage, event.label]
+                total = self._progress.tasks[task].total
+                self._progress.update(
+                    task, completed=total, summary=event.summary or "done", seconds=event.seconds
+                )
+            case SystemFinished():
+                self._system(event)
+            case Warned():
+                self._progress.console.print(f"[yellow]warning[/]  {escape(event.message)}")
+
+    def _system(self, event: SystemFinished) -> None:
+        if event.failed:
+            self._progress.console.print(
+                f"[bold red]failed[/]   {escape(event.system)}  {escape(event.failed)}"
+            )
+        key = ("measure", "systems")
+        if key not in self._tasks:
+            self._tasks[key] = self._progress.add_task(
+                "systems", total=event.total, stage="measure", summary="", seconds=0.0
+            )
+        self._progress.update(self._tasks[key], completed=event.done)
+
+
+class Lines:
+    """One line when a stage ends, and one now and then while it runs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._running: dict[tuple[str, str], list[float]] = {}
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            line = self._line(event)
+            if line:
+                self._console.print(escape(line), soft_wrap=True)
+
+    def _line(self, event: Event) -> str:
+        match event:
+            case StageStarted():
+                now = time.monotonic()
+                self._running[event.stage, event.label] = [0.0, float(event.total), now, now]
+            case StageAdvanced():
+                return self._advanced(event)
+            case StageFinished():
+                return f"{event.stage:<9} {event.label}  {event.summary}  {event.seconds:.1f} s".replace(
+                    "   ", "  "
+                )
+            case SystemFinished() if event.failed:
+                return f"failed    {event.system}  {event.failed}"
+            case SystemFinished():
+                kept = ", kept from before" if event.resumed else ""
+                return f"measured  {event.system}  ({event.done} of {event.total}{kept})"
+            case Warned():
+                return f"warning   {event.message}"
+        return ""
+
+    def _advanced(self, event: StageAdvanced) -> str:
+        state = self._running[event.stage, event.label]
+        state[0] += event.count
+        now = time.monotonic()
+        if event.cached or now - state[3] < LINE_SECONDS:
+            return ""
+        state[3] = now
+        rate = state[0] / max(now - state[2], 1e-9)
+        left = (state[1] - state[0]) / rate if rate else 0.0
+        return f"{event.stage:<9} {event.label}  {state[0]:,.0f}/{state[1]:,.0f}  {rate:,.0f}/s  {left:.0f} s left"

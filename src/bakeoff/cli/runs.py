@@ -1,0 +1,94 @@
+"""bakeoff demo, run, status: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.analysis import Result
+
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run. [default: runs/NAME-TIME]")]
+Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(demo)
+    app.command()(run)
+    app.command()(status)
+
+
+def demo(
+    name: Annotated[str, typer.Argument(help="An example of `bakeoff list examples`.")] = "stdlib",
+    out: Out = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run a bundled example and print its verdict."""
+    from bakeoff.cli import console
+    from bakeoff.examples import find
+
+    example = find(name)
+    if not as_json and not quiet:
+        console.say(f"bakeoff demo · {example.name}: {example.title}")
+        console.say()
+    code = _run(example.experiment, out, as_json, quiet)
+    if not as_json:
+        console.say("Next     bakeoff init YOUR_FOLDER")
+    return code
+
+
+def run(
+    experiment: Annotated[
+        Path, typer.Argument(help="An experiment file, or the folder that holds it.")
+    ] = Path("bakeoff.yaml"),
+    out: Out = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Measure every system of an experiment and print the verdict."""
+    return _run(experiment, out, as_json, quiet)
+
+
+def status(
+    folder: Annotated[Path, typer.Argument(help="A run's folder, or the folder that holds the runs.")] = Path(
+        "runs"
+    ),
+    as_json: Json = False,
+) -> int:
+    """Show what is done, what failed and what to do next."""
+    from bakeoff.cli import console
+    from bakeoff.cli.summary import say_status, status_json
+
+    if as_json:
+        console.say_json(status_json(folder))
+        return 0
+    return say_status(folder)
+
+
+def _run(experiment: Path, out: Path | None, as_json: bool, quiet: bool) -> int:
+    from bakeoff.runner import run as run_experiment
+    from bakeoff.cli import console
+    from bakeoff.cli.summary import result_json, say_result
+
+    listening = console.listener(quiet or as_json)
+    try:
+        result: Result = run_experiment(experiment, out=out, emit=listening)
+    finally:
+        console.finish(listening)
+    report = _report(result)
+    if as_json:
+        console.say_json(result_json(result))
+    else:
+        say_result(result, report)
+    return 1 if result.failed else 0
+
+
+def _report(result: Result) -> Path:
+    from bakeoff.report.html import write_html
+
+    return write_html(result)

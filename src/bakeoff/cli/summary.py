@@ -1,0 +1,209 @@
+"""A result on the terminal: the table of systems, the verdict, what failed, what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bakeoff.analysis import Result, open_run, short, unit_of
+from bakeoff.cli import console
+from bakeoff.errors import DataError
+from bakeoff.results import RunRecord, read_record
+from bakeoff.stats.comparison import Comparison
+
+SHOWN = 25
+LABEL = 9
+
+
+def say_result(result: Result, report: Path | None) -> None:
+    """Print everything a person wants to know first."""
+    if not result.done:
+        _say_failed(result)
+        return
+    console.say()
+    _say_table(result)
+    console.say()
+    _say_verdict(result)
+    _say_negatives(result)
+    _say_failed(result)
+    for note in result.record.notes:
+        _say_field("Note", note)
+    if report is not None:
+        _say_field("Report", str(report))
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """The outcome for a script."""
+    rows = []
+    for system in result.done:
+        means = {name: _mean_json(result.compare(name), system) for name in result.record.measures}
+        p50 = result.timing(system, "total", "p50_ms")
+        rows.append(
+            {"system": system, "measures": means, "p50_ms": p50, "index_bytes": _size(result, system)}
+        )
+    found: dict[str, Any] = {"run": str(result.path), "systems": rows, "failed": result.failed}
+    if result.done:
+        verdict = result.verdict
+        found["verdict"] = {
+            "kind": str(verdict.kind),
+            "system": verdict.system,
+            "sentence": verdict.sentence,
+            "reasons": list(verdict.reasons),
+            "would_settle": verdict.would_settle,
+        }
+    return found
+
+
+def say_status(folder: Path) -> int:
+    """What is done and what is next, for one run or for a folder of runs."""
+    runs = _runs(folder)
+    if not runs:
+        raise DataError(f"{folder} holds no run. Start one with: bakeoff run")
+    rows = [_status_row(path, record) for path, record in runs]
+    console.table(["run", "status", "done", "failed", "to do"], rows, right=(2, 3, 4))
+    path, record = runs[-1]
+    console.say()
+    console.say(f"Next     {_next(path, record)}")
+    return 0
+
+
+def status_json(folder: Path) -> list[dict[str, Any]]:
+    """The state of each run for a script."""
+    return [
+        {"run": str(path), "status": record.status, **_progress(path, record), "started": record.started}
+        for path, record in _runs(folder)
+    ]
+
+
+def _say_table(result: Result) -> None:
+    names = result.record.measures
+    comparisons = {name: result.compare(name) for name in names}
+    primary = comparisons[result.record.primary]
+    order = _order(result, primary)
+    headers = ["", "system", *(_heading(name) for name in names), "p50", "index"]
+    rows = []
+    for place, system in enumerate(order[:SHOWN], 1):
+        cells = [_mean(comparisons[name], system, interval=i == 0) for i, name in enumerate(names)]
+        rows.append(
+            [str(place), system, *cells, _milliseconds(result, system), _megabytes(_size(result, system))]
+        )
+    console.table(headers, rows, right=(0, *range(2, len(headers))))
+    if len(order) > SHOWN:
+        console.say(f"… and {len(order) - SHOWN} more in the report")
+
+
+def _say_verdict(result: Result) -> None:
+    verdict = result.verdict
+    _say_field("Verdict", verdict.sentence)
+    for reason in verdict.reasons:
+        _say_field("", reason)
+    if verdict.would_settle:
+        _say_field("", verdict.would_settle)
+
+
+def _say_negatives(result: Result) -> None:
+    count = sum(result.queries["negative"].to_pylist())
+    if count:
+        _say_field("", f"{count} questions have no right answer; they are in no mean.")
+
+
+def _say_failed(result: Result) -> None:
+    for system, reason in result.failed.items():
+        _say_field("failed", f"{system}: {reason}")
+    if result.failed:
+        done = len(result.done)
+        _say_field(
+            "",
+            f"The other {done} systems finished; their results are kept. The same command tries only the failed again.",
+        )
+
+
+def _say_field(name: str, text: str) -> None:
+    import textwrap
+
+    width = max(console.out.width - LABEL, 40)
+    first, *rest = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+    console.say(f"{name:<{LABEL}}{first}")
+    for line in rest:
+        console.say(" " * LABEL + line)
+
+
+def _order(result: Result, comparison: Comparison) -> list[str]:
+    """Systems best first; those without a mean last."""
+    means = {summary.system: summary.mean for summary in comparison.systems}
+    sign = 1 if comparison.higher_is_better else -1
+    return sorted(result.done, key=lambda s: (means[s] is None, -sign * (means[s] or 0.0)))
+
+
+def _heading(measure: str) -> str:
+    unit = unit_of(measure)
+    return f"{short(measure)}\n({unit})" if unit else short(measure)
+
+
+def _mean(comparison: Comparison, system: str, *, interval: bool) -> str:
+    summary = comparison.summary(system)
+    if summary.mean is None:
+        return "–"
+    text = number(summary.mean)
+    if interval and summary.interval.low is not None and summary.interval.high is not None:
+        text += f"  [{number(summary.interval.low)} {number(summary.interval.high)}]"
+    return text
+
+
+def number(value: float) -> str:
+    """A score as people write it: .81 below one, 1,234 above."""
+    if abs(value) >= 10:
+        return f"{value:,.0f}"
+    text = f"{value:.3f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
+def _mean_json(comparison: Comparison, system: str) -> dict[str, Any]:
+    summary = comparison.summary(system)
+    interval = [summary.interval.low, summary.interval.high]
+    return {"mean": summary.mean, "interval": interval, "n": summary.n, "excluded": len(summary.excluded)}
+
+
+def _milliseconds(result: Result, system: str) -> str:
+    value = result.timing(system, "total", "p50_ms")
+    return "–" if value is None else f"{value:.1f} ms" if value >= 1 else f"{value:.2f} ms"
+
+
+def _size(result: Result, system: str) -> int | None:
+    sizes = zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
+    return dict(sizes)[system]
+
+
+def _megabytes(size: int | None) -> str:
+    return "–" if size is None else f"{size / 1e6:.1f} MB"
+
+
+def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
+    """The runs in a folder, oldest first; a run's own folder counts as one."""
+    paths = (
+        [folder] if (folder / "run.json").exists() else sorted(p.parent for p in folder.glob("*/run.json"))
+    )
+    found = [(path, read_record(path)) for path in paths]
+    return sorted(found, key=lambda item: item[1].started)
+
+
+def _progress(path: Path, record: RunRecord) -> dict[str, int]:
+    total = len(record.systems)
+    if record.status == "running":
+        done = len(list((path / "cells").glob("*/manifest.json")))
+        return {"done": done, "failed": 0, "to_do": total - done}
+    failed = len(open_run(path).failed)
+    return {"done": total - failed, "failed": failed, "to_do": 0}
+
+
+def _status_row(path: Path, record: RunRecord) -> list[str]:
+    progress = _progress(path, record)
+    return [path.name, record.status, *(str(progress[key]) for key in ("done", "failed", "to_do"))]
+
+
+def _next(path: Path, record: RunRecord) -> str:
+    if record.status == "running":
+        return f"bakeoff run --out {path}   goes on where it stopped (if it is not still running)"
+    if record.status == "partial":
+        return f"bakeoff run --out {path}   tries the failed systems again"
+    return f"open {path / 'report.html'}"

@@ -1,0 +1,319 @@
+"""bakeoff.yaml → a validated plan of systems. Nothing is read, embedded or connected to here."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff import registry, yamlfile
+from bakeoff.errors import ExperimentError, UserError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import parse
+from bakeoff.modes import MODES, ModeKind
+from bakeoff.types import Metric, Unit
+from bakeoff.yamlfile import Keys, Located
+
+Given = str | dict[str, Any]
+"""A part of a system as the user names it: `line`, or `{tokens: {size: 256}}`."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class MeasureChoice(_Strict):
+    """What is measured."""
+
+    primary: str = "nDCG@10(document)"
+    also: list[str] = ["RR@10(document)", "R@20(document)"]
+
+
+class Limits(_Strict):
+    """What a system may cost to be recommended."""
+
+    p95_ms: Annotated[float, Field(gt=0)] | None = None
+    memory_mb: Annotated[float, Field(gt=0)] | None = None
+    index_mb: Annotated[float, Field(gt=0)] | None = None
+
+
+class ExperimentFile(_Strict):
+    """The keys of bakeoff.yaml."""
+
+    name: str = ""
+    corpus: dict[str, Any]
+    queries: Path
+    chunkers: Annotated[list[Given], Field(min_length=1)] = ["semantic"]
+    embedders: Annotated[list[Given], Field(min_length=1)] = ["wordllama"]
+    stores: Annotated[list[Given], Field(min_length=1)] = ["exact"]
+    modes: Annotated[list[Given], Field(min_length=1)] = ["dense", "bm25", "hybrid"]
+    rerankers: list[Given] = []
+    measures: MeasureChoice = MeasureChoice()
+    targets: dict[str, float] = {}
+    limits: Limits = Limits()
+    metric: Metric = Metric.COSINE
+    depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved a query")] = 100
+    runs: Annotated[int, Field(ge=1, le=100, description="times the timings are repeated")] = 1
+    seed: int = 7
+    preset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One chosen plug-in with its validated parameters; `label` tells it from the others of its kind."""
+
+    kind: str
+    name: str
+    label: str
+    params: BaseModel = field(repr=False)
+
+    def identity(self) -> list[Any]:
+        """What enters a cache key: kind, name, code version and parameters."""
+        version = registry.load(self.kind, self.name).version if self.kind in registry.KINDS else "1"
+        return [self.kind, self.name, version, self.params.model_dump(mode="json")]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One combination that is measured."""
+
+    chunker: Part
+    mode: Part
+    embedder: Part | None = None
+    store: Part | None = None
+    search: BaseModel | None = None
+    keyword: Part | None = None
+    reranker: Part | None = None
+    label: str = ""
+
+    @property
+    def parts(self) -> tuple[Part | None, ...]:
+        """All parts, in the order of the flow."""
+        return (self.chunker, self.embedder, self.store, self.keyword, self.mode, self.reranker)
+
+    def identity(self) -> list[Any]:
+        """What makes this system another one."""
+        search = self.search.model_dump(mode="json") if self.search is not None else None
+        return [part.identity() if part else None for part in self.parts] + [search]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a run needs to know, checked."""
+
+    name: str
+    text: str
+    folder: Path
+    source: Part
+    queries: Path
+    systems: tuple[System, ...]
+    primary: str
+    measures: tuple[str, ...]
+    settings: ExperimentFile = field(repr=False)
+
+    def fingerprint(self) -> str:
+        """The name of this plan: equal plans measure the same thing."""
+        return fingerprint(
+            "plan",
+            [s.identity() for s in self.systems],
+            list(self.measures),
+            self.settings.model_dump(mode="json"),
+        )
+
+
+def load(path: Path) -> Plan:
+    """The plan of an experiment file; every mistake in it is an error that names line, key and remedy."""
+    if path.is_dir():
+        path = path / "bakeoff.yaml"
+    if not path.exists():
+        raise ExperimentError(f"{path} does not exist. Write one with: bakeoff init FOLDER")
+    located = yamlfile.read(path, ExperimentError, name=path.name)
+    return _Reader(located, path.resolve().parent).plan(path.read_text(encoding="utf-8"))
+
+
+class _Reader:
+    """Turns the parts of one experiment file into a plan."""
+
+    def __init__(self, located: Located, folder: Path) -> None:
+        self._located = located
+        self._folder = folder
+        self._file = yamlfile.validate_model(ExperimentFile, located, ExperimentError)
+
+    def plan(self, text: str) -> Plan:
+        measures = self._measures()
+        return Plan(
+            name=self._file.name or self._folder.name,
+            text=text,
+            folder=self._folder,
+            source=self._source(),
+            queries=self._path(self._file.queries),
+            systems=tuple(self._systems()),
+            primary=measures[0],
+            measures=measures,
+            settings=self._file,
+        )
+
+    def _systems(self) -> Iterator[System]:
+        chunkers = self._parts("chunkers")
+        embedders = self._parts("embedders")
+        stores = [(p, s) for p in self._parts("stores") for s in self._searches(p)]
+        rerankers = [None, *self._parts("rerankers")]
+        for chunker, mode, reranker in itertools.product(chunkers, self._modes(), rerankers):
+            kind = MODES[mode.name]
+            keyword = self._keyword(mode) if kind.keywords else None
+            if not kind.dense:
+                yield _named(System(chunker, mode, keyword=keyword, reranker=reranker), many=False)
+                continue
+            for embedder, (store, search) in itertools.product(embedders, stores):
+                system = System(chunker, mode, embedder, store, search, keyword, reranker)
+                yield _named(system, many=len(stores) > 1)
+
+    def _parts(self, kind: str) -> list[Part]:
+        given: list[Given] = getattr(self._file, kind)
+        parts = [self._part(kind, i, item) for i, item in enumerate(given)]
+        seen: dict[str, int] = {}
+        for i, part in enumerate(parts):
+            if part.label in seen:
+                self._refuse((kind, i), f"{part.label} is listed twice in {kind}. Remove one.")
+            seen[part.label] = i
+        return parts
+
+    def _part(self, kind: str, position: int, given: Given) -> Part:
+        name, params = self._split((kind, position), given)
+        plugin = self._plugin(kind, name, (kind, position))
+        params.pop("query", None) if kind == "stores" else None
+        where = (kind, position, name) if isinstance(given, dict) else (kind, position)
+        return Part(kind, name, _label(name, params), self._validated(plugin.Params, params, where))
+
+    def _split(self, at: Keys, given: Given) -> tuple[str, dict[str, Any]]:
+        if isinstance(given, str):
+            return given, {}
+        if len(given) != 1:
+            self._refuse(
+                at, f"{list(given)} should be one name with its parameters, as in {{tokens: {{size: 256}}}}."
+            )
+        name, params = next(iter(given.items()))
+        if params is not None and not isinstance(params, dict):
+            self._refuse(
+                at, f"{name}: {params!r} should be a mapping of parameters, as in {{tokens: {{size: 256}}}}."
+            )
+        return name, dict(params or {})
+
+    def _plugin(self, kind: str, name: str, at: Keys) -> Any:
+        try:
+            return registry.load(kind, name)
+        except UserError as exc:
+            raise type(exc)(f"{self._located.where(at)}: {exc}") from exc
+
+    def _validated(self, model: type[BaseModel], params: Mapping[str, Any], at: Keys) -> BaseModel:
+        part = _below(self._located, at, params)
+        return yamlfile.validate_model(model, part, ExperimentError)
+
+    def _searches(self, store: Part) -> list[BaseModel]:
+        """One set of query arguments for each combination of the listed values."""
+        plugin = registry.load("stores", store.name)
+        for i, given in enumerate(self._file.stores):
+            name, params = self._split(("stores", i), given)
+            if _label(name, {k: v for k, v in params.items() if k != "query"}) != store.label:
+                continue
+            query = params.get("query") or {}
+            at = ("stores", i, name, "query")
+            options = [[(k, v) for v in (vs if isinstance(vs, list) else [vs])] for k, vs in query.items()]
+            return [self._validated(plugin.Query, dict(choice), at) for choice in itertools.product(*options)]
+        return [plugin.Query()]
+
+    def _modes(self) -> list[Part]:
+        parts = []
+        for i, given in enumerate(self._file.modes):
+            name, params = self._split(("modes", i), given)
+            kind = MODES.get(name) or self._unknown_mode(i, name)
+            at = ("modes", i, name) if isinstance(given, dict) else ("modes", i)
+            parts.append(Part("modes", name, _label(name, params), self._validated(kind.params, params, at)))
+        return parts
+
+    def _unknown_mode(self, position: int, name: str) -> ModeKind:
+        near = difflib.get_close_matches(name, MODES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        self._refuse(("modes", position), f"no mode is called {name!r}.{hint} Known: {', '.join(MODES)}.")
+        raise AssertionError
+
+    def _keyword(self, mode: Part) -> Part:
+        engine = str(getattr(mode.params, "engine"))  # noqa: B009 - every mode with keywords has it
+        plugin = self._plugin("stores", engine, ("modes",))
+        return Part("stores", engine, engine, plugin.Params())
+
+    def _source(self) -> Part:
+        given = dict(self._file.corpus)
+        name = str(given.pop("source", "folder"))
+        plugin = self._plugin("sources", name, ("corpus",))
+        params = self._validated(plugin.Params, {k: _expanded(v) for k, v in given.items()}, ("corpus",))
+        paths = {k: self._path(v) for k, v in params if isinstance(v, Path)}
+        return Part("sources", name, name, params.model_copy(update=paths))
+
+    def _measures(self) -> tuple[str, ...]:
+        chosen = [self._file.measures.primary, *self._file.measures.also]
+        return tuple(dict.fromkeys(self._measure(name, i) for i, name in enumerate(chosen)))
+
+    def _measure(self, name: str, position: int) -> str:
+        at: Keys = ("measures", "also", position - 1) if position else ("measures", "primary")
+        try:
+            measure = parse(name)
+        except UserError as exc:
+            raise type(exc)(f"{self._located.where(at)}: {exc}") from exc
+        if measure.unit is None and measure.definition.needs is Needs.JUDGMENTS:
+            measure = measure.at_unit(Unit.DOCUMENT)
+        return str(measure)
+
+    def _path(self, path: Path) -> Path:
+        return (self._folder / path.expanduser()).resolve()
+
+    def _refuse(self, at: Keys, message: str) -> None:
+        raise ExperimentError(f"{self._located.where(at)}: {message}")
+
+
+def _named(system: System, *, many: bool) -> System:
+    """The system with its label; the store is named where there is a choice of stores."""
+    store = f"{system.store.label}{_settings(system.search)}" if system.store and many else ""
+    reranker = system.reranker.label if system.reranker else ""
+    embedder = system.embedder.label if system.embedder else ""
+    words = (system.chunker.label, embedder, store, system.mode.label, reranker)
+    return replace(system, label=" · ".join(word for word in words if word))
+
+
+def _label(name: str, params: Mapping[str, Any]) -> str:
+    inner = ", ".join(f"{key}={_short(value)}" for key, value in params.items())
+    return f"{name}({inner})" if inner else name
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_short(inner)}" for key, inner in value.items())
+    return str(value)
+
+
+def _settings(search: BaseModel | None) -> str:
+    chosen = search.model_dump(exclude_defaults=True) if search is not None else {}
+    return f"[{_short(chosen)}]" if chosen else ""
+
+
+def _expanded(value: Any) -> Any:
+    return value.replace("${stdlib}", sysconfig.get_paths()["stdlib"]) if isinstance(value, str) else value
+
+
+def _below(located: Located, path: Keys, data: Any) -> Located:
+    """The part of a file at a path, with other data but the same lines."""
+    place = located.place
+    for key in path:
+        inside = place.inside
+        if isinstance(inside, dict) and key in inside:
+            place = inside[str(key)]
+        elif isinstance(inside, list) and isinstance(key, int) and key < len(inside):
+            place = inside[key]
+    return Located(located.name, data, place)

@@ -1,0 +1,147 @@
+"""`bakeoff.evaluate`: measures for judgments and a run, alone, as one would use trec_eval."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import DataError
+from bakeoff.measures.conventions import DEFAULT, Conventions
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.files import Judgments, Served, read_qrels, read_run
+from bakeoff.measures.names import Measure, check_computable, parse
+from bakeoff.measures.plain import evaluate_plain
+from bakeoff.measures.presets import preset as find_preset
+from bakeoff.measures.result import Result
+from bakeoff.measures.task import Task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def evaluate(
+    qrels: Any,
+    run: Any,
+    measures: Sequence[str | Measure] | str | None = None,
+    preset: str | None = None,
+    *,
+    conventions: Conventions | None = None,
+    queries: Sequence[str] | None = None,
+) -> Result:
+    """Score a run against judgments, each a dict {query: {item: number}}, a path, an Arrow table or data frame.
+
+    A run may also be {query: [item, …]} in served order. Paths: TREC qrels and runs, BEIR tsv, Parquet.
+    """
+    rules = conventions or (find_preset(preset).conventions if preset else DEFAULT)
+    wanted = _measures(measures, preset)
+    if _is_table(qrels) or _is_table(run):
+        return _evaluate_tables(qrels, run, wanted, rules, queries)
+    task = _task(_judgments(qrels), _run(run, rules), wanted, rules, queries)
+    result = evaluate_plain(task)
+    if result is None:
+        from bakeoff.measures.dicts import evaluate_mappings
+
+        result = evaluate_mappings(task)
+    return result
+
+
+def _measures(measures: Sequence[str | Measure] | str | None, preset: str | None) -> tuple[Measure, ...]:
+    if measures is None and preset:
+        every = find_preset(preset).measures
+        chosen = tuple(measure for measure in every if measure.definition.needs is Needs.JUDGMENTS)
+    else:
+        names = [measures] if isinstance(measures, str | Measure) else list(measures or ())
+        chosen = tuple(dict.fromkeys(parse(name) for name in names))
+    check_computable(chosen)
+    return chosen
+
+
+def _task(
+    judgments: Judgments,
+    run: Served,
+    measures: tuple[Measure, ...],
+    conventions: Conventions,
+    queries: Sequence[str] | None,
+) -> Task:
+    every = dict.fromkeys((*judgments, *run.by_query))
+    if not judgments or not run.by_query:
+        raise DataError("there is nothing to score: the run or the judgments hold no queries.")
+    if not judgments.keys() & run.by_query.keys():
+        raise DataError("no query of the run is in the judgments. Check that both name their queries alike.")
+    if missing := [query for query in queries or () if query not in every]:
+        raise DataError(f"query {missing[0]!r} is neither in the run nor in the judgments.")
+    return Task(judgments, run, tuple(dict.fromkeys(queries or every)), measures, conventions)
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _is_table(source: Any) -> bool:
+    if _is_path(source):
+        return Path(source).suffix == ".parquet"
+    return not isinstance(source, Mapping)
+
+
+def _judgments(source: Any) -> Judgments:
+    if _is_path(source):
+        return read_qrels(Path(source))
+    return {str(query): items for query, items in source.items()}
+
+
+def _run(source: Any, conventions: Conventions) -> Served:
+    if _is_path(source):
+        return read_run(Path(source), by_rank=conventions.order == "served")
+    if any(not isinstance(items, Mapping) for items in source.values()):
+        return Served(
+            {str(query): _from_list(str(query), items) for query, items in source.items()}, ordered=True
+        )
+    return Served({str(query): items for query, items in source.items()})
+
+
+def _from_list(query: str, items: Any) -> dict[str, float]:
+    """Scores that fall along a list, so that its order is the served one and nothing is tied."""
+    if isinstance(items, Mapping) or not isinstance(items, Sequence) or isinstance(items, str):
+        raise DataError(
+            f"query {query!r}: results are given as {type(items).__name__}; other queries have a list."
+        )
+    ranked = {str(item): -float(place) for place, item in enumerate(items)}
+    if len(ranked) != len(items):
+        twice = next(item for place, item in enumerate(items) if item in items[:place])
+        raise DataError(f"item {twice!r} is in the ranking of query {query!r} twice.")
+    return ranked
+
+
+def _evaluate_tables(
+    qrels: Any,
+    run: Any,
+    measures: tuple[Measure, ...],
+    conventions: Conventions,
+    queries: Sequence[str] | None,
+) -> Result:
+    from bakeoff.measures.tables import evaluate_tables, from_mapping
+
+    judgments = _table(qrels) if _is_table(qrels) else from_mapping(_judgments(qrels), "grade")
+    if _is_table(run):
+        return evaluate_tables(judgments, _table(run), measures, conventions, queries)
+    served = _run(run, conventions)
+    table = from_mapping(served.by_query, "score")
+    return evaluate_tables(
+        judgments, table if served.ordered else table.drop_columns(["rank"]), measures, conventions, queries
+    )
+
+
+def _table(source: Any) -> pa.Table:
+    from bakeoff.measures.tables import as_table
+
+    if not _is_path(source):
+        return as_table(source)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(source)
+    except (OSError, pa.ArrowInvalid) as exc:
+        raise DataError(f"{source} cannot be read as Parquet: {exc}.") from exc

@@ -1,0 +1,193 @@
+"""Rankings and judgments as integer arrays, checked on entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bakeoff.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ints = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankingArrays:
+    """Results in served order, rows grouped by ascending query.
+
+    `rank` counts from 1 and is given only where ranks have gaps (units standing where their first chunk does).
+    `id_order` is the place of each row's string id among all ids sorted, needed where ties are broken by id.
+    """
+
+    query: Ints
+    item: Ints
+    score: Floats
+    rank: Ints | None = None
+    id_order: Ints | None = None
+
+    def __post_init__(self) -> None:
+        _same_length("rankings", query=self.query, item=self.item, score=self.score)
+        if not ascending(self.query):
+            raise DataError(
+                "rankings: rows are not grouped by ascending query. Use RankingArrays.from_columns."
+            )
+        if np.isnan(self.score).any():
+            where = int(self.query[np.flatnonzero(np.isnan(self.score))[0]])
+            raise DataError(
+                f"rankings: query {where} has a result whose score is NaN; a score must be a number."
+            )
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @classmethod
+    def from_columns(cls, query: Ints, rank: Ints, item: Ints, score: Floats) -> RankingArrays:
+        """Rankings from columns in any row order; ranks of a query must run from 1 (or 0) without gaps."""
+        _same_length("rankings", query=query, rank=rank, item=item, score=score)
+        if not (ascending(query) and _first_wrong_rank(query, rank) is None):
+            order = np.lexsort((rank, query))
+            query, rank, item, score = query[order], rank[order], item[order], score[order]
+            _refuse_wrong_rank(query, rank)
+        return cls(query, item, np.asarray(score, dtype=np.float64))
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> RankingArrays:
+        """Rankings from a table with integer columns query, rank, item and a column score."""
+        columns = {name: _column(table, name) for name in ("query", "rank", "item", "score")}
+        return cls.from_columns(**columns)
+
+    def rows(self, start: int, stop: int) -> RankingArrays:
+        """A view of some consecutive rows."""
+        cut = slice(start, stop)
+        return RankingArrays(
+            self.query[cut],
+            self.item[cut],
+            self.score[cut],
+            None if self.rank is None else self.rank[cut],
+            None if self.id_order is None else self.id_order[cut],
+        )
+
+    def blocks(self, size: int) -> Iterator[RankingArrays]:
+        """Views of about `size` rows, each with whole queries."""
+        start = 0
+        while start < len(self):
+            stop = min(start + size, len(self))
+            if stop < len(self):
+                stop = int(np.searchsorted(self.query, self.query[stop - 1], side="right"))
+            yield self.rows(start, stop)
+            start = stop
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgmentArrays:
+    """Grades of items, sorted by query and item; a negative grade means pooled but not judged."""
+
+    query: Ints
+    item: Ints
+    grade: Ints
+
+    def __post_init__(self) -> None:
+        _same_length("judgments", query=self.query, item=self.item, grade=self.grade)
+        if not ascending(self.query, self.item):
+            raise DataError(
+                "judgments: rows are not sorted by query and item. Use JudgmentArrays.from_columns."
+            )
+        twice = (self.query[1:] == self.query[:-1]) & (self.item[1:] == self.item[:-1])
+        if twice.any():
+            at = int(np.flatnonzero(twice)[0])
+            where = f"query {int(self.query[at])}, item {int(self.item[at])}"
+            raise DataError(
+                f"judgments: {where} is judged twice. Keep one judgment for each item of a query."
+            )
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    @classmethod
+    def from_columns(cls, query: Ints, item: Ints, grade: Ints) -> JudgmentArrays:
+        """Judgments from columns in any row order."""
+        _same_length("judgments", query=query, item=item, grade=grade)
+        if not ascending(query, item):
+            order = np.lexsort((item, query))
+            query, item, grade = query[order], item[order], grade[order]
+        return cls(query, item, grade)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table) -> JudgmentArrays:
+        """Judgments from a table with integer columns query, item, grade."""
+        return cls.from_columns(**{name: _column(table, name) for name in ("query", "item", "grade")})
+
+    def between(self, first: int, last: int) -> JudgmentArrays:
+        """A view of the judgments of queries first to last, both included."""
+        start = int(np.searchsorted(self.query, first, side="left"))
+        stop = int(np.searchsorted(self.query, last, side="right"))
+        return JudgmentArrays(self.query[start:stop], self.item[start:stop], self.grade[start:stop])
+
+
+def ascending(major: Ints, minor: Ints | None = None) -> bool:
+    """Whether rows are in ascending order of `major`, then of `minor`."""
+    if (major[1:] < major[:-1]).any():
+        return False
+    return minor is None or not ((minor[1:] < minor[:-1]) & (major[1:] == major[:-1])).any()
+
+
+def starts_of_groups(keys: Ints) -> Ints:
+    """The first position of each run of equal values."""
+    if not len(keys):
+        return np.zeros(0, dtype=np.int64)
+    return np.concatenate(([0], np.flatnonzero(keys[1:] != keys[:-1]) + 1))
+
+
+def distinct(keys: Ints) -> Ints:
+    """The different values of an ascending column."""
+    return np.asarray(keys[starts_of_groups(keys)])
+
+
+def positions_in_groups(starts: Ints, total: int) -> Ints:
+    """For each of `total` positions, how far it is from the start of its group, from 0."""
+    return np.arange(total) - np.repeat(starts, np.diff(np.append(starts, total)))
+
+
+def _column(table: Any, name: str) -> Any:
+    if name not in table.column_names:
+        raise DataError(f"the table has no column {name!r}; it has {', '.join(table.column_names)}.")
+    column = table.column(name)
+    if column.null_count:
+        raise DataError(f"column {name!r} has {column.null_count} empty values. Every row needs one.")
+    return column.to_numpy()
+
+
+def _same_length(what: str, **columns: Any) -> None:
+    lengths: Mapping[str, int] = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(
+            f"{what}: columns differ in length: {', '.join(f'{n} {c}' for n, c in lengths.items())}."
+        )
+
+
+def _first_wrong_rank(query: Ints, rank: Ints) -> int | None:
+    """The first row whose rank is not the one expected at its place."""
+    if not len(rank):
+        return None
+    base = int(rank[0])
+    wrong = rank - positions_in_groups(starts_of_groups(query), len(rank)) != base
+    if base not in (0, 1):
+        return 0
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def _refuse_wrong_rank(query: Ints, rank: Ints) -> None:
+    at = _first_wrong_rank(query, rank)
+    if at is not None:
+        raise DataError(
+            f"rankings: query {int(query[at])} has rank {int(rank[at])} where another was expected; "
+            "ranks must be 1, 2, 3 … (or 0, 1, 2 …) without gaps or repeats."
+        )

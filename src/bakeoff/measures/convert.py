@@ -1,0 +1,39 @@
+"""Array scores as a Result with string ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bakeoff.measures.arrays import Floats
+from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.evaluate import Scores
+from bakeoff.measures.result import LeftOut, Result, TieRange
+
+
+def from_scores(scores: Scores, names: Sequence[str], conventions: Conventions) -> Result:
+    """A Result from array scores; row i belongs to the query `names[i]`."""
+    columns, lower, upper = (_columns(layer) for layer in (scores.values, scores.lower, scores.upper))
+    place = {int(query): at for at, query in enumerate(scores.queries)}
+    left = tuple(LeftOut(names[place[one.query]], one.reason) for one in scores.excluded)
+    return Result(
+        tuple(names), scores.measures, columns, lower, upper, left, conventions, _ties(scores, names)
+    )
+
+
+def _columns(layer: Floats) -> tuple[tuple[float | None, ...], ...]:
+    plain = np.where(np.isnan(layer), None, layer)  # type: ignore[call-overload]
+    return tuple(map(tuple, plain.T.tolist()))
+
+
+def _ties(scores: Scores, names: Sequence[str]) -> dict[str, dict[str, TieRange]]:
+    found: dict[str, dict[str, TieRange]] = {}
+    if scores.tied_low is None or scores.tied_high is None or scores.tied_expected is None:
+        return found
+    for row, column in zip(*np.nonzero(~np.isnan(scores.tied_low)), strict=True):
+        mean = float(scores.tied_expected[row, column])
+        ends = float(scores.tied_low[row, column]), float(scores.tied_high[row, column])
+        measure = str(scores.measures[column])
+        found.setdefault(names[row], {})[measure] = TieRange(*ends, None if np.isnan(mean) else mean)
+    return found

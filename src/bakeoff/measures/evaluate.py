@@ -1,0 +1,260 @@
+"""The evaluator: every measure at every cut-off in one pass, in blocks of whole queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bakeoff.errors import DataError
+from bakeoff.measures.arrays import Flags, Floats, Ints, JudgmentArrays, RankingArrays, distinct
+from bakeoff.measures.bounds import bounds
+from bakeoff.measures.conventions import DEFAULT, Conventions
+from bakeoff.measures.hits import hits_of, rows_of, truth_of
+from bakeoff.measures.kernels import Block, value
+from bakeoff.measures.names import Measure, check_computable
+from bakeoff.measures.ties import tie_range, tied_of, tied_queries
+
+BLOCK_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A query that a mean leaves out, and why."""
+
+    query: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """One row a query, one column a measure; NaN means not computed, and never enters a mean.
+
+    `lower` and `upper` are over unjudged results (their worth: Definition.bounds). The tied arrays hold numbers
+    only where the order of equal scores changes the value, and are None where it never does.
+    """
+
+    queries: Ints
+    measures: tuple[Measure, ...]
+    values: Floats
+    lower: Floats
+    upper: Floats
+    excluded: tuple[Exclusion, ...] = ()
+    tied_low: Floats | None = None
+    tied_high: Floats | None = None
+    tied_expected: Floats | None = None
+
+    def means(self) -> Floats:
+        """The mean of each measure over the queries that have it; NaN where none has."""
+        there = ~np.isnan(self.values)
+        counts = there.sum(axis=0)
+        sums = np.where(there, self.values, 0.0).sum(axis=0)
+        return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+
+
+def evaluate(
+    rankings: RankingArrays,
+    judgments: JudgmentArrays,
+    measures: Sequence[Measure],
+    *,
+    conventions: Conventions = DEFAULT,
+    queries: Ints | None = None,
+) -> Scores:
+    """Score rankings against judgments: these `queries`, else all that are ranked or judged."""
+    return evaluate_blocks(
+        rankings.blocks(BLOCK_ROWS), judgments, measures, conventions=conventions, queries=queries
+    )
+
+
+def evaluate_blocks(
+    blocks: Iterable[RankingArrays],
+    judgments: JudgmentArrays,
+    measures: Sequence[Measure],
+    *,
+    conventions: Conventions = DEFAULT,
+    queries: Ints | None = None,
+) -> Scores:
+    """As evaluate, over blocks of whole queries in ascending order, so that memory holds one at a time."""
+    wanted = tuple(measures)
+    check_computable(wanted)
+    chosen = None if queries is None else np.unique(queries)
+    parts = [
+        score_block(rankings, between, asked, wanted, conventions)
+        for rankings, between, asked in _with_queries(blocks, judgments, chosen)
+    ]
+    if not any(len(part.queries) for part in parts):
+        raise DataError("there is nothing to score: no query has results or judgments.")
+    return join(parts)
+
+
+def score_block(
+    rankings: RankingArrays,
+    judgments: JudgmentArrays,
+    queries: Ints,
+    measures: tuple[Measure, ...],
+    conventions: Conventions,
+) -> Scores:
+    """Score the given queries (ascending) in one piece."""
+    rankings = ordered(rankings, conventions)
+    block = Block(truth_of(judgments, queries), hits_of(rankings, judgments, queries), conventions.rel)
+    scores = score_hits(block, measures, conventions)
+    return scores if rankings.rank is not None else _with_ties(scores, rankings, judgments, conventions)
+
+
+def score_hits(block: Block, measures: tuple[Measure, ...], conventions: Conventions) -> Scores:
+    """Values and bounds of a block whose join is done."""
+    columns = np.empty((3, block.size, len(measures)))
+    out = Left(block, conventions)
+    for place, measure in enumerate(measures):
+        point = value(block, measure)
+        missing, zero = out.masks(measure)
+        for layer, column in zip(columns, (point, *bounds(block, measure, point)), strict=True):
+            column = np.where(zero & ~np.isnan(column), 0.0, column)
+            layer[:, place] = np.where(missing, np.nan, column)
+    return Scores(block.truth.queries, measures, columns[0], columns[1], columns[2], out.exclusions(measures))
+
+
+@dataclass(slots=True, eq=False)
+class Left:
+    """Which queries of a block are left out, or score zero, by the conventions."""
+
+    block: Block
+    conventions: Conventions
+
+    def _judged(self) -> Flags:
+        return np.bincount(self.block.truth.row, minlength=self.block.size) > 0
+
+    def _silent(self) -> Flags:
+        empty: Flags = self.block.pooled.depth == 0
+        return empty if self.conventions.no_results == "exclude" else np.zeros(self.block.size, dtype=bool)
+
+    def masks(self, measure: Measure) -> tuple[Flags, Flags]:
+        """Queries whose value is missing, and queries whose value is zero by convention."""
+        missing = self._silent()
+        if measure.name == "Judged":
+            return missing, np.zeros(self.block.size, dtype=bool)
+        missing = missing | ~self._judged()
+        empty: Flags = self.block.truth.at_least(self.block.threshold(measure)) == 0
+        if self.conventions.empty_truth == "exclude":
+            return missing | empty, np.zeros(self.block.size, dtype=bool)
+        return missing, empty
+
+    def exclusions(self, measures: tuple[Measure, ...]) -> tuple[Exclusion, ...]:
+        """Every query that some measure leaves out, with the reason."""
+        judged, silent = self._judged(), self._silent()
+        reasons = {"no results": silent, "no judgments": ~judged & ~silent}
+        if self.conventions.empty_truth == "exclude":
+            for rel in sorted({self.block.threshold(m) for m in measures if m.name != "Judged"}):
+                empty = (self.block.truth.at_least(rel) == 0) & judged & ~silent
+                reasons[f"no item of grade {rel} or higher"] = empty
+        queries = self.block.truth.queries
+        found = [
+            Exclusion(int(queries[at]), why) for why, rows in reasons.items() for at in np.flatnonzero(rows)
+        ]
+        return tuple(sorted(found, key=lambda one: one.query))
+
+
+def ordered(rankings: RankingArrays, conventions: Conventions) -> RankingArrays:
+    """The rankings in the order that is scored."""
+    if conventions.score_precision == "single":
+        rankings = replace(rankings, score=rankings.score.astype(np.float32).astype(np.float64))
+    if conventions.order == "served":
+        return rankings
+    same = rankings.query[1:] == rankings.query[:-1]
+    if not (same & (rankings.score[1:] >= rankings.score[:-1])).any():
+        return rankings
+    return _by_score_and_id(rankings)
+
+
+def _by_score_and_id(rankings: RankingArrays) -> RankingArrays:
+    order = np.lexsort((-rankings.score, rankings.query))
+    first = replace(rankings, score=rankings.score[order], item=rankings.item[order])
+    if not len(tied_queries(first)):
+        return first
+    if rankings.id_order is None:
+        raise DataError(
+            "rankings have tied scores, and these conventions order them by string id, which arrays lack. "
+            "Give RankingArrays.id_order."
+        )
+    order = np.lexsort((-rankings.id_order, -rankings.score, rankings.query))
+    return replace(
+        rankings, score=rankings.score[order], item=rankings.item[order], id_order=rankings.id_order[order]
+    )
+
+
+def _with_queries(
+    blocks: Iterable[RankingArrays], judgments: JudgmentArrays, chosen: Ints | None
+) -> Iterator[tuple[RankingArrays, JudgmentArrays, Ints]]:
+    """Each block with the judgments and queries from after the block before it up to its own last query."""
+    last = np.iinfo(np.int64).min
+    for rankings in blocks:
+        if not len(rankings):
+            continue
+        if rankings.query[0] <= last:
+            raise DataError(
+                f"rankings: query {int(rankings.query[0])} comes again in a later block. Keep it in one."
+            )
+        end = int(rankings.query[-1])
+        between = judgments.between(last + 1, end)
+        yield rankings, between, _asked(rankings, between, chosen, last, end)
+        last = end
+    none = RankingArrays(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    end = np.iinfo(np.int64).max
+    between = judgments.between(last + 1, end)
+    yield none, between, _asked(none, between, chosen, last, end)
+
+
+def _asked(
+    rankings: RankingArrays, judgments: JudgmentArrays, chosen: Ints | None, last: int, end: int
+) -> Ints:
+    if chosen is not None:
+        return np.asarray(chosen[(chosen > last) & (chosen <= end)])
+    return np.union1d(distinct(rankings.query), distinct(judgments.query)).astype(np.int64)
+
+
+def _with_ties(
+    scores: Scores, rankings: RankingArrays, judgments: JudgmentArrays, conventions: Conventions
+) -> Scores:
+    """The scores with the tie range of those queries that have tied results."""
+    tied = np.intersect1d(tied_queries(rankings), scores.queries)
+    if not len(tied):
+        return scores
+    keep = rows_of(rankings.query, tied)[1]
+    part = RankingArrays(rankings.query[keep], rankings.item[keep], rankings.score[keep])
+    block = Block(truth_of(judgments, tied), hits_of(part, judgments, tied), conventions.rel)
+    row, _ = rows_of(part.query, tied)
+    groups = tied_of(part, row, block)
+    place = np.searchsorted(scores.queries, tied)
+    layers = np.full((3, *scores.values.shape), np.nan)
+    for column, measure in enumerate(scores.measures):
+        missing = np.isnan(scores.values[place, column])
+        for layer, found in zip(layers, tie_range(groups, block, measure), strict=True):
+            layer[place, column] = np.where(missing, np.nan, found)
+    if np.isnan(layers).all():
+        return scores
+    return replace(scores, tied_low=layers[0], tied_high=layers[1], tied_expected=layers[2])
+
+
+def join(parts: Sequence[Scores]) -> Scores:
+    """Scores of several blocks, one after the other."""
+    whole = Scores(
+        np.concatenate([part.queries for part in parts]),
+        parts[0].measures,
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.lower for part in parts]),
+        np.concatenate([part.upper for part in parts]),
+        tuple(one for part in parts for one in part.excluded),
+    )
+    if all(part.tied_low is None for part in parts):
+        return whole
+    low, high, mean = (
+        np.concatenate([_layer(part, name) for part in parts])
+        for name in ("tied_low", "tied_high", "tied_expected")
+    )
+    return replace(whole, tied_low=low, tied_high=high, tied_expected=mean)
+
+
+def _layer(part: Scores, name: str) -> Floats:
+    found = getattr(part, name)
+    return np.full(part.values.shape, np.nan) if found is None else found

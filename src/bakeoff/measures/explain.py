@@ -1,0 +1,46 @@
+"""A measure in words, as data for `bakeoff explain` and `bakeoff list measures`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bakeoff.measures.definitions import Bounds
+from bakeoff.measures.names import Measure, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything a reader needs to know about one measure."""
+
+    name: str
+    meaning: str
+    formula: str
+    unit: str
+    direction: str
+    range: str
+    ceiling: str
+    unjudged: str
+    needs: str
+    also_called: tuple[str, ...]
+    note: str
+
+
+def explain(measure: str | Measure) -> Explanation:
+    """What a measure means, how it is computed, and how to read it."""
+    wanted = parse(measure)
+    row = wanted.definition
+    return Explanation(
+        str(wanted),
+        row.meaning,
+        row.formula,
+        f"counts {wanted.unit}s"
+        if wanted.unit
+        else f"counts the unit of the experiment ({', '.join(row.units)})",
+        "higher is better" if row.higher_is_better else "lower is better",
+        f"{row.low:g} to {row.high:g}",
+        row.ceiling,
+        row.bounds if row.bounds is Bounds.NONE else f"unjudged results count as not relevant; {row.bounds}",
+        row.needs,
+        row.long_names,
+        row.note,
+    )

@@ -1,0 +1,67 @@
+"""Measures from review labels, with bounds over unjudged results (C-22)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bakeoff.errors import DataError
+
+
+class Label(StrEnum):
+    """What a reviewer says of one result."""
+
+    KEYWORD_MATCH = "KEYWORD_MATCH"
+    SEMANTIC_MATCH = "SEMANTIC_MATCH"
+    FALSE_POSITIVE = "FALSE_POSITIVE"
+    UNJUDGED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A value with what it could be once every result is judged."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScores:
+    """SemPrec@k, SemLift@k and FalsePos@k of one query; compare two systems only where both are complete."""
+
+    semantic_precision: Bounded
+    semantic_lift: Bounded
+    false_positive: Bounded
+    unjudged_rate: float
+    complete: bool
+
+
+def label_scores(labels: Sequence[str], k: int) -> LabelScores:
+    """The review measures of one ranking, labels in served order; always divided by k."""
+    top = [_label(text, rank) for rank, text in enumerate(labels[:k], start=1)]
+    keyword, semantic, wrong = (
+        top.count(label) for label in (Label.KEYWORD_MATCH, Label.SEMANTIC_MATCH, Label.FALSE_POSITIVE)
+    )
+    open_ = top.count(Label.UNJUDGED)
+    return LabelScores(
+        _bounded(keyword + semantic, open_, k),
+        _bounded(semantic, open_, k),
+        _bounded(wrong, open_, k),
+        open_ / k,
+        open_ == 0,
+    )
+
+
+def _label(text: str, rank: int) -> Label:
+    word = text.strip().upper()
+    if word not in list(Label):
+        raise DataError(
+            f"rank {rank}: {text!r} is no review label. Labels: {', '.join(filter(None, Label))}, or empty."
+        )
+    return Label(word)
+
+
+def _bounded(count: int, open_: int, k: int) -> Bounded:
+    return Bounded(count / k, count / k, (count + open_) / k)

@@ -1,0 +1,179 @@
+"""Measure names: parse and print are inverse, and carry depth, unit and parameters."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from bakeoff.errors import MeasureError
+from bakeoff.measures.definitions import BY_NAME, ROWS, Cutoff, Definition, Needs
+from bakeoff.types import Unit
+
+_NAME = re.compile(
+    r"^\s*(?P<name>[A-Za-z][\w\-]*?)"
+    r"(?:@(?P<at>\d+(?:\.\d+)?|all))?"
+    r"(?:\((?P<args>[^()]*)\))?"
+    r"(?:\.(?P<unit>[a-z]+)(?:\.(?P<source>[\w>=\-]+))?)?\s*$"
+)
+_UNDERSCORED = re.compile(r"^(?P<name>[A-Za-z_]+?)(?:_at)?_(?P<at>\d+)$")
+_UNIT_ALIASES = {"file": Unit.DOCUMENT, "doc": Unit.DOCUMENT, "report": Unit.DOCUMENT}
+_LONG = {long.lower(): row.name for row in ROWS for long in (row.name, *row.long_names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure with its depth `k` or threshold `t`, unit and parameters; None: as the conventions say."""
+
+    name: str
+    k: int | None = None
+    unit: Unit | None = None
+    p: float | None = None
+    rel: int | None = None
+    t: float | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name not in BY_NAME:
+            raise unknown(self.name)
+        _check_cutoff(self, self.definition)
+        _check_params(self, self.definition)
+
+    @property
+    def definition(self) -> Definition:
+        """The row of the table this measure is an instance of."""
+        return BY_NAME[self.name]
+
+    def at_unit(self, unit: Unit) -> Measure:
+        """The same measure with its unit in the name."""
+        return Measure(self.name, self.k, unit, self.p, self.rel, self.t, self.source)
+
+    def __str__(self) -> str:
+        at = self.k if self.k is not None else self.t
+        args = [str(self.unit)] if self.unit else []
+        args += [f"{key}={value}" for key, value in (("p", self.p), ("rel", self.rel)) if value is not None]
+        args += [f"source={self.source}"] if self.source else []
+        return self.name + (f"@{at}" if at is not None else "") + (f"({', '.join(args)})" if args else "")
+
+
+def parse(text: str | Measure) -> Measure:
+    """The measure a name stands for; also MRR@10, map_cut_10, precision_at_5 and precision@5.chunk.sql."""
+    if isinstance(text, Measure):
+        return text
+    match = _NAME.match(text)
+    if match is None:
+        raise MeasureError(
+            f"{text!r} is not a measure name. Write it like nDCG@10, P@5(chunk) or RBP(p=0.8)."
+        )
+    name, at = _resolve(match["name"], match["at"])
+    args = _arguments(match["args"] or "", text)
+    if match["unit"]:
+        args["unit"] = match["unit"]
+    if match["source"]:
+        args["source"] = match["source"]
+    return _build(name, at, args, text)
+
+
+def check_computable(measures: tuple[Measure, ...]) -> None:
+    """Refuse measures that rankings and judgments of one unit cannot give."""
+    if not measures:
+        raise MeasureError("no measure was asked for. Name at least one, for example nDCG@10.")
+    for measure in measures:
+        if measure.definition.needs is not Needs.JUDGMENTS:
+            raise MeasureError(
+                f"{measure} is computed from {measure.definition.needs}, not from rankings and judgments."
+            )
+    units = sorted({str(measure.unit) for measure in measures if measure.unit})
+    if len(units) > 1:
+        raise MeasureError(
+            f"rankings have one unit, but the measures name {' and '.join(units)}. Evaluate each unit apart."
+        )
+
+
+def unknown(name: str) -> MeasureError:
+    """The error for a name nobody knows, with the nearest names."""
+    near = difflib.get_close_matches(name.lower(), list(_LONG), n=3, cutoff=0.5)
+    meant = list(dict.fromkeys(_LONG[word] for word in near))
+    hint = f"Did you mean {' or '.join(meant)}?" if meant else f"Known: {', '.join(BY_NAME)}."
+    return MeasureError(f"no measure is called {name!r}. {hint} `bakeoff list measures` explains each.")
+
+
+def _resolve(name: str, at: str | None) -> tuple[str, str | None]:
+    known = _LONG.get(name.lower())
+    if known is None and at is None and (split := _UNDERSCORED.match(name)):
+        known, at = _LONG.get(split["name"].lower()), split["at"]
+    if known is None:
+        raise unknown(name)
+    return known, None if at == "all" else at
+
+
+def _arguments(inside: str, text: str) -> dict[str, str]:
+    args: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in inside.split(","))):
+        key, equals, value = part.partition("=")
+        key, value = (key.strip(), value.strip()) if equals else ("unit", key)
+        if key not in ("unit", "p", "rel", "source") or not value:
+            raise MeasureError(
+                f"{text!r}: cannot read {part!r}. Allowed inside the brackets: a unit, p=, rel=, source=."
+            )
+        if key in args:
+            raise MeasureError(f"{text!r}: {key} is given twice.")
+        args[key] = value
+    return args
+
+
+def _build(name: str, at: str | None, args: dict[str, str], text: str) -> Measure:
+    threshold = BY_NAME[name].cutoff is Cutoff.THRESHOLD
+    try:
+        return Measure(
+            name,
+            k=int(at) if at is not None and not threshold else None,
+            unit=_unit(args["unit"], text) if "unit" in args else None,
+            p=float(args["p"]) if "p" in args else (0.8 if "p" in BY_NAME[name].params else None),
+            rel=int(args["rel"]) if "rel" in args else None,
+            t=float(at) if at is not None and threshold else None,
+            source=args.get("source", ""),
+        )
+    except ValueError as exc:
+        raise MeasureError(f"{text!r}: {exc}. k and rel are whole numbers, p is a number below 1.") from exc
+
+
+def _unit(word: str, text: str) -> Unit:
+    if word in _UNIT_ALIASES:
+        return _UNIT_ALIASES[word]
+    if word not in list(Unit):
+        raise MeasureError(f"{text!r}: {word!r} is no unit. Units: {', '.join(Unit)}.")
+    return Unit(word)
+
+
+def _check_cutoff(measure: Measure, row: Definition) -> None:
+    name, k, t = measure.name, measure.k, measure.t
+    if row.cutoff is Cutoff.REQUIRED and k is None:
+        raise MeasureError(f"{name} needs a depth: write {name}@10.")
+    if row.cutoff is Cutoff.THRESHOLD and t is None:
+        raise MeasureError(f"{name} needs a score threshold: write {name}@0.5.")
+    if row.cutoff in (Cutoff.NONE, Cutoff.THRESHOLD) and k is not None:
+        raise MeasureError(f"{name} has no depth: write {name} without @{k}.")
+    if row.cutoff is not Cutoff.THRESHOLD and t is not None:
+        raise MeasureError(f"{name} has no score threshold: leave out t={t}.")
+    if k is not None and k < 1:
+        raise MeasureError(f"{name}@{k}: the depth must be 1 or more.")
+
+
+def _check_params(measure: Measure, row: Definition) -> None:
+    for key in ("p", "rel"):
+        if getattr(measure, key) is not None and key not in row.params:
+            raise MeasureError(
+                f"{measure.name} takes no {key}=. It takes: {', '.join(row.params) or 'no parameters'}."
+            )
+    if "p" in row.params and not (measure.p is not None and 0 < measure.p < 1):
+        raise MeasureError(
+            f"{measure.name} needs p between 0 and 1, got {measure.p}: write {measure.name}(p=0.8)."
+        )
+    if measure.rel is not None and measure.rel < 1:
+        raise MeasureError(
+            f"{measure.name}: rel={measure.rel} would make non-relevant items relevant; use 1 or more."
+        )
+    if measure.unit is not None and measure.unit not in row.units:
+        allowed = ", ".join(row.units)
+        raise MeasureError(f"{measure.name} is not defined for the unit {measure.unit}. Possible: {allowed}.")

@@ -1,0 +1,61 @@
+"""Recall of approximate search against exact neighbours: tie-aware kNN@k, and R100@k (C-2, F12)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bakeoff.errors import DataError
+from bakeoff.measures.arrays import Flags, Floats, Ints
+from bakeoff.measures.conventions import DEFAULT
+
+NO_RESULT = -1
+
+
+def knn_recall(
+    found: Ints,
+    exact: Ints,
+    k: int,
+    *,
+    found_distance: Floats | None = None,
+    exact_distance: Floats | None = None,
+    tolerance: float = DEFAULT.knn_tolerance,
+) -> Floats:
+    """kNN@k for each query; `found` and `exact` are ids, one row a query, nearest first, −1 for no result.
+
+    With distances (smaller is nearer), an item as near as the k-th exact neighbour counts, whatever its id.
+    """
+    _check(found, exact, k)
+    hit = _among(found[:, :k], exact[:, :k])
+    if found_distance is not None and exact_distance is not None:
+        limit = exact_distance[:, k - 1]
+        limit = limit + tolerance * np.abs(limit)
+        hit |= (found_distance[:, :k] <= limit[:, None]) & (found[:, :k] != NO_RESULT)
+    return np.asarray(np.minimum(hit.sum(axis=1), k) / k)
+
+
+def recall_of_100(found: Ints, exact: Ints, k: int) -> Floats:
+    """R100@k for each query: how many of the 100 exact neighbours are among the first k, divided by 100."""
+    _check(found, exact, 100)
+    return np.asarray(_among(found[:, :k], exact[:, :100]).sum(axis=1) / 100)
+
+
+def _check(found: Ints, exact: Ints, depth: int) -> None:
+    if found.ndim != 2 or exact.ndim != 2 or len(found) != len(exact):
+        raise DataError(
+            f"neighbours are tables with one row a query; got shapes {found.shape} and {exact.shape}."
+        )
+    if exact.shape[1] < depth:
+        raise DataError(f"{depth} exact neighbours are needed, the truth holds {exact.shape[1]} a query.")
+    ordered = np.sort(found, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_RESULT)
+    if twice.any():
+        row = int(np.flatnonzero(twice.any(axis=1))[0])
+        raise DataError(f"query {row} returned item {int(ordered[row, 1:][twice[row]][0])} more than once.")
+
+
+def _among(left: Ints, right: Ints) -> Flags:
+    """For each id of the left table, whether it is in the same row of the right one."""
+    span = int(max(left.max(initial=0), right.max(initial=0))) + 2
+    row = np.arange(len(left), dtype=np.int64)[:, None] * span
+    flags: Flags = np.isin(row + left, row + right) & (left != NO_RESULT)
+    return flags

@@ -1,0 +1,168 @@
+"""Presets as data: the measures, cut-offs, units and thresholds of each source system."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+
+from bakeoff.errors import MeasureError
+from bakeoff.measures.conventions import DEFAULT, TREC_EVAL, Conventions
+from bakeoff.measures.names import Measure, parse
+from bakeoff.types import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A threshold of a source system: good above `good`, poor below `poor`, for one category or all."""
+
+    measure: str
+    good: float
+    poor: float | None = None
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What one source system reports, on this engine."""
+
+    name: str
+    source: str
+    summary: str
+    unit: Unit
+    names: tuple[str, ...]
+    primary: str
+    conventions: Conventions = DEFAULT
+    targets: tuple[Target, ...] = ()
+    latency_ms: float | None = None
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures, parsed."""
+        return tuple(parse(name) for name in self.names)
+
+
+_TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+_S3_CUTS = (1, 3, 5, 10, 20)
+_S4_MINIMUM = (50, 60, 50, 50, 40, 40, 40, 40, 40, 40)
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(
+        "trec_eval",
+        "trec_eval",
+        "As trec_eval scores: sorted by score then id; queries without relevant items score 0.",
+        Unit.DOCUMENT,
+        (
+            "AP",
+            "Rprec",
+            "bpref",
+            "RR",
+            *(f"{name}@{k}" for name in ("P", "R", "nDCG", "AP") for k in _TREC_CUTS),
+            *(f"Hit@{k}" for k in (1, 5, 10)),
+            "infAP",
+            "nDCG",
+        ),
+        "AP",
+        TREC_EVAL,
+    ),
+    Preset(
+        "lineage",
+        "S0",
+        "Embedding models for SQL-lineage questions, judged by file.",
+        Unit.DOCUMENT,
+        ("P@5(document)", "R@10(document)", "RR(document)", "nDCG@5(document)"),
+        "P@5(document)",
+        targets=(
+            Target("P@5(document)", 0.8, 0.6),
+            Target("R@10(document)", 0.9, 0.7),
+            Target("RR(document)", 0.7, 0.5),
+            Target("nDCG@5(document)", 0.85),
+        ),
+        latency_ms=100.0,
+    ),
+    Preset(
+        "ann",
+        "S1",
+        "Approximate against exact nearest neighbours.",
+        Unit.VECTOR,
+        (
+            "kNN@10(vector)",
+            "kNN@100(vector)",
+            "R100@10(vector)",
+            "R100@100(vector)",
+            "P@10(vector)",
+            "RR(vector)",
+        ),
+        "kNN@10(vector)",
+    ),
+    Preset(
+        "code",
+        "S2",
+        "Code search: ranked by file, and by whether the answer itself was retrieved.",
+        Unit.DOCUMENT,
+        (
+            "nDCG@10(document)",
+            "RR(document)",
+            "R@10(document)",
+            "P@1(document)",
+            "Hit@1(answer)",
+            "Hit@3(answer)",
+            "Hit@5(answer)",
+            "RR@10(answer)",
+        ),
+        "nDCG@10(document)",
+    ),
+    Preset(
+        "vectordb",
+        "S3",
+        "Vector databases by the documents behind the first k chunks.",
+        Unit.DOCUMENT,
+        (
+            *(f"R@{k}(document)" for k in _S3_CUTS),
+            *(f"P_unique@{k}(document)" for k in _S3_CUTS),
+            "RR(document)",
+            "nDCG@10(document)",
+        ),
+        "R@10(document)",
+        replace(DEFAULT, k_counts="chunks"),
+    ),
+    Preset(
+        "goldsql",
+        "S4",
+        "Queries with SQL truth, section targets and human review.",
+        Unit.CHUNK,
+        (
+            "RR(chunk)",
+            "Hit@1(chunk)",
+            "Hit@5(chunk)",
+            "Hit@10(chunk)",
+            "P@5(chunk)",
+            "R@10(chunk)",
+            "nDCG@10(chunk)",
+            "SecAcc@10(chunk)",
+            "SecAcc_primary@10(chunk)",
+            "SemPrec@10(chunk)",
+            "SemLift@10(chunk)",
+            "FalsePos@10(chunk)",
+            "Judged@10(chunk)",
+        ),
+        "RR(chunk)",
+        replace(DEFAULT, section_match="contains"),
+        targets=tuple(
+            Target("SecAcc@10(chunk)", percent / 100, category=f"SEC-{number:03d}")
+            for number, percent in enumerate(_S4_MINIMUM, start=1)
+        ),
+    ),
+)
+
+_SOURCES = {preset.source.lower(): preset for preset in PRESETS}
+BY_NAME: dict[str, Preset] = {preset.name: preset for preset in PRESETS}
+
+
+def preset(name: str) -> Preset:
+    """The preset of that name, or of that source system (s0 … s4)."""
+    found = BY_NAME.get(name) or _SOURCES.get(name.lower())
+    if found is None:
+        near = difflib.get_close_matches(name, list(BY_NAME), n=1, cutoff=0.4)
+        hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(BY_NAME)}."
+        raise MeasureError(f"no preset is called {name!r}. {hint}")
+    return found

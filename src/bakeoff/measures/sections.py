@@ -1,0 +1,54 @@
+"""Section accuracy: results from the target sections, with and without the universal ones (C-6, C-7, F11)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bakeoff.errors import TruthError
+from bakeoff.measures.conventions import DEFAULT, Conventions
+
+
+@dataclass(frozen=True, slots=True)
+class SectionScores:
+    """SecAcc@k, SecAcc_primary@k and SecAcc_returned@k of one query."""
+
+    universal: float
+    primary: float
+    returned: float
+
+
+def matches(section: str, targets: Sequence[str], conventions: Conventions = DEFAULT) -> bool:
+    """Whether a section name holds a target, ignoring case, as "(b) Fire Damage" holds "FIRE DAMAGE"."""
+    name = " ".join(section.split()).casefold()
+    wanted = (" ".join(target.split()).casefold() for target in targets)
+    if conventions.section_match == "contains":
+        return any(target in name for target in wanted)
+    return any(re.search(rf"(?<!\w){re.escape(target)}(?!\w)", name) for target in wanted)
+
+
+def section_scores(
+    sections: Sequence[str], targets: Sequence[str], k: int, conventions: Conventions = DEFAULT
+) -> SectionScores:
+    """The section accuracy of one ranking, given the section names of its results in served order."""
+    if not targets:
+        raise TruthError("a section query needs at least one target section.")
+    top = sections[:k]
+    primary = sum(matches(section, targets, conventions) for section in top)
+    widened = sum(
+        matches(section, (*targets, *conventions.universal_sections), conventions) for section in top
+    )
+    return SectionScores(widened / k, primary / k, primary / len(top) if top else 0.0)
+
+
+def section_accuracy(
+    rankings: Mapping[str, Sequence[str]],
+    targets: Mapping[str, Sequence[str]],
+    k: int,
+    conventions: Conventions = DEFAULT,
+) -> dict[str, SectionScores]:
+    """The section accuracy of every query that has target sections; a query without results scores 0."""
+    return {
+        query: section_scores(rankings.get(query, ()), aim, k, conventions) for query, aim in targets.items()
+    }

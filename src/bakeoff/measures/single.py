@@ -1,0 +1,192 @@
+"""One query in plain Python: for small inputs, to explain differences, and to check the evaluator against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log2
+
+from bakeoff.measures.definitions import Bounds
+from bakeoff.measures.names import Measure
+
+Grades = Sequence[int | None]
+_INFAP_EPSILON = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The grades of one ranking in scored order (None: not in the judgments), and all grades of its query."""
+
+    grades: Grades
+    judged: Sequence[int]
+    rel: int = 1
+
+    def threshold(self, measure: Measure) -> int:
+        """The lowest relevant grade for this measure."""
+        if measure.name in ("nDCG", "nDCG_exp"):
+            return 1
+        return self.rel if measure.rel is None else measure.rel
+
+
+def score(ranked: Ranked, measure: Measure) -> float:
+    """The measure for one query that has relevant items."""
+    return _FORMULAS[measure.name](ranked, measure)
+
+
+def supports(measure: Measure) -> bool:
+    """Whether this module can compute the measure."""
+    return measure.name in _FORMULAS
+
+
+def gain(measure: Measure, grade: int) -> float:
+    """What an item is worth in DCG."""
+    return float(2**grade - 1) if measure.name == "nDCG_exp" else float(grade)
+
+
+def dcg(gains: Sequence[float]) -> float:
+    """Σ gain / log2(rank + 1)."""
+    return sum(value / log2(rank + 1) for rank, value in enumerate(gains, start=1))
+
+
+def hit_ranks(ranked: Ranked, measure: Measure) -> list[int]:
+    """Ranks of the relevant results in the top k."""
+    least = ranked.threshold(measure)
+    top = ranked.grades[: measure.k]
+    return [rank for rank, grade in enumerate(top, start=1) if grade is not None and grade >= least]
+
+
+def relevant(ranked: Ranked, measure: Measure) -> int:
+    """R: relevant items of the query."""
+    least = ranked.threshold(measure)
+    return sum(grade >= least for grade in ranked.judged)
+
+
+def unjudged(grades: Grades) -> int:
+    """Results nobody judged; a negative grade marks one that was only pooled."""
+    return sum(grade is None or grade < 0 for grade in grades)
+
+
+def _precision(ranked: Ranked, measure: Measure) -> float:
+    return len(hit_ranks(ranked, measure)) / (measure.k or 1)
+
+
+def _precision_unique(ranked: Ranked, measure: Measure) -> float:
+    return len(hit_ranks(ranked, measure)) / max(1, len(ranked.grades[: measure.k]))
+
+
+def _recall(ranked: Ranked, measure: Measure) -> float:
+    return len(hit_ranks(ranked, measure)) / relevant(ranked, measure)
+
+
+def _recall_capped(ranked: Ranked, measure: Measure) -> float:
+    return len(hit_ranks(ranked, measure)) / min(measure.k or 1, relevant(ranked, measure))
+
+
+def _hit(ranked: Ranked, measure: Measure) -> float:
+    return float(bool(hit_ranks(ranked, measure)))
+
+
+def _reciprocal_rank(ranked: Ranked, measure: Measure) -> float:
+    ranks = hit_ranks(ranked, measure)
+    return 1 / ranks[0] if ranks else 0.0
+
+
+def _average_precision(ranked: Ranked, measure: Measure) -> float:
+    terms = (found / rank for found, rank in enumerate(hit_ranks(ranked, measure), start=1))
+    return sum(terms) / relevant(ranked, measure)
+
+
+def _ndcg(ranked: Ranked, measure: Measure) -> float:
+    got = [gain(measure, max(grade or 0, 0)) for grade in ranked.grades[: measure.k]]
+    best = sorted((gain(measure, grade) for grade in ranked.judged if grade > 0), reverse=True)
+    return dcg(got) / dcg(best[: measure.k])
+
+
+def _r_precision(ranked: Ranked, measure: Measure) -> float:
+    total = relevant(ranked, measure)
+    return sum(rank <= total for rank in hit_ranks(ranked, measure)) / total
+
+
+def _bpref(ranked: Ranked, measure: Measure) -> float:
+    total, least = relevant(ranked, measure), ranked.threshold(measure)
+    most = min(sum(0 <= grade < least for grade in ranked.judged), total)
+    wrong, terms = 0, []
+    for grade in ranked.grades:
+        if grade is None or grade < 0:
+            continue
+        if grade >= least:
+            terms.append(1 - min(wrong, total) / most if most else 1.0)
+        else:
+            wrong += 1
+    return sum(terms) / total
+
+
+def _inferred_ap(ranked: Ranked, measure: Measure) -> float:
+    least = ranked.threshold(measure)
+    right = wrong = pooled = 0
+    terms = []
+    for rank, grade in enumerate(ranked.grades, start=1):
+        if grade is None:
+            continue
+        if grade >= least:
+            seen = (right + _INFAP_EPSILON) / (right + wrong + 2 * _INFAP_EPSILON)
+            terms.append(1 / rank + (right + wrong + pooled) / rank * seen)
+        right, wrong, pooled = right + (grade >= least), wrong + (0 <= grade < least), pooled + (grade < 0)
+    return sum(terms) / relevant(ranked, measure)
+
+
+def _rbp(ranked: Ranked, measure: Measure) -> float:
+    p = measure.p or 0.0
+    return (1 - p) * sum(p ** (rank - 1) for rank in hit_ranks(ranked, measure))
+
+
+def _judged(ranked: Ranked, measure: Measure) -> float:
+    top = ranked.grades[: measure.k]
+    return (len(top) - unjudged(top)) / (measure.k or 1)
+
+
+_FORMULAS: dict[str, Callable[[Ranked, Measure], float]] = {
+    "P": _precision,
+    "P_unique": _precision_unique,
+    "R": _recall,
+    "R_cap": _recall_capped,
+    "Hit": _hit,
+    "RR": _reciprocal_rank,
+    "AP": _average_precision,
+    "nDCG": _ndcg,
+    "nDCG_exp": _ndcg,
+    "Rprec": _r_precision,
+    "bpref": _bpref,
+    "infAP": _inferred_ap,
+    "RBP": _rbp,
+    "Judged": _judged,
+}
+
+
+# --- bounds over unjudged results -------------------------------------------------------------------
+
+
+def bounds(ranked: Ranked, measure: Measure) -> tuple[float, float] | None:
+    """Lower and upper value over unjudged results, None where the measure has none."""
+    kind = measure.definition.bounds
+    if kind is Bounds.NONE:
+        return None
+    point = score(ranked, measure)
+    high = score(_all_right(ranked, measure, above=True), measure)
+    if kind is Bounds.BOTH:
+        return point, high
+    low = point if measure.k is None else score(_all_right(ranked, measure, above=False), measure)
+    return (low, high) if kind is Bounds.UPPER else (min(low, point, high), max(point, high))
+
+
+def _all_right(ranked: Ranked, measure: Measure, *, above: bool) -> Ranked:
+    """The ranking as it would be if the unjudged results above (or else below) the cut-off were relevant."""
+    top = max(*ranked.judged, ranked.threshold(measure)) if ranked.judged else ranked.threshold(measure)
+    depth = len(ranked.grades) if measure.k is None else measure.k
+    grades = [
+        top if (grade is None or grade < 0) and (rank <= depth) == above else grade
+        for rank, grade in enumerate(ranked.grades, start=1)
+    ]
+    added = sum(new != old for new, old in zip(grades, ranked.grades, strict=True))
+    # A pooled item that turns relevant leaves its negative grade behind, which no measure with bounds counts.
+    return Ranked(grades, [*ranked.judged, *[top] * added], ranked.rel)

@@ -1,0 +1,94 @@
+"""Character-span measures and tokens: how much wanted text the first k chunks hold, and at what cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.errors import DataError
+from bakeoff.measures.arrays import Flags, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Character spans [start, end) of documents, by query; `rank` counts from 1, None for gold spans."""
+
+    query: Ints
+    document: Ints
+    start: Ints
+    end: Ints
+    rank: Ints | None = None
+
+    def __post_init__(self) -> None:
+        if (self.end < self.start).any() or (self.start < 0).any():
+            at = int(np.flatnonzero((self.end < self.start) | (self.start < 0))[0])
+            raise DataError(
+                f"query {int(self.query[at])} has a span from {int(self.start[at])} to {int(self.end[at])}."
+            )
+
+    def top(self, k: int) -> Spans:
+        """The spans at rank k or above."""
+        if self.rank is None:
+            raise DataError("retrieved spans need ranks.")
+        keep = self.rank <= k
+        return Spans(self.query[keep], self.document[keep], self.start[keep], self.end[keep], self.rank[keep])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanScores:
+    """Span measures by query; NaN where a query has no gold characters."""
+
+    recall: Floats
+    precision: Floats
+    iou: Floats
+
+
+def span_scores(retrieved: Spans, gold: Spans, queries: Ints, k: int) -> SpanScores:
+    """SpanRecall@k, SpanPrecision@k and SpanIoU@k of these queries (ascending); overlap counts once."""
+    top = retrieved.top(k)
+    wanted, read = covered(gold, queries), covered(top, queries)
+    either = covered(_together(top, gold), queries)
+    both = wanted + read - either
+    there = wanted > 0
+    return SpanScores(
+        _share(both, wanted, there),
+        _share(both, np.maximum(read, 1), there),
+        _share(both, np.maximum(either, 1), there),
+    )
+
+
+def covered(spans: Spans, queries: Ints) -> Floats:
+    """Characters in the union of the spans of each query."""
+    order = np.lexsort((spans.start, spans.document, spans.query))
+    query, document = spans.query[order], spans.document[order]
+    start, end = spans.start[order].astype(np.int64), spans.end[order].astype(np.int64)
+    if not len(order):
+        return np.zeros(len(queries))
+    # Every (query, document) gets its own stretch of one line, so that one running maximum serves all.
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+    group = np.cumsum(new) - 1
+    offset = group * (int(end.max()) + 1)
+    reached = np.maximum.accumulate(end + offset)
+    before = np.concatenate(([0], reached[:-1]))
+    length = np.maximum(0, end + offset - np.maximum(start + offset, before))
+    place = np.searchsorted(queries, query)
+    known = (place < len(queries)) & (queries[np.minimum(place, len(queries) - 1)] == query)
+    return np.bincount(place[known], weights=length[known], minlength=len(queries)).astype(np.float64)
+
+
+def tokens_at(query: Ints, rank: Ints, tokens: Ints, queries: Ints, k: int) -> Floats:
+    """tokens@k: tokens of the results at rank k or above, for each of these queries (ascending)."""
+    keep = (rank <= k) & np.isin(query, queries)
+    place = np.searchsorted(queries, query[keep])
+    return np.bincount(place, weights=tokens[keep], minlength=len(queries)).astype(np.float64)
+
+
+def _together(a: Spans, b: Spans) -> Spans:
+    pairs = ((a.query, b.query), (a.document, b.document), (a.start, b.start), (a.end, b.end))
+    return Spans(*(np.concatenate(pair) for pair in pairs))
+
+
+def _share(part: Floats, whole: Floats, there: Flags) -> Floats:
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=there)

@@ -1,0 +1,51 @@
+"""What is to be scored: judgments and a run as mappings of string ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+
+from bakeoff.errors import DataError
+from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.files import Judgments, Served
+from bakeoff.measures.names import Measure
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be scored, and how."""
+
+    judgments: Judgments
+    run: Served
+    queries: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    conventions: Conventions
+
+    def results(self, query: str) -> Mapping[str, float]:
+        """Scores of the results of a query, none if it has none."""
+        return self.run.by_query.get(query, {})
+
+    def judged(self, query: str) -> Mapping[str, int]:
+        """Grades of the judged items of a query, none if it has none."""
+        return self.judgments.get(query, {})
+
+
+def scored_order(task: Task, query: str) -> list[str]:
+    """The items of a query in the order that is scored; without ranks by score, ties as they came."""
+    scores = task.results(query)
+    for item, value in scores.items():
+        if not isinstance(value, int | float) or isnan(value):
+            raise DataError(f"query {query!r}, item {item!r}: the score is {value!r}; it must be a number.")
+    if task.conventions.order == "score_id":
+        return sorted(scores, key=lambda item: (scores[item], item), reverse=True)
+    return list(scores) if task.run.ordered else sorted(scores, key=scores.__getitem__, reverse=True)
+
+
+def check_grades(query: str, judged: Mapping[str, object]) -> None:
+    """Refuse grades that are not whole numbers."""
+    for item, grade in judged.items():
+        if not isinstance(grade, int):
+            raise DataError(
+                f"query {query!r}, item {item!r}: the grade is {grade!r}; grades are whole numbers."
+            )

@@ -1,0 +1,1 @@
+"""Built-in chunkers: how documents are cut."""

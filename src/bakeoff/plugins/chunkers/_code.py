@@ -1,0 +1,229 @@
+"""Program text as blocks: the definitions of a syntax tree, the small ones joined, every character kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import local
+from typing import NamedTuple
+
+from tree_sitter import Node, Parser
+
+from bakeoff.plugins.chunkers._context import Definition, Path
+from bakeoff.plugins.chunkers._grammars import Loaded, Part
+from bakeoff.plugins.chunkers._names import name_of, symbol_of
+
+# as names of this module: reading a member of an enum costs as much as reading a node
+_SCOPE, _WRAPPER, _OPEN, _LEADING = Part.SCOPE, Part.WRAPPER, Part.OPEN, Part.LEADING
+# noise has an error every 2 to 10 characters, prose or a file cut off in a comment one in 25 or more
+_LONG, _SAMPLE, _ERROR_EVERY = 60_000, 2000, 15
+_DEPTH = 40  # nested scopes looked into; deeper ones stay whole
+_INDENT = 200  # bytes of indentation before a definition
+_SIGNATURE = 200  # bytes of a definition's first line that are kept
+_TINY = 5  # a block below 1/5 of the joining size goes with what follows it, however long that is
+
+
+class Block(NamedTuple):
+    """A span that holds whole definitions, or statements between them, of one scope."""
+
+    start: int
+    end: int
+    path: Path
+    own: Path
+
+
+class ParseError(ValueError):
+    """A text that is not of the language it is named as."""
+
+
+class _Parsers(local):
+    """Parsers of one thread by grammar."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, Parser] = {}
+
+
+_here = _Parsers()
+
+_Mark = tuple[int, Path, Definition | None]
+"""Where a block starts in bytes, the scopes around it, and what it defines; plain as there are many."""
+
+
+def blocks(
+    text: str, grammar: Loaded, join_below: int, max_chars: int, signatures: bool = False
+) -> list[Block]:
+    """The text's blocks in order, together the whole text; raises ParseError."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) > _LONG and _foreign(text[:_SAMPLE], grammar):
+        raise ParseError("its beginning is no program text")
+    root = _parser(grammar).parse(data).root_node
+    if _broken(root):
+        raise ParseError("more than half of it is not understood")
+    walk = _Walk(data, grammar, join_below, signatures)
+    walk.visit(root.named_children, (), 0)
+    marks = walk.marks or [(0, (), None)]
+    starts = to_characters(text, data, [mark[0] for mark in marks])
+    return _join(marks, [0, *starts[1:], len(text)], join_below, max_chars)
+
+
+def _parser(grammar: Loaded) -> Parser:
+    """This thread's parser of a grammar: one must not parse two texts at once, and making one takes time."""
+    parsers, key = _here.made, id(grammar)
+    if key not in parsers:
+        parsers[key] = Parser(grammar.language)
+    return parsers[key]
+
+
+def to_characters(text: str, data: bytes, offsets: Sequence[int]) -> list[int]:
+    """Ascending byte offsets as character offsets (F45)."""
+    if len(data) == len(text):
+        return list(offsets)
+    found, byte, char = [], 0, 0
+    for offset in offsets:
+        char += len(data[byte:offset].decode("utf-8", "surrogatepass"))
+        byte = offset
+        found.append(char)
+    return found
+
+
+def _foreign(sample: str, grammar: Loaded) -> bool:
+    """Whether a text is full of errors from the start: parsing all of such a one takes quadratic time."""
+    data = sample.encode("utf-8", "surrogatepass")
+    errors, nodes = 0, [_parser(grammar).parse(data).root_node]
+    while nodes:
+        node = nodes.pop()
+        errors += node.is_error or node.is_missing
+        if node.has_error:
+            nodes += node.children
+    return errors * _ERROR_EVERY > len(sample)
+
+
+def _broken(root: Node) -> bool:
+    if root.type == "ERROR":
+        return True
+    if not root.has_error:
+        return False
+    lost = sum(node.end_byte - node.start_byte for node in root.named_children if node.is_error)
+    return lost * 2 > root.end_byte - root.start_byte
+
+
+class _Walk:
+    """Goes through the upper levels of a tree and notes where blocks start; never enters a function."""
+
+    def __init__(self, data: bytes, grammar: Loaded, small: int, signatures: bool) -> None:
+        self.marks: list[_Mark] = []
+        self._data = data
+        self._parts = grammar.parts
+        self._namers = grammar.namers
+        self._small = small
+        self._signatures = signatures
+
+    def visit(self, nodes: Sequence[Node], path: Path, depth: int) -> None:
+        """Note the blocks among siblings; comments stay with the definition they stand right above."""
+        parts, leading, last = self._parts, -1, 0
+        for node in nodes:
+            part = parts.get(node.kind_id)
+            start = node.start_byte
+            if leading >= 0 and self._data.count(b"\n", last, start) > 1:
+                self._filler(leading, path)
+                leading = -1
+            if part is _LEADING:
+                if leading < 0 and self._line_start(start) is not None:
+                    leading = start
+                last = node.end_byte
+                continue
+            self._item(node, part, leading if leading >= 0 else start, path, depth)
+            leading = -1
+        if leading >= 0:
+            self._filler(leading, path)
+
+    def _item(self, node: Node, part: Part | None, start: int, path: Path, depth: int) -> None:
+        """One sibling that is no comment."""
+        if part is None or depth > _DEPTH:
+            self._filler(start, path)
+        elif part is _OPEN:
+            self._filler(start, path)
+            self.visit(node.named_children, path, depth + 1)
+        else:
+            inner, names = self._unwrap(node, part)
+            if inner is None:
+                self._filler(start, path)
+            else:
+                self._define(inner, names, start, path, depth)
+
+    def _unwrap(self, node: Node, part: Part) -> tuple[Node | None, Node]:
+        """The definition inside wrappers, and the node that bears its name."""
+        names = node
+        while part is _WRAPPER:
+            for child in node.named_children:
+                found = self._parts.get(child.kind_id)
+                if found is not None and found <= _WRAPPER:
+                    names, node, part = node, child, found
+                    break
+            else:
+                return None, names
+        return node, names
+
+    def _define(self, node: Node, names: Node, start: int, path: Path, depth: int) -> None:
+        definition = self._definition(node, names)
+        if self._parts[node.kind_id] is _SCOPE and node.end_byte - node.start_byte > self._small:
+            inside = (*path, definition)
+            self._mark(start, inside, None)
+            self.visit(node.named_children, inside, depth + 1)
+        else:
+            self._mark(start, path, definition)
+
+    def _definition(self, node: Node, names: Node) -> Definition:
+        data, (word, namer) = self._data, self._namers[node.kind_id]
+        name = namer(node, data) or (name_of(names, data) if names is not node else "")
+        signature = self._first_line(node) if self._signatures else ""
+        return Definition(f"{word} {name}" if name else word, symbol_of(name, word), signature)
+
+    def _first_line(self, node: Node) -> str:
+        head = self._data[node.start_byte : min(node.start_byte + _SIGNATURE, node.end_byte)]
+        return head.partition(b"\n")[0].decode("utf-8", "ignore").strip()
+
+    def _filler(self, start: int, path: Path) -> None:
+        if self.marks:
+            _, around, own = self.marks[-1]
+            if own is None and around is path:
+                return
+        self._mark(start, path, None)
+
+    def _mark(self, start: int, path: Path, own: Definition | None) -> None:
+        line = self._line_start(start)
+        start = start if line is None else line
+        marks = self.marks
+        while marks and marks[-1][0] >= start:
+            marks.pop()
+        marks.append((start, path, own))
+
+    def _line_start(self, start: int) -> int | None:
+        """The first byte of the line if only blanks stand before `start` on it."""
+        line = self._data.rfind(b"\n", max(0, start - _INDENT), start) + 1
+        if line == 0 and start > _INDENT:
+            return None
+        return line if line == start or self._data[line:start].isspace() else None
+
+
+def _join(marks: Sequence[_Mark], starts: Sequence[int], below: int, max_chars: int) -> list[Block]:
+    """Blocks of neighbours of one scope up to `below` characters; a tiny one goes with what follows it."""
+    found: list[Block] = []
+    first, last = 0, len(marks) - 1
+    for number, mark in enumerate(marks):
+        if number < last and mark[1] is marks[number + 1][1]:
+            closing = number + 1 == last or marks[number + 2][1] is not mark[1]
+            size, following = starts[number + 1] - starts[first], starts[number + 2] - starts[number + 1]
+            if _goes_on(size, following, closing, below, max_chars):
+                continue
+        own = tuple([mark[2] for mark in marks[first : number + 1] if mark[2]])
+        found.append(Block(starts[first], starts[number + 1], mark[1], own))
+        first = number + 1
+    return found
+
+
+def _goes_on(size: int, following: int, closing: bool, below: int, max_chars: int) -> bool:
+    """Whether a block takes in the one that follows, which is the last of its scope if `closing`."""
+    if size + following <= below:
+        return True
+    tiny = below // _TINY
+    return size + following <= max_chars and (size < tiny or (closing and following < tiny))

@@ -1,0 +1,96 @@
+"""Spans of text: trimming them, and cutting those that are too long without losing a character."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from math import ceil
+
+Span = tuple[int, int]
+
+PARAGRAPH = ("\n\n", "\n\r\n")
+LINE = ("\n",)
+SENTENCE = (". ", "! ", "? ", "。", "！", "？", ".\t")
+WORD = (" ", "\t")
+
+PROSE = (PARAGRAPH, LINE, SENTENCE, WORD)
+"""Where prose is best cut, best first."""
+
+SOURCE = (PARAGRAPH, LINE, WORD)
+"""Where program text is best cut, best first."""
+
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+_BACK = 32  # characters a forced cut may move back for the sake of one written character
+
+
+def trim(text: str, start: int, end: int) -> Span | None:
+    """The span without its blank end and its blank first lines; None where nothing is left."""
+    body = text[start:end].rstrip()
+    if not body:
+        return None
+    end = start + len(body)
+    if not body[0].isspace():
+        return start, end
+    blank = len(body) - len(body.lstrip())
+    return start + body.rfind("\n", 0, blank) + 1, end
+
+
+def split(text: str, start: int, end: int, max_chars: int, levels: Sequence[Sequence[str]]) -> Iterator[Span]:
+    """Contiguous spans of at most `max_chars` characters, evenly long, cut at the best separator near."""
+    while end - start > max_chars:
+        even = (end - start) / ceil((end - start) / max_chars)
+        at = cut(text, start, start + min(max_chars, ceil(even * 1.2)), levels)
+        yield start, at
+        start = at
+    yield start, end
+
+
+def split_lines(
+    text: str, start: int, end: int, max_lines: int, levels: Sequence[Sequence[str]]
+) -> Iterator[Span]:
+    """Contiguous spans of at most `max_lines` lines, evenly long, cut at the best separator near."""
+    while (lines := text.count("\n", start, end) + 1) > max_lines:
+        even = ceil(lines / ceil(lines / max_lines) * 1.2)
+        at = cut(text, start, _after_lines(text, start, end, min(max_lines, even)), levels)
+        yield start, at
+        start = at
+    yield start, end
+
+
+def _after_lines(text: str, start: int, end: int, count: int) -> int:
+    """The offset after `count` lines."""
+    for _ in range(count):
+        start = text.find("\n", start, end) + 1
+    return start
+
+
+def cut(text: str, start: int, limit: int, levels: Sequence[Sequence[str]]) -> int:
+    """The last good place to cut in the later two thirds of a window, or its end where there is none."""
+    floor = start + (limit - start) // 3
+    for separators in levels:
+        at = max(_last(text, separator, floor, limit) for separator in separators)
+        if at > start:
+            return at
+    return _whole_character(text, start, limit)
+
+
+def _last(text: str, separator: str, floor: int, limit: int) -> int:
+    at = text.rfind(separator, floor, limit)
+    return at + len(separator) if at >= 0 else -1
+
+
+def _whole_character(text: str, start: int, limit: int) -> int:
+    """A cut at or before `limit` that keeps accents, joined emoji and CRLF together where it can."""
+    at = limit
+    while at > max(start + 1, limit - _BACK) and at < len(text) and _joined(text[at - 1], text[at]):
+        at -= 1
+    return at if at > max(start + 1, limit - _BACK) else limit
+
+
+def _joined(before: str, after: str) -> bool:
+    return (
+        after in _JOINERS
+        or before == "\u200d"
+        or (before == "\r" and after == "\n")
+        or unicodedata.combining(after) != 0
+    )

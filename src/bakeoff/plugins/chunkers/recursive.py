@@ -1,0 +1,55 @@
+"""Chunks up to a size, cut at the largest separator at hand: paragraph, line, sentence, word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bakeoff.plugins.chunkers._pieces import PROSE, WORD, Span, cut, trim
+from bakeoff.types import Document, Piece
+
+
+class RecursiveChunker:
+    """Fills each chunk up to its size and ends it at a paragraph if it can, else at something smaller."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """Parameters of the recursive chunker."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        size: int = Field(1200, ge=1, description="characters a chunk has at most")
+        overlap: int = Field(150, ge=0, description="characters of a chunk that the next one repeats")
+
+        @model_validator(mode="after")
+        def _smaller(self) -> RecursiveChunker.Params:
+            # a cut lies in the later two thirds of a window: with more overlap the end might not move on
+            if self.overlap * 3 > self.size:
+                raise ValueError(f"overlap {self.overlap} is more than a third of size {self.size}: lower it")
+            return self
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+
+    def chunk(self, document: Document) -> Iterator[Piece]:
+        """The document's chunks in order."""
+        for window in self._windows(document.text):
+            if span := trim(document.text, *window):
+                yield Piece(*span)
+
+    def _windows(self, text: str) -> Iterator[Span]:
+        start, size = 0, self._params.size
+        while len(text) - start > size:
+            end = cut(text, start, start + size, PROSE)
+            yield start, end
+            start = self._next(text, start, end)
+        yield start, len(text)
+
+    def _next(self, text: str, start: int, end: int) -> int:
+        """Where the next chunk starts: at a word, no earlier than the overlap allows."""
+        back = max(end - self._params.overlap, start + 1)
+        words = [at for at in (text.find(space, back, end) for space in (*WORD, "\n")) if at >= 0]
+        return min(min(words) + 1, end) if words else back

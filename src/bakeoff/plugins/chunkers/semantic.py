@@ -1,0 +1,134 @@
+"""Chunks along a document's own structure: definitions of code, headings of prose (S2-19, S2-20, S2-21)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.plugins._kinds import CODE, DATA
+from bakeoff.plugins._titles import title_of
+from bakeoff.plugins.chunkers import _headings
+from bakeoff.plugins.chunkers._code import Block, ParseError, blocks
+from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context
+from bakeoff.plugins.chunkers._grammars import GRAMMARS, Loaded, load
+from bakeoff.plugins.chunkers._pieces import PROSE, SOURCE, Span, split, split_lines, trim
+from bakeoff.types import Document, Piece
+
+_log = logging.getLogger(__name__)
+
+_FINDERS: Mapping[str, Callable[[str], list[_headings.Heading]]] = {
+    "markdown": _headings.markdown,
+    "html": _headings.markdown,
+    "rst": _headings.rst,
+}
+"""Kinds whose headings are marked, so that their depth is certain; other prose is read as a report."""
+
+
+class SemanticChunker:
+    """Keeps functions, methods, classes and sections whole and says before each chunk where it stands."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """Parameters of the semantic chunker."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        context: Style = Field(
+            Style.BRACKET,
+            description="how a chunk's file, scope or section is said before it when embedding",
+        )
+        max_chars: int = Field(
+            2500, ge=1, description="characters a chunk has at most; longer ones are cut at lines"
+        )
+        max_lines: int = Field(80, ge=1, description="lines a chunk of code has at most")
+        merge_below: int = Field(
+            800, ge=0, description="characters up to which small neighbours of one scope are joined"
+        )
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+        self._signatures = params.context is Style.SIGNATURE
+        self._said: set[str] = set()
+
+    def chunk(self, document: Document) -> Iterator[Piece]:
+        """The document's pieces in order."""
+        kind = document.kind
+        if kind in CODE or kind in DATA:
+            return self._code(document)
+        return self._prose(document)
+
+    # --- code ---
+
+    def _code(self, document: Document) -> Iterator[Piece]:
+        text = document.text
+        about = document.title or title_of(text, document.kind)
+        mark = GRAMMARS[document.kind].comment if document.kind in GRAMMARS else "#"
+        contexts = CodeContext(self._params.context, document.id, about, mark)
+        for block in self._blocks(document):
+            context, symbol = contexts.of(block.path, block.own), _symbol(block)
+            for start, end in self._cut_code(text, block):
+                if span := trim(text, start, end):
+                    yield Piece(span[0], span[1], context, "", symbol)
+
+    def _blocks(self, document: Document) -> Sequence[Block]:
+        """The definitions of a document, or all of it as one where it cannot be parsed."""
+        params = self._params
+        if grammar := self._grammar(document.kind):
+            try:
+                return blocks(document.text, grammar, params.merge_below, params.max_chars, self._signatures)
+            except ParseError as exc:
+                self._say(document.kind, f"{document.id} does not parse as {document.kind} ({exc})")
+        return [Block(0, len(document.text), (), ())]
+
+    def _grammar(self, kind: str) -> Loaded | None:
+        if kind not in GRAMMARS:
+            if kind in CODE:
+                self._say(kind, f"no grammar is known for {kind}")
+            return None
+        try:
+            return load(kind)
+        except ImportError:
+            package = GRAMMARS[kind].package.replace("_", "-")
+            self._say(kind, f"the grammar of {kind} is not installed (pip install {package})")
+            return None
+
+    def _say(self, kind: str, what: str) -> None:
+        """Warn once a kind that it is cut at lines, not at definitions."""
+        if kind not in self._said:
+            self._said.add(kind)
+            _log.warning("semantic: %s; such documents are cut at lines, not at definitions", what)
+
+    def _cut_code(self, text: str, block: Block) -> Iterable[Span]:
+        start, end, params = block.start, block.end, self._params
+        if end - start <= params.max_chars and text.count("\n", start, end) < params.max_lines:
+            return ((start, end),)
+        return (
+            part
+            for lines in split_lines(text, start, end, params.max_lines, SOURCE)
+            for part in split(text, *lines, params.max_chars, SOURCE)
+        )
+
+    # --- prose ---
+
+    def _prose(self, document: Document) -> Iterator[Piece]:
+        text = document.text
+        finder = _FINDERS.get(document.kind)
+        for part in _headings.sections(text, (finder or _headings.report)(text)):
+            titles = [heading.title for heading in part.trail]
+            levels = [heading.level if finder else 0 for heading in part.trail]
+            context = section_context(self._params.context, document.id, titles, levels)
+            section = " > ".join(titles if finder else titles[-1:])
+            for start, end in split(text, part.start, part.end, self._params.max_chars, PROSE):
+                if span := trim(text, start, end):
+                    yield Piece(*span, context, section)
+
+
+def _symbol(block: Block) -> str:
+    """The dotted names of what a block defines, or else of the scope it stands in."""
+    scope = ".".join([definition.symbol for definition in block.path if definition.symbol])
+    names = [f"{scope}.{own.symbol}" if scope else own.symbol for own in block.own if own.symbol]
+    return ", ".join(names) or scope

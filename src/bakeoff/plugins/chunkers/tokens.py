@@ -1,0 +1,127 @@
+"""Windows of a fixed number of tokens, overlapping."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from itertools import accumulate
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from tokenizers import Tokenizer
+
+from bakeoff.errors import DataError, MissingExtraError, ModelNotFoundError
+from bakeoff.plugins.chunkers._pieces import trim
+from bakeoff.types import Document, Piece
+
+# scripts that are written without spaces count by character, other words by 64 characters at most
+_SPACELESS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]{{1,64}}")
+_BLOCK = 200_000  # characters tokenised at once, which bounds memory
+
+
+class TokensChunker:
+    """Cuts by a tokenizer's count, so that no chunk is longer than a model can read."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """Parameters of the tokens chunker."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        size: int = Field(256, ge=1, description="tokens a chunk has at most")
+        overlap: int = Field(32, ge=0, description="tokens of a chunk that the next one repeats")
+        tokenizer: str = Field(
+            "wordllama",
+            description="whose tokens: 'wordllama', 'words', or the path of a tokenizer.json",
+        )
+
+        @model_validator(mode="after")
+        def _smaller(self) -> TokensChunker.Params:
+            if self.overlap >= self.size:
+                raise ValueError(f"overlap {self.overlap} must be smaller than size {self.size}")
+            return self
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+        self._starts = _starts_of_words if params.tokenizer == "words" else _starts_of(params.tokenizer)
+
+    def chunk(self, document: Document) -> Iterator[Piece]:
+        """The document's windows in order."""
+        text, size = document.text, self._params.size
+        starts = self._starts(text)
+        if not starts:
+            starts = [0]
+        starts[0] = 0
+        for first in range(0, len(starts), size - self._params.overlap):
+            last = first + size
+            # a window reaches to the next token's start, so that characters no token stands for are kept
+            if span := trim(text, starts[first], starts[last] if last < len(starts) else len(text)):
+                yield Piece(*span)
+            if last >= len(starts):
+                return
+
+
+def _starts_of_words(text: str) -> list[int]:
+    return [match.start() for match in _WORD.finditer(text)]
+
+
+def _starts_of(name: str) -> Callable[[str], list[int]]:
+    """A function that gives the first character of every token, in order."""
+    tokenizer = _read(_path(name))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+
+    def starts(text: str) -> list[int]:
+        found: list[int] = []
+        for base, block in _blocks(text):
+            offsets = tokenizer.encode(block, add_special_tokens=False).offsets
+            found += (base + start for start, _ in offsets)
+        return list(accumulate(found, max))
+
+    return starts
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """The text in blocks that end at a blank where there is one near."""
+    base = 0
+    while base < len(text):
+        end = base + _BLOCK
+        if end < len(text):
+            blank = max(text.rfind("\n", base + 1, end), text.rfind(" ", base + 1, end))
+            end = blank if blank > base else end
+        yield base, text[base:end]
+        base = end
+
+
+def _path(name: str) -> Path:
+    if name != "wordllama":
+        return Path(name)
+    spec = find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError(
+            "tokenizer 'wordllama' is not installed: pip install 'bakeoff[wordllama]' or set tokenizer: words"
+        )
+    found = sorted(Path(spec.submodule_search_locations[0], "tokenizers").glob("*.json"))
+    if not found:
+        raise ModelNotFoundError("the installed wordllama has no tokenizer file: install it again")
+    return found[0]
+
+
+def _read(path: Path) -> Tokenizer:
+    if not path.is_file():
+        raise ModelNotFoundError(
+            f"no tokenizer file at {path}: give 'wordllama', 'words' or a tokenizer.json"
+        )
+    text = path.read_text(encoding="utf-8")
+    try:
+        known = "model" in json.loads(text)
+    except (ValueError, TypeError) as exc:
+        raise DataError(f"{path} is not JSON ({exc}): give a tokenizer.json") from exc
+    if not known:
+        raise DataError(f"{path} has no 'model': give the tokenizer.json of a model, not its configuration")
+    return Tokenizer.from_str(text)

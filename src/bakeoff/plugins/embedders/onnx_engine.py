@@ -1,0 +1,161 @@
+"""Runs a sentence encoder on ONNX Runtime over texts of one exact length at a time.
+
+Without padding no mask is needed and no vector depends on its neighbours: vectors are bit-identical whatever
+batch and thread count they came from, on one kind of CPU and one ONNX Runtime version. Parallelism is one
+single-threaded run a core, which needs no barriers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
+from tokenizers import Tokenizer
+
+from bakeoff.errors import EmbedderError
+
+_SLAB = (
+    1024  # texts tokenised ahead and sorted by length together: enough to fill batches, little enough to hold
+)
+_BATCH_TOKENS = (
+    512  # above this a larger batch no longer raises the rate, and it leaves the second-level cache
+)
+_CHARACTERS_A_TOKEN = 16
+_SPACE = re.compile("[ \n]")
+_REFUSED = (ort_errors.Fail, ort_errors.InvalidArgument, ort_errors.InvalidGraph, ort_errors.InvalidProtobuf)
+
+TokenIds = list[int]
+
+
+def available_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Tokens:
+    """A model's tokenizer, cutting at `limit` tokens with the special ones included."""
+
+    def __init__(self, file: Path, limit: int) -> None:
+        self._whole = _tokenizer(file)
+        self._cut = _tokenizer(file)
+        self._cut.enable_truncation(limit)
+        self._limit = limit
+
+    def encode(self, texts: Sequence[str]) -> list[TokenIds]:
+        """The ids of each text, cut at the limit."""
+        heads = [self._head(text) for text in texts]
+        ids = _encode(self._cut, heads)
+        for row, (text, head) in enumerate(zip(texts, heads, strict=True)):
+            if len(ids[row]) < self._limit and len(head) < len(text):
+                ids[row] = _encode(self._cut, [text])[0]
+        return ids
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text before any cut, the special ones included."""
+        return [len(ids) for ids in _encode(self._whole, texts)]
+
+    def _head(self, text: str) -> str:
+        """The start of a long text up to a space, which no token spans; the rest would be dropped."""
+        space = _SPACE.search(text, self._limit * _CHARACTERS_A_TOKEN)
+        return text[: space.start()] if space else text
+
+
+class Engine:
+    """One ONNX session with its threads; `batch` is the most texts a run takes."""
+
+    def __init__(self, graph: Path, tokens: Tokens, threads: int, batch: int, optimise: bool) -> None:
+        self._session = _session(graph, optimise)
+        self._dims = int(self._session.get_outputs()[0].shape[1])
+        self._tokens = tokens
+        self._batch = batch
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="onnx")
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """One float32 row for each text, in order; the next texts are tokenised while these are computed."""
+        vectors = np.empty((len(texts), self._dims), np.float32)
+        ahead = self._tokenise(texts, 0)
+        for start in range(0, len(texts), _SLAB):
+            ids, ahead = ahead.result(), self._tokenise(texts, start + _SLAB)
+            self._fill(vectors[start : start + _SLAB], ids)
+        return vectors
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _tokenise(self, texts: Sequence[str], start: int) -> Future[list[TokenIds]]:
+        return self._pool.submit(self._tokens.encode, texts[start : start + _SLAB])
+
+    def _fill(self, vectors: np.ndarray, ids: list[TokenIds]) -> None:
+        groups = list(_groups(ids, self._batch))
+        if len(groups) == 1:
+            vectors[groups[0]] = self._run([ids[row] for row in groups[0]])
+            return
+        runs: list[Future[np.ndarray]] = [
+            self._pool.submit(self._run, [ids[row] for row in group]) for group in groups
+        ]
+        for group, run in zip(groups, runs, strict=True):
+            vectors[group] = run.result()
+
+    def _run(self, ids: list[TokenIds]) -> np.ndarray:
+        answer: list[np.ndarray] = self._session.run(None, {"ids": np.array(ids, np.int64)})
+        return answer[0]
+
+
+def _groups(ids: list[TokenIds], batch: int) -> Iterator[list[int]]:
+    """Row numbers of texts of equal length, the longest first so that the threads end together."""
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for row, text in enumerate(ids):
+        by_length[len(text)].append(row)
+    for length in sorted(by_length, reverse=True):
+        rows, size = by_length[length], max(1, min(batch, _BATCH_TOKENS // length))
+        yield from (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def _tokenizer(file: Path) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[TokenIds]:
+    try:
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast(list(texts))]
+    except TypeError as exc:
+        raise EmbedderError(
+            f"a text is not valid Unicode and cannot be tokenised ({exc}). Read it in its encoding."
+        ) from exc
+
+
+def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
+    """A session that computes in the thread that calls it.
+
+    A graph with its fused operators in place is run as it is: the optimiser would undo the pooling's
+    transpose, and sums would depend on the batch. A quantised graph needs it.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 3
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimise else levels.ORT_DISABLE_ALL
+    try:
+        return onnxruntime.InferenceSession(
+            str(graph),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=["SkipLayerNormFusion"],
+        )
+    except _REFUSED as exc:
+        raise EmbedderError(
+            f"ONNX Runtime {onnxruntime.__version__} refused {graph}: {exc}. Delete it and try again."
+        ) from exc

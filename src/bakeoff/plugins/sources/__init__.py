@@ -1,0 +1,1 @@
+"""Built-in sources: where documents come from."""

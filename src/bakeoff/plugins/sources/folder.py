@@ -1,0 +1,159 @@
+"""The files of a folder: code, Markdown, text, HTML and PDF."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.errors import CorpusError
+from bakeoff.plugins._kinds import DEFAULT_INCLUDE, KIND_OF_SUFFIX
+from bakeoff.plugins._titles import title_of
+from bakeoff.plugins.sources._decoding import decode, is_binary
+from bakeoff.plugins.sources._globs import matcher
+from bakeoff.plugins.sources._html import html_to_text
+from bakeoff.plugins.sources._pdf import PdfError, pdf_to_text
+from bakeoff.types import Document, Skipped, SourceItem
+
+_NEVER = frozenset({"node_modules", "__pycache__", "venv", "CVS"})  # and every hidden folder
+_CPP = re.compile(r"^\s*(?:class|namespace|template)\b", re.MULTILINE)
+
+
+class FolderSource:
+    """Reads every matching file below a folder; what is not read is named with its reason."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """Parameters of the folder source."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        folder: Path = Field(description="the folder with the documents")
+        include: list[str] = Field(
+            list(DEFAULT_INCLUDE),
+            description="globs of files to read: '*.py' at any depth, 'docs/**' below the folder",
+        )
+        exclude: list[str] = Field(
+            [], description="globs of files to leave out, and 'name/' for whole folders"
+        )
+        max_mb: float = Field(20, gt=0, description="megabytes above which a file is skipped")
+        follow_symlinks: bool = Field(False, description="whether links to files and folders are followed")
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+        self._included = matcher(params.include)
+        self._excluded = matcher(params.exclude)
+
+    def items(self) -> Iterator[SourceItem | Skipped]:
+        """The matching files in order of their ids, the posix paths below the folder."""
+        folder = self._params.folder
+        if not folder.is_dir():
+            what = "is a file, not a folder" if folder.exists() else "does not exist"
+            raise CorpusError(f"corpus folder {folder} {what}: give the folder that holds the documents")
+        refused: list[Skipped] = []
+        found = [self._item(folder, name) for name in self._names(folder, refused)]
+        yield from sorted([*found, *refused], key=lambda item: item.id)
+
+    def read(self, item: SourceItem) -> Document | Skipped:
+        """The text of one file as Unicode, with its newlines as they are."""
+        try:
+            data = (self._params.folder / item.id).read_bytes()
+        except OSError as exc:
+            return Skipped(item.id, _unreadable(exc))
+        if _version(data) != item.version:
+            raise CorpusError(f"{item.id} changed while the corpus was read: run again when it is at rest")
+        kind = KIND_OF_SUFFIX.get(Path(item.id).suffix[1:].lower(), "text")
+        try:
+            return _pdf(item.id, data) if kind == "pdf" else _text(item.id, data, kind)
+        except PdfError as exc:
+            return Skipped(item.id, str(exc))
+
+    def _names(self, folder: Path, refused: list[Skipped]) -> Iterator[str]:
+        """Posix paths of matching files in no order; folders that cannot be listed are added to `refused`."""
+
+        def refuse(exc: OSError) -> None:
+            path = Path(exc.filename).relative_to(folder).as_posix()
+            refused.append(Skipped(f"{path}/", _unreadable(exc)))
+
+        links = self._params.follow_symlinks
+        seen: set[str] = set()
+        for at, folders, files in os.walk(folder, followlinks=links, onerror=refuse):
+            here = Path(at).relative_to(folder).as_posix()
+            prefix = "" if here == "." else f"{here}/"
+            folders[:] = [name for name in folders if self._enters(Path(at, name), f"{prefix}{name}/", seen)]
+            for name in files:
+                path = prefix + name
+                if not name.startswith(".") and self._included(path) and not self._excluded(path):
+                    yield path
+
+    def _enters(self, path: Path, name: str, seen: set[str]) -> bool:
+        """Whether a folder is looked into; where links are followed, each real folder once."""
+        if path.name.startswith(".") or path.name in _NEVER or self._excluded(name):
+            return False
+        if not self._params.follow_symlinks:
+            return True
+        real = os.path.realpath(path)
+        new = real not in seen and not self._params.folder.resolve().is_relative_to(real)
+        seen.add(real)
+        return new
+
+    def _item(self, folder: Path, name: str) -> SourceItem | Skipped:
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            return Skipped(shown, "file name is not UTF-8: rename it")
+        path = folder / name
+        if path.is_symlink() and not self._params.follow_symlinks:
+            return Skipped(name, "symbolic link: set follow_symlinks to read it")
+        try:
+            return self._readable(path, name)
+        except OSError as exc:
+            return Skipped(name, _unreadable(exc))
+
+    def _readable(self, path: Path, name: str) -> SourceItem | Skipped:
+        if not path.is_file():
+            return Skipped(name, "no regular file" if path.exists() else "link to nothing")
+        size = path.stat().st_size
+        if size > self._params.max_mb * 1e6:
+            return Skipped(name, f"too large: {size / 1e6:.1f} MB, max_mb is {self._params.max_mb:g}")
+        data = path.read_bytes()
+        if not data.strip():
+            return Skipped(name, "empty")
+        if not name.lower().endswith(".pdf") and is_binary(data):
+            return Skipped(name, "binary: it holds zero bytes")
+        return SourceItem(name, _version(data), len(data))
+
+
+def _unreadable(exc: OSError) -> str:
+    return f"unreadable: {exc.strerror or type(exc).__name__}"
+
+
+def _version(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _text(name: str, data: bytes, kind: str) -> Document | Skipped:
+    found = decode(data)
+    if found is None:
+        return Skipped(name, "unknown encoding: save it as UTF-8")
+    text, encoding = found
+    title = ""
+    if kind == "html":
+        text, title = html_to_text(text)
+    elif kind == "c" and name.lower().endswith(".h") and _CPP.search(text):
+        kind = "cpp"
+    if not text.strip():
+        return Skipped(name, "empty: no text in it")
+    return Document(name, text, kind, title or title_of(text, kind), {"encoding": encoding})
+
+
+def _pdf(name: str, data: bytes) -> Document:
+    text, title = pdf_to_text(data)
+    return Document(name, text, "pdf", title)

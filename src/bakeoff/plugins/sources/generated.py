@@ -1,0 +1,41 @@
+"""A corpus made by a bundled generator: the same documents for the same seed, labelled synthetic."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.plugins.sources.folder import FolderSource
+from bakeoff.types import Document, Skipped, SourceItem
+
+
+class GeneratedParams(BaseModel):
+    """Which generator, and its seed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    example: Annotated[Literal["incidents"], Field(description="the bundled example whose corpus is made")]
+    seed: int = 7
+
+
+class GeneratedSource:
+    """Writes the corpus into a folder of its own and reads it from there."""
+
+    version: ClassVar[str] = "1"
+    Params = GeneratedParams
+
+    def __init__(self, params: GeneratedParams) -> None:
+        self._scratch = tempfile.TemporaryDirectory(prefix="bakeoff-corpus-")
+        generator = import_module(f"bakeoff.examples.{params.example}.generate")
+        generator.write_reports(Path(self._scratch.name), seed=params.seed)
+        self._folder = FolderSource(FolderSource.Params(folder=Path(self._scratch.name)))
+
+    def items(self) -> Iterable[SourceItem | Skipped]:
+        return self._folder.items()
+
+    def read(self, item: SourceItem) -> Document | Skipped:
+        return self._folder.read(item)

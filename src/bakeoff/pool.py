@@ -1,0 +1,206 @@
+"""Rows by key: what a stage made of each of its inputs, so that a changed corpus costs only what changed.
+
+A pool is a set of segments in the cache. A segment is one batch of work: durable when it is finished, so a kill
+costs one batch at most. The plan of batches is kept too: a killed run goes on with its batches, and so makes the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff.cache import Cache
+from bakeoff.errors import CacheError
+from bakeoff.fingerprint import fingerprint
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+PREFIX = 16
+GATHER_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What a batch of work gives: `counts[i]` rows of `table` belong to the i-th input."""
+
+    counts: Sequence[int]
+    table: pa.Table
+
+
+class Pool:
+    """The rows one stage made under one key, by the key of each input."""
+
+    def __init__(self, cache: Cache, stage: str, key: str) -> None:
+        self._cache, self._stage, self._key = cache, stage, key
+        self._loaded: _Segments | None = None
+
+    def fill(
+        self,
+        keys: Sequence[str],
+        work: Callable[[list[int]], Rows],
+        *,
+        batch: int,
+        order: Callable[[list[int]], list[int]] | None = None,
+        progress: Callable[[int], None] = lambda _done: None,
+    ) -> int:
+        """Do the work for every input whose key has no rows yet and return how many inputs that were.
+
+        `work` takes positions in `keys`; `order` sorts the positions before they are cut into batches.
+        """
+        missing = self._missing(keys)
+        progress(len(keys) - len(missing))
+        if not missing:
+            return 0
+        for positions in self._plan(keys, missing, batch, order):
+            self._segment(keys, positions, work)
+            progress(len(positions))
+        self._loaded = None
+        return len(missing)
+
+    def gather(self, keys: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of all keys in the order of the keys, in blocks of bounded size."""
+        import numpy as np
+
+        segments = self._segments()
+        first, count = segments.find(keys)
+        ends = np.cumsum(count)
+        begin = 0
+        while begin < len(keys):
+            base = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, base + GATHER_ROWS, side="right")))
+            yield segments.rows(first[begin:end], count[begin:end])
+            begin = end
+
+    def counts(self, keys: Sequence[str]) -> np.ndarray:
+        """How many rows each key has."""
+        return self._segments().find(keys)[1]
+
+    def _missing(self, keys: Sequence[str]) -> list[int]:
+        known = self._segments().known
+        seen: set[str] = set()
+        missing = []
+        for position, key in enumerate(keys):
+            if key not in known and key not in seen:
+                seen.add(key)
+                missing.append(position)
+        return missing
+
+    def _plan(
+        self,
+        keys: Sequence[str],
+        missing: list[int],
+        batch: int,
+        order: Callable[[list[int]], list[int]] | None,
+    ) -> Iterator[list[int]]:
+        """The batches still to do: those of the plan that a killed run left, else new ones."""
+        place = {keys[position]: position for position in reversed(missing)}
+        plan_key = fingerprint("plan", self._key, list(keys), batch)
+        ordered = order(missing) if order else missing
+        batches = [[keys[p] for p in ordered[i : i + batch]] for i in range(0, len(ordered), batch)]
+
+        def write(folder: Path) -> None:
+            (folder / "batches.json").write_text(json.dumps(batches))
+
+        folder = self._cache.make(f"{self._stage}-plan", plan_key, write)
+        for planned in json.loads((folder / "batches.json").read_text()):
+            positions = [place[key] for key in planned if key in place]
+            if positions:
+                yield positions
+                for key in planned:
+                    place.pop(key, None)
+        rest = sorted(place.values())
+        for begin in range(0, len(rest), batch):
+            yield rest[begin : begin + batch]
+
+    def _segment(self, keys: Sequence[str], positions: list[int], work: Callable[[list[int]], Rows]) -> None:
+        import pyarrow as pa
+
+        names = [keys[position] for position in positions]
+
+        def write(folder: Path) -> None:
+            rows = work(positions)
+            if len(rows.counts) != len(positions) or sum(rows.counts) != rows.table.num_rows:
+                raise CacheError(
+                    f"{self._stage}: a batch of {len(positions)} gave {len(rows.counts)} results"
+                )
+            index = pa.table({"key": names, "count": pa.array(rows.counts, pa.int32())})
+            write_arrow(folder / "index.arrow", [index])
+            write_arrow(folder / "rows.arrow", [rows.table])
+
+        self._cache.make(self._stage, self._key[:PREFIX] + fingerprint(names)[:PREFIX], write)
+
+    def _segments(self) -> _Segments:
+        if self._loaded is None:
+            self._loaded = _Segments(self._cache, self._stage, self._key[:PREFIX])
+        return self._loaded
+
+
+class _Segments:
+    """All segments of a pool, memory-mapped, with the place of each key's rows."""
+
+    def __init__(self, cache: Cache, stage: str, prefix: str) -> None:
+        import numpy as np
+
+        self.known: dict[str, int] = {}
+        self._tables: list[pa.Table] = []
+        firsts, counts, base, place = [], [], 0, 0
+        for key in cache.keys(stage, prefix):
+            folder = cache.get(stage, key)
+            if folder is None:
+                continue
+            index, table = read_arrow(folder / "index.arrow"), read_arrow(folder / "rows.arrow")
+            count = index["count"].to_numpy().astype(np.int64)
+            firsts.append(base + np.cumsum(count) - count)
+            counts.append(count)
+            for name in index["key"].to_pylist():
+                self.known.setdefault(name, place)
+                place += 1
+            self._tables.append(table)
+            base += table.num_rows
+        self._first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
+        self._count = np.concatenate(counts) if counts else np.empty(0, np.int64)
+        self._joined: pa.Table | None = None
+
+    def find(self, keys: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The first row and the number of rows of each key."""
+        import numpy as np
+
+        place = np.fromiter((self.known[key] for key in keys), np.int64, len(keys))
+        return self._first[place], self._count[place]
+
+    def rows(self, first: np.ndarray, count: np.ndarray) -> pa.Table:
+        """The rows that start at `first`, `count` of each, in that order."""
+        import numpy as np
+        import pyarrow as pa
+
+        if self._joined is None:
+            self._joined = pa.concat_tables(self._tables)
+        total = int(count.sum())
+        offsets = np.repeat(first - (np.cumsum(count) - count), count)
+        return self._joined.take(offsets + np.arange(total))
+
+
+def write_arrow(path: Path, tables: Sequence[pa.Table] | Iterator[pa.Table]) -> None:
+    """Write tables of one schema one after the other as one Arrow file."""
+    import pyarrow as pa
+
+    writer = None
+    for table in tables:
+        writer = writer or pa.ipc.new_file(str(path), table.schema)
+        writer.write_table(table)
+    if writer is None:
+        raise CacheError(f"nothing to write to {path.name}")
+    writer.close()
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """An Arrow file as a memory-mapped table."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()

@@ -1,0 +1,167 @@
+"""What a plug-in is: a class, its parameters a pydantic model, its abilities declared by having the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from bakeoff.types import Batch, Document, Hits, Metric, ModelInfo, Piece, Role, Skipped, SourceItem
+
+if TYPE_CHECKING:
+    import numpy as np
+    from pydantic import BaseModel
+
+
+class Plugin(Protocol):
+    """Common to all kinds: a code version for the cache key, and parameters for the YAML check and the help."""
+
+    version: ClassVar[str]
+    Params: ClassVar[type[BaseModel]]
+
+
+class Source(Plugin, Protocol):
+    """Where documents come from."""
+
+    def items(self) -> Iterable[SourceItem | Skipped]:
+        """What there is, in a stable order, without parsing it."""
+        ...
+
+    def read(self, item: SourceItem) -> Document | Skipped:
+        """The text of one item."""
+        ...
+
+
+class Chunker(Plugin, Protocol):
+    """Cuts one document into character spans that together cover every non-blank character."""
+
+    def chunk(self, document: Document) -> Iterable[Piece]:
+        """The pieces of a document in order of their start."""
+        ...
+
+
+class Embedder(Plugin, Protocol):
+    """Turns texts into vectors."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """What identifies the vectors this embedder makes."""
+        ...
+
+    def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+        """One float32 row for each text, in order."""
+        ...
+
+    def close(self) -> None:
+        """Give back memory and connections."""
+        ...
+
+
+@runtime_checkable
+class SupportsTokens(Protocol):
+    """An embedder that can say how long a text is for its model."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text before any cut."""
+        ...
+
+
+class Store(Plugin, Protocol):
+    """A vector database; `home` is a folder of its own for what it keeps on disk.
+
+    `Params` shapes the index and says where the engine is; `Query` shapes a search: one index serves many.
+    """
+
+    Query: ClassVar[type[BaseModel]]
+
+    def __init__(self, params: Any, home: Path) -> None: ...
+
+    def create(self, collection: str, dims: int, metric: Metric) -> None:
+        """Make an empty collection; one of that name that exists is replaced."""
+        ...
+
+    def insert(self, batch: Batch) -> None:
+        """Add rows whose ids are not there yet."""
+        ...
+
+    def ready(self) -> None:
+        """Return when every inserted row is searchable through the index that was asked for, or raise StoreError."""
+        ...
+
+    def close(self) -> None:
+        """Give back files, memory and connections; what is persistent stays."""
+        ...
+
+
+@runtime_checkable
+class SupportsVectors(Protocol):
+    """A store that searches by vector."""
+
+    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+        """The k nearest rows, nearest first; `query` is an instance of the store's Query."""
+        ...
+
+
+@runtime_checkable
+class SupportsKeywords(Protocol):
+    """A store that searches by words."""
+
+    def search_text(self, text: str, k: int, query: Any) -> Hits:
+        """The k best rows for the words of a text, best first."""
+        ...
+
+
+@runtime_checkable
+class SupportsReopen(Protocol):
+    """A store whose collection outlives the process."""
+
+    def open(self, collection: str, dims: int, metric: Metric) -> int:
+        """Open an existing collection and return its row count; raise StoreError where it is not there."""
+        ...
+
+
+@runtime_checkable
+class SupportsDelete(Protocol):
+    """A store that can remove rows."""
+
+    def delete(self, ids: np.ndarray) -> None:
+        """Remove rows by id."""
+        ...
+
+
+@runtime_checkable
+class SupportsBatch(Protocol):
+    """A store that searches many vectors in one call."""
+
+    def search_many(self, vectors: np.ndarray, k: int, query: Any) -> list[Hits]:
+        """One answer for each vector, in order."""
+        ...
+
+
+class Reranker(Plugin, Protocol):
+    """Orders a few passages again with a closer look."""
+
+    def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
+        """One score for each passage, higher is better."""
+        ...
+
+    def close(self) -> None:
+        """Give back memory and connections."""
+        ...
+
+
+class Executor(Plugin, Protocol):
+    """Where work runs."""
+
+    def submit(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Start one piece of work."""
+        ...
+
+    def as_completed(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
+        """Futures in the order they end."""
+        ...
+
+    def close(self) -> None:
+        """Stop the workers."""
+        ...

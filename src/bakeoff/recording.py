@@ -1,0 +1,202 @@
+"""What a run writes: where its folder is, its record at the start and at the end, and the tables of all its systems."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff import __version__
+from bakeoff.errors import DataError, SettingError
+from bakeoff.experiment import Plan
+from bakeoff.fingerprint import fingerprint
+from bakeoff.machine import machine, versions
+from bakeoff.measures.conventions import Conventions
+from bakeoff.results import (
+    CELL,
+    PASSAGES,
+    QUERIES,
+    Cell,
+    ChunkingRecord,
+    CorpusRecord,
+    Excluded,
+    RuleHit,
+    RunFolder,
+    RunRecord,
+    read_record,
+)
+from bakeoff.stages.chunk import Chunking, sizes
+from bakeoff.stages.read import Corpus
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.resolve import Truth
+from bakeoff.types import Status
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """Everything the systems of a run are measured with."""
+
+    plan: Plan
+    queries: QuerySet
+    truth: Truth
+    corpus: Corpus
+    chunkings: dict[str, Chunking]
+    conventions: Conventions
+
+
+def choose_folder(plan: Plan, out: Path | None) -> Path:
+    """The folder of the run: the one asked for, the unfinished one of the same plan, or a new one."""
+    if out is None:
+        out = _unfinished(plan) or RUNS / f"{_slug(plan.name)}-{_now().strftime('%Y%m%d-%H%M%S')}"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise SettingError(
+            f"cannot make the folder {out}: {exc.strerror}. Choose another with --out."
+        ) from exc
+    return out
+
+
+def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
+    """The record of a run that begins."""
+    settings = plan.settings
+    return RunRecord(
+        run=folder.name,
+        name=plan.name,
+        status="running",
+        plan=plan.fingerprint(),
+        started=_now().isoformat(timespec="seconds"),
+        bakeoff=__version__,
+        experiment=plan.text,
+        primary=plan.primary,
+        measures=list(plan.measures),
+        depth=settings.depth,
+        seed=settings.seed,
+        runs=settings.runs,
+        limits=settings.limits.model_dump(),
+        targets=settings.targets,
+        conventions=conventions.to_dict(),
+        machine=machine(),
+        versions=versions(),
+        systems=[system.label for system in plan.systems],
+    )
+
+
+def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Iterable[str]) -> RunRecord:
+    """The record of a run whose systems have all been tried."""
+    failed = [cell for cell in cells if cell.systems["status"][0].as_py() != Status.DONE]
+    corpus = made.corpus
+    return record.model_copy(
+        update={
+            "status": "partial" if failed else "done",
+            "finished": _now().isoformat(timespec="seconds"),
+            "corpus": CorpusRecord(
+                fingerprint=corpus.fingerprint,
+                documents=corpus.documents.num_rows,
+                characters=_characters(corpus),
+                skipped=[(item.id, item.reason) for item in corpus.skipped],
+            ),
+            "chunkings": [_chunking(chunking) for chunking in made.chunkings.values()],
+            "queries_fingerprint": queries_key(made.queries),
+            "truth_fingerprint": truth_key(made.truth),
+            "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
+            "excluded": _excluded(cells),
+            "notes": list(notes),
+        }
+    )
+
+
+def write_tables(folder: RunFolder, queries: QuerySet, cells: list[Cell]) -> None:
+    """The tables of all systems, in the order of the plan."""
+    for schema in CELL:
+        tables = [getattr(cell, schema.name) for cell in cells]
+        folder.table(schema, [_unique(tables)] if schema is PASSAGES else tables)
+    rows = [
+        (q.id, q.text, q.category, q.difficulty, q.intent, q.negative, q.synthetic, json.dumps(dict(q.tags)))
+        for q in queries.queries
+    ]
+    columns = list(zip(*rows, strict=True))
+    named = {name: list(column) for (name, _), column in zip(QUERIES.columns, columns, strict=True)}
+    folder.table(QUERIES, [QUERIES.table(named)])
+
+
+def queries_key(queries: QuerySet) -> str:
+    """The name of a query file's content."""
+    return fingerprint("queries", queries.content())
+
+
+def truth_key(truth: Truth) -> str:
+    """The name of a set of judgments."""
+    return fingerprint(
+        "truth", {name: truth.judgments[name].to_pylist() for name in truth.judgments.column_names}
+    )
+
+
+def _unfinished(plan: Plan) -> Path | None:
+    """The newest folder of this very plan whose run did not end well."""
+    found = sorted(RUNS.glob(f"{_slug(plan.name)}-*/run.json"), reverse=True)
+    for path in found[:1]:
+        try:
+            record = read_record(path.parent)
+        except DataError:
+            continue
+        if record.plan == plan.fingerprint() and record.status != "done":
+            return path.parent
+    return None
+
+
+def _excluded(cells: list[Cell]) -> list[Excluded]:
+    """Queries whose score of a measure is null, in any system."""
+    import pyarrow.compute as pc
+
+    found: dict[tuple[str, str], None] = {}
+    for cell in cells:
+        gone = cell.scores.filter(pc.is_null(cell.scores["value"]))
+        for query, measure in zip(gone["query_id"].to_pylist(), gone["measure"].to_pylist(), strict=True):
+            found[query, measure] = None
+    return [Excluded(query_id=q, measure=m, reason="no relevant item at this unit") for q, m in found]
+
+
+def _chunking(chunking: Chunking) -> ChunkingRecord:
+    size = sizes(chunking)
+    return ChunkingRecord(
+        chunker=chunking.label,
+        fingerprint=chunking.fingerprint,
+        chunks=size.chunks,
+        mean=size.mean,
+        quantiles=size.quantiles,
+    )
+
+
+def _characters(corpus: Corpus) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.sum(pc.utf8_length(corpus.documents["text"])).as_py() or 0)
+
+
+def _unique(tables: list[pa.Table]) -> pa.Table:
+    """The passages of all systems, each once, in order of document and place."""
+    import pyarrow as pa
+
+    joined = pa.concat_tables([PASSAGES.arrow().empty_table(), *tables])
+    keys = [(name, "ascending") for name in ("document_id", "start", "end", "chunk_id")]
+    ordered = joined.sort_by(keys)
+    ids = ordered["chunk_id"].to_pylist()
+    return ordered.filter(pa.array([i == 0 or ids[i] != ids[i - 1] for i in range(len(ids))], pa.bool_()))
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

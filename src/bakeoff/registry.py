@@ -1,0 +1,111 @@
+"""The only plug-in look-up: entry points, loaded on first use, with an error that says what to do."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from bakeoff.errors import MissingExtraError, UnknownPluginError
+
+KINDS = ("sources", "chunkers", "embedders", "stores", "rerankers", "executors")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A plug-in that is registered, whether or not it can be imported here."""
+
+    kind: str
+    name: str
+    target: str
+    package: str
+    missing: str = ""
+
+
+_added: dict[tuple[str, str], type] = {}
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """The registered names of a kind, sorted."""
+    return tuple(sorted({*_points(kind), *(name for k, name in _added if k == kind)}))
+
+
+def add(kind: str, name: str, plugin: type) -> None:
+    """Register a class of this process, for notebooks and tests; a name that is taken is an error."""
+    if name in names(kind):
+        raise UnknownPluginError(f"{kind[:-1]} {name!r} is registered already. Choose another name.")
+    _added[kind, name] = plugin
+
+
+def remove(kind: str, name: str) -> None:
+    """Take back what `add` registered."""
+    _added.pop((kind, name), None)
+
+
+def load(kind: str, name: str) -> Any:
+    """The class registered under a name; unknown names and missing packages are errors that say what to do."""
+    if (kind, name) in _added:
+        return _added[kind, name]
+    point = _points(kind).get(name)
+    if point is None:
+        raise UnknownPluginError(_unknown(kind, name))
+    return _import(point)
+
+
+def entries(kind: str) -> list[Entry]:
+    """Every plug-in of a kind, with what is missing where it cannot be imported."""
+    found = []
+    for name in names(kind):
+        point = _points(kind).get(name)
+        target = (
+            point.value if point else f"{_added[kind, name].__module__}:{_added[kind, name].__qualname__}"
+        )
+        found.append(Entry(kind, name, target, _package(point), _missing(kind, name)))
+    return found
+
+
+def _missing(kind: str, name: str) -> str:
+    try:
+        load(kind, name)
+    except MissingExtraError as exc:
+        return str(exc)
+    return ""
+
+
+@cache
+def _points(kind: str) -> dict[str, EntryPoint]:
+    if kind not in KINDS:
+        raise UnknownPluginError(f"no kind of plug-in is called {kind!r}. Kinds: {', '.join(KINDS)}.")
+    points: dict[str, EntryPoint] = {}
+    for point in entry_points(group=f"bakeoff.{kind}"):
+        other = points.get(point.name)
+        if other is not None and other.value != point.value:
+            raise UnknownPluginError(
+                f"two packages register the {kind[:-1]} {point.name!r}: {_package(other)} ({other.value}) and "
+                f"{_package(point)} ({point.value}). Uninstall one of them."
+            )
+        points[point.name] = point
+    return points
+
+
+def _import(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except ImportError as exc:
+        missing = (exc.name or str(exc)).split(".")[0]
+        raise MissingExtraError(
+            f"{point.name} needs {missing}: pip install '{_package(point)}[{point.name}]'"
+        ) from exc
+
+
+def _package(point: EntryPoint | None) -> str:
+    return point.dist.name if point is not None and point.dist is not None else "bakeoff"
+
+
+def _unknown(kind: str, name: str) -> str:
+    known = names(kind)
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    return f"no {kind[:-1]} is called {name!r}.{hint} Known: {', '.join(known) or 'none'}."

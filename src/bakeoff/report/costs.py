@@ -1,0 +1,144 @@
+"""What the systems cost: quality against latency and size, ingestion phases, latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.analysis import Result
+from bakeoff.report.systems import SystemRow
+
+PHASES = {"read": "read", "chunk": "chunk", "embed_chunks": "embed", "insert": "insert", "index": "index"}
+STATISTICS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms")
+STEPS = ("embed", "search", "fuse", "rerank")
+
+
+@dataclass(frozen=True, slots=True)
+class TradePoint:
+    """A system's quality and one cost; on the front, none is both better and cheaper."""
+
+    place: int
+    system: str
+    quality: float
+    cost: float
+    on_front: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A stored time, or None with the reason."""
+
+    value: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """Seconds of each phase of building a system's index."""
+
+    system: str
+    phases: tuple[Timed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyRow:
+    """Milliseconds a query: statistics of the whole, means of the steps, lowest and highest p50 across runs."""
+
+    system: str
+    samples: int
+    statistics: tuple[Timed, ...]
+    steps: tuple[float | None, ...]
+    across_runs: tuple[float, float] | None
+
+
+def trade_points(rows: Sequence[SystemRow], cost: str, higher_is_better: bool) -> tuple[TradePoint, ...]:
+    """Quality against a cost (`p50_ms` or `index_bytes`) of the systems that have both."""
+    known = [
+        (row, row.primary.value, float(getattr(row, cost)))
+        for row in rows
+        if row.primary.value is not None and getattr(row, cost)
+    ]
+    sign = 1.0 if higher_is_better else -1.0
+    front = _front([(value, sign * quality) for _, quality, value in known])
+    return tuple(
+        TradePoint(row.place, row.system, quality, value, on)
+        for (row, quality, value), on in zip(known, front, strict=True)
+    )
+
+
+def phase_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, ...], tuple[PhaseRow, ...]]:
+    """The phases that occur, and their seconds by system."""
+    stored = _stored(result)
+    happened = [phase for phase in PHASES if any((s, phase, "seconds") in stored for s in systems)]
+    rows = tuple(
+        PhaseRow(system, tuple(_time(stored, system, phase, "seconds") for phase in happened))
+        for system in systems
+    )
+    return tuple(PHASES[phase] for phase in happened), rows if happened else ()
+
+
+def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ...]:
+    """The stored latencies of systems that have any."""
+    stored = _stored(result)
+    spread = _across_runs(result) if result.record.runs > 1 else {}
+    timed = [system for system in systems if (system, "total", "mean_ms") in stored]
+    return tuple(
+        LatencyRow(
+            system=system,
+            samples=stored[system, "total", "mean_ms"][1],
+            statistics=tuple(_time(stored, system, "total", name) for name in STATISTICS),
+            steps=tuple(_time(stored, system, step, "mean_ms").value for step in STEPS),
+            across_runs=spread.get(system),
+        )
+        for system in timed
+    )
+
+
+def _front(points: list[tuple[float, float]]) -> list[bool]:
+    """Whether no other (cost, quality) is at least as good in both and better in one."""
+    order = sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1]))
+    on = [False] * len(points)
+    best, at = float("-inf"), float("-inf")
+    for i in order:
+        cost, quality = points[i]
+        on[i] = quality > best or (quality, cost) == (best, at)
+        if quality > best:
+            best, at = quality, cost
+    return on
+
+
+Stored = dict[tuple[str, str, str], tuple[float | None, int, str]]
+
+
+def _stored(result: Result) -> Stored:
+    rows = result.timings.to_pylist()
+    return {
+        (row["system"], row["phase"], row["statistic"]): (row["value"], row["count"], row["note"] or "")
+        for row in rows
+    }
+
+
+def _time(stored: Stored, system: str, phase: str, statistic: str) -> Timed:
+    value, _, note = stored.get((system, phase, statistic), (None, 0, "this system has no such step"))
+    return Timed(value, note)
+
+
+def _across_runs(result: Result) -> dict[str, tuple[float, float]]:
+    """Lowest and highest p50 of the runs of each system, from every stored latency."""
+    rows = result.latencies.select(["system", "repeat", "total_ms"]).drop_null()
+    systems = rows["system"].combine_chunks().dictionary_encode()
+    codes, repeats = systems.indices.to_numpy(), rows["repeat"].to_numpy()
+    times = rows["total_ms"].to_numpy()
+    keys = codes.astype(np.int64) * (int(repeats.max(initial=0)) + 1) + repeats
+    order = np.argsort(keys, kind="stable")
+    groups, starts = np.unique(keys[order], return_index=True)
+    medians = [float(np.median(part)) for part in np.split(times[order], starts[1:])] if len(groups) else []
+    found: dict[str, tuple[float, float]] = {}
+    names = systems.dictionary.to_pylist()
+    for group, median in zip(groups, medians, strict=True):
+        name = names[int(group) // (int(repeats.max(initial=0)) + 1)]
+        low, high = found.get(name, (median, median))
+        found[name] = min(low, median), max(high, median)
+    return found

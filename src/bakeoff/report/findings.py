@@ -1,0 +1,131 @@
+"""Titles that say what a figure or table shows, made from its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff.report import wording as say
+from bakeoff.report.breakdown import Breakdown, RankTable
+from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint
+from bakeoff.report.differing import DifferingQuery
+from bakeoff.report.pairs import Pairs
+from bakeoff.report.systems import SystemsTable
+from bakeoff.results import ChunkingRecord
+
+
+def of_systems(table: SystemsTable) -> str:
+    """Which system has the best mean."""
+    first, note = table.rows[0], table.measures[0]
+    mean = first.primary
+    if mean.value is None:
+        return f"No system has a score of {note.label}"
+    found = f"{say.score(mean.value)} {say.interval(mean.interval.low, mean.interval.high)}".strip()
+    word = "highest" if note.higher_is_better else "lowest"
+    return f"{first.system} has the {word} mean {note.label}: {found}"
+
+
+def of_differences(pairs: Pairs) -> str:
+    """How many systems the best is shown to beat."""
+    total = len(pairs.against)
+    if pairs.beaten == total:
+        others = "the other system" if total == 1 else f"each of the other {total:,}"
+        return f"{pairs.best} is shown to be better than {others}"
+    return f"{pairs.best} is shown to be better than {pairs.beaten:,} of {say.count(total, 'other system')}"
+
+
+def of_wins(pairs: Pairs) -> str:
+    """Wins, losses and ties against the runner-up."""
+    pair = pairs.against[0]
+    counts = f"better on {say.queries(pair.wins)}, worse on {pair.losses:,}, equal on {pair.ties:,}"
+    return f"Against {pair.b} it is {counts}"
+
+
+def of_queries(pairs: Pairs) -> str:
+    """Whether the first two mostly agree."""
+    pair = pairs.against[0]
+    equal = pair.ties / pair.n if pair.n else 0.0
+    return f"The first two are equal on {equal:.0%} of {say.queries(pair.n)}".replace("%", " %")
+
+
+def of_trade(points: Sequence[TradePoint], cheaper: str) -> str:
+    """How many systems are on the front, and its cheap end."""
+    front = [point for point in points if point.on_front]
+    least = min(front, key=lambda point: point.cost)
+    if len(front) == 1:
+        return f"{least.system} is the best and the {cheaper} at once"
+    total = say.count(len(points), "system")
+    return f"{len(front):,} of {total} are not beaten by one both better and {_than(cheaper)}"
+
+
+def _than(superlative: str) -> str:
+    return {"fastest": "faster", "smallest": "smaller"}[superlative]
+
+
+def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
+    """The group on which even the best mean is the worst, and who leads how often."""
+    best = max if higher_is_better else min
+    worst = min if higher_is_better else max
+    tops = []
+    for number, group in enumerate(table.groups):
+        known = [(row[1][number].value, row[0], row[1][number].n) for row in table.rows]
+        scored = [(value, system, n) for value, system, n in known if value is not None]
+        if scored:
+            value, system, n = best(scored, key=lambda one: one[0])
+            tops.append((value, group, system, n))
+    if not tops:
+        return f"No {table.label} has a scored query"
+    value, group, system, n = worst(tops, key=lambda one: one[0])
+    return f"Hardest {table.label}: {group}, where the best mean is {say.score(value)} ({system}, {say.queries(n)})"
+
+
+def of_ranks(table: RankTable) -> str:
+    """Where the first system's first relevant result stands."""
+    row = table.rows[0]
+    return (
+        f"{row.system}: first relevant {table.unit} at rank 1 on {say.share(row.counts[0], row.n)} "
+        f"of {say.queries(row.n)}, {table.spans[-1]} on {say.share(row.counts[-1], row.n)}"
+    )
+
+
+def of_differing(queries: Sequence[DifferingQuery]) -> str:
+    """How many queries are shown."""
+    return f"The {say.queries(len(queries))} on which the systems differ most"
+
+
+def of_latency(rows: Sequence[LatencyRow]) -> str:
+    """The range of medians."""
+    known = sorted(
+        (row.statistics[0].value, row.system) for row in rows if row.statistics[0].value is not None
+    )
+    if not known:
+        return "Too few samples for a median latency"
+    (low, fastest), (high, slowest) = known[0], known[-1]
+    if low == high:
+        return f"The median query takes {say.milliseconds(low)} ({fastest})"
+    return f"The median query takes from {say.milliseconds(low)} ({fastest}) to {say.milliseconds(high)} ({slowest})"
+
+
+def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
+    """The phase that takes longest in any system."""
+    known = [
+        (time.value, phase, row.system)
+        for row in rows
+        for phase, time in zip(phases, row.phases, strict=True)
+        if time.value is not None
+    ]
+    if not known:
+        return "Nothing was built in this run: every phase came from the cache, and timings never do"
+    value, phase, system = max(known)
+    return f"The longest phase is {phase}: {say.seconds(value)} for {system}"
+
+
+def of_chunks(chunkings: Sequence[ChunkingRecord]) -> str:
+    """The medians."""
+    shown = [f"{one.chunker} {one.quantiles[2]:,}" for one in chunkings[:4]]
+    return f"Median length of a chunk in characters: {', '.join(shown)}"
+
+
+def of_rules(hidden: int, rules: Sequence[object], silent: int) -> str:
+    """How many rules there are and how many match nothing."""
+    total = len(rules) + hidden
+    return f"{say.count(total, 'truth rule')} were executed; {silent:,} matched nothing"

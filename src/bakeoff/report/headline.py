@@ -1,0 +1,130 @@
+"""The first lines of a report: the question, the verdict, and what could change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from bakeoff.analysis import Result
+from bakeoff.report.grid import Grid, Mean
+from bakeoff.report.systems import MeasureNote, SystemsTable
+from bakeoff.report.wording import count, queries, score, some
+from bakeoff.stats.verdict import Kind, Verdict
+
+WORDS = {
+    Kind.USE: "Verdict",
+    Kind.CHEAPER_OF_EQUALS: "Verdict: the cheaper of equals",
+    Kind.DEPENDS_ON_CATEGORY: "Verdict: it depends",
+    Kind.CANT_TELL: "Verdict: can't tell",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What a reader takes away who reads one screen."""
+
+    name: str
+    question: str
+    summary: str
+    heading: str
+    sentence: str
+    reasons: tuple[str, ...]
+    could_change: tuple[str, ...]
+    decided: bool
+
+
+def headline(
+    result: Result,
+    grid: Grid,
+    table: SystemsTable,
+    found: Mapping[str, Mapping[str, Mean]],
+    verdict: Verdict | None,
+) -> Headline:
+    """The first screen's words, from the verdict and the record."""
+    return Headline(
+        name=result.record.name,
+        question=question(result),
+        summary=" · ".join(_summary(result, grid)),
+        heading=WORDS[verdict.kind] if verdict else "No verdict",
+        sentence=verdict.sentence if verdict else _no_verdict(result),
+        reasons=verdict.reasons if verdict else (),
+        could_change=tuple(_could_change(result, grid, table, found, verdict)),
+        decided=verdict is not None and verdict.system is not None,
+    )
+
+
+def question(result: Result) -> str:
+    """The question the experiment file opens with, or the one every experiment asks."""
+    first = result.record.experiment.lstrip().partition("\n")[0]
+    asked = first.lstrip("# ").strip()
+    if first.startswith("#") and asked.endswith("?"):
+        return asked
+    return f"Which of {count(len(result.record.systems), 'system')} should be used for {result.record.name}?"
+
+
+def _summary(result: Result, grid: Grid) -> Iterator[str]:
+    negative = sum(query.negative for query in grid.queries)
+    yield queries(len(grid.queries)) + (f", {negative:,} of them without a right answer" if negative else "")
+    if result.record.corpus is not None:
+        yield count(result.record.corpus.documents, "document")
+    failed = len(result.failed)
+    yield count(len(result.record.systems), "system") + (f", {failed:,} failed" if failed else "")
+    yield result.record.started.partition("T")[0]
+
+
+def _no_verdict(result: Result) -> str:
+    if not result.done:
+        return f"No system finished: {len(result.failed):,} of {count(len(result.record.systems), 'system')} failed."
+    return (
+        f"{len(result.done):,} systems are too many to compare all pairs of them here. The table below "
+        "gives each mean with its interval; list fewer systems in the experiment for a verdict."
+    )
+
+
+def _could_change(
+    result: Result,
+    grid: Grid,
+    table: SystemsTable,
+    found: Mapping[str, Mapping[str, Mean]],
+    verdict: Verdict | None,
+) -> Iterator[str]:
+    if verdict is not None and verdict.would_settle:
+        yield f"More queries. {verdict.would_settle}"
+    yield from _other_measures(table, found)
+    if result.failed and result.done:
+        yield f"{count(len(result.failed), 'system')} failed and could not be compared: {some(list(result.failed))}."
+    synthetic = sum(query.synthetic for query in grid.queries)
+    if synthetic:
+        of = queries(len(grid.queries))
+        yield f"{synthetic:,} of {of} are synthetic: drafted by a program, not asked by a person."
+    stand_ins = [row.system for row in table.rows if row.stand_in]
+    if stand_ins:
+        yield f"A stand-in takes the place of a real model in {some(stand_ins)}: their numbers say nothing about it."
+    if result.record.runs == 1 and any(row.p50_ms is not None for row in table.rows):
+        yield "Latency was measured in one run, so its spread from run to run is not known."
+    yield from result.record.notes
+
+
+def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, Mean]]) -> Iterator[str]:
+    """Measures of quality by which another system has the best mean."""
+    if len(table.rows) < 2 or table.rows[0].primary.value is None:
+        return
+    first = table.rows[0].system
+    for note in table.measures[1:]:
+        leader = _leader(note, found[note.key])
+        here = found[note.key][first].value
+        if note.quality and leader is not None and here is not None and leader.value != here:
+            yield (
+                f"By {note.label} the best mean is that of {_named(found[note.key], leader)}: "
+                f"{score(leader.value)} against {score(here)} of {first} ({queries(leader.n)}, differences not tested)."
+            )
+
+
+def _leader(note: MeasureNote, found: Mapping[str, Mean]) -> Mean | None:
+    known = [mean for mean in found.values() if mean.value is not None]
+    best = max if note.higher_is_better else min
+    return best(known, key=lambda mean: mean.value or 0.0) if known else None
+
+
+def _named(found: Mapping[str, Mean], mean: Mean) -> str:
+    return next(system for system, one in found.items() if one is mean)

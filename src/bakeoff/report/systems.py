@@ -1,0 +1,139 @@
+"""The table of systems: every mean with its interval, its n and what it leaves out; what each system costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bakeoff.analysis import Result
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import parse
+from bakeoff.report.grid import Grid, Mean, means
+from bakeoff.stats.verdict import Verdict
+from bakeoff.types import Unit
+
+SHOWN = 25
+"""Systems in any table or figure; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureNote:
+    """A measure as the report names it (its level is part of the name, F15), and what it means."""
+
+    key: str
+    label: str
+    meaning: str
+    formula: str
+    ceiling: str
+    sources: str
+    higher_is_better: bool
+    quality: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """One finished system; latencies in milliseconds, size in bytes, None where not measured."""
+
+    place: int
+    system: str
+    means: tuple[Mean, ...]
+    p50_ms: float | None
+    p95_ms: float | None
+    index_bytes: int | None
+    chunks: int | None
+    dims: int | None
+    stand_in: bool
+    chosen: bool
+    unbeaten: bool
+
+    @property
+    def primary(self) -> Mean:
+        """The mean that decides."""
+        return self.means[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemsTable:
+    """Finished systems, best first; `hidden` ones are measured but not shown, `failed` ones have a reason."""
+
+    measures: tuple[MeasureNote, ...]
+    rows: tuple[SystemRow, ...]
+    hidden: int
+    failed: tuple[tuple[str, str], ...]
+
+
+def measure_notes(result: Result) -> tuple[MeasureNote, ...]:
+    """The measures of a run, the primary one first."""
+    stored = _stored_units(result)
+    names = sorted(result.record.measures, key=lambda name: name != result.record.primary)
+    return tuple(_note(name, *stored.get(name, ((), ()))) for name in names)
+
+
+def all_means(result: Result, grid: Grid, notes: tuple[MeasureNote, ...]) -> dict[str, dict[str, Mean]]:
+    """Each measure's means by system."""
+    return {note.key: means(grid, note.key, result.record.seed) for note in notes}
+
+
+def order(found: Mapping[str, Mean], ranking: tuple[str, ...], higher_is_better: bool) -> tuple[str, ...]:
+    """Systems best first: as the comparison ranks them, the others by their mean, those without one last."""
+    sign = -1.0 if higher_is_better else 1.0
+    place = {system: number for number, system in enumerate(ranking)}
+
+    def key(system: str) -> tuple[float, bool, float]:
+        value = found[system].value
+        return place.get(system, len(place)), value is None, sign * (value or 0.0)
+
+    return tuple(sorted(found, key=key))
+
+
+def systems_table(
+    result: Result,
+    notes: tuple[MeasureNote, ...],
+    found: Mapping[str, Mapping[str, Mean]],
+    ordered: tuple[str, ...],
+    verdict: Verdict | None,
+) -> SystemsTable:
+    """The first systems of the order, with everything that was measured of them."""
+    stored = {row["system"]: row for row in result.systems.to_pylist()}
+    unbeaten = set(verdict.group) if verdict else set()
+    rows = [
+        SystemRow(
+            place=place,
+            system=system,
+            means=tuple(found[note.key][system] for note in notes),
+            p50_ms=result.timing(system, "total", "p50_ms"),
+            p95_ms=result.timing(system, "total", "p95_ms"),
+            index_bytes=stored[system]["index_bytes"],
+            chunks=stored[system]["chunks"],
+            dims=stored[system]["dims"],
+            stand_in=bool(stored[system]["stand_in"]),
+            chosen=verdict is not None and verdict.system == system,
+            unbeaten=system in unbeaten,
+        )
+        for place, system in enumerate(ordered[:SHOWN], start=1)
+    ]
+    failed = tuple((system, reason or "no reason was recorded") for system, reason in result.failed.items())
+    return SystemsTable(notes, tuple(rows), max(0, len(ordered) - SHOWN), failed)
+
+
+def _stored_units(result: Result) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The units and truth sources that stand beside each measure's rows."""
+    groups = result.scores.group_by(["measure", "unit", "source"]).aggregate([]).to_pylist()
+    found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    for name in result.record.measures:
+        rows = [row for row in groups if row["measure"] == name]
+        units, sources = ({row[key] for row in rows if row[key]} for key in ("unit", "source"))
+        found[name] = tuple(sorted(units)), tuple(sorted(sources))
+    return found
+
+
+def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> MeasureNote:
+    measure = parse(name)
+    row = measure.definition
+    if measure.unit is None and len(units) == 1 and units[0] in row.units:
+        measure = measure.at_unit(Unit(units[0]))
+    cost = row.needs is Needs.TOKENS
+    label, from_truth = str(measure), ", ".join(sources)
+    return MeasureNote(
+        name, label, row.meaning, row.formula, row.ceiling, from_truth, row.higher_is_better, quality=not cost
+    )

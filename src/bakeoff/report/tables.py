@@ -1,0 +1,76 @@
+"""A result → everything a report shows, as frozen rows: HTML, Markdown, exports and a dashboard read only this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bakeoff.analysis import Result
+from bakeoff.report.background import Background, background
+from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
+from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint, latency_rows, phase_rows, trade_points
+from bakeoff.report.differing import DifferingQuery, differing_queries
+from bakeoff.report.grid import Grid, read_grid
+from bakeoff.report.headline import Headline, headline
+from bakeoff.report.pairs import Pairs, compared, too_many
+from bakeoff.report.systems import SystemsTable, all_means, measure_notes, order, systems_table
+from bakeoff.stats.comparison import Comparison
+from bakeoff.stats.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All tables of a report; what there is no data for is empty or None and is left out."""
+
+    headline: Headline
+    systems: SystemsTable
+    pairs: Pairs | None
+    by_latency: tuple[TradePoint, ...]
+    by_size: tuple[TradePoint, ...]
+    breakdowns: tuple[Breakdown, ...]
+    ranks: RankTable | None
+    differing: tuple[DifferingQuery, ...]
+    phases: tuple[str, ...]
+    phase_rows: tuple[PhaseRow, ...]
+    latencies: tuple[LatencyRow, ...]
+    background: Background
+    queries: int
+
+
+def tables(result: Result) -> Report:
+    """Every table of a run's report, from its stored rows only."""
+    grid = read_grid(result)
+    comparison, verdict = _judged(result, grid)
+    notes = measure_notes(result)
+    found = all_means(result, grid, notes)
+    higher = notes[0].higher_is_better
+    ordered = order(found[notes[0].key], comparison.ranking if comparison else (), higher)
+    systems = systems_table(result, notes, found, ordered, verdict)
+    shown = tuple(row.system for row in systems.rows)
+    phases, seconds = phase_rows(result, shown)
+    return Report(
+        headline=headline(result, grid, systems, found, verdict),
+        systems=systems,
+        pairs=compared(comparison, ordered, grid) if comparison else None,
+        by_latency=trade_points(systems.rows, "p50_ms", higher),
+        by_size=trade_points(systems.rows, "index_bytes", higher),
+        breakdowns=_breakdowns(grid, result.record.primary, shown),
+        ranks=rank_table(grid, result.record.primary, shown, result.record.depth) if shown else None,
+        differing=differing_queries(result, grid, shown),
+        phases=phases,
+        phase_rows=seconds,
+        latencies=latency_rows(result, shown),
+        background=background(result, verdict.rule if verdict else None),
+        queries=len(grid.queries),
+    )
+
+
+def _judged(result: Result, grid: Grid) -> tuple[Comparison | None, Verdict | None]:
+    """The comparison and the verdict; neither where no system finished or all pairs are too many."""
+    if not result.done or too_many(len(grid.systems), len(grid.queries)):
+        return None, None
+    return result.comparison, result.verdict
+
+
+def _breakdowns(grid: Grid, measure: str, shown: tuple[str, ...]) -> tuple[Breakdown, ...]:
+    found = [breakdown(grid, measure, shown, label) for label in ("category", "difficulty")] if shown else []
+    return tuple(one for one in found if one is not None)

@@ -1,0 +1,250 @@
+"""The only result schema: a run's folder, what is in it, and how it is read back.
+
+run.json            the record: experiment, fingerprints, conventions, machine, versions, seeds, exclusions, notes
+systems.parquet     one row a system: its parts and how it ended
+queries.parquet     one row a query: text and labels
+scores.parquet      one row a (system, query, measure)
+timings.parquet     one row a (system, phase, statistic)
+latencies.parquet   one row a (system, repeat, query): milliseconds of each step
+rankings.parquet    one row a (system, query, rank)
+passages.parquet    the text of every chunk that is among the first ten of a ranking
+cells/              one folder a finished system, durable when it is finished; a rerun starts from here
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bakeoff.cache import durable_folder, intact, write_file
+from bakeoff.errors import DataError
+from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA_VERSION = 1
+
+QUERIES = Schema(
+    "queries",
+    (
+        ("query_id", "string"),
+        ("text", "string"),
+        ("category", "string"),
+        ("difficulty", "string"),
+        ("intent", "string"),
+        ("negative", "bool"),
+        ("synthetic", "bool"),
+        ("tags", "string"),
+    ),
+)
+
+LATENCIES = Schema(
+    "latencies",
+    (
+        ("run", "string"),
+        ("system", "string"),
+        ("repeat", "int32"),
+        ("query_id", "string"),
+        ("embed_ms", "double"),
+        ("search_ms", "double"),
+        ("fuse_ms", "double"),
+        ("rerank_ms", "double"),
+        ("total_ms", "double"),
+    ),
+)
+
+PASSAGES = Schema(
+    "passages",
+    (
+        ("chunk_id", "string"),
+        ("document_id", "string"),
+        ("start", "int32"),
+        ("end", "int32"),
+        ("line_start", "int32"),
+        ("line_end", "int32"),
+        ("section", "string"),
+        ("symbol", "string"),
+        ("text", "large_string"),
+    ),
+)
+
+CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES)
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Excluded(_Record):
+    """A query that does not enter a mean, and why."""
+
+    query_id: str
+    measure: str
+    reason: str
+
+
+class RuleHit(_Record):
+    """What one rule of a query's truth matched."""
+
+    query_id: str
+    source: str
+    rule: str
+    chunking: str
+    hits: int
+    documents: int
+
+
+class CorpusRecord(_Record):
+    """What was read."""
+
+    fingerprint: str
+    documents: int
+    characters: int
+    skipped: list[tuple[str, str]] = []
+
+
+class ChunkingRecord(_Record):
+    """How one chunker cut the corpus; lengths in characters: minimum, quartiles, maximum."""
+
+    chunker: str
+    fingerprint: str
+    chunks: int
+    mean: float
+    quantiles: tuple[int, int, int, int, int]
+
+
+class RunRecord(_Record):
+    """Everything about a run that is not a row."""
+
+    schema_version: int = SCHEMA_VERSION
+    run: str
+    name: str
+    status: str
+    plan: str
+    started: str
+    finished: str | None = None
+    bakeoff: str
+    experiment: str
+    primary: str
+    measures: list[str]
+    depth: int
+    seed: int
+    runs: int
+    limits: dict[str, float | None]
+    targets: dict[str, float] = {}
+    conventions: dict[str, Any]
+    machine: dict[str, str | int | float]
+    versions: dict[str, str]
+    corpus: CorpusRecord | None = None
+    chunkings: list[ChunkingRecord] = []
+    queries_fingerprint: str = ""
+    truth_fingerprint: str = ""
+    truth_hits: list[RuleHit] = []
+    excluded: list[Excluded] = []
+    systems: list[str] = []
+    notes: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The tables of one finished system."""
+
+    systems: pa.Table
+    scores: pa.Table
+    timings: pa.Table
+    latencies: pa.Table
+    rankings: pa.Table
+    passages: pa.Table
+
+
+class RunFolder:
+    """A run's folder while it is being written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def cell(self, key: str) -> Cell | None:
+        """A finished system's tables, or None where it is not finished."""
+        folder = self.path / "cells" / key
+        if not intact(folder):
+            return None
+        return Cell(*(_read(folder / f"{schema.name}.parquet", schema) for schema in CELL))
+
+    def keep(self, key: str, cell: Cell) -> None:
+        """Make a finished system durable."""
+        with durable_folder(self.path / "cells" / key, self.path / "cells" / ".aside") as folder:
+            for schema in CELL:
+                _write(folder / f"{schema.name}.parquet", getattr(cell, schema.name), schema)
+
+    def record(self, record: RunRecord) -> None:
+        """Write run.json in one step."""
+        text = record.model_dump_json(indent=1)
+        write_file(self.path / "run.json", text.encode() + b"\n")
+
+    def table(self, schema: Schema, tables: Iterable[pa.Table]) -> None:
+        """Write one result table in one step, from the tables of all cells in their order."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        joined = pa.concat_tables([schema.arrow().empty_table(), *tables])
+        sink = pa.BufferOutputStream()
+        pq.write_table(joined, sink, compression="zstd")
+        write_file(self.path / f"{schema.name}.parquet", sink.getvalue().to_pybytes())
+
+
+def read_record(folder: Path) -> RunRecord:
+    """The record of a run's folder; one of another schema version is refused with the reason."""
+    path = folder / "run.json"
+    if not path.is_file():
+        raise DataError(f"{folder} is not a run: it has no run.json. Give a folder that `bakeoff run` wrote.")
+    try:
+        data = json.loads(path.read_bytes())
+    except ValueError as exc:
+        raise DataError(
+            f"{path} is not JSON ({exc}). The file is damaged; run the experiment again."
+        ) from exc
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if version != SCHEMA_VERSION:
+        raise DataError(
+            f"{path} has result schema version {version!r}; this bakeoff reads version {SCHEMA_VERSION}. "
+            "Read it with the bakeoff that wrote it, or run the experiment again."
+        )
+    try:
+        return RunRecord.model_validate(data)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        raise DataError(f"{path} does not fit the result schema: {first['loc']}: {first['msg']}.") from exc
+
+
+def read_table(folder: Path, schema: Schema) -> pa.Table:
+    """One result table of a run."""
+    return _read(folder / f"{schema.name}.parquet", schema)
+
+
+def _write(path: Path, table: pa.Table, schema: Schema) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table.cast(schema.arrow()), path, compression="zstd")
+
+
+def _read(path: Path, schema: Schema) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError as exc:
+        raise DataError(f"{path} is missing. The run is not finished, or the folder was changed.") from exc
+    except (pa.ArrowException, OSError) as exc:
+        raise DataError(
+            f"{path} cannot be read ({exc}). The file is damaged; run the experiment again."
+        ) from exc
+    if table.schema.names != schema.arrow().names:
+        raise DataError(f"{path} has columns {table.schema.names}, not {schema.arrow().names}.")
+    return table.cast(schema.arrow())

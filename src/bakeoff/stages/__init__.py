@@ -1,0 +1,1 @@
+"""The stages of a run, one module each: tables in, table out."""

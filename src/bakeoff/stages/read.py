@@ -1,0 +1,106 @@
+"""read: a source's items → the table of documents."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import CorpusError
+from bakeoff.experiment import Part
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pool import Pool, Rows
+from bakeoff.protocols import Source
+from bakeoff.stages.work import Workshop, stage
+from bakeoff.types import DOCUMENTS, Document, Schema, Skipped, SourceItem
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION = "1"
+BATCH = 64
+READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string")))
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The documents, what was left out and why, and the name of it all."""
+
+    documents: pa.Table
+    skipped: tuple[Skipped, ...]
+    fingerprint: str
+    seconds: float
+    fresh: int
+
+
+def read(part: Part, source: Source, shop: Workshop) -> Corpus:
+    """Every document of a source; one that was read before, unchanged, is taken from the cache."""
+    listed = list(source.items())
+    items = [item for item in listed if isinstance(item, SourceItem)]
+    skipped = [item for item in listed if isinstance(item, Skipped)]
+    pool = Pool(shop.cache, "read", fingerprint("read", VERSION, part.kind, part.name, *_reading(part)))
+    keys = [fingerprint(item.id, item.version) for item in items]
+    with stage(shop, "read", "", len(items), "files") as report:
+        fresh = pool.fill(
+            keys, lambda at: _rows(source, [items[i] for i in at]), batch=BATCH, progress=report.advance
+        )
+        table, unread = _split(pool, keys)
+        skipped += unread
+        report.summary = f"{table.num_rows:,} documents, {sum(item.size for item in items) / 1e6:.1f} MB"
+    if table.num_rows == 0:
+        raise CorpusError(_empty(part, skipped))
+    name = fingerprint(
+        "documents", table["id"].to_pylist(), table["version"].to_pylist(), part.name, *_reading(part)
+    )
+    return Corpus(table, tuple(skipped), name, report.seconds, fresh)
+
+
+def _reading(part: Part) -> list[object]:
+    """The parameters that may shape what is read; where the folder lies does not."""
+    plain = {k: v for k, v in part.params if not isinstance(v, Path)}
+    return [part.identity()[2], part.params.model_dump(mode="json", include=set(plain))]
+
+
+def _rows(source: Source, items: list[SourceItem]) -> Rows:
+    rows = [_row(item, source.read(item)) for item in items]
+    columns = {name: [row[name] for row in rows] for name, _ in READ.columns}
+    return Rows([1] * len(rows), READ.table(columns))
+
+
+def _row(item: SourceItem, found: Document | Skipped) -> dict[str, str]:
+    if isinstance(found, Skipped):
+        blank = dict.fromkeys((name for name, _ in READ.columns), "")
+        return blank | {"id": item.id, "skipped": found.reason}
+    return {
+        "id": found.id,
+        "version": item.version,
+        "kind": found.kind,
+        "title": found.title,
+        "fields": json.dumps(dict(found.fields), sort_keys=True),
+        "text": found.text,
+        "skipped": "",
+    }
+
+
+def _split(pool: Pool, keys: list[str]) -> tuple[pa.Table, list[Skipped]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not keys:
+        return DOCUMENTS.arrow().empty_table(), []
+    table = pa.concat_tables(pool.gather(keys))
+    left_out = pc.not_equal(table["skipped"], "")
+    unread = table.filter(left_out)
+    skipped = [
+        Skipped(i, r) for i, r in zip(unread["id"].to_pylist(), unread["skipped"].to_pylist(), strict=True)
+    ]
+    return table.filter(pc.invert(left_out)).drop_columns(["skipped"]), skipped
+
+
+def _empty(part: Part, skipped: list[Skipped]) -> str:
+    where = next((str(v) for _, v in part.params if isinstance(v, Path)), part.name)
+    if not skipped:
+        return f"no document was found in {where}. Check the folder and the include patterns."
+    shown = "; ".join(f"{s.id}: {s.reason}" for s in skipped[:3])
+    return f"no document in {where} could be read: {len(skipped)} left out ({shown}). Check the include patterns."

@@ -1,0 +1,224 @@
+"""score: rankings and truth → one value a query and measure; what cannot be computed is null, never zero."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import MeasureError, SystemFailure
+from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import Measure, parse
+from bakeoff.stages.chunk import Chunking
+from bakeoff.stages.retrieve import Leg
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.resolve import Truth
+from bakeoff.truth.rules import Sections, leaves
+from bakeoff.types import SCORES, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+TOKEN = re.compile(r"\w+|[^\w\s]")
+"""What tokens@k counts: words and marks, the same for every system, whatever its model's tokenizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a system is scored with."""
+
+    ranking: Leg
+    chunking: Chunking
+    queries: QuerySet
+    truth: Truth
+    conventions: Conventions
+
+
+def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
+    """The scores of one system; all values zero on the first measure is a failure, not a result (F01)."""
+    parsed = [parse(name) for name in measures]
+    columns: dict[Measure, np.ndarray] = {}
+    for need in dict.fromkeys(measure.definition.needs for measure in parsed):
+        columns |= _SCORERS[need](scored, [m for m in parsed if m.definition.needs is need])
+    _refuse_all_zero(parsed[0], columns[parsed[0]])
+    return _table(run, system, scored, {measure: columns[measure] for measure in parsed})
+
+
+def _by_judgments(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    columns: dict[Measure, np.ndarray] = {}
+    for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in measures):
+        columns |= _at_unit(scored, unit, [m for m in measures if (m.unit or Unit.DOCUMENT) is unit])
+    return columns
+
+
+def _at_unit(scored: Scored, unit: Unit, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """All measures of one unit in one pass over rankings and judgments."""
+    import numpy as np
+
+    from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
+    from bakeoff.measures.evaluate import evaluate
+    from bakeoff.truth.units import Ranked, collapse, derive
+
+    chunks, name = scored.chunking.chunks, scored.chunking.fingerprint
+    judgments = _with_spans(scored.truth.judgments) if unit is Unit.ANSWER else scored.truth.judgments
+    share = scored.conventions.overlap_share
+    judged = derive(judgments, chunks, name, unit, overlap=share)
+    query, chunk, value = _flat(scored.ranking)
+    units = collapse(Ranked(query, chunk, value), chunks, unit, judgments, name, overlap=share)
+    scores = evaluate(
+        RankingArrays(units.query, units.item, units.score),
+        JudgmentArrays(judged.query, judged.item, judged.grade),
+        measures,
+        conventions=scored.conventions,
+        queries=np.arange(len(scored.queries.queries)),
+    )
+    return {measure: scores.values[:, i] for i, measure in enumerate(measures)}
+
+
+def _by_spans(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    import numpy as np
+
+    from bakeoff.measures.spans import Spans, span_scores
+
+    query, chunk, _ = _flat(scored.ranking)
+    doc, start, end = (scored.chunking.chunks[n].to_numpy()[chunk] for n in ("doc", "start", "end"))
+    retrieved = Spans(query, doc, start, end, _ranks(scored.ranking))
+    table = _with_spans(scored.truth.judgments)
+    gold = Spans(*(table[n].to_numpy() for n in ("query", "doc", "start", "end")))
+    everyone = np.arange(len(scored.queries.queries))
+    names = {"SpanRecall": "recall", "SpanPrecision": "precision", "SpanIoU": "iou"}
+    return {m: getattr(span_scores(retrieved, gold, everyone, m.k or 0), names[m.name]) for m in measures}
+
+
+def _by_sections(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    import numpy as np
+
+    from bakeoff.measures.sections import section_scores
+
+    names = {"SecAcc": "universal", "SecAcc_primary": "primary", "SecAcc_returned": "returned"}
+    sections = scored.chunking.chunks["section"].to_pylist()
+    columns = {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
+    for place, rule in enumerate(scored.queries.rules):
+        targets = (
+            [n for _, leaf in leaves(rule) if isinstance(leaf, Sections) for n in leaf.names] if rule else []
+        )
+        if not targets:
+            continue
+        served = [sections[row] for row in scored.ranking.hits[place].ids.tolist()]
+        for measure in measures:
+            found = section_scores(served, targets, measure.k or len(served), scored.conventions)
+            columns[measure][place] = getattr(found, names[measure.name])
+    return columns
+
+
+def _by_tokens(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    import numpy as np
+
+    from bakeoff.measures.spans import tokens_at
+
+    deepest = max(measure.k or 0 for measure in measures)
+    query, chunk, _ = _flat(scored.ranking)
+    rank = _ranks(scored.ranking)
+    needed = np.unique(chunk[rank <= deepest])
+    texts = scored.chunking.chunks["text"].take(needed).to_pylist()
+    counts = np.zeros(scored.chunking.chunks.num_rows, np.int64)
+    counts[needed] = [len(TOKEN.findall(text)) for text in texts]
+    everyone = np.arange(len(scored.queries.queries))
+    return {m: tokens_at(query, rank, counts[chunk], everyone, m.k or 0) for m in measures}
+
+
+def _by_top_scores(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """FalseAlarm@t: of the negative queries alone."""
+    import numpy as np
+
+    hits, queries = scored.ranking.hits, scored.queries.queries
+    top = np.array([hit.scores[0] if len(hit.scores) else -np.inf for hit in hits])
+    negative = np.array([query.negative for query in queries])
+    return {m: np.where(negative, (top >= (m.t or 0.0)).astype(float), np.nan) for m in measures}
+
+
+def _impossible(_scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    measure = measures[0]
+    raise MeasureError(
+        f"{measure} needs {measure.definition.needs}, which a run over documents does not have. Leave it out here."
+    )
+
+
+_SCORERS: dict[Needs, Callable[[Scored, list[Measure]], dict[Measure, np.ndarray]]] = {
+    Needs.JUDGMENTS: _by_judgments,
+    Needs.SPANS: _by_spans,
+    Needs.SECTIONS: _by_sections,
+    Needs.TOKENS: _by_tokens,
+    Needs.TOP_SCORES: _by_top_scores,
+    Needs.NEIGHBOURS: _impossible,
+    Needs.LABELS: _impossible,
+}
+
+
+def _flat(ranking: Leg) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Query, chunk and score of every served row, query by query."""
+    import numpy as np
+
+    counts = [len(hit.ids) for hit in ranking.hits]
+    query = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    chunk = np.concatenate([hit.ids for hit in ranking.hits]).astype(np.int64)
+    return query, chunk, np.concatenate([hit.scores for hit in ranking.hits]).astype(np.float64)
+
+
+def _ranks(ranking: Leg) -> np.ndarray:
+    import numpy as np
+
+    return np.concatenate([np.arange(1, len(hit.ids) + 1) for hit in ranking.hits])
+
+
+def _with_spans(judgments: pa.Table) -> pa.Table:
+    """The judgments that say where the answer is; queries judged by whole documents only have none."""
+    import pyarrow.compute as pc
+
+    return judgments.filter(pc.is_valid(judgments["start"]))
+
+
+def _refuse_all_zero(measure: Measure, values: np.ndarray) -> None:
+    import numpy as np
+
+    there = values[~np.isnan(values)]
+    if measure.definition.higher_is_better and len(there) and not there.any():
+        raise SystemFailure(
+            f"every one of {len(there)} queries scores 0 on {measure}. The truth and the corpus do not fit, or the "
+            "system is broken: look at rankings and truth."
+        )
+
+
+def _table(run: str, system: str, scored: Scored, columns: dict[Measure, np.ndarray]) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    ids = [query.id for query in scored.queries.queries]
+    values = np.concatenate(list(columns.values()))
+    total = len(values)
+    names = [str(measure) for measure in columns for _ in ids]
+    units = [str(measure.unit or "") for measure in columns for _ in ids]
+    sources = _sources(scored)
+    return SCORES.table(
+        {
+            "run": pa.repeat(run, total),
+            "system": pa.repeat(system, total),
+            "query_id": ids * len(columns),
+            "measure": names,
+            "unit": units,
+            "source": sources * len(columns),
+            "value": pa.array(values, mask=np.isnan(values)),
+        }
+    )
+
+
+def _sources(scored: Scored) -> list[str]:
+    """The sources of each query's judgments, joined."""
+    table = scored.truth.judgments
+    found: dict[int, dict[str, None]] = {}
+    for query, source in zip(table["query"].to_pylist(), table["source"].to_pylist(), strict=True):
+        found.setdefault(query, {})[source] = None
+    return ["+".join(found.get(place, {})) for place in range(len(scored.queries.queries))]

@@ -1,0 +1,1 @@
+"""Statistics on plain arrays of per-query scores: intervals, paired tests, power, comparison, verdict."""

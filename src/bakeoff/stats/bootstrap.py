@@ -1,0 +1,170 @@
+"""Seeded bootstrap of means over queries: one matrix of multinomial weights serves every column at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bakeoff.errors import ComparisonError
+from bakeoff.stats.arrays import NOISE, FloatArray, as_columns, groups_by_mask
+from bakeoff.stats.intervals import METHODS, Ends, Interval, Resampled
+
+RESAMPLES = 10_000
+LEVEL = 0.95
+DEFAULT_METHOD = "hull"
+
+WEIGHTS_PER_BLOCK = 4_000_000
+COLUMNS_PER_BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapSettings:
+    """How to resample; equal settings and equal data give equal intervals."""
+
+    seed: int
+    resamples: int = RESAMPLES
+    level: float = LEVEL
+    method: str = DEFAULT_METHOD
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot give an interval."""
+        if self.method not in METHODS:
+            raise ComparisonError(
+                f"interval method {self.method!r} is unknown. Use one of: {', '.join(METHODS)}."
+            )
+        if self.resamples < 100:
+            raise ComparisonError(
+                f"{self.resamples} resamples are too few for an interval. Use {RESAMPLES:,}."
+            )
+        if not 0 < self.level < 1:
+            raise ComparisonError(f"interval level {self.level} is not between 0 and 1. Use 0.95.")
+
+    def at(self, level: float) -> BootstrapSettings:
+        """The same settings at another level."""
+        return BootstrapSettings(self.seed, self.resamples, level, self.method)
+
+
+def mean_interval(
+    values: npt.ArrayLike, settings: BootstrapSettings, bounds: tuple[float, float] | None = None
+) -> Interval:
+    """The interval of the mean of one column over its computed queries."""
+    return mean_intervals(np.asarray(values, dtype=np.float64)[:, None], settings, bounds)[0]
+
+
+def paired_interval(a: npt.ArrayLike, b: npt.ArrayLike, settings: BootstrapSettings) -> Interval:
+    """The interval of the mean of a − b over the queries computed for both."""
+    return mean_interval(np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64), settings)
+
+
+def mean_intervals(
+    columns: npt.ArrayLike, settings: BootstrapSettings, bounds: tuple[float, float] | None = None
+) -> list[Interval]:
+    """One interval per column of queries × columns; NaN is not computed, undefined intervals say why."""
+    return intervals_at(columns, settings, (settings.level,), bounds)[0]
+
+
+def intervals_at(
+    columns: npt.ArrayLike,
+    settings: BootstrapSettings,
+    levels: tuple[float, ...],
+    bounds: tuple[float, float] | None = None,
+) -> list[list[Interval]]:
+    """For each level one interval per column, from the same resamples."""
+    matrix = as_columns(columns)
+    made: list[list[Interval]] = [[_undefined(settings.at(level), "") for _ in matrix.T] for level in levels]
+    for numbers, mask in groups_by_mask(matrix):
+        sample = matrix[np.ix_(mask, numbers)]
+        reasons = [_why_undefined(column) for column in sample.T]
+        sound = [place for place, why in enumerate(reasons) if not why]
+        ends = _ends(sample[:, sound], settings, levels) if sound else []
+        for level, row in zip(levels, made, strict=True):
+            for number, why in zip(numbers, reasons, strict=True):
+                row[number] = _undefined(settings.at(level), why)
+        for level, row, pair in zip(levels, made, ends, strict=False):
+            for place, interval in zip(sound, _intervals(pair, settings.at(level), bounds), strict=True):
+                row[numbers[place]] = interval
+    return made
+
+
+def interval_ends(sample: FloatArray, settings: BootstrapSettings) -> Ends:
+    """Interval ends as two arrays, for complete columns with spread; no NaN, at least two queries."""
+    return _ends(sample, settings, (settings.level,))[0]
+
+
+def resampled_means(sample: FloatArray, resamples: int, seed: int) -> FloatArray:
+    """Means of every column in every resample, columns × resamples."""
+    n = sample.shape[0]
+    means = np.empty((sample.shape[1], resamples))
+    start = 0
+    for weights in weight_blocks(n, resamples, seed):
+        stop = start + len(weights)
+        np.matmul(sample.T, weights.T, out=means[:, start:stop])
+        start = stop
+    means /= n
+    return means
+
+
+def weight_blocks(n: int, resamples: int, seed: int) -> Iterator[FloatArray]:
+    """How often each query is drawn in each resample, resamples × queries, in blocks of bounded memory."""
+    generator = np.random.default_rng([seed, n])
+    rows = max(1, min(resamples, WEIGHTS_PER_BLOCK // n))
+    for start in range(0, resamples, rows):
+        count = min(rows, resamples - start)
+        drawn = generator.integers(0, n, size=(count, n)) + (np.arange(count) * n)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n).astype(np.float64)
+
+
+def _ends(sample: FloatArray, settings: BootstrapSettings, levels: tuple[float, ...]) -> list[Ends]:
+    blocks: list[list[Ends]] = [[] for _ in levels]
+    for start in range(0, sample.shape[1], COLUMNS_PER_BLOCK):
+        part = sample[:, start : start + COLUMNS_PER_BLOCK]
+        means = resampled_means(part, settings.resamples, settings.seed)
+        means.sort(axis=1)
+        resampled = Resampled(part, means)
+        for place, level in enumerate(levels):
+            blocks[place].append(METHODS[settings.method](resampled, level))
+    return [
+        (
+            _snapped(np.concatenate([low for low, _ in made])),
+            _snapped(np.concatenate([high for _, high in made])),
+        )
+        for made in blocks
+    ]
+
+
+def _snapped(ends: FloatArray) -> FloatArray:
+    """Ends with rounding noise around 0 removed, so that 'excludes 0' does not hang on the last bit."""
+    return np.where(np.abs(ends) < NOISE, 0.0, ends)
+
+
+def _intervals(ends: Ends, settings: BootstrapSettings, bounds: tuple[float, float] | None) -> list[Interval]:
+    made = []
+    for low, high in zip(*ends, strict=True):
+        inside = (float(low), float(high)) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
+        clipped = bounds is not None and (low < bounds[0] or high > bounds[1])
+        made.append(
+            Interval(
+                float(inside[0]), float(inside[1]), settings.level, settings.method,
+                settings.resamples, settings.seed, clipped=bool(clipped),
+            )
+        )  # fmt: skip
+    return made
+
+
+def _undefined(settings: BootstrapSettings, reason: str) -> Interval:
+    return Interval(None, None, settings.level, settings.method, settings.resamples, settings.seed, reason)
+
+
+def _why_undefined(column: FloatArray) -> str:
+    if len(column) == 0:
+        return "no query was scored"
+    if len(column) == 1:
+        return "one query has no spread to resample"
+    if np.ptp(column) < NOISE:
+        return (
+            f"all {len(column)} queries have the same value {column[0] + 0.0:g}: resampling shows no spread"
+        )
+    return ""

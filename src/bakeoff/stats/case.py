@@ -1,0 +1,97 @@
+"""The evidence as the rules look at it: who may be used, who is best, who is not beaten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bakeoff.stats.comparison import Comparison, PairComparison
+from bakeoff.stats.evidence import Cheapest, Evidence, beyond_limits, cheapest
+from bakeoff.stats.interaction import Interaction
+from bakeoff.stats.wording import questions
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A decision to be made; `eligible` systems are within the limits, best mean first."""
+
+    evidence: Evidence
+    eligible: tuple[str, ...]
+    ruled_out: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Case:
+        """The case of some evidence."""
+        reasons = {system: beyond_limits(evidence, system) for system in evidence.comparison.ranking}
+        eligible = tuple(system for system, reason in reasons.items() if reason is None)
+        ruled_out = [(system, reason) for system, reason in reasons.items() if reason is not None]
+        for summary in evidence.comparison.systems:
+            if summary.system not in reasons:
+                ruled_out.append((summary.system, f"only {questions(summary.n)} scored for it"))
+        return cls(evidence, eligible, tuple(ruled_out))
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison on the primary measure."""
+        return self.evidence.comparison
+
+    @property
+    def best(self) -> str:
+        """The eligible system with the best mean."""
+        return self.eligible[0]
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The other eligible systems, best first."""
+        return self.eligible[1:]
+
+    def pair(self, other: str) -> PairComparison:
+        """The best system against another."""
+        return self.comparison.pair(self.best, other)
+
+    @property
+    def unbeaten(self) -> tuple[str, ...]:
+        """Rivals that the best is not shown to beat."""
+        return tuple(other for other in self.rivals if self.pair(other).better != self.best)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The best and the rivals it is not shown to beat."""
+        return (self.best, *self.unbeaten)
+
+    @property
+    def beaten(self) -> tuple[str, ...]:
+        """Rivals that the best is shown to beat."""
+        return tuple(other for other in self.rivals if other not in self.unbeaten)
+
+    @property
+    def equal(self) -> bool:
+        """Whether every system of the group is shown to be within the margin of every other, or identical."""
+        margin = self.evidence.thresholds.margin
+        pairs = [self.comparison.pair(a, b) for i, a in enumerate(self.group) for b in self.group[i + 1 :]]
+        return bool(pairs) and all(pair.identical or pair.equivalent(margin) for pair in pairs)
+
+    @property
+    def cheapest(self) -> Cheapest | None:
+        """The cheapest of the group, if one is."""
+        return cheapest(self.evidence, self.group)
+
+    @property
+    def crossing(self) -> Interaction | None:
+        """A pair of the best and another where each system is better on some category, beyond chance."""
+        for one in self.evidence.interactions:
+            concerns = self.best in (one.a, one.b) and {one.a, one.b} <= set(self.eligible)
+            if concerns and one.p_holm <= self.evidence.thresholds.alpha and one.crosses:
+                return one
+        return None
+
+    @property
+    def lifted(self) -> str | None:
+        """The system of the group that beats all others of it on semantic lift, or None."""
+        lift = self.evidence.lift
+        names = set() if lift is None else {summary.system for summary in lift.systems}
+        if lift is None or len(self.group) < 2 or not set(self.group) <= names:
+            return None
+        for system in self.group:
+            if all(lift.pair(system, other).better == system for other in self.group if other != system):
+                return system
+        return None

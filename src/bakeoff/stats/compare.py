@@ -1,0 +1,264 @@
+"""Compare systems over all pairs, paired by query, on the queries scored for both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from bakeoff.errors import ComparisonError
+from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray, IntArray, without_nan
+from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at, mean_intervals
+from bakeoff.stats.comparison import Comparison, Dropped, PairComparison, ScoreMatrix, SystemSummary
+from bakeoff.stats.correction import holm, max_t
+from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, win_loss_tie
+from bakeoff.stats.intervals import Interval
+from bakeoff.stats.power import POWER, detectable_difference, queries_needed
+from bakeoff.stats.tests import flips_for, randomisations, wilcoxon
+
+CORRECTIONS = ("holm", "max-t")
+
+
+@dataclass(frozen=True, slots=True)
+class CompareSettings:
+    """How to compare: interval, correction over pairs, tie tolerance in points, power to plan for."""
+
+    bootstrap: BootstrapSettings
+    alpha: float = 0.05
+    correction: str = "holm"
+    tie_tolerance: float = TIE_TOLERANCE
+    power: float = POWER
+
+    def __post_init__(self) -> None:
+        """Refuse a correction that does not exist."""
+        if self.correction not in CORRECTIONS:
+            raise ComparisonError(
+                f"correction {self.correction!r} is unknown. Use {' or '.join(CORRECTIONS)}."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """One measure on its way: the matrix, its values without structural queries, the settings."""
+
+    matrix: ScoreMatrix
+    values: FloatArray
+    settings: CompareSettings
+
+
+@dataclass(frozen=True, slots=True)
+class _PairNumbers:
+    """What was computed for all pairs at once, before it is put into words per pair."""
+
+    interval: Interval
+    equivalence: Interval
+    p_randomisation: float
+    p_holm: float
+    p_max_t: float | None
+
+
+def compare(
+    matrix: ScoreMatrix, seed: int, *, alpha: float = 0.05, correction: str = "holm", resamples: int = 10_000
+) -> Comparison:
+    """Compare all systems on one measure with the default interval."""
+    settings = CompareSettings(BootstrapSettings(seed, resamples), alpha=alpha, correction=correction)
+    return compare_all([matrix], settings)[0]
+
+
+def compare_all(matrices: Sequence[ScoreMatrix], settings: CompareSettings) -> list[Comparison]:
+    """Compare on several measures at once; one set of resamples serves every pair of every measure."""
+    ordered = [matrix.sorted() for matrix in matrices]
+    _check_same_queries(ordered)
+    scored = [_Scored(matrix, matrix.scored(), settings) for matrix in ordered]
+    columns = [_differences(one.values) for one in scored]
+    levels = (settings.bootstrap.level, 1 - 2 * settings.alpha)
+    both = intervals_at(np.hstack(columns), settings.bootstrap, levels)
+    made, start = [], 0
+    for one, block in zip(scored, columns, strict=True):
+        stop = start + block.shape[1]
+        numbers = _pair_numbers(block, both[0][start:stop], both[1][start:stop], settings)
+        made.append(_comparison(one, block, numbers))
+        start = stop
+    return made
+
+
+def _check_same_queries(matrices: Sequence[ScoreMatrix]) -> None:
+    if not matrices:
+        raise ComparisonError("there is no measure to compare. Give at least one score matrix.")
+    for matrix in matrices:
+        if matrix.queries != matrices[0].queries:
+            raise ComparisonError(
+                f"{matrix.measure} and {matrices[0].measure} list different queries. "
+                "Give every measure the same queries and NaN where a score was not computed."
+            )
+
+
+def _differences(values: FloatArray) -> FloatArray:
+    """Per-query differences of all pairs, queries × pairs; NaN where either score was not computed."""
+    pairs = list(combinations(range(len(values)), 2))
+    if not pairs:
+        return np.empty((values.shape[1], 0))
+    first, second = (list(side) for side in zip(*pairs, strict=True))
+    return (values[first] - values[second]).T
+
+
+def _pair_numbers(
+    columns: FloatArray, intervals: list[Interval], equivalence: list[Interval], settings: CompareSettings
+) -> list[_PairNumbers]:
+    pairs = columns.shape[1]
+    if not pairs:
+        return []
+    seed, flips = settings.bootstrap.seed, flips_for(pairs, settings.alpha)
+    p_values = [result.p for result in randomisations(columns, seed, flips)]
+    stepped: list[float] | list[None] = [None] * pairs
+    if settings.correction == "max-t":
+        stepped = max_t(columns, seed, flips)
+    rows = zip(intervals, equivalence, p_values, holm(p_values), stepped, strict=True)
+    return [_PairNumbers(*row) for row in rows]
+
+
+def _comparison(scored: _Scored, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
+    matrix, settings = scored.matrix, scored.settings
+    places = combinations(range(len(matrix.systems)), 2)
+    pairs = tuple(
+        _pair(scored, place, columns[:, number], numbers[number]) for number, place in enumerate(places)
+    )
+    ranked = _well_scored(scored.values)
+    shared: BoolArray = np.logical_not(np.isnan(scored.values[ranked]).any(axis=0))
+    ranking = _ranking(scored, ranked, shared)
+    return Comparison(
+        matrix.measure,
+        _summaries(scored),
+        pairs,
+        ranking,
+        _not_beaten(matrix.systems, pairs, ranking[0] if ranking else None),
+        int(shared.sum()),
+        settings.correction,
+        settings.alpha,
+        settings.bootstrap.seed,
+        _notes(scored, pairs, ranking, int(shared.sum())),
+        matrix.higher_is_better,
+    )
+
+
+def _pair(
+    scored: _Scored, place: tuple[int, int], column: FloatArray, numbers: _PairNumbers
+) -> PairComparison:
+    matrix, values, settings = scored.matrix, scored.values, scored.settings
+    common = ~np.isnan(column)
+    a, b = values[place[0]][common], values[place[1]][common]
+    kept = column[common]
+    n = len(kept)
+    difference = float(kept.mean()) if n else None
+    sd = float(kept.std(ddof=1)) if n > 1 else None
+    alpha_pair = settings.alpha / max(1, len(matrix.systems) * (len(matrix.systems) - 1) // 2)
+    direction = 1.0 if matrix.higher_is_better else -1.0
+    return PairComparison(
+        a=matrix.systems[place[0]],
+        b=matrix.systems[place[1]],
+        n=n,
+        mean_a=float(a.mean()) if n else None,
+        mean_b=float(b.mean()) if n else None,
+        difference=difference,
+        sd=sd,
+        interval=numbers.interval,
+        equivalence_interval=numbers.equivalence,
+        counts=win_loss_tie(direction * kept, settings.tie_tolerance),
+        p_wilcoxon=wilcoxon(kept).p,
+        p_randomisation=numbers.p_randomisation,
+        p_holm=numbers.p_holm,
+        p_max_t=numbers.p_max_t,
+        cliffs_delta=cliffs_delta(a, b),
+        mdd=None if sd is None else detectable_difference(sd, n, alpha_pair, settings.power),
+        queries_needed=_needed(sd, difference, alpha_pair, settings.power),
+        dropped=_dropped(scored, place),
+        alpha=settings.alpha,
+        alpha_pair=alpha_pair,
+        power=settings.power,
+        identical=bool(n and np.abs(kept).max() <= NOISE),
+        higher_is_better=matrix.higher_is_better,
+    )
+
+
+def _needed(sd: float | None, difference: float | None, alpha: float, power: float) -> int | None:
+    if sd is None or difference is None or abs(difference) < NOISE:
+        return None
+    return queries_needed(sd, difference, alpha, power)
+
+
+def _dropped(scored: _Scored, place: tuple[int, ...]) -> tuple[Dropped, ...]:
+    """Queries not counted because they cannot be scored, or were not scored for one of the systems."""
+    matrix = scored.matrix
+    missing = np.isnan(scored.values[list(place)])
+    found = []
+    for number in np.flatnonzero(missing.any(axis=0)):
+        query = matrix.queries[number]
+        if query in matrix.structural:
+            reason = f"cannot be scored: {matrix.structural[query]}"
+        else:
+            lacking = [matrix.systems[p] for p, gone in zip(place, missing[:, number], strict=True) if gone]
+            reason = "; ".join(
+                f"not scored for {system}: {matrix.reason(system, query)}" for system in lacking
+            )
+        found.append(Dropped(query, reason))
+    return tuple(found)
+
+
+def _summaries(scored: _Scored) -> tuple[SystemSummary, ...]:
+    matrix, values = scored.matrix, scored.values
+    intervals = mean_intervals(values.T, scored.settings.bootstrap, matrix.bounds)
+    made = []
+    for place, (system, interval) in enumerate(zip(matrix.systems, intervals, strict=True)):
+        kept = without_nan(values[place])
+        mean = float(kept.mean()) if len(kept) else None
+        made.append(SystemSummary(system, mean, interval, len(kept), _dropped(scored, (place,))))
+    return tuple(made)
+
+
+def _well_scored(values: FloatArray) -> IntArray:
+    """Systems with at least half as many scores as the fullest; the others would shrink what all share."""
+    counts = (~np.isnan(values)).sum(axis=1)
+    return np.flatnonzero((counts > 0) & (2 * counts >= counts.max(initial=0)))
+
+
+def _ranking(scored: _Scored, ranked: IntArray, shared: BoolArray) -> tuple[str, ...]:
+    if not len(ranked) or not shared.any():
+        return ()
+    means = np.round(scored.values[np.ix_(ranked, shared)].mean(axis=1), 12)
+    order = np.argsort(-means if scored.matrix.higher_is_better else means, kind="stable")
+    return tuple(scored.matrix.systems[int(ranked[place])] for place in order)
+
+
+def _not_beaten(
+    systems: tuple[str, ...], pairs: tuple[PairComparison, ...], best: str | None
+) -> tuple[str, ...]:
+    """The systems, best included, that the best is not shown to beat."""
+    if best is None:
+        return systems
+    beaten = {pair.b if pair.a == best else pair.a for pair in pairs if pair.better == best}
+    return tuple(system for system in systems if system not in beaten)
+
+
+def _notes(
+    scored: _Scored, pairs: tuple[PairComparison, ...], ranking: tuple[str, ...], common: int
+) -> tuple[str, ...]:
+    matrix, missing = scored.matrix, np.isnan(scored.values)
+    notes = [
+        f"{pair.a} and {pair.b} have identical scores on all {pair.n} queries of {matrix.measure}: "
+        "check that they are not the same system."
+        for pair in pairs
+        if pair.identical
+    ]
+    left = [system for system in matrix.systems if system not in ranking]
+    if ranking and left:
+        notes.append(f"not ranked, because fewer than half of the queries are scored: {', '.join(left)}.")
+    if matrix.systems and not ranking:
+        notes.append(f"no query of {matrix.measure} is scored for every system, so none is called best.")
+    elif (missing.any(axis=0) != missing.all(axis=0)).any():
+        notes.append(
+            f"systems were scored on different queries: each pair counts the queries it shares, "
+            f"the order of systems the {common} that all ranked ones share."
+        )
+    return tuple(notes)

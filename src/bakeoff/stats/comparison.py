@@ -1,0 +1,254 @@
+"""What a comparison holds: scores per system and query in, pairs and summaries out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from bakeoff.errors import ComparisonError
+from bakeoff.stats.arrays import FloatArray
+from bakeoff.stats.effects import WinLossTie
+from bakeoff.stats.intervals import Interval
+from bakeoff.stats.power import queries_needed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreMatrix:
+    """Scores of one measure, systems × queries; NaN is not computed, structural queries cannot be scored."""
+
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    values: FloatArray
+    measure: str
+    categories: tuple[str, ...] = ()
+    structural: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    higher_is_better: bool = True
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Refuse names that repeat, a shape that does not fit, and values that no measure gives."""
+        _check_names("system", self.systems)
+        _check_names("query", self.queries)
+        _check_shape(self)
+        _check_values(self)
+
+    @classmethod
+    def of(
+        cls,
+        scores: Mapping[str, Mapping[str, float]],
+        measure: str,
+        bounds: tuple[float, float] | None = (0, 1),
+    ) -> ScoreMatrix:
+        """A matrix from scores by system and query id; a query a system lacks is not computed for it."""
+        queries = tuple(dict.fromkeys(query for row in scores.values() for query in row))
+        values = np.array(
+            [[row.get(query, np.nan) for query in queries] for row in scores.values()], dtype=float
+        )
+        return cls(tuple(scores), queries, values.reshape(len(scores), len(queries)), measure, bounds=bounds)
+
+    def scored(self) -> FloatArray:
+        """The values with structural queries taken out, whatever number was stored for them."""
+        values = np.array(self.values, dtype=np.float64)
+        values[:, [query in self.structural for query in self.queries]] = np.nan
+        return values
+
+    def sorted(self) -> ScoreMatrix:
+        """The same scores with the queries in order of their ids, so that resampling does not hang on file order."""
+        order = sorted(range(len(self.queries)), key=self.queries.__getitem__)
+        queries = tuple(self.queries[place] for place in order)
+        categories = tuple(self.categories[place] for place in order) if self.categories else ()
+        return replace(self, queries=queries, categories=categories, values=self.values[:, order])
+
+    def only(self, systems: tuple[str, ...]) -> ScoreMatrix:
+        """The same scores for some of the systems."""
+        rows = [self.systems.index(system) for system in systems]
+        return replace(self, systems=systems, values=self.values[rows])
+
+    def reason(self, system: str, query: str) -> str:
+        """Why a score is missing."""
+        return self.missing.get((system, query), "no reason was recorded")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A query that a mean does not count, and why."""
+
+    query: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSummary:
+    """A system's mean over the queries scored for it."""
+
+    system: str
+    mean: float | None
+    interval: Interval
+    n: int
+    excluded: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairComparison:
+    """System a against b on the queries scored for both; `difference` is mean a − mean b in points."""
+
+    a: str
+    b: str
+    n: int
+    mean_a: float | None
+    mean_b: float | None
+    difference: float | None
+    sd: float | None
+    interval: Interval
+    equivalence_interval: Interval
+    counts: WinLossTie
+    p_wilcoxon: float
+    p_randomisation: float
+    p_holm: float
+    p_max_t: float | None
+    cliffs_delta: float | None
+    mdd: float | None
+    queries_needed: int | None
+    dropped: tuple[Dropped, ...]
+    alpha: float
+    alpha_pair: float
+    power: float
+    identical: bool
+    higher_is_better: bool = True
+
+    @property
+    def wins(self) -> int:
+        """Queries on which a is better."""
+        return self.counts.wins
+
+    @property
+    def losses(self) -> int:
+        """Queries on which b is better."""
+        return self.counts.losses
+
+    @property
+    def ties(self) -> int:
+        """Queries on which both are equal within the tolerance."""
+        return self.counts.ties
+
+    @property
+    def p_corrected(self) -> float:
+        """The p-value the decision uses: max-T where it was asked for, else Holm's."""
+        return self.p_holm if self.p_max_t is None else self.p_max_t
+
+    @property
+    def separated(self) -> bool:
+        """Whether the interval excludes 0 and the corrected p-value is at most alpha."""
+        return self.interval.excludes(0.0) and self.p_corrected <= self.alpha
+
+    @property
+    def better(self) -> str | None:
+        """The system that is separated as the better one, or None."""
+        if not self.separated or self.difference is None:
+            return None
+        return self.a if (self.difference > 0) == self.higher_is_better else self.b
+
+    def equivalent(self, margin: float) -> bool:
+        """Whether two one-sided tests at alpha put the difference inside ±margin points."""
+        return self.equivalence_interval.within(margin)
+
+    def queries_for(self, difference: float) -> int | None:
+        """Queries that would show a difference of that many points, with this pair's spread."""
+        return None if self.sd is None else queries_needed(self.sd, difference, self.alpha_pair, self.power)
+
+    def reversed(self) -> PairComparison:
+        """The same pair seen from b."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+            difference=None if self.difference is None else 0.0 - self.difference,
+            interval=self.interval.negated(),
+            equivalence_interval=self.equivalence_interval.negated(),
+            counts=self.counts.reversed(),
+            cliffs_delta=None if self.cliffs_delta is None else 0.0 - self.cliffs_delta,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All pairs of systems on one measure; `ranking` is by the mean on the queries the ranked share."""
+
+    measure: str
+    systems: tuple[SystemSummary, ...]
+    pairs: tuple[PairComparison, ...]
+    ranking: tuple[str, ...]
+    indistinguishable_from_best: tuple[str, ...]
+    common: int
+    correction: str
+    alpha: float
+    seed: int
+    notes: tuple[str, ...]
+    higher_is_better: bool = True
+
+    @property
+    def best(self) -> str | None:
+        """The first of the ranking, or None where no query is scored for every system."""
+        return self.ranking[0] if self.ranking else None
+
+    def pair(self, a: str, b: str) -> PairComparison:
+        """The pair seen from a."""
+        for pair in self.pairs:
+            if (pair.a, pair.b) == (a, b):
+                return pair
+            if (pair.a, pair.b) == (b, a):
+                return pair.reversed()
+        known = ", ".join(summary.system for summary in self.systems)
+        raise ComparisonError(f"there is no pair {a!r}, {b!r} in this comparison. Its systems are: {known}.")
+
+    def summary(self, system: str) -> SystemSummary:
+        """The mean of one system."""
+        for summary in self.systems:
+            if summary.system == system:
+                return summary
+        known = ", ".join(summary.system for summary in self.systems)
+        raise ComparisonError(f"system {system!r} is not in this comparison. Its systems are: {known}.")
+
+
+def _check_names(kind: str, names: tuple[str, ...]) -> None:
+    repeated = (
+        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    )
+    if repeated:
+        raise ComparisonError(
+            f"{kind} {repeated[0]!r} stands more than once in the scores. Give each one row."
+        )
+
+
+def _check_shape(matrix: ScoreMatrix) -> None:
+    expected = (len(matrix.systems), len(matrix.queries))
+    if matrix.values.shape != expected:
+        raise ComparisonError(
+            f"scores of {matrix.measure} have shape {matrix.values.shape}, but there are "
+            f"{expected[0]} systems and {expected[1]} queries. Give one row a system and one column a query."
+        )
+    if matrix.categories and len(matrix.categories) != expected[1]:
+        raise ComparisonError(
+            f"{len(matrix.categories)} categories for {expected[1]} queries. Give one a query, or none."
+        )
+
+
+def _check_values(matrix: ScoreMatrix) -> None:
+    if np.isinf(matrix.values).any():
+        raise ComparisonError(
+            f"a score of {matrix.measure} is infinite. Use NaN for a score that was not computed."
+        )
+    if matrix.bounds is None or not matrix.values.size:
+        return
+    low, high = matrix.bounds
+    wrong = matrix.values[(matrix.values < low - 1e-9) | (matrix.values > high + 1e-9)]
+    if wrong.size:
+        raise ComparisonError(
+            f"a score of {matrix.measure} is {wrong[0]:g}, outside {low:g} to {high:g}. "
+            "Give the measure's own bounds, or bounds=None."
+        )

@@ -1,0 +1,54 @@
+"""How large a difference is, in words people can check: wins, losses, ties, and Cliff's delta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bakeoff.stats.arrays import NOISE, without_nan
+
+TIE_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class WinLossTie:
+    """Queries on which the first system is better, worse, or equal within the tolerance."""
+
+    wins: int
+    losses: int
+    ties: int
+    tolerance: float
+
+    @property
+    def n(self) -> int:
+        """Queries counted."""
+        return self.wins + self.losses + self.ties
+
+    @property
+    def wins_majority(self) -> bool:
+        """Whether the first system wins more than half of the queries that are not ties."""
+        return self.wins > self.losses
+
+    def reversed(self) -> WinLossTie:
+        """The same count seen from the second system."""
+        return WinLossTie(self.losses, self.wins, self.ties, self.tolerance)
+
+
+def win_loss_tie(differences: npt.ArrayLike, tolerance: float = TIE_TOLERANCE) -> WinLossTie:
+    """Count computed differences above, below and within the tolerance (inclusive)."""
+    values = without_nan(differences)
+    wins = int((values > tolerance + NOISE).sum())
+    losses = int((values < -tolerance - NOISE).sum())
+    return WinLossTie(wins, losses, len(values) - wins - losses, tolerance)
+
+
+def cliffs_delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
+    """Share of all (a, b) value pairs where a is higher minus the share where it is lower; −1 to 1."""
+    first, second = without_nan(a), np.sort(without_nan(b))
+    if len(first) == 0 or len(second) == 0:
+        return None
+    below = np.searchsorted(second, first - NOISE, side="left").sum()
+    above = len(second) * len(first) - np.searchsorted(second, first + NOISE, side="right").sum()
+    return float((below - above) / (len(first) * len(second)))

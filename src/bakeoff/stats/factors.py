@@ -1,0 +1,144 @@
+"""What makes systems differ: the share of their spread that goes with chunker, model, store and mode.
+
+A share is the gain in explained spread of the system means, averaged over all orders in which the factors
+can be added, so that shares add up whatever the design. Queries are a random sample: what query sampling
+alone would give a factor is subtracted, and intervals come from resampled queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+
+from bakeoff.errors import ComparisonError
+from bakeoff.stats.arrays import NOISE, FloatArray
+from bakeoff.stats.bootstrap import resampled_means
+
+REST = "interaction of factors"
+
+
+@dataclass(frozen=True, slots=True)
+class FactorShare:
+    """A factor's share of the spread of system means: as seen, and less what query sampling gives it."""
+
+    factor: str
+    levels: int
+    share: float
+    adjusted: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class FactorAnalysis:
+    """Shares of all factors and of the rest; `spread` is the standard deviation of system means in points.
+
+    `noise` is the share of the seen spread that sampling of queries alone would give.
+    """
+
+    factors: tuple[FactorShare, ...]
+    spread: float
+    noise: float
+    systems: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """System means, the covariance query sampling gives them, and resampled means (systems × resamples)."""
+
+    observed: FloatArray
+    sampling: FloatArray
+    drawn: FloatArray
+
+    def seen(self, form: FloatArray) -> float:
+        """The quadratic form in the observed means."""
+        return float(self.observed @ form @ self.observed)
+
+    def by_chance(self, form: FloatArray) -> float:
+        """What query sampling adds to that form on average."""
+        return float(np.trace(form @ self.sampling))
+
+    def resampled(self, form: FloatArray) -> FloatArray:
+        """The form in every resample; resampling adds the sampling part a second time, so it goes twice."""
+        values: FloatArray = (self.drawn * (form @ self.drawn)).sum(axis=0) - 2 * self.by_chance(form)
+        return values
+
+
+def factor_shares(
+    values: FloatArray, factors: Mapping[str, Sequence[str]], seed: int, resamples: int = 2_000
+) -> FactorAnalysis:
+    """Shares of each factor from scores (systems × queries) and each system's level of each factor."""
+    kept = values[:, ~np.isnan(values).any(axis=0)]
+    _check(kept, factors)
+    systems, n = kept.shape
+    drawn = resampled_means(np.ascontiguousarray(kept.T), resamples, seed)
+    means = _Means(kept.mean(axis=1), np.cov(kept) / n, drawn)
+    whole = np.eye(systems) - 1 / systems
+    if means.seen(whole) < NOISE:
+        raise ComparisonError("all systems have the same mean, so there is no spread to explain.")
+    varying = {name: levels for name, levels in factors.items() if len(set(levels)) > 1}
+    made = tuple(
+        _share(name, len(set(factors.get(name, ()))), means, form, whole)
+        for name, form in _quadratic_forms(systems, varying).items()
+    )
+    noise = min(1.0, means.by_chance(whole) / means.seen(whole))
+    return FactorAnalysis(made, float(means.observed.std(ddof=1)), noise, systems, n)
+
+
+def _share(name: str, levels: int, means: _Means, form: FloatArray, whole: FloatArray) -> FactorShare:
+    adjusted = max(0.0, means.seen(form) - means.by_chance(form))
+    true_total = max(means.seen(whole) - means.by_chance(whole), NOISE)
+    ratios = means.resampled(form) / np.maximum(means.resampled(whole), NOISE)
+    low, high = np.quantile(np.clip(ratios, 0, 1), (0.025, 0.975))
+    seen = max(0.0, means.seen(form) / means.seen(whole))
+    return FactorShare(name, levels, seen, min(1.0, adjusted / true_total), float(low), float(high))
+
+
+def _check(kept: FloatArray, factors: Mapping[str, Sequence[str]]) -> None:
+    if kept.shape[0] < 2 or kept.shape[1] < 2:
+        raise ComparisonError(
+            f"{kept.shape[0]} systems on {kept.shape[1]} shared queries are too few to explain their spread."
+        )
+    for name, levels in factors.items():
+        if len(levels) != kept.shape[0]:
+            raise ComparisonError(f"factor {name!r} has {len(levels)} levels for {kept.shape[0]} systems.")
+    if all(len(set(levels)) < 2 for levels in factors.values()):
+        raise ComparisonError("no factor differs between the systems, so none can explain their spread.")
+
+
+def _quadratic_forms(systems: int, factors: Mapping[str, Sequence[str]]) -> dict[str, FloatArray]:
+    """For each factor the matrix whose quadratic form in the system means is its part of their spread."""
+    names = list(factors)
+    projections = {
+        subset: _projection(systems, [factors[name] for name in subset])
+        for size in range(len(names) + 1)
+        for subset in combinations(names, size)
+    }
+    forms = {name: np.zeros((systems, systems)) for name in names}
+    for subset, projection in projections.items():
+        for name in names:
+            if name not in subset:
+                larger = tuple(other for other in names if other in subset or other == name)
+                weight = (
+                    factorial(len(subset)) * factorial(len(names) - len(subset) - 1) / factorial(len(names))
+                )
+                forms[name] += weight * (projections[larger] - projection)
+    forms[REST] = np.eye(systems) - projections[tuple(names)]
+    return forms
+
+
+def _projection(systems: int, factors: list[Sequence[str]]) -> FloatArray:
+    columns = [np.ones(systems)]
+    columns += [
+        np.array([level == one for level in levels], float)
+        for levels in factors
+        for one in sorted(set(levels))
+    ]
+    design = np.column_stack(columns)
+    projection: FloatArray = design @ np.linalg.pinv(design)
+    return projection

@@ -1,0 +1,71 @@
+"""Where the loss happens: from a perfect answer down to the served score, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.errors import ComparisonError
+from bakeoff.stats.arrays import FloatArray, without_nan
+
+STEPS = ("in no chunk", "model misses", "index misses", "fused or reranked away", "ranked too low")
+"""Usual steps: what no chunk holds, exact search misses, the approximate index misses, fusion or reranking
+loses, and what is found but ranked too low."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The best score each query could still reach after a step; NaN is not computed."""
+
+    step: str
+    reachable: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class LossStep:
+    """Mean points of the measure lost at a step; negative where the step won points back."""
+
+    step: str
+    lost: float
+    share: float | None
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """The losses of one system from `start` to `end`; the steps add up to start − end."""
+
+    start: float
+    end: float
+    steps: tuple[LossStep, ...]
+    n: int
+    dropped: int
+
+    @property
+    def sentence(self) -> str:
+        """The losses in points of 100, as one line."""
+        return " · ".join(f"{step.step} {100 * step.lost + 0.0:.0f} %" for step in self.steps)
+
+
+def waterfall(stages: Sequence[Stage], perfect: float = 1.0) -> Waterfall:
+    """Mean loss at each step over the queries computed at every step, with how many lose there."""
+    if not stages:
+        raise ComparisonError("a loss analysis needs at least one step. Give the reachable score after each.")
+    lengths = {len(stage.reachable) for stage in stages}
+    if len(lengths) > 1:
+        raise ComparisonError(f"the steps have {sorted(lengths)} queries. Give every step the same queries.")
+    matrix = np.vstack([np.full(len(stages[0].reachable), perfect), *(stage.reachable for stage in stages)])
+    kept = matrix[:, ~np.isnan(matrix).any(axis=0)]
+    if kept.shape[1] == 0:
+        raise ComparisonError("no query is computed at every step. Check which step gave no scores.")
+    lost = kept[:-1] - kept[1:]
+    total = float(perfect - without_nan(kept[-1]).mean())
+    steps = tuple(_step(stage.step, row, total) for stage, row in zip(stages, lost, strict=True))
+    return Waterfall(perfect, perfect - total, steps, kept.shape[1], matrix.shape[1] - kept.shape[1])
+
+
+def _step(name: str, lost: FloatArray, total: float) -> LossStep:
+    mean = float(lost.mean())
+    return LossStep(name, mean, mean / total if total > 1e-12 else None, int((lost > 1e-12).sum()))

@@ -1,0 +1,30 @@
+"""Normal and Student quantiles, the only use of scipy in this package."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+NORMAL = NormalDist()
+
+
+def t_quantile(probability: float, df: float) -> float:
+    """Student's quantile with `df` degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, probability))
+
+
+def t_two_sided(statistic: float, df: float) -> float:
+    """Two-sided p-value of Student's t."""
+    from scipy.special import stdtr
+
+    return float(2 * stdtr(df, -abs(statistic)))
+
+
+def expansion(n: int, level: float) -> float:
+    """How many normal standard deviations a small-sample interval spans where a percentile interval spans z.
+
+    The bootstrap's spread is that of a variance divided by n, not n − 1, and z ignores that the variance was
+    estimated; both are put right by sqrt(n / (n − 1)) · t instead of z.
+    """
+    return t_quantile(0.5 + level / 2, n - 1) * float((n / (n - 1)) ** 0.5)

@@ -1,0 +1,61 @@
+"""What stands below the verdict: who else is beaten, who can't be told apart, what could be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bakeoff.stats.case import Case
+from bakeoff.stats.sentences import told_apart
+from bakeoff.stats.wording import listed, points, questions
+
+
+def reasons_for(case: Case) -> tuple[str, ...]:
+    """The lines below the verdict, in order."""
+    lines = list(_limits(case))
+    if case.rivals:
+        lines += [*_beaten(case), *_neighbours(case), *_detectable(case), *_dropped(case)]
+    return (*lines, *case.comparison.notes)
+
+
+def _limits(case: Case) -> Iterator[str]:
+    for system, reason in case.ruled_out:
+        yield f"{system} is left out: {reason}."
+
+
+def _beaten(case: Case) -> Iterator[str]:
+    others = case.beaten[1:] if not case.unbeaten else case.beaten
+    if others and len(others) <= 3:
+        yield f"{case.best} also beats {listed(others)}."
+    elif others:
+        yield f"{case.best} also beats the other {len(others)} systems."
+
+
+def _neighbours(case: Case) -> Iterator[str]:
+    if len(case.eligible) > 2:
+        text = told_apart(case, 1, 2)
+        if text:
+            yield text
+
+
+def _detectable(case: Case) -> Iterator[str]:
+    measure = case.comparison.measure
+    pair = case.pair(case.rivals[0])
+    if pair.mdd is not None:
+        yield (
+            f"{questions(pair.n)} show a difference of {points(pair.mdd)[0]} {measure} or more "
+            f"({pair.power:.0%} power{_over(len(case.comparison.pairs))})."
+        )
+
+
+def _over(pairs: int) -> str:
+    return f", over {pairs} pairs" if pairs > 1 else ""
+
+
+def _dropped(case: Case) -> Iterator[str]:
+    """Dropped questions by reason, at most five named for each."""
+    by_reason: dict[str, list[str]] = {}
+    for one in case.pair(case.rivals[0]).dropped:
+        by_reason.setdefault(one.reason, []).append(one.query)
+    for reason, names in by_reason.items():
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        yield f"Not counted: {questions(len(names))} ({shown}), {reason}."

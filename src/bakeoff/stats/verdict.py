@@ -1,0 +1,185 @@
+"""The verdict: an ordered table of rules over the evidence; the first rule that holds decides (C-25).
+
+Every number in a sentence comes from the comparison. No sentence calls a difference significant or gives it
+as a ratio (S4-43), and "can't tell" is a verdict like the others (F27).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bakeoff.stats.case import Case
+from bakeoff.stats.evidence import DEFAULT_THRESHOLDS, Evidence, Thresholds
+from bakeoff.stats.reasons import reasons_for
+from bakeoff.stats.sentences import (
+    say_cant_tell,
+    say_cheaper,
+    say_depends,
+    say_either,
+    say_lift,
+    say_no_queries,
+    say_none_within_limits,
+    say_only_one,
+    say_only_one_within_limits,
+    say_too_few,
+    say_winner,
+)
+from bakeoff.stats.wording import settles
+
+
+class Kind(StrEnum):
+    """What a verdict says."""
+
+    USE = "use"
+    CHEAPER_OF_EQUALS = "cheaper_of_equals"
+    DEPENDS_ON_CATEGORY = "depends_on_category"
+    CANT_TELL = "cant_tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to use, in a sentence made from the comparison, with the rule that said so."""
+
+    kind: Kind
+    sentence: str
+    reasons: tuple[str, ...]
+    rule: str
+    would_settle: str | None
+    system: str | None
+    group: tuple[str, ...]
+
+
+def _nobody(_: Case) -> str | None:
+    return None
+
+
+def _always(_: Case) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table: when it holds and what it says; `when` takes the thresholds for printing."""
+
+    name: str
+    when: str
+    kind: Kind
+    holds: Callable[[Case], bool]
+    say: Callable[[Case], str]
+    choose: Callable[[Case], str | None] = _nobody
+
+
+def _shared(case: Case) -> int:
+    return min((case.pair(other).n for other in case.rivals), default=case.comparison.common)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "no-queries",
+        "no query is scored for every system",
+        Kind.CANT_TELL,
+        lambda case: not case.comparison.ranking,
+        say_no_queries,
+    ),
+    Rule(
+        "one-system",
+        "only one system was compared",
+        Kind.CANT_TELL,
+        lambda case: len(case.comparison.systems) == 1,
+        say_only_one,
+    ),
+    Rule(
+        "none-within-limits",
+        "no system is within the limits",
+        Kind.CANT_TELL,
+        lambda case: not case.eligible,
+        say_none_within_limits,
+    ),
+    Rule(
+        "one-within-limits",
+        "only one system is within the limits",
+        Kind.USE,
+        lambda case: not case.rivals,
+        say_only_one_within_limits,
+        lambda case: case.best,
+    ),
+    Rule(
+        "too-few-queries",
+        "fewer than {fewest_queries} queries are scored for a pair",
+        Kind.CANT_TELL,
+        lambda case: _shared(case) < case.evidence.thresholds.fewest_queries,
+        say_too_few,
+    ),
+    Rule(
+        "depends-on-category",
+        "the difference to the best varies with the category (Holm p ≤ {alpha}) and each is better on one",
+        Kind.DEPENDS_ON_CATEGORY,
+        lambda case: case.crossing is not None,
+        say_depends,
+    ),
+    Rule(
+        "clear-winner",
+        "against every other system the best has an interval on its side of 0 and a corrected p ≤ {alpha}",
+        Kind.USE,
+        lambda case: not case.unbeaten,
+        say_winner,
+        lambda case: case.best,
+    ),
+    Rule(
+        "cheaper-of-equals",
+        "all unbeaten systems are within ±{margin} of each other and one is cheaper by {cheaper_by:.0%}",
+        Kind.CHEAPER_OF_EQUALS,
+        lambda case: case.equal and case.cheapest is not None,
+        say_cheaper,
+        lambda case: case.cheapest.system if case.cheapest else None,
+    ),
+    Rule(
+        "either",
+        "all unbeaten systems are within ±{margin} of each other and none is known to be cheaper",
+        Kind.CANT_TELL,
+        lambda case: case.equal,
+        say_either,
+    ),
+    Rule(
+        "lift-decides",
+        "one unbeaten system beats the other unbeaten ones on semantic lift",
+        Kind.USE,
+        lambda case: case.lifted is not None,
+        say_lift,
+        lambda case: case.lifted,
+    ),
+    Rule("cant-tell", "otherwise", Kind.CANT_TELL, _always, say_cant_tell),
+)
+
+
+def decide(evidence: Evidence) -> Verdict:
+    """The verdict of the first rule that holds."""
+    case = Case.of(evidence)
+    rule = next(rule for rule in RULES if rule.holds(case))
+    return Verdict(
+        kind=rule.kind,
+        sentence=rule.say(case),
+        reasons=reasons_for(case),
+        rule=rule.name,
+        would_settle=_would_settle(case) if rule.kind is Kind.CANT_TELL else None,
+        system=rule.choose(case),
+        group=case.group if case.eligible else (),
+    )
+
+
+def rule_table(thresholds: Thresholds = DEFAULT_THRESHOLDS) -> tuple[tuple[int, str, str, str], ...]:
+    """The rules in order as (number, name, when, verdict), with the thresholds filled in."""
+    values = {name: getattr(thresholds, name) for name in thresholds.__slots__}
+    return tuple(
+        (number, rule.name, rule.when.format(**values), rule.kind.value)
+        for number, rule in enumerate(RULES, start=1)
+    )
+
+
+def _would_settle(case: Case) -> str | None:
+    if not case.eligible or not case.unbeaten or case.equal:
+        return None
+    needed = settles(case.pair(case.unbeaten[0]), case.evidence.thresholds.least_difference, "questions ")
+    return None if needed is None else f"{needed[0].upper()}{needed[1:]}."

@@ -1,0 +1,101 @@
+"""Documents by name: exact id, path suffix, glob; ambiguous and unknown names are errors."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from bakeoff.errors import TruthError
+from bakeoff.truth.rules import NameMatch
+
+SHOWN = 3
+_GLOB = re.compile(r"[*?\[]")
+_POOL = 5_000
+"""How many names are compared when the nearest are looked for."""
+
+
+class Names:
+    """Document ids, found the ways a query file may write them (C-18)."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.ids = ids
+        self._rows = {id_: row for row, id_ in enumerate(ids)}
+        self._by_last: dict[str, list[int]] = defaultdict(list)
+        for row, id_ in enumerate(ids):
+            self._by_last[id_.rsplit("/", 1)[-1]].append(row)
+
+    def one(self, name: str) -> int:
+        """The row of the one document that is meant."""
+        rows = self.find(name)
+        if len(rows) > 1:
+            raise TruthError(self._ambiguous(name, rows))
+        return rows[0]
+
+    def find(self, name: str, match: NameMatch = "auto") -> list[int]:
+        """The rows of the documents that are meant; only globs and substrings may mean several."""
+        rows = self._find(name, match)
+        if not rows:
+            raise TruthError(self._unknown(name))
+        if len(rows) > 1 and match in ("auto", "path_suffix") and not self._is_glob(name, match):
+            raise TruthError(self._ambiguous(name, rows))
+        return rows
+
+    def _find(self, name: str, match: NameMatch) -> list[int]:
+        if name in self._rows and match != "substring":
+            return [self._rows[name]]
+        if match == "exact":
+            return []
+        if match == "substring":
+            return [row for row, id_ in enumerate(self.ids) if name in id_]
+        return self._glob(name) if self._is_glob(name, match) else self._suffix(name)
+
+    def _is_glob(self, name: str, match: NameMatch) -> bool:
+        return match == "glob" or (match == "auto" and bool(_GLOB.search(name)) and name not in self._rows)
+
+    def _suffix(self, name: str) -> list[int]:
+        name = name.replace("\\", "/").removeprefix("./").lstrip("/")
+        rows = self._by_last.get(name.rsplit("/", 1)[-1], [])
+        return [row for row in rows if f"/{self.ids[row]}".endswith(f"/{name}")]
+
+    def _glob(self, pattern: str) -> list[int]:
+        expression = re.compile(glob_expression(pattern))
+        return [row for row, id_ in enumerate(self.ids) if expression.fullmatch(id_)]
+
+    def _ambiguous(self, name: str, rows: Sequence[int]) -> str:
+        some = ", ".join(self.ids[row] for row in rows[:SHOWN])
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+        return f'"{name}" matches {len(rows)} documents: {some}{more}. Write more of the path, or a glob.'
+
+    def _unknown(self, name: str) -> str:
+        near = self.nearest(name)
+        nearest = f" Nearest: {', '.join(near)}." if near else ""
+        stem = name.rstrip("*").rsplit("/", 1)[-1]
+        return (
+            f'no document matches "{name}".{nearest} Documents are named by their path below the corpus'
+            f' folder. Fix the name, or use a glob: documents: ["{stem}*"].'
+        )
+
+    def nearest(self, name: str) -> list[str]:
+        """Up to three ids that look like a name."""
+        word = name.strip("*").rsplit("/", 1)[-1].lower()
+        lasts = list(self._by_last)
+        starting = [last for last in lasts if word and last.lower().startswith(word)]
+        close = difflib.get_close_matches(word, [last.lower() for last in lasts[:_POOL]], n=SHOWN, cutoff=0.5)
+        by_lower = {last.lower(): last for last in reversed(lasts)}
+        found = dict.fromkeys([*starting, *(by_lower[near] for near in close)])
+        return [self.ids[self._by_last[last][0]] for last in list(found)[:SHOWN]]
+
+
+def glob_expression(pattern: str) -> str:
+    """A regular expression for a glob over paths: `*` and `?` stay inside a component, `**` does not."""
+    out = "(?:.*/)?"
+    for part in re.split(r"(\*\*/?|\*|\?|\[[^\]]*\])", pattern.removeprefix("./").removeprefix("/")):
+        if part.startswith("**"):
+            out += ".*"
+        elif part.startswith("[") and len(part) > 2:
+            out += "[" + part[1:-1].replace("\\", "\\\\").replace("!", "^", 1) + "]"
+        else:
+            out += {"*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part))
+    return out

@@ -1,0 +1,165 @@
+"""A table of query, document and grade, with or without a header."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.errors import DataError
+from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options, made_id
+from bakeoff.truth.importers.fields import difficulty, merged
+from bakeoff.truth.importers.listing import one_file
+from bakeoff.truth.importers.qrels import Judgment, checked, parse_grade
+from bakeoff.truth.importers.rules import Graded, graded
+from bakeoff.truth.importers.textfile import read_text
+
+FORMAT = "csv"
+COLUMNS = {
+    "text": ("query", "query_text", "question", "text"),
+    "document": (
+        "document",
+        "document_id",
+        "doc",
+        "doc_id",
+        "docid",
+        "file",
+        "path",
+        "corpus_id",
+        "relevant_document",
+    ),
+    "grade": ("grade", "relevance", "rel", "score", "label", "judgment", "rating"),
+    "id": ("id", "query_id", "qid"),
+    "category": ("category",),
+    "difficulty": ("difficulty",),
+    "intent": ("intent",),
+    "notes": ("notes", "note"),
+}
+"""Our name of a column → names it may have in the header."""
+_KNOWN = {name: ours for ours, names in COLUMNS.items() for name in names}
+_LABELS = ("category", "difficulty", "intent", "notes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row by our column names; `other` are the columns we do not know."""
+
+    where: str
+    known: dict[str, str]
+    other: dict[str, str]
+
+    @property
+    def query(self) -> str:
+        return self.known.get("id") or made_id(self.known["text"])
+
+
+def read(paths: Sequence[Path], options: Options) -> Imported:  # noqa: ARG001 - every importer takes options
+    """The queries of a table, one row a judgment."""
+    path = one_file(paths, FORMAT)
+    ledger = Ledger()
+    groups: dict[str, list[_Row]] = {}
+    for row in _rows(path, ledger):
+        groups.setdefault(row.query, []).append(row)
+    drafts = [_draft(name, rows, ledger) for name, rows in groups.items()]
+    return ledger.imported(FORMAT, (path,), {"name": path.stem}, drafts)
+
+
+def _rows(path: Path, ledger: Ledger) -> list[_Row]:
+    text = read_text(path)
+    reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
+    try:
+        cells = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as exc:
+        raise DataError(f"{path.name}, line {reader.line_num}: {exc}. Correct the quotes.") from exc
+    header = [cell.strip() for cell in cells[0][1]]
+    ours = [_KNOWN.get(name.lower().replace("-", "_").replace(" ", "_"), "") for name in header]
+    if "text" in ours and "document" in ours:
+        _check_header(header, ours, path)
+        names = list(zip(header, ours, strict=True))
+        cells = cells[1:]
+    else:
+        names = _by_position(cells[0][1], path, ledger)
+    for source, name in names:
+        ledger.moved(source, _target(source, name))
+    return [_row(path, line, row, names) for line, row in cells]
+
+
+def _delimiter(text: str) -> str:
+    """The one of tab, semicolon and comma that the first line has most of."""
+    first = text.lstrip().split("\n", 1)[0]
+    return max("\t;,", key=first.count)
+
+
+def _check_header(header: list[str], ours: list[str], path: Path) -> None:
+    twice = [name for name in set(filter(None, ours)) if ours.count(name) > 1]
+    if twice or len(set(header)) < len(header):
+        raise DataError(f"{path.name}, line 1: two columns mean the same: {', '.join(header)}. Remove one.")
+
+
+def _by_position(first: list[str], path: Path, ledger: Ledger) -> list[tuple[str, str]]:
+    """Columns of a table without a header; a third one that is no number is a header we do not know."""
+    number = len(first) == 2 or (len(first) == 3 and first[2].strip().lstrip("-").isdigit())
+    if not number:
+        wanted = "; ".join(f"{ours}: {', '.join(names)}" for ours, names in COLUMNS.items())
+        raise DataError(
+            f"{path.name}, line 1: no header with a query and a document. Name the columns so: {wanted}."
+        )
+    ledger.attend("no header was found; the columns were taken as query, document and grade in this order.")
+    return [("column 1", "text"), ("column 2", "document"), ("column 3", "grade")][: len(first)]
+
+
+def _target(source: str, name: str) -> str:
+    targets = {"": f"tags.{source}", "document": "truth.documents", "grade": "truth.grade"}
+    return targets.get(name, name)
+
+
+def _row(path: Path, line: int, row: list[str], names: list[tuple[str, str]]) -> _Row:
+    where = f"{path.name}, line {line}"
+    if len(row) != len(names):
+        raise DataError(
+            f"{where}: {len(row)} columns, not {len(names)}. Quote cells that hold the separator."
+        )
+    known = {ours: cell.strip() for (_, ours), cell in zip(names, row, strict=True) if ours}
+    other = {
+        source: cell for (source, ours), cell in zip(names, row, strict=True) if not ours and cell.strip()
+    }
+    if not known["text"]:
+        raise DataError(f"{where}: the query is blank. Repeat it in every row.")
+    return _Row(where, known, other)
+
+
+def _draft(name: str, rows: list[_Row], ledger: Ledger) -> Draft:
+    judged = [_judgment(name, row) for row in rows if row.known["document"]]
+    truth, grades = graded((Graded(j.document, j.grade) for j in checked(judged)), name, ledger)
+    labels = {label: _only(label, rows) for label in ("text", *_LABELS)}
+    level, as_written = difficulty(labels.pop("difficulty"), ledger, name)
+    tags = merged(as_written, _others(rows), grades)
+    return Draft(name, truth=truth, where=rows[0].where, difficulty=level, tags=tags, **labels)
+
+
+def _judgment(name: str, row: _Row) -> Judgment:
+    grade = parse_grade(row.known["grade"], row.where) if "grade" in row.known else 1
+    return Judgment(name, row.known["document"], grade, "0", row.where)
+
+
+def _only(label: str, rows: list[_Row]) -> str:
+    """The one value a query has in all its rows; blanks repeat the row above."""
+    values = {row.known[label]: row.where for row in rows if row.known.get(label)}
+    if len(values) > 1:
+        raise DataError(
+            f"{[*values.values()][1]}: the same query has another {label}: {[*values][1]!r}. Make them equal."
+        )
+    return next(iter(values), "")
+
+
+def _others(rows: list[_Row]) -> dict[str, str]:
+    """Unknown columns: one value where all rows agree, else JSON, document → value."""
+    tags = {}
+    for name in dict.fromkeys(name for row in rows for name in row.other):
+        values = {row.known["document"]: row.other[name] for row in rows if name in row.other}
+        same = len(set(values.values())) == 1 and all(name in row.other for row in rows)
+        tags[name] = next(iter(values.values())) if same else json.dumps(values, ensure_ascii=False)
+    return tags

@@ -1,0 +1,119 @@
+"""What an importer makes: queries in our words, and an account of where every field of the source went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bakeoff.errors import DataError
+from bakeoff.fingerprint import fingerprint
+
+TruthValue = str | dict[str, Any]
+"""`negative`, `unjudged`, or a rule as a query file writes it."""
+SHOWN = 5
+SLUG_WORDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user may choose: the split of a BEIR folder, and how loosely names of documents are taken."""
+
+    split: str = ""
+    keep_unjudged: bool = False
+    any_extension: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One query; `where` is its place in the source, for messages."""
+
+    id: str
+    text: str
+    truth: TruthValue
+    where: str
+    category: str = ""
+    difficulty: str = ""
+    intent: str = ""
+    notes: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where a field of the source went, and how often it was there."""
+
+    source: str
+    target: str
+    count: int
+
+    @property
+    def kept(self) -> bool:
+        """Whether the field has no meaning here and was kept as it is."""
+        return self.target.startswith(("tags.", "metadata.extra"))
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A foreign file in our words."""
+
+    format: str
+    files: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    queries: tuple[Draft, ...]
+    moves: tuple[Move, ...]
+    attention: tuple[str, ...]
+
+
+class Ledger:
+    """Counts where fields go, and collects what a person should look at."""
+
+    def __init__(self) -> None:
+        self._moves: dict[tuple[str, str], int] = {}
+        self._attention: dict[str, list[str]] = {}
+
+    def moved(self, source: str, target: str) -> None:
+        """Note that a field went to a place of ours."""
+        self._moves[source, target] = self._moves.get((source, target), 0) + 1
+
+    def attend(self, message: str, subject: str = "") -> None:
+        """Note what needs a person, said once for all it is about."""
+        about = self._attention.setdefault(message, [])
+        if subject:
+            about.append(subject)
+
+    def imported(
+        self, format_: str, paths: tuple[Path, ...], metadata: Mapping[str, Any], queries: list[Draft]
+    ) -> Imported:
+        """Everything together; a query id that stands twice is an error with both places."""
+        if not queries:
+            raise DataError(f"{paths[0]} holds no queries. Give a file that has some.")
+        _check_ids(queries)
+        moves = tuple(Move(*names, count) for names, count in self._moves.items())
+        attention = tuple(_said(message, about) for message, about in self._attention.items())
+        files = tuple(path.name for path in paths)
+        return Imported(format_, files, metadata, tuple(queries), moves, attention)
+
+
+def _said(message: str, about: list[str]) -> str:
+    if not about:
+        return message
+    more = f" and {len(about) - SHOWN} more" if len(about) > SHOWN else ""
+    return f"{', '.join(about[:SHOWN])}{more}: {message}"
+
+
+def _check_ids(queries: list[Draft]) -> None:
+    first: dict[str, str] = {}
+    for query in queries:
+        if query.id in first:
+            raise DataError(
+                f"{query.where}: query id {query.id!r} is also at {first[query.id]}. Give each query its own id."
+            )
+        first[query.id] = query.where
+
+
+def made_id(text: str) -> str:
+    """An id for a query that has none: its first words and a hash of its text, so that it never shifts."""
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
+    return "-".join([*words[:SLUG_WORDS], fingerprint(text)[:6]])

@@ -1,0 +1,158 @@
+"""The fields of one mapping of a source file: what is not taken is kept, so nothing can be dropped."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from bakeoff.errors import DataError
+from bakeoff.modelerrors import shorten
+from bakeoff.truth.importers.draft import Ledger
+from bakeoff.yamlfile import Keys, Located
+
+_LEVELS = {
+    "easy": ("easy", "simple", "low", "trivial", "beginner"),
+    "medium": ("medium", "moderate", "intermediate", "normal", "average"),
+    "hard": ("hard", "difficult", "complex", "high", "expert", "extrahard", "veryhard"),
+}
+DIFFICULTY = {word: level for level, words in _LEVELS.items() for word in words}
+AS_WRITTEN = "difficulty_as_written"
+_COUNT = re.compile(r"~?\s*([0-9][0-9,_]*)")
+
+
+class Fields:
+    """A mapping at a path of a file; `names` in the account start with its own prefix."""
+
+    def __init__(self, located: Located, path: Keys, ledger: Ledger, prefix: str = "") -> None:
+        self._located, self._path, self._ledger, self._prefix = located, path, ledger, prefix
+        value = located.data
+        for part in path:
+            value = value[part]
+        if not isinstance(value, dict):
+            raise DataError(f"{self.where()}: {shorten(value)} is not a mapping of fields. Correct it.")
+        self._left: dict[str, Any] = dict(value)
+
+    def where(self, key: str | None = None) -> str:
+        """ "gold.yaml, line 14" for this mapping or one of its fields."""
+        return self._located.where(self._path if key is None else (*self._path, key))
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these fields is there and not taken yet."""
+        return any(name in self._left for name in names)
+
+    def peek(self, name: str) -> Any:
+        """A field's value, left where it is; None where it is not."""
+        return self._left.get(name)
+
+    def name(self, key: str) -> str:
+        """A field's name in the account."""
+        return f"{self._prefix}{key}"
+
+    def take(self, names: Iterable[str], to: str = "") -> tuple[str, Any]:
+        """The first of these fields that is there, with its name; without `to`, its place is told later."""
+        for name in names:
+            if name in self._left:
+                if to:
+                    self._ledger.moved(self.name(name), to)
+                return name, self._left.pop(name)
+        return "", None
+
+    def text(self, names: Iterable[str], to: str, required: bool = False) -> str:
+        """A text field; numbers may stand for texts."""
+        known = tuple(names)
+        name, value = self.take(known, to)
+        if value is None:
+            if required:
+                raise DataError(f"{self.where()}: no field {' or '.join(known)}. Add it.")
+            return ""
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.wrong(name, value, "a text")
+        if required and not str(value).strip():
+            raise DataError(f"{self.where(name)}: {name} is blank. Write a text.")
+        return str(value)
+
+    def texts(self, names: Iterable[str], to: str) -> list[str]:
+        """A field with a list of texts, or with one text; a missing one is an empty list."""
+        name, value = self.take(names, to)
+        return self.listed(name, value)
+
+    def listed(self, name: str, value: Any) -> list[str]:
+        """A value that is a list of texts, or one text; each once."""
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        for item in values:
+            if isinstance(item, bool) or not isinstance(item, str | int | float) or not str(item).strip():
+                raise self.wrong(name, item, "a list of texts")
+        return list(dict.fromkeys(map(str, values)))
+
+    def count(self, names: Iterable[str], to: str) -> int | None:
+        """A field with a whole number, which may be written `~76` or `1,621`."""
+        name, value = self.take(names, to)
+        return None if value is None else self.counted(name, value)
+
+    def counted(self, name: str, value: Any) -> int:
+        """A value that is a whole number."""
+        found = _COUNT.fullmatch(value.strip()) if isinstance(value, str) else None
+        number = int(re.sub(r"[,_]", "", found[1])) if found else value
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise self.wrong(name, value, "a whole number")
+        return number
+
+    def rest(self) -> dict[str, str]:
+        """What was not taken, as tags."""
+        tags = {}
+        for name in list(self._left):
+            key = name.strip() or "blank"
+            self._ledger.moved(self.name(name), f"tags.{key}")
+            tags[key] = as_tag(self._left.pop(name))
+        return tags
+
+    def values(self, target: str) -> dict[str, Any]:
+        """What was not taken, as it is."""
+        for name in self._left:
+            self._ledger.moved(self.name(name), target)
+        left, self._left = self._left, {}
+        return left
+
+    def wrong(self, name: str, value: Any, wanted: str) -> DataError:
+        """The error for a field that is not what it should be."""
+        return DataError(f"{self.where(name)}: {name} is {shorten(value)}, not {wanted}. Correct it.")
+
+
+def as_tag(value: Any) -> str:
+    """Any value as the text of a tag: texts as they are, short lists of words with commas, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(v, str) and v and "," not in v for v in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def difficulty(written: str, ledger: Ledger, query: str) -> tuple[str, dict[str, str]]:
+    """Our word for a difficulty ('' where there is none), and the word as written where it is another."""
+    if not written:
+        return "", {}
+    level = DIFFICULTY.get(re.sub(r"[\s_-]", "", written.lower()), "")
+    if not level:
+        words = ", ".join(sorted(DIFFICULTY))
+        ledger.attend(
+            f"difficulty {written!r} is none of {words}; it is kept as a tag. Set easy, medium or hard.",
+            query,
+        )
+    if level == written:
+        return level, {}
+    ledger.moved("difficulty", f"tags.{AS_WRITTEN}")
+    return level, {AS_WRITTEN: written}
+
+
+def merged(*parts: dict[str, str]) -> dict[str, str]:
+    """Tags together; a name that is taken gets `source.` before it, so that no value is lost."""
+    tags: dict[str, str] = {}
+    for part in parts:
+        for name, value in part.items():
+            key = name
+            while key in tags and tags[key] != value:
+                key = f"source.{key}"
+            tags[key] = value
+    return tags

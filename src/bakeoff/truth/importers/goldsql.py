@@ -1,0 +1,116 @@
+"""gold_queries.yaml: six categories of queries with SQL, reports, signals and sections (S4-8 to S4-24)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff.errors import DataError
+from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options
+from bakeoff.truth.importers.fields import Fields, as_tag, difficulty, merged
+from bakeoff.truth.importers.goldtruth import Context, statements, truth_of
+from bakeoff.truth.importers.listing import file_metadata, one_file, read_located
+from bakeoff.yamlfile import Keys, Located
+
+FORMAT = "goldsql"
+_MINIMUM = ("min_section_accuracy", "minimum_section_accuracy", "min_accuracy")
+_UNIVERSAL = ("universal_valid_sections", "universal_sections")
+_NAMELESS = ("queries", "gold_queries")
+_MARKS = {"query", "query_text", "question", "ground_truth"}
+"""Fields by which a list is known as one of queries."""
+
+
+def read(paths: Sequence[Path], options: Options) -> Imported:
+    """The queries of all categories of a file."""
+    path = one_file(paths, FORMAT)
+    located, ledger = read_located(path), Ledger()
+    if not isinstance(located.data, dict):
+        raise DataError(
+            f"{located.name}, line 1: not a mapping of categories to queries. Choose another format."
+        )
+    lists = [key for key, value in located.data.items() if _is_queries(value)]
+    taken, universal = _universal(located, lists, ledger)
+    context = Context(options, universal, ledger)
+    drafts = [_draft(located, at, category, context) for at, category in _items(located, lists)]
+    beside = {key: value for key, value in located.data.items() if key not in (*lists, taken)}
+    metadata = file_metadata(located, beside, drafts, ledger)
+    if re.search(r"^\s*#", path.read_text(encoding="utf-8"), re.MULTILINE):
+        ledger.attend("the comments of the source are not carried over; look at them there.")
+    return ledger.imported(FORMAT, (path,), metadata, drafts)
+
+
+def _is_queries(value: Any) -> bool:
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, dict) and bool(_MARKS & set(first))
+
+
+def _items(located: Located, lists: Sequence[str]) -> Iterator[tuple[Keys, str]]:
+    """Where each query stands, and the category that its list is called by."""
+    for key in lists:
+        category = "" if key in _NAMELESS else key.removesuffix("_queries")
+        yield from (((key, place), category) for place in range(len(located.data[key])))
+
+
+def _universal(located: Located, lists: Sequence[str], ledger: Ledger) -> tuple[str, tuple[str, ...]]:
+    """The key and names of the sections that are valid for every section query, where some query has sections."""
+    key = next((key for key in _UNIVERSAL if key in located.data), "")
+    if not key or not any(_has_sections(row) for name in lists for row in located.data[name]):
+        return "", ()
+    names = located.data[key]
+    if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise DataError(f"{located.where((key,))}: {key} is not a list of section names. Correct it.")
+    ledger.moved(key, "truth.sections.universal")
+    ledger.attend(
+        f"{key} has {len(names)} names; they widen SecAcc, and SecAcc_primary stands beside it without them."
+    )
+    return key, tuple(dict.fromkeys(names))
+
+
+def _has_sections(row: Any) -> bool:
+    inner = row.get("ground_truth", row) if isinstance(row, dict) else {}
+    return isinstance(inner, dict) and any(name.endswith("_sections") for name in inner)
+
+
+def _draft(located: Located, at: Keys, category: str, context: Context) -> Draft:
+    ledger = context.ledger
+    item = Fields(located, at, ledger)
+    where, inner = item.where(), _inner(item, located, at, ledger)
+    name = item.text(["id", "query_id"], "id", required=True)
+    text = item.text(["query", "query_text", "question", "text"], "text", required=True)
+    category = item.text(["category"], "category") or category
+    level, as_written = difficulty(item.text(["difficulty"], "difficulty"), ledger, name)
+    intent, notes = item.text(["intent"], "intent"), item.text(["notes", "note"], "notes")
+    said = statements(inner, name, context)
+    tags = _marks(inner)
+    negative = (
+        inner.peek("expected_chunk_count") == 0 or inner.take(["negative"], "truth.negative")[1] is True
+    )
+    truth, kept = truth_of(category, said, negative, name, ledger)
+    left = inner.rest() if inner is not item else {}
+    return Draft(
+        name,
+        text,
+        truth,
+        where,
+        category,
+        level,
+        intent,
+        notes,
+        merged(as_written, kept, tags, left, item.rest()),
+    )
+
+
+def _inner(item: Fields, located: Located, at: Keys, ledger: Ledger) -> Fields:
+    """The fields of the truth: below ground_truth, or beside the others."""
+    if not isinstance(item.peek("ground_truth"), dict):
+        return item
+    item.take(["ground_truth"])
+    return Fields(located, (*at, "ground_truth"), ledger, "ground_truth.")
+
+
+def _marks(inner: Fields) -> dict[str, str]:
+    """The section accuracy a query should reach, under the name that reports look for."""
+    key, value = inner.take(_MINIMUM, "tags.min_accuracy")
+    return {"min_accuracy": as_tag(value)} if key else {}

@@ -1,0 +1,41 @@
+"""embedding_ground_truth.json: queries with the files that answer them (S0-10 to S0-13)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options, TruthValue
+from bakeoff.truth.importers.fields import Fields, difficulty, merged
+from bakeoff.truth.importers.listing import Listing, one_file, read_located
+from bakeoff.truth.importers.rules import documents
+
+FORMAT = "lineage"
+
+
+def read(paths: Sequence[Path], options: Options) -> Imported:  # noqa: ARG001 - every importer takes options
+    """The queries of a file of paths that are called chunks."""
+    path = one_file(paths, FORMAT)
+    ledger = Ledger()
+    listing = Listing(read_located(path), ledger, ("queries",))
+    drafts = [_draft(item, ledger) for item in listing.items()]
+    return ledger.imported(FORMAT, (path,), listing.metadata(drafts), drafts)
+
+
+def _draft(item: Fields, ledger: Ledger) -> Draft:
+    where = item.where()
+    name = item.text(["id"], "id", required=True)
+    text = item.text(["query"], "text", required=True)
+    truth = _truth(item.texts(["relevant_chunks"], "truth.documents"), name, ledger)
+    level, as_written = difficulty(item.text(["difficulty"], "difficulty"), ledger, name)
+    category, intent = item.text(["category"], "category"), item.text(["intent"], "intent")
+    return Draft(name, text, truth, where, category, level, intent, tags=merged(as_written, item.rest()))
+
+
+def _truth(files: list[str], query: str, ledger: Ledger) -> TruthValue:
+    if files:
+        return documents(files, exact=False)
+    ledger.attend(
+        "no relevant file is named; written as unjudged. Write negative where nothing answers it.", query
+    )
+    return "unjudged"

@@ -1,0 +1,90 @@
+"""Files that are a list of queries with some words about themselves, in YAML or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff import yamlfile
+from bakeoff.errors import DataError
+from bakeoff.truth.importers.draft import Draft, Ledger
+from bakeoff.truth.importers.fields import Fields
+from bakeoff.yamlfile import Keys, Located
+
+_TOTAL = ("total", "total_queries")
+
+
+def one_file(paths: Sequence[Path], format_: str) -> Path:
+    """The one file of a format that has only one."""
+    if len(paths) != 1:
+        raise DataError(f"{format_} is one file, but {len(paths)} are given. Import them one by one.")
+    return paths[0]
+
+
+def read_located(path: Path) -> Located:
+    """The content of a YAML or JSON file with its lines."""
+    return yamlfile.read(path, DataError, name=path.name)
+
+
+class Listing:
+    """The items of a file, and what stands beside them."""
+
+    def __init__(self, located: Located, ledger: Ledger, lists: Sequence[str]) -> None:
+        self._located, self._ledger = located, ledger
+        data = located.data
+        if isinstance(data, list):
+            self._at: Keys = ()
+            return
+        found = [name for name in lists if isinstance(data, dict) and isinstance(data.get(name), list)]
+        if not found:
+            wanted = " or ".join(lists)
+            raise DataError(
+                f"{located.name}, line 1: no list {wanted}. Give a file that has one, or choose another format."
+            )
+        self._at = (found[0],)
+
+    def items(self) -> Iterator[Fields]:
+        """Each item's fields."""
+        rows = self._located.data[self._at[0]] if self._at else self._located.data
+        for place in range(len(rows)):
+            yield Fields(self._located, (*self._at, place), self._ledger)
+
+    def metadata(self, queries: Sequence[Draft]) -> dict[str, Any]:
+        """What the file says about itself, in our words where there are some, the rest under extra."""
+        if not self._at:
+            return {}
+        beside = {key: value for key, value in self._located.data.items() if key != self._at[0]}
+        return file_metadata(self._located, beside, queries, self._ledger)
+
+
+def file_metadata(
+    located: Located, beside: Mapping[str, Any], queries: Sequence[Draft], ledger: Ledger
+) -> dict[str, Any]:
+    """The metadata of a query file from what stands beside the queries of a source."""
+    said: dict[str, Any] = {}
+    extra = {key: value for key, value in beside.items() if key != "metadata"}
+    for key in extra:
+        ledger.moved(key, "metadata.extra")
+    if isinstance(beside.get("metadata"), dict):
+        own = Fields(located, ("metadata",), ledger, "metadata.")
+        said = {
+            name: own.text([name], f"metadata.{name}")
+            for name in ("name", "description", "version")
+            if own.has(name)
+        }
+        said |= _total(own, queries, ledger)
+        extra = {**own.values("metadata.extra"), **extra}
+    elif "metadata" in beside:
+        ledger.moved("metadata", "metadata.extra")
+        extra = {"metadata": beside["metadata"], **extra}
+    return {**said, "extra": extra} if extra else said
+
+
+def _total(own: Fields, queries: Sequence[Draft], ledger: Ledger) -> dict[str, Any]:
+    total = own.count(_TOTAL, "metadata.total")
+    if total is None:
+        return {}
+    if total != len(queries):
+        ledger.attend(f"the file says it has {total} queries; {len(queries)} were found in it.")
+    return {"total": total}

@@ -1,0 +1,74 @@
+"""Truth as a query file writes it, from what foreign files say: names of documents, and graded judgments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bakeoff.truth.importers.draft import Ledger, TruthValue
+
+LOWEST, HIGHEST = 0, 3
+"""The grades a rule of a query file may give."""
+ORIGINAL_GRADES = "original_grades"
+"""The tag for judgments that a rule cannot say: JSON, grade → documents."""
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """One judgment of a document."""
+
+    document: str
+    grade: int
+
+
+def documents(names: Sequence[str], grade: int = 1, exact: bool = True) -> dict[str, Any]:
+    """A rule that names documents; names that look like globs are marked as ids, unless globs are meant."""
+    rule: dict[str, Any] = {"documents": list(names)}
+    if exact and any(_GLOB.search(name) for name in names):
+        rule["match"] = "exact"
+    if grade != 1:
+        rule["grade"] = grade
+    return rule
+
+
+def combined(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One rule, or what any of several finds."""
+    return dict(rules[0]) if len(rules) == 1 else {"any": [dict(rule) for rule in rules]}
+
+
+def graded(judged: Iterable[Graded], query: str, ledger: Ledger) -> tuple[TruthValue, dict[str, str]]:
+    """The truth that says these judgments, and a tag for those that no rule can say."""
+    by_grade: dict[int, list[str]] = {}
+    for judgment in judged:
+        by_grade.setdefault(judgment.grade, []).append(judgment.document)
+    if not any(grade > 0 for grade in by_grade):
+        return _nothing_relevant(by_grade, query, ledger)
+    outside = {grade: names for grade, names in by_grade.items() if not LOWEST <= grade <= HIGHEST}
+    for grade in sorted(outside):
+        near = min(max(grade, LOWEST), HIGHEST)
+        text = f"grade {grade} counts as {near} here, where grades go from {LOWEST} to {HIGHEST}"
+        ledger.attend(f"{text}; the original is kept in the tag {ORIGINAL_GRADES}, and exported.", query)
+        by_grade.setdefault(near, []).extend(by_grade.pop(grade))
+    rules = [documents(by_grade[grade], grade) for grade in sorted(by_grade, reverse=True)]
+    return combined(rules), _original(outside, ledger)
+
+
+def _nothing_relevant(
+    by_grade: dict[int, list[str]], query: str, ledger: Ledger
+) -> tuple[TruthValue, dict[str, str]]:
+    ledger.attend(
+        "no document is relevant; written as unjudged. Write negative where nothing answers the query.", query
+    )
+    return "unjudged", _original(by_grade, ledger)
+
+
+def _original(by_grade: dict[int, list[str]], ledger: Ledger) -> dict[str, str]:
+    if not by_grade:
+        return {}
+    ledger.moved("grade", f"tags.{ORIGINAL_GRADES}")
+    kept = {str(grade): by_grade[grade] for grade in sorted(by_grade)}
+    return {ORIGINAL_GRADES: json.dumps(kept, ensure_ascii=False)}

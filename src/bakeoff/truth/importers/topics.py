@@ -1,0 +1,97 @@
+"""TREC topics: <top> blocks, <topic number="…"> elements, or lines of id, tab, text."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.errors import DataError
+from bakeoff.truth.importers.textfile import lines, read_text
+
+_TOP = re.compile(r"<top>(.*?)</top>", re.DOTALL)
+_TAG = re.compile(r"^[ \t]*<(\w+)>", re.MULTILINE)
+_WORDS = re.compile(r"^(?:Number|Topic|Description|Narrative)\s*:", re.IGNORECASE)
+_TOPIC = re.compile(r"<topic\s+number\s*=\s*[\"']([^\"']*)[\"'][^>]*>(.*?)</topic>", re.DOTALL)
+_CHILD = re.compile(r"<(\w+)[^>]*>(.*?)</\1>", re.DOTALL)
+_WRAP = re.compile(r"<\?xml[^>]*>|</?topics[^>]*>|<!--.*?-->|<!DOCTYPE[^>]*>", re.DOTALL)
+TEXT_FIELDS = ("title", "query", "question", "desc", "text")
+"""Which field is the query, the first that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic: its fields by name, and where it stands."""
+
+    id: str
+    fields: dict[str, str]
+    where: str
+
+
+def read_topics(path: Path) -> list[Topic]:
+    """The topics of a file."""
+    text = read_text(path)
+    if re.search(r"<top>", text):
+        return list(_blocks(text, path))
+    if re.search(r"<topic\s", text):
+        return list(_elements(text, path))
+    return list(_rows(text, path))
+
+
+def _blocks(text: str, path: Path) -> Iterator[Topic]:
+    for start, block in _matches(_TOP, text, path, ""):
+        where = f"{path.name}, line {_line(text, start)}"
+        marks = [*_TAG.finditer(block[0]), None]
+        fields = {}
+        for mark, following in zip(marks, marks[1:], strict=False):
+            assert mark is not None
+            value = block[0][mark.end() : following.start() if following else None]
+            value = value.replace(f"</{mark[1]}>", "").strip()
+            fields[mark[1]] = _WORDS.sub("", value).strip()
+        if not fields.get("num"):
+            raise DataError(f"{where}: a topic without <num>. Add its number.")
+        yield Topic(fields.pop("num"), fields, where)
+
+
+def _elements(text: str, path: Path) -> Iterator[Topic]:
+    for start, (number, inside) in _matches(_TOPIC, text, path, _WRAP):
+        where = f"{path.name}, line {_line(text, start)}"
+        if _CHILD.sub("", inside).strip() or not number.strip():
+            raise DataError(f"{where}: a topic that is not made of elements, or has no number. Correct it.")
+        fields = {name: html.unescape(value).strip() for name, value in _CHILD.findall(inside)}
+        yield Topic(number.strip(), fields, where)
+
+
+def _rows(text: str, path: Path) -> Iterator[Topic]:
+    for number, line in lines(text):
+        where = f"{path.name}, line {number}"
+        name, tab, rest = line.partition("\t")
+        if not tab or not name.strip() or not rest.strip():
+            raise DataError(
+                f"{where}: neither <top>, <topic number=…> nor id, tab, text. Give a file of topics."
+            )
+        yield Topic(name.strip(), {"text": rest.strip()}, where)
+
+
+def _matches(
+    pattern: re.Pattern[str], text: str, path: Path, ignored: re.Pattern[str] | str
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Every match with its start; anything but blanks between matches is an error with its line."""
+    end = 0
+    for match in [*pattern.finditer(text), None]:
+        between = text[end : match.start() if match else None]
+        left = re.sub(ignored, lambda found: " " * len(found[0]), between) if ignored else between
+        if left.strip():
+            at = end + len(left) - len(left.lstrip())
+            raise DataError(
+                f"{path.name}, line {_line(text, at)}: {left.strip()[:40]!r} is in no topic. Correct it."
+            )
+        if match:
+            yield match.start(), match.groups()
+            end = match.end()
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1

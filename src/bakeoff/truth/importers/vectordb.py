@@ -1,0 +1,43 @@
+"""test_cases.json: queries with the ids of relevant documents (S3-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options, TruthValue, made_id
+from bakeoff.truth.importers.fields import Fields, difficulty, merged
+from bakeoff.truth.importers.listing import Listing, one_file, read_located
+from bakeoff.truth.importers.rules import documents
+
+FORMAT = "vectordb"
+_LISTS = ("test_cases", "queries", "cases", "questions")
+
+
+def read(paths: Sequence[Path], options: Options) -> Imported:  # noqa: ARG001 - every importer takes options
+    """The queries of a file of test cases."""
+    path = one_file(paths, FORMAT)
+    ledger = Ledger()
+    listing = Listing(read_located(path), ledger, _LISTS)
+    drafts = [_draft(item, ledger) for item in listing.items()]
+    return ledger.imported(FORMAT, (path,), listing.metadata(drafts), drafts)
+
+
+def _draft(item: Fields, ledger: Ledger) -> Draft:
+    where = item.where()
+    text = item.text(["query", "question", "text", "query_text"], "text", required=True)
+    name = item.text(["id", "query_id", "test_id"], "id") or made_id(text)
+    truth = _truth(item.texts(["relevant_doc_ids"], "truth.documents"), name, ledger)
+    level, as_written = difficulty(item.text(["difficulty"], "difficulty"), ledger, name)
+    category, intent = item.text(["category"], "category"), item.text(["intent"], "intent")
+    notes = item.text(["notes"], "notes")
+    return Draft(name, text, truth, where, category, level, intent, notes, merged(as_written, item.rest()))
+
+
+def _truth(ids: list[str], query: str, ledger: Ledger) -> TruthValue:
+    if ids:
+        return documents(ids)
+    ledger.attend(
+        "relevant_doc_ids is empty; written as unjudged. Write negative where nothing answers it.", query
+    )
+    return "unjudged"

@@ -1,0 +1,80 @@
+"""An import as the text of a query file: the same bytes for the same source, checked by reading it back."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from bakeoff.errors import DataError, QueryFileError
+from bakeoff.truth.importers.draft import Draft, Imported
+from bakeoff.truth.queries import query_set
+from bakeoff.yamlfile import LIMIT_BYTES, parse
+
+WIDTH = 110
+_NUMBER_LIKE = frozenset("0123456789+-.")
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes what our reader reads back: it takes more plain words for numbers than YAML 1.1 does."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Never write anchors: equal values are written out."""
+        return True
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.Node:
+    style = '"' if value[:1] in _NUMBER_LIKE else "|" if "\n" in value else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+def _list(dumper: _Dumper, value: list[Any]) -> yaml.Node:
+    flow = not any(isinstance(item, list | dict) for item in value)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=flow)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
+
+
+def query_file(imported: Imported) -> str:
+    """The query file; one that our own reader would not take is an error, never written."""
+    metadata, queries = _metadata(imported), [_query(draft) for draft in imported.queries]
+    text = f"{_header(imported)}{_dump({'metadata': metadata})}\nqueries:\n"
+    text += "\n".join(textwrap.indent(_dump([query]), "  ") for query in queries)
+    size = len(text.encode())
+    if size > LIMIT_BYTES:
+        raise DataError(f"the queries take {size:,} bytes; at most {LIMIT_BYTES:,} are read. Import fewer.")
+    located = parse(text, "the imported queries", QueryFileError)
+    if located.data != {"metadata": metadata, "queries": queries}:
+        raise QueryFileError("the queries do not read back as they were written. Remove control characters.")
+    query_set(located)
+    return text
+
+
+def _header(imported: Imported) -> str:
+    title = f"Imported from the {imported.format} format: {', '.join(imported.files)}."
+    lines = [
+        title,
+        "Fields of the source that have no place of their own stand under tags and metadata.extra.",
+    ]
+    return "".join(f"# {line}\n" for text in lines for line in textwrap.wrap(text, WIDTH - 2))
+
+
+def _metadata(imported: Imported) -> dict[str, Any]:
+    found = dict(imported.metadata)
+    extra = {"imported": {"format": imported.format, "files": list(imported.files)}, **found.pop("extra", {})}
+    return {**found, "extra": extra}
+
+
+def _query(draft: Draft) -> dict[str, Any]:
+    labels = {name: getattr(draft, name) for name in ("category", "difficulty", "intent", "notes")}
+    said: dict[str, Any] = {"id": draft.id, "text": draft.text, **{k: v for k, v in labels.items() if v}}
+    said["truth"] = draft.truth
+    return {**said, "tags": dict(draft.tags)} if draft.tags else said
+
+
+def _dump(value: Mapping[str, Any] | list[Any]) -> str:
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)

@@ -1,0 +1,95 @@
+"""Which spans of two sets overlap, by sorted search: no loop over pairs that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+WHOLE = -1
+"""The start and end of a range that is a whole document."""
+_FAR = 1 << 32
+"""More than any character position, so that (document, position) is one sortable number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Places in documents: parallel int32 arrays of document row, start and end in characters."""
+
+    doc: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.doc)
+
+    @property
+    def whole(self) -> np.ndarray:
+        """Which of them are whole documents."""
+        return self.start == WHOLE
+
+    def take(self, rows: np.ndarray) -> Ranges:
+        """Some of the ranges."""
+        return Ranges(self.doc[rows], self.start[rows], self.end[rows])
+
+
+def ranges(doc: Iterable[int], start: Iterable[int], end: Iterable[int]) -> Ranges:
+    """Ranges from anything numpy makes integers of."""
+    return Ranges(*(np.asarray(part, dtype=np.int32) for part in (doc, start, end)))
+
+
+def together(parts: Iterable[Ranges]) -> Ranges:
+    """All ranges of several sets in order."""
+    every = [ranges((), (), ()), *parts]
+    return Ranges(
+        *(np.concatenate([getattr(part, key) for part in every]) for key in ("doc", "start", "end"))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Rows of the left and of the right set that overlap, in order of left, then of the right's start."""
+
+    left: np.ndarray
+    right: np.ndarray
+
+
+def overlap_pairs(left: Ranges, right: Ranges, share: float = 0.0) -> Pairs:
+    """Pairs that share at least one character, and at least `share` of the shorter one's characters."""
+    order, starts, reach = _sorted(right)
+    base = left.doc.astype(np.int64) * _FAR
+    first = np.searchsorted(reach, base + np.maximum(left.start, 0), side="right")
+    until = np.where(left.whole, base + _FAR - 1, base + left.end)
+    past = np.searchsorted(starts, until, side="left")
+    rows, places = _expanded(first, np.maximum(past, first))
+    others = order[places]
+    held = share_of_shorter(left.take(rows), right.take(others))
+    keep = (left.doc[rows] == right.doc[others]) & (held > 0) & (held >= share - 1e-9)
+    return Pairs(rows[keep], others[keep])
+
+
+def share_of_shorter(one: Ranges, other: Ranges) -> np.ndarray:
+    """Shared characters divided by the shorter length; a whole document shares all of what is not empty."""
+    shared = np.minimum(one.end, other.end).astype(np.int64) - np.maximum(one.start, other.start)
+    shorter = np.minimum(one.end.astype(np.int64) - one.start, other.end.astype(np.int64) - other.start)
+    empty = (one.start == one.end) & ~one.whole | (other.start == other.end) & ~other.whole
+    part = np.maximum(shared, 0) / np.maximum(shorter, 1)
+    return np.where(empty, 0.0, np.where(one.whole | other.whole, 1.0, part))
+
+
+def _sorted(given: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Order by document and start; the starts; and how far any range up to each place reaches."""
+    base = given.doc.astype(np.int64) * _FAR
+    begin = base + np.maximum(given.start, 0)
+    order = np.lexsort((given.end, begin))
+    until = np.where(given.whole, base + _FAR - 1, base + given.end)[order]
+    return order, begin[order], np.maximum.accumulate(until)
+
+
+def _expanded(first: np.ndarray, past: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(row, place) for every place from first to past of every row."""
+    counts = past - first
+    rows = np.repeat(np.arange(len(first)), counts)
+    offsets = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, first[rows] + offsets

@@ -1,0 +1,17 @@
+"""What is wrong with a truth, collected so that all of it is said at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding about a query's truth; the message says where, what, and what to do."""
+
+    level: Level
+    query_id: str
+    message: str

@@ -1,0 +1,192 @@
+"""The query file: questions with their labels and truth, read once and checked as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from bakeoff import yamlfile
+from bakeoff.errors import QueryFileError
+from bakeoff.modelerrors import did_you_mean
+from bakeoff.truth.rulefile import NEGATIVE, UNJUDGED, TruthPart
+from bakeoff.truth.ruleparts import Part, Text
+from bakeoff.truth.rules import Rule
+from bakeoff.types import Query
+from bakeoff.yamlfile import Keys, Located
+
+DIFFICULTIES = ("easy", "medium", "hard")
+
+
+def _difficulty(value: Any) -> Any:
+    if isinstance(value, str) and value.strip().lower() in DIFFICULTIES:
+        return value.strip()
+    raise ValueError(f"difficulty is {value!r}. Write easy, medium or hard")
+
+
+def _tags(value: Any) -> Any:
+    return dict.fromkeys(map(str, value), "") if isinstance(value, list) else value
+
+
+def _categories(value: Any) -> Any:
+    return dict.fromkeys(map(str, value)) if isinstance(value, list) else value
+
+
+def _share(value: Any) -> Any:
+    if isinstance(value, str) and value.endswith("%"):
+        return float(value.removesuffix("%")) / 100
+    return value
+
+
+Difficulty = Annotated[str, BeforeValidator(_difficulty, json_schema_input_type=str)]
+Tags = Annotated[dict[str, str], BeforeValidator(_tags, json_schema_input_type=dict[str, str] | list[str])]
+
+
+Share = Annotated[float, BeforeValidator(_share, json_schema_input_type=float | str), Field(ge=0, le=1)]
+Categories = Annotated[
+    dict[str, int | None],
+    BeforeValidator(_categories, json_schema_input_type=dict[str, int | None] | list[str]),
+]
+
+
+class LabelsPart(Part):
+    """Labels of a query; under `defaults` they hold for every query that has none of its own."""
+
+    category: Text | None = None
+    difficulty: Difficulty | None = None
+    intent: Text | None = None
+    synthetic: bool | None = None
+    tags: Tags = Field(default_factory=dict)
+
+
+class QueryPart(LabelsPart):
+    """One query."""
+
+    id: Text
+    text: Text
+    notes: str | None = None
+    truth: TruthPart
+
+
+class MetadataPart(Part):
+    """What the file says about itself; declared counts and mixes are checked against the queries."""
+
+    name: str = ""
+    description: str = ""
+    version: str = ""
+    categories: Categories = Field(default_factory=dict)
+    difficulty_mix: dict[Difficulty, Share] = Field(default_factory=dict)
+    total: int | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+
+class QueryFile(Part):
+    """A query file."""
+
+    metadata: MetadataPart = MetadataPart()
+    defaults: LabelsPart = LabelsPart()
+    queries: Annotated[list[QueryPart], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a query file declares: category → number of queries (None: not said), difficulty → share."""
+
+    name: str = ""
+    description: str = ""
+    version: str = ""
+    categories: Mapping[str, int | None] = field(default_factory=dict)
+    difficulty_mix: Mapping[str, float] = field(default_factory=dict)
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySet:
+    """Queries in file order with the rule of each (None: negative or unjudged)."""
+
+    queries: tuple[Query, ...]
+    rules: tuple[Rule | None, ...]
+    metadata: Metadata = Metadata()
+    name: str = "queries"
+    located: Located | None = field(default=None, repr=False, compare=False)
+
+    def content(self) -> tuple[tuple[Query, ...], tuple[Rule | None, ...]]:
+        """What makes two sets equal, for a fingerprint: not the file's name, lines, comments or metadata."""
+        return self.queries, self.rules
+
+    def where(self, query: int, path: Keys = ()) -> str:
+        """ "queries.yaml, line 14, query con-05" for a path inside a query's truth."""
+        at = f", line {self.located.line(('queries', query, 'truth', *path))}" if self.located else ""
+        return f"{self.name}{at}, query {self.queries[query].id}"
+
+
+def read_queries(path: Path) -> QuerySet:
+    """The queries of a YAML or JSON file."""
+    return query_set(yamlfile.read(path, QueryFileError, name=path.name))
+
+
+def query_set(located: Located) -> QuerySet:
+    """The queries of a file's content."""
+    file = yamlfile.validate_model(QueryFile, located, QueryFileError)
+    queries = tuple(_query(part, file.defaults) for part in file.queries)
+    metadata = _metadata(file.metadata)
+    _check_ids(queries, located)
+    _check_categories(queries, metadata, located)
+    return QuerySet(queries, tuple(map(_rule, file.queries)), metadata, located.name, located)
+
+
+def _rule(part: QueryPart) -> Rule | None:
+    return None if part.truth.key in (NEGATIVE, UNJUDGED) else part.truth.rule()
+
+
+def _query(part: QueryPart, defaults: LabelsPart) -> Query:
+    difficulty = part.difficulty or defaults.difficulty or ""
+    tags = {**defaults.tags, **part.tags}
+    if difficulty.lower() != difficulty:
+        tags["difficulty_as_written"] = difficulty
+    if part.notes:
+        tags["notes"] = part.notes
+    return Query(
+        id=part.id,
+        text=part.text,
+        category=part.category or defaults.category or "",
+        difficulty=difficulty.lower(),
+        intent=part.intent or defaults.intent or "",
+        negative=part.truth.key == NEGATIVE,
+        synthetic=defaults.synthetic is True if part.synthetic is None else part.synthetic,
+        tags=tags,
+    )
+
+
+def _metadata(part: MetadataPart) -> Metadata:
+    mix = {level.lower(): share for level, share in part.difficulty_mix.items()}
+    return Metadata(part.name, part.description, part.version, part.categories, mix, part.total)
+
+
+def _check_ids(queries: tuple[Query, ...], located: Located) -> None:
+    first: dict[str, int] = {}
+    for place, query in enumerate(queries):
+        other = first.setdefault(query.id, place)
+        if other != place:
+            where, line = located.where(("queries", place, "id")), located.line(("queries", other, "id"))
+            raise QueryFileError(
+                f"{where}, query {query.id}: the query in line {line} has this id too."
+                " Give each query an id of its own."
+            )
+
+
+def _check_categories(queries: tuple[Query, ...], metadata: Metadata, located: Located) -> None:
+    declared = metadata.categories
+    wrong = [(place, q) for place, q in enumerate(queries) if declared and q.category not in declared]
+    if not wrong:
+        return
+    place, query = wrong[0]
+    more = f" {len(wrong) - 1} more queries have an undeclared category." if len(wrong) > 1 else ""
+    raise QueryFileError(
+        f"{located.where(('queries', place, 'category'))}, query {query.id}: unknown category"
+        f' "{query.category}".{did_you_mean(query.category, list(declared))} metadata.categories declares:'
+        f" {', '.join(declared)}. Use one of them, or add it there.{more}"
+    )

@@ -1,0 +1,222 @@
+"""Rules against documents and chunks: every rule is executed, every hit counted, every problem said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bakeoff.errors import TruthError
+from bakeoff.truth.corpus import Corpus
+from bakeoff.truth.hits import Hits, intersection, joined
+from bakeoff.truth.leafrules import PlaceFinder
+from bakeoff.truth.overlap import together
+from bakeoff.truth.problems import Level, Problem
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.rules import AllOf, AnyOf, Rule, Sql, Words, leaves
+from bakeoff.truth.sql import SECONDS
+from bakeoff.truth.textrules import Answer, answer
+from bakeoff.types import JUDGMENTS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleHits:
+    """How often one rule of a query was true, and in how many documents; `rule` is its path in the truth."""
+
+    query_id: str
+    source: str
+    rule: str
+    chunking: str
+    hits: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Judgments of all queries (query = its place in the set), what each rule hit, and what is wrong."""
+
+    judgments: pa.Table
+    hits: tuple[RuleHits, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that must not be run with."""
+        return tuple(problem for problem in self.problems if problem.level == "error")
+
+
+def resolve(
+    queries: QuerySet,
+    documents: pa.Table,
+    chunkings: Mapping[str, pa.Table],
+    strict: bool = False,
+    seconds: float = SECONDS,
+) -> Truth:
+    """The judgments of a query set; `chunkings` (fingerprint → chunks) serve rules over chunks.
+
+    With `strict`, problems of level error raise one TruthError that lists them all.
+    """
+    work = _Resolver(queries, Corpus(documents), chunkings, seconds)
+    truth = work.truth()
+    if strict and truth.errors:
+        raise TruthError("\n".join(problem.message for problem in truth.errors))
+    return truth
+
+
+class _Resolver:
+    """Executes the rules of one query set."""
+
+    def __init__(
+        self, queries: QuerySet, corpus: Corpus, chunkings: Mapping[str, pa.Table], seconds: float
+    ) -> None:
+        self.queries = queries
+        self.rule_hits: list[RuleHits] = []
+        self.problems: list[Problem] = []
+        self.answers = self._answers(corpus, chunkings, seconds)
+
+    def _answers(
+        self, corpus: Corpus, chunkings: Mapping[str, pa.Table], seconds: float
+    ) -> dict[tuple[int, Path], Answer]:
+        """What every leaf of every rule finds."""
+        places = PlaceFinder(corpus, chunkings)
+        found: dict[tuple[int, Path], Answer] = {}
+        asked: list[tuple[int, Path]] = []
+        texts: list[Sql | Words] = []
+        for query, rule in self._rules():
+            for path, leaf in leaves(rule):
+                if isinstance(leaf, Sql | Words):
+                    asked.append((query, path))
+                    texts.append(leaf)
+                else:
+                    found[query, path] = _attempt(places, leaf)
+        found |= zip(asked, answer(texts, corpus, chunkings, seconds), strict=True)
+        return found
+
+    def _rules(self) -> Iterator[tuple[int, Rule]]:
+        return ((query, rule) for query, rule in enumerate(self.queries.rules) if rule is not None)
+
+    def truth(self) -> Truth:
+        """The judgments of all queries."""
+        found: list[tuple[int, Hits]] = []
+        for place, query in enumerate(self.queries.queries):
+            rule = self.queries.rules[place]
+            if rule is not None:
+                found += [(place, part) for part in self._query(place, rule)]
+            elif not query.negative:
+                self._say(
+                    "warning", place, (), "nothing is judged yet. Judge it in a review, or write its truth."
+                )
+        return Truth(_table(found), tuple(self.rule_hits), tuple(self.problems))
+
+    def _query(self, query: int, rule: Rule) -> list[Hits]:
+        """What a query's truth finds, each source and chunking once."""
+        before = len(self.problems)
+        parts = self._node(query, (), rule)
+        keys = dict.fromkeys((part.source, part.chunking) for part in parts)
+        whole = [joined((p for p in parts if (p.source, p.chunking) == key), *key) for key in keys]
+        if any((part.grade > 0).any() for part in whole):
+            return whole
+        if not any(problem.level == "error" for problem in self.problems[before:]):
+            self._say(
+                "error", query, (), "its truth finds nothing relevant. Widen a rule, or say truth: negative."
+            )
+        return whole
+
+    def _node(self, query: int, path: Path, rule: Rule) -> list[Hits]:
+        """What one rule of a tree finds, counted and held against what its author expects."""
+        if isinstance(rule, AnyOf | AllOf):
+            parts = self._combined(query, path, rule)
+        else:
+            parts = self._leaf(query, path, rule)
+        self._count(query, path, rule, parts)
+        self._expectations(query, path, rule, parts)
+        return parts
+
+    def _leaf(self, query: int, path: Path, rule: Rule) -> list[Hits]:
+        answered = self.answers[query, path]
+        if isinstance(answered, TruthError):
+            for line in str(answered).splitlines():
+                self._say("error", query, path, line)
+            return []
+        if not any(len(part) for part in answered):
+            self._say("warning", query, path, f"{rule.source} matches nothing. Correct it, or remove it.")
+        return answered
+
+    def _combined(self, query: int, path: Path, rule: AnyOf | AllOf) -> list[Hits]:
+        key = "any" if isinstance(rule, AnyOf) else "all"
+        children = [self._node(query, (*path, key, i), child) for i, child in enumerate(rule.rules)]
+        parts = [part for child in children for part in child]
+        if isinstance(rule, AllOf):
+            parts = intersection(children, rule.source)
+        return [part.renamed(rule.name or part.source, rule.grade) for part in parts]
+
+    def _count(self, query: int, path: Path, rule: Rule, parts: list[Hits]) -> None:
+        name = ".".join(map(str, ("truth", *path)))
+        identity = self.queries.queries[query].id
+        chunkings = dict.fromkeys(part.chunking for part in parts) or {"": None}
+        for chunking in chunkings:
+            all_ = joined((part for part in parts if part.chunking == chunking), rule.source, chunking)
+            counted = len(all_), len(np.unique(all_.at.doc))
+            self.rule_hits.append(RuleHits(identity, rule.source, name, chunking, *counted))
+
+    def _expectations(self, query: int, path: Path, rule: Rule, parts: list[Hits]) -> None:
+        if rule.min_documents is None and rule.expected is None:
+            return
+        docs = len(np.unique(together(part.at for part in parts).doc))
+        if rule.min_documents is not None and docs < rule.min_documents:
+            text = f"{rule.source} finds {docs} documents, min_documents says {rule.min_documents}."
+            self._say("error", query, path, f"{text} Widen the rule, or correct the number.")
+        if rule.expected is None:
+            return
+        counts = ((rule.expected.documents, docs, "documents"), (rule.expected.hits, _most(parts), "hits"))
+        for wanted, found, what in counts:
+            if wanted is not None and abs(found - wanted) > rule.expected.within * wanted:
+                text = f"{rule.source} finds {found} {what}, expected_count says {wanted}"
+                self._say("warning", query, path, f"{text} (± {rule.expected.within:.0%}). Check the rule.")
+
+    def _say(self, level: Level, query: int, path: Path, text: str) -> None:
+        where = self.queries.where(query, path)
+        self.problems.append(Problem(level, self.queries.queries[query].id, f"{where}: {text}"))
+
+
+def _attempt(places: PlaceFinder, rule: Rule) -> Answer:
+    try:
+        return places.find(rule)
+    except TruthError as exc:
+        return exc
+
+
+def _most(parts: list[Hits]) -> int:
+    """Hits under the chunking that has most; hits bound to none count for all."""
+    free = sum(len(part) for part in parts if not part.chunking)
+    by_chunking = {part.chunking: 0 for part in parts if part.chunking}
+    for part in parts:
+        if part.chunking:
+            by_chunking[part.chunking] += len(part)
+    return free + max(by_chunking.values(), default=0)
+
+
+def _table(found: list[tuple[int, Hits]]) -> pa.Table:
+    import pyarrow as pa
+
+    counts = [len(part) for _, part in found]
+    codes = np.repeat(np.arange(len(found)), counts)
+    at = together(part.at for _, part in found)
+    return JUDGMENTS.table(
+        {
+            "query": np.array([query for query, _ in found], dtype=np.int32)[codes],
+            "doc": at.doc,
+            "start": pa.array(at.start, mask=at.whole),
+            "end": pa.array(at.end, mask=at.whole),
+            "grade": np.concatenate([np.zeros(0, np.int8), *(part.grade for _, part in found)]),
+            "source": pa.array([part.source for _, part in found], pa.string()).take(pa.array(codes)),
+            "chunking": pa.array([part.chunking for _, part in found], pa.string()).take(pa.array(codes)),
+        }
+    )

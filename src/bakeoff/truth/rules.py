@@ -1,0 +1,170 @@
+"""What a truth rule is, apart from how it is written: one frozen class a family, and the combinators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Over = Literal["chunks", "sections", "documents"]
+NameMatch = Literal["auto", "exact", "path_suffix", "substring", "glob"]
+WordMatch = Literal["word", "substring"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an author says a rule finds, and the share by which it may be off; a miss is a warning."""
+
+    documents: int | None = None
+    hits: int | None = None
+    within: float = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Common to all rules: the grade (0 to 3) and source of its judgments, and what its author expects."""
+
+    grade: int | None = None
+    name: str = ""
+    min_documents: int | None = None
+    expected: Expected | None = None
+
+    @property
+    def source(self) -> str:
+        """The source its judgments carry: the name its author gave, else what kind of rule it is."""
+        return self.name or self.kind
+
+    @property
+    def kind(self) -> str:
+        """The key the rule is written under."""
+        return type(self).__name__.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents(Rule):
+    """Whole documents, by id, path suffix or glob."""
+
+    names: tuple[str, ...]
+    match: NameMatch = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """Lines of a document, from 1, the last included."""
+
+    document: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterRange:
+    """Characters of a document, from 0, the end excluded."""
+
+    document: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A quoted text that stands once in its document, or in the corpus where no document is named."""
+
+    text: str
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A named definition in a source file, such as `JSONDecoder.raw_decode`."""
+
+    document: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spans(Rule):
+    """Character spans, however they are pointed at."""
+
+    places: tuple[LineRange | CharacterRange | Passage | Symbol, ...]
+    written: Literal["lines", "characters", "passage", "symbol"]
+
+    @property
+    def kind(self) -> str:
+        """The key the rule is written under."""
+        return self.written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words(Rule):
+    """Texts that contain at least so many of these words or phrases."""
+
+    of: tuple[str, ...]
+    at_least: int
+    match: WordMatch = "word"
+    case: bool = False
+    over: Over = "chunks"
+    written: Literal["keywords", "signals"] = "keywords"
+
+    @property
+    def kind(self) -> str:
+        """The key the rule is written under; signals carry their number."""
+        return f"signals>={self.at_least}" if self.written == "signals" else self.written
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sql(Rule):
+    """Texts for which a SQL condition is true."""
+
+    where: str
+    over: Over = "chunks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections(Rule):
+    """Sections by title; `universal` ones count only for SecAcc, never as judgments."""
+
+    names: tuple[str, ...]
+    universal: tuple[str, ...] = ()
+    over: Literal["documents", "chunks"] = "documents"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbours(Rule):
+    """The nearest vectors by exact search; known only once vectors exist."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOf(Rule):
+    """What at least one of its rules finds; each keeps its own source unless this one is named."""
+
+    rules: tuple[Rule, ...]
+
+    @property
+    def kind(self) -> str:
+        """The sources it unites."""
+        return f"any-of({','.join(rule.source for rule in self.rules)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOf(Rule):
+    """What all of its rules find."""
+
+    rules: tuple[Rule, ...]
+
+    @property
+    def kind(self) -> str:
+        """The sources it intersects."""
+        return f"all-of({','.join(rule.source for rule in self.rules)})"
+
+
+def leaves(rule: Rule, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Rule]]:
+    """Every rule of a tree that is no combinator, with the path it stands at."""
+    if isinstance(rule, AnyOf | AllOf):
+        key = "any" if isinstance(rule, AnyOf) else "all"
+        for place, child in enumerate(rule.rules):
+            yield from leaves(child, (*path, key, place))
+    else:
+        yield path, rule

@@ -1,0 +1,112 @@
+"""SQL conditions over texts: DuckDB on Arrow, read-only and shut in, many conditions a scan."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+import duckdb
+
+from bakeoff.errors import TruthError
+from bakeoff.truth.sqlcheck import checked
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+SECONDS = 120.0
+"""How long one scan may take."""
+SCAN = 64
+"""How many conditions are computed in one scan."""
+
+_SHUT = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "allow_community_extensions": "false",
+}
+
+
+class Engine:
+    """Runs conditions over the rows of one table, under its columns' names and their synonyms."""
+
+    def __init__(
+        self, name: str, table: pa.Table, synonyms: Mapping[str, str], seconds: float = SECONDS
+    ) -> None:
+        self._connection = duckdb.connect(":memory:", config=dict(_SHUT))
+        self._seconds = seconds
+        self._name = name
+        self.columns = (*synonyms, *table.column_names)
+        self._connection.register("given", table)
+        also = "".join(f', "{column}" AS "{name}"' for name, column in synonyms.items())
+        self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT *{also} FROM given")  # noqa: S608
+        self._connection.execute("SET python_enable_replacements = false")
+        self._connection.execute("SET lock_configuration = true")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def check(self, condition: str) -> str:
+        """The condition as it is run, or an error that shows what is wrong with it and where."""
+        expression = checked(condition, self._name, self.columns, self._connection)
+        try:
+            kind = self._connection.sql(f"SELECT (\n{expression}\n) FROM {self._name}").types[0]  # noqa: S608
+        except duckdb.Error as exc:
+            raise TruthError(f"sql: {_first_line(exc)}. Correct the condition: {expression}") from exc
+        if str(kind) != "BOOLEAN":
+            raise TruthError(f"sql: the condition is a {kind}, not true or false. Compare it with something.")
+        return expression
+
+    def rows(self, expressions: Sequence[str]) -> list[np.ndarray | TruthError]:
+        """For each checked condition the rows where it is true, or why it could not be computed."""
+        found: list[np.ndarray | TruthError] = []
+        for first in range(0, len(expressions), SCAN):
+            found += self._scan(expressions[first : first + SCAN])
+        return found
+
+    def _scan(self, expressions: Sequence[str]) -> Sequence[np.ndarray | TruthError]:
+        try:
+            return self._run(expressions, self._seconds)
+        except TruthError:
+            return [self._alone(expression, self._seconds / len(expressions)) for expression in expressions]
+
+    def _alone(self, expression: str, seconds: float) -> np.ndarray | TruthError:
+        """One condition by itself, to find which one of a scan is at fault."""
+        try:
+            return self._run([expression], seconds)[0]
+        except TruthError as exc:
+            return exc
+
+    def _run(self, expressions: Sequence[str], seconds: float) -> list[np.ndarray]:
+        import numpy as np
+
+        # CASE stops at the first clause that decides; a plain AND in a SELECT computes them all
+        wanted = ", ".join(
+            f"CASE WHEN (\n{text}\n) THEN true END AS c{i}" for i, text in enumerate(expressions)
+        )
+        with self._limit(seconds):
+            table = self._connection.sql(f"SELECT {wanted} FROM {self._name}").to_arrow_table()  # noqa: S608
+        return [np.flatnonzero(table.column(i).is_valid().to_numpy()) for i in range(len(expressions))]
+
+    @contextmanager
+    def _limit(self, seconds: float) -> Iterator[None]:
+        timer = threading.Timer(seconds, self._connection.interrupt)
+        timer.start()
+        try:
+            yield
+        except duckdb.InterruptException as exc:
+            raise TruthError(f"sql: stopped after {seconds:.3g} s. Make the condition simpler.") from exc
+        except duckdb.Error as exc:
+            raise TruthError(f"sql: {_first_line(exc)}. Correct the condition.") from exc
+        finally:
+            timer.cancel()
+            timer.join()
+
+
+def _first_line(exc: duckdb.Error) -> str:
+    return str(exc).split("\n", 1)[0].rstrip(".")

@@ -1,0 +1,180 @@
+"""Which SQL a truth rule may be: one condition on a row, of known columns and harmless functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import TruthError
+from bakeoff.modelerrors import did_you_mean, shorten
+
+if TYPE_CHECKING:
+    import duckdb
+
+MAX_LENGTH = 20_000
+_BEFORE = "SELECT (\n"
+_WHERE = re.compile(r"\s*where\b", re.IGNORECASE)
+
+CLASSES = frozenset(
+    (
+        "CONJUNCTION",
+        "COMPARISON",
+        "FUNCTION",
+        "OPERATOR",
+        "COLUMN_REF",
+        "CONSTANT",
+        "BETWEEN",
+        "CASE",
+        "CAST",
+        "TYPE",
+    )
+)
+FUNCTIONS = frozenset(
+    (
+        *(
+            "~~",
+            "!~~",
+            "~~*",
+            "!~~*",
+            "~~~",
+            "like_escape",
+            "not_like_escape",
+            "ilike_escape",
+            "not_ilike_escape",
+        ),
+        *(
+            "lower",
+            "upper",
+            "lcase",
+            "ucase",
+            "trim",
+            "ltrim",
+            "rtrim",
+            "strip_accents",
+            "nfc_normalize",
+            "||",
+            "concat",
+        ),
+        *("contains", "starts_with", "ends_with", "prefix", "suffix", "^@", "instr", "strpos", "position"),
+        *("length", "len", "strlen", "substring", "substr", "left", "right", "array_slice", "array_extract"),
+        *(
+            "regexp_matches",
+            "regexp_full_match",
+            "regexp_extract",
+            "~",
+            "!~",
+            "list_contains",
+            "json_extract_string",
+        ),
+        *("->>", "+", "-", "*", "/", "//", "%", "abs", "round", "floor", "ceil", "least", "greatest"),
+        *("coalesce", "ifnull", "nullif"),
+    )
+)
+"""Functions that are pure and whose work grows no faster than their input: no rule can run for ever."""
+
+
+def checked(condition: str, table: str, columns: Sequence[str], connection: duckdb.DuckDBPyConnection) -> str:
+    """The condition without a leading WHERE, or an error that shows the place in it."""
+    expression = _WHERE.sub("", condition, count=1).strip() if _WHERE.match(condition) else condition.strip()
+    if not expression:
+        raise TruthError("the sql is empty. Write a condition such as lower(chunk_text) LIKE '%fatigue%'.")
+    if len(expression) > MAX_LENGTH:
+        raise TruthError(
+            f"the sql has {len(expression):,} characters; at most {MAX_LENGTH:,} are run. Split it."
+        )
+    node = _only_node(expression, table, _parsed(expression, table, connection))
+    for part in _expressions(node["select_list"]):
+        _check(part, expression, table, columns)
+    return expression
+
+
+def _parsed(expression: str, table: str, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    text = f"{_BEFORE}{expression}\n) FROM {table}"
+    rows = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    tree: dict[str, Any] = json.loads(rows[0][0])
+    if tree["error"] and "position" in tree:
+        at = place(int(tree["position"]), expression)
+        raise TruthError(f"sql: {tree['error_message']}, {at}. Write one condition, as after WHERE.")
+    if tree["error"]:
+        raise TruthError(
+            f"sql: only a condition is run, not {shorten(expression)}. Write what stands after WHERE."
+        )
+    return tree
+
+
+def _only_node(expression: str, table: str, tree: dict[str, Any]) -> dict[str, Any]:
+    """The one SELECT node, which must have nothing but its one condition."""
+    nodes = [statement["node"] for statement in tree["statements"]]
+    plain = len(nodes) == 1 and nodes[0]["type"] == "SELECT_NODE" and len(nodes[0]["select_list"]) == 1
+    empty = ("where_clause", "having", "qualify", "sample", "group_expressions", "modifiers")
+    plain = plain and not any(nodes[0].get(key) for key in empty)
+    plain = plain and nodes[0]["from_table"].get("table_name") == table and _depth_kept(expression)
+    if not plain:
+        raise TruthError(
+            f"sql: {shorten(expression)} is more than one condition. Write what stands after WHERE."
+        )
+    return nodes[0]
+
+
+def _depth_kept(expression: str) -> bool:
+    """Whether no bracket closes what the expression did not open, strings and quoted names aside."""
+    depth = 0
+    for part in re.findall(
+        r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|[()]", expression, re.DOTALL
+    ):
+        depth += {"(": 1, ")": -1}.get(part, 0)
+        if depth < 0:
+            return False
+    return True
+
+
+def _expressions(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        if "class" in tree:
+            yield tree
+        for value in tree.values():
+            yield from _expressions(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _expressions(value)
+
+
+def _check(part: dict[str, Any], expression: str, table: str, columns: Sequence[str]) -> None:
+    at = place(int(part.get("query_location", 0)), expression)
+    if part["class"] == "SUBQUERY":
+        raise TruthError(
+            f"sql: a subquery, {at}. A rule sees only its own row; use any: or all: to combine rules."
+        )
+    if part["class"] not in CLASSES:
+        raise TruthError(
+            f"sql: {part['type'].lower()} is not allowed, {at}. Compare columns with texts and numbers."
+        )
+    if part["class"] == "FUNCTION" and part["function_name"].lower() not in FUNCTIONS:
+        name = part["function_name"]
+        near = did_you_mean(name, sorted(FUNCTIONS))
+        raise TruthError(
+            f"sql: the function {name} is not allowed, {at}.{near}"
+            " Allowed are LIKE, lower, contains, regexp_matches and their like."
+        )
+    if part["class"] == "COLUMN_REF":
+        _check_column(part["column_names"], at, table, columns)
+
+
+def _check_column(names: Sequence[str], at: str, table: str, columns: Sequence[str]) -> None:
+    known = {column.lower() for column in columns}
+    own = len(names) == 1 or (len(names) == 2 and names[0].lower() == table)
+    if not own or names[-1].lower() not in known:
+        near = did_you_mean(names[-1], list(columns))
+        raise TruthError(f'sql: no column "{".".join(names)}", {at}.{near} Columns: {", ".join(columns)}.')
+
+
+def place(position: int, expression: str) -> str:
+    """ "at character 12: LIKE 'x" from a byte position in the parsed text."""
+    data = expression.encode()
+    byte = min(max(position - len(_BEFORE), 0), len(data))
+    at = len(data[:byte].decode("utf-8", "ignore"))
+    return (
+        f"at character {at + 1}: {shorten(expression[at : at + 40]) if at < len(expression) else 'the end'}"
+    )

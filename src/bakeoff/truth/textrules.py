@@ -1,0 +1,80 @@
+"""Rules about texts (sql, keywords, signals): all that ask the same texts are answered in the same scans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import TruthError
+from bakeoff.truth import texts as scopes
+from bakeoff.truth.hits import Hits, hits
+from bakeoff.truth.rules import Sql, Words
+from bakeoff.truth.sql import SECONDS, Engine
+from bakeoff.truth.texts import SYNONYMS, Texts
+from bakeoff.truth.words import condition
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from bakeoff.truth.corpus import Corpus
+
+TextRule = Sql | Words
+Answer = list[Hits] | TruthError
+
+
+def answer(
+    wanted: Sequence[TextRule], corpus: Corpus, chunkings: Mapping[str, pa.Table], seconds: float = SECONDS
+) -> list[Answer]:
+    """For each rule what it finds (over chunks: in each chunking), or why it cannot be run."""
+    answers: list[Answer] = [[] for _ in wanted]
+    for over in dict.fromkeys(rule.over for rule in wanted):
+        places = [place for place, rule in enumerate(wanted) if rule.over == over]
+        for scope in _scopes(over, corpus, chunkings):
+            found = _answer([wanted[place] for place in places], scope, seconds)
+            for place, answered in zip(places, found, strict=True):
+                answers[place] = _together(answers[place], answered)
+        if over == "chunks" and not chunkings:
+            for place in places:
+                answers[place] = TruthError(
+                    "a rule over chunks, but there is no chunking. Name a chunker, or say over: documents."
+                )
+    return answers
+
+
+def _together(before: Answer, answered: Hits | TruthError) -> Answer:
+    if isinstance(before, TruthError):
+        return before
+    return answered if isinstance(answered, TruthError) else [*before, answered]
+
+
+def _scopes(over: str, corpus: Corpus, chunkings: Mapping[str, pa.Table]) -> list[Texts]:
+    if over == "chunks":
+        return [scopes.chunk_texts(corpus, chunks, name) for name, chunks in chunkings.items()]
+    return [scopes.section_texts(corpus) if over == "sections" else scopes.document_texts(corpus)]
+
+
+def _answer(wanted: Sequence[TextRule], scope: Texts, seconds: float) -> list[Hits | TruthError]:
+    with Engine(scope.over, scope.table, SYNONYMS[scope.over], seconds) as engine:
+        checked = [_checked(rule, engine) for rule in wanted]
+        sound = list(dict.fromkeys(text for text in checked if isinstance(text, str)))
+        rows = dict(zip(sound, engine.rows(sound), strict=True))
+    return [
+        text if isinstance(text, TruthError) else _hits(rule, rows[text], scope)
+        for rule, text in zip(wanted, checked, strict=True)
+    ]
+
+
+def _checked(rule: TextRule, engine: Engine) -> str | TruthError:
+    if isinstance(rule, Words):
+        return condition(rule)
+    try:
+        return engine.check(rule.where)
+    except TruthError as exc:
+        return exc
+
+
+def _hits(rule: TextRule, rows: np.ndarray | TruthError, scope: Texts) -> Hits | TruthError:
+    if isinstance(rows, TruthError):
+        return rows
+    return hits(rule.source, rule.grade, scope.at.take(rows), scope.chunking)

@@ -1,0 +1,218 @@
+"""From places to units: which chunks, documents, sections or answers are relevant, and rankings of them.
+
+A chunk is relevant to a span where both share at least `overlap` of the shorter one (F07). Judgments made
+on the chunks of one chunking hold for exactly these chunks and are refused under another (F08).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bakeoff.errors import TruthError
+from bakeoff.truth.overlap import WHOLE, Pairs, Ranges, overlap_pairs
+from bakeoff.truth.texts import chunk_ranges
+from bakeoff.types import Unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OVERLAP = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Judgments of units, by query and item, each pair once: query int32, item int64, grade int8."""
+
+    query: np.ndarray
+    item: np.ndarray
+    grade: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Rankings in served order, query by query: query int32, item int64, score float64."""
+
+    query: np.ndarray
+    item: np.ndarray
+    score: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The judgments that hold under one chunking, as arrays; `bound` ones are chunks of it."""
+
+    query: np.ndarray
+    at: Ranges
+    grade: np.ndarray
+    bound: np.ndarray
+
+    def take(self, rows: np.ndarray) -> Places:
+        """Some of the judgments."""
+        return Places(self.query[rows], self.at.take(rows), self.grade[rows], self.bound[rows])
+
+
+def bound_chunkings(judgments: pa.Table, source: str | None = None) -> tuple[str, ...]:
+    """The chunkings whose chunks were judged; where there are any, chunkers must not be compared (F08)."""
+    return tuple(sorted(set(_of_source(judgments, source)["chunking"].to_pylist()) - {""}))
+
+
+def places(judgments: pa.Table, chunking: str, source: str | None = None) -> Places:
+    """The judgments, of one source or of all, that hold under a chunking."""
+    table = _of_source(judgments, source)
+    made_on = np.array(table["chunking"].to_pylist(), dtype=object)
+    bound = made_on != ""
+    if bound.any() and not (made_on == chunking).any():
+        names = ", ".join(sorted(set(made_on[bound])))
+        raise TruthError(
+            f'the truth was made on chunks of "{names}" and says nothing about chunks of "{chunking}".'
+            " Resolve it on this chunking, or let its rules say over: documents or over: sections."
+        )
+    start, end = (table[key].fill_null(WHOLE).to_numpy() for key in ("start", "end"))
+    found = Places(
+        table["query"].to_numpy(),
+        Ranges(table["doc"].to_numpy(), start, end),
+        table["grade"].to_numpy(),
+        bound,
+    )
+    return found.take(np.flatnonzero(~bound | (made_on == chunking)))
+
+
+def _of_source(judgments: pa.Table, source: str | None) -> pa.Table:
+    if source is None:
+        return judgments
+    import pyarrow.compute as pc
+
+    kept = judgments.filter(pc.equal(judgments["source"], source))
+    if not kept.num_rows:
+        known = ", ".join(sorted(set(judgments["source"].to_pylist())))
+        raise TruthError(f'no judgment has the source "{source}". Sources: {known or "none"}.')
+    return kept
+
+
+def unit_items(chunks: pa.Table, unit: Unit) -> np.ndarray:
+    """The item each chunk belongs to: itself, its document, or its (document, section)."""
+    if unit is Unit.CHUNK:
+        return np.arange(chunks.num_rows, dtype=np.int64)
+    doc = chunks["doc"].to_numpy().astype(np.int64)
+    if unit is Unit.DOCUMENT:
+        return doc
+    if unit is Unit.SECTION:
+        labels = chunks["section"].combine_chunks().dictionary_encode()
+        return doc * max(len(labels.dictionary), 1) + labels.indices.to_numpy()
+    raise TruthError(f"a chunk is not one {unit.value}: collapse rankings of the query instead.")
+
+
+def derive(
+    judgments: pa.Table,
+    chunks: pa.Table,
+    chunking: str,
+    unit: Unit,
+    *,
+    overlap: float = OVERLAP,
+    source: str | None = None,
+) -> Judged:
+    """The judgments of units under a chunking; where several judge one item, its highest grade counts."""
+    held = places(judgments, chunking, source)
+    if unit is Unit.ANSWER:
+        answers = _answers(held)
+        return Judged(answers.query, np.arange(len(answers.at), dtype=np.int64), answers.grade)
+    if unit is Unit.DOCUMENT:
+        return _highest(held.query, held.at.doc.astype(np.int64), held.grade)
+    items = unit_items(chunks, unit)
+    pairs = _relevant(held, chunk_ranges(chunks), overlap)
+    return _highest(held.query[pairs.left], items[pairs.right], held.grade[pairs.left])
+
+
+def collapse(
+    served: Ranked,
+    chunks: pa.Table,
+    unit: Unit,
+    judgments: pa.Table | None = None,
+    chunking: str = "",
+    *,
+    overlap: float = OVERLAP,
+    source: str | None = None,
+) -> Ranked:
+    """Rankings of chunks (item = chunk row) as rankings of units, each unit at its first chunk.
+
+    Answers need the judgments: a chunk becomes every answer in it, and one without any an item of its own.
+    """
+    order = np.argsort(served.query, kind="stable")
+    query, chunk, score = served.query[order], served.item[order], served.score[order]
+    if unit is not Unit.ANSWER:
+        return _first(query, unit_items(chunks, unit)[chunk], score)
+    if judgments is None:
+        raise TruthError("rankings of answers need the judgments. Give them to collapse.")
+    answers = _answers(places(judgments, chunking, source))
+    row, item = _answers_in(answers, chunks, overlap, query, chunk)
+    return _first(query[row], item, score[row])
+
+
+def _relevant(held: Places, chunks: Ranges, overlap: float) -> Pairs:
+    """Pairs of judgment and chunk: by shared characters, or equal where a chunk was judged."""
+    pairs = overlap_pairs(held.at, chunks, overlap)
+    left, right = held.at.take(pairs.left), chunks.take(pairs.right)
+    same = (left.start == right.start) & (left.end == right.end)
+    keep = ~held.bound[pairs.left] | same
+    return Pairs(pairs.left[keep], pairs.right[keep])
+
+
+def _answers(held: Places) -> Places:
+    """Each judged span of a query once, in order of query and place; its row is the answer's item."""
+    spans = np.flatnonzero(~held.at.whole)
+    without = np.setdiff1d(held.query, held.query[spans])
+    if len(without):
+        some = ", ".join(str(place + 1) for place in without[:5])
+        raise TruthError(
+            f"{len(without)} queries (in file order: {some}) are judged by whole documents, which do not say"
+            " where the answer is. Measure documents, or give them lines, a passage, a symbol or sections."
+        )
+    found = held.take(spans)
+    order = np.lexsort((-found.grade, found.at.end, found.at.start, found.at.doc, found.query))
+    found = found.take(order)
+    keys = np.stack([found.query, found.at.doc, found.at.start, found.at.end])
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    first = np.flatnonzero(fresh)
+    if not len(first):
+        return found
+    # a span that is also judged as a chunk is found by overlap, as any span
+    return replace(found.take(first), bound=np.logical_and.reduceat(found.bound, first))
+
+
+def _answers_in(
+    answers: Places, chunks: pa.Table, overlap: float, query: np.ndarray, chunk: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(row, item) for every answer in the chunk of every row; a row without any has its chunk's own item."""
+    pairs = _relevant(answers, chunk_ranges(chunks), overlap)
+    keys = answers.query[pairs.left].astype(np.int64) * chunks.num_rows + pairs.right
+    order = np.argsort(keys, kind="stable")
+    wanted = query.astype(np.int64) * chunks.num_rows + chunk
+    first, past = (np.searchsorted(keys[order], wanted, side=side) for side in ("left", "right"))
+    counts = np.maximum(past - first, 1)
+    row = np.repeat(np.arange(len(wanted)), counts)
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    own = (past == first)[row]
+    own_item = len(answers.at) + chunk[row].astype(np.int64)
+    at = np.where(own, 0, first[row] + nth)
+    inside = pairs.left[order][at] if len(order) else np.zeros(len(row), dtype=np.int64)
+    return row, np.where(own, own_item, inside)
+
+
+def _highest(query: np.ndarray, item: np.ndarray, grade: np.ndarray) -> Judged:
+    order = np.lexsort((-grade, item, query))
+    query, item, grade = query[order], item[order], grade[order]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (query[1:] != query[:-1]) | (item[1:] != item[:-1])
+    return Judged(query[fresh].astype(np.int32), item[fresh].astype(np.int64), grade[fresh].astype(np.int8))
+
+
+def _first(query: np.ndarray, item: np.ndarray, score: np.ndarray) -> Ranked:
+    """Each item of a query at its first place."""
+    kinds, code = np.unique(item, return_inverse=True)
+    keys = query.astype(np.int64) * max(len(kinds), 1) + code
+    first = np.sort(np.unique(keys, return_index=True)[1])
+    return Ranked(query[first].astype(np.int32), item[first].astype(np.int64), score[first])

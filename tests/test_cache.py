@@ -1,0 +1,133 @@
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bakeoff.cache import Cache, durable_folder, intact, write_file
+from bakeoff.errors import CacheError, SettingError
+
+KEY = "ab" + "0" * 30
+
+
+def hello(folder: Path) -> None:
+    (folder / "hello.txt").write_text("hello")
+
+
+def test_makes_once(tmp_path: Path) -> None:
+    cache, calls = Cache(tmp_path), []
+
+    def write(folder: Path) -> None:
+        calls.append(1)
+        hello(folder)
+
+    for _ in range(2):
+        assert (cache.make("stage", KEY, write) / "hello.txt").read_text() == "hello"
+    assert Cache(tmp_path).make("stage", KEY, write).exists()
+    assert calls == [1]
+
+
+@pytest.mark.parametrize("damage", ["bytes", "size", "missing", "manifest"])
+def test_a_damaged_artifact_is_made_again(tmp_path: Path, damage: str) -> None:
+    folder = Cache(tmp_path).make("stage", KEY, hello)
+    match damage:
+        case "bytes":
+            (folder / "hello.txt").write_text("jello")
+        case "size":
+            (folder / "hello.txt").write_text("hello!")
+        case "missing":
+            (folder / "hello.txt").unlink()
+        case "manifest":
+            (folder / "manifest.json").write_text("{")
+    cache = Cache(tmp_path)
+    assert cache.get("stage", KEY) is None
+    assert (cache.make("stage", KEY, hello) / "hello.txt").read_text() == "hello"
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+
+    def write(folder: Path) -> None:
+        hello(folder)
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        cache.make("stage", KEY, write)
+    assert cache.get("stage", KEY) is None
+    assert list((tmp_path / "aside").iterdir()) == []
+
+
+def test_disk_full_is_said(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(CacheError, match=r"the disk is full .* what was finished before is kept"):
+        Cache(tmp_path).make("stage", KEY, write)
+
+
+def test_no_permission_is_said(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    with pytest.raises(SettingError, match=r"no permission to write .* Set BAKEOFF_HOME"):
+        Cache(tmp_path).make("stage", KEY, write)
+
+
+def test_other_faults_pass_through(tmp_path: Path) -> None:
+    def write(folder: Path) -> None:
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+
+    with pytest.raises(ConnectionRefusedError):
+        Cache(tmp_path).make("stage", KEY, write)
+
+
+def test_info_and_clear(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.make("one", KEY, hello)
+    cache.make("two", KEY, hello)
+    assert [(use.stage, use.artifacts) for use in cache.use()] == [("one", 1), ("two", 1)]
+    assert cache.clear("one") > 0
+    assert cache.get("one", KEY) is None and cache.get("two", KEY) is not None
+    cache.clear()
+    assert cache.use() == []
+
+
+SLOW = """
+import os, sys, time
+from pathlib import Path
+from bakeoff.cache import Cache
+
+def write(folder):
+    with open(sys.argv[2], "a") as log:
+        log.write(f"{os.getpid()}\\n")
+    time.sleep(0.3)
+    (folder / "hello.txt").write_text("hello")
+
+Cache(Path(sys.argv[1])).make("stage", sys.argv[3], write)
+"""
+
+
+def test_two_processes_make_it_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SLOW, str(tmp_path / "cache"), str(tmp_path / "log"), KEY]
+    workers = [subprocess.Popen(command) for _ in range(3)]
+    assert [worker.wait(60) for worker in workers] == [0, 0, 0]
+    assert len((tmp_path / "log").read_text().splitlines()) == 1
+    assert Cache(tmp_path / "cache").get("stage", KEY) is not None
+
+
+def test_durable_folder_gives_way_to_one_that_is_there(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    with durable_folder(target, tmp_path / "aside") as folder:
+        hello(folder)
+    with durable_folder(target, tmp_path / "aside") as folder:
+        hello(folder)
+    assert intact(target)
+
+
+def test_write_file_replaces_in_one_step(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_file(path, b"old")
+    write_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]

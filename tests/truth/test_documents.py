@@ -1,0 +1,81 @@
+"""Documents by name (C-18, S0-21)."""
+
+from __future__ import annotations
+
+import pytest
+
+from bakeoff.errors import TruthError
+from bakeoff.truth.documents import Names
+
+NAMES = Names(
+    [
+        "/repo/sql/schema/users.sql",
+        "sql/other.sql",
+        "a/b/c.md",
+        "x/b/c.md",
+        "a/[1].md",
+        "AAR1401.pdf",
+        "AAR1410.pdf",
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("sql/other.sql", [1]),
+        ("sql/schema/users.sql", [0]),
+        ("users.sql", [0]),
+        ("./a/b/c.md", [2]),
+        ("a\\b\\c.md", [2]),
+        ("a/[1].md", [4]),
+        ("AAR14*", [5, 6]),
+        ("**/c.md", [2, 3]),
+        ("b/*.md", [2, 3]),
+        ("a/**", [2, 4]),
+        ("AAR14?0.pdf", [6]),
+        ("AAR14[!0]1.pdf", []),
+        ("AAR14[0-2]1.pdf", [5]),
+    ],
+)
+def test_names_as_people_write_them(name: str, rows: list[int]) -> None:
+    if rows:
+        assert NAMES.find(name) == rows
+    else:
+        with pytest.raises(TruthError):
+            NAMES.find(name)
+
+
+@pytest.mark.parametrize("name", ["sers.sql", "ther.sql", "chema/users.sql", "*.txt", "b", "a/b"])
+def test_a_suffix_ends_at_a_component(name: str) -> None:
+    with pytest.raises(TruthError, match="no document matches"):
+        NAMES.find(name)
+
+
+def test_substring_only_where_asked() -> None:
+    assert NAMES.find("sql/schema", "substring") == [0]
+    assert NAMES.find(".sql", "substring") == [0, 1]
+
+
+def test_exact_only_where_asked() -> None:
+    with pytest.raises(TruthError):
+        NAMES.find("users.sql", "exact")
+
+
+def test_two_documents_are_an_error() -> None:
+    with pytest.raises(
+        TruthError, match=r'"b/c.md" matches 2 documents: a/b/c.md, x/b/c.md. Write more of the path'
+    ):
+        NAMES.find("b/c.md")
+
+
+def test_one_refuses_a_glob_of_several() -> None:
+    with pytest.raises(TruthError, match="matches 2 documents"):
+        NAMES.one("AAR14*")
+
+
+def test_unknown_names_show_the_nearest() -> None:
+    with pytest.raises(TruthError) as caught:
+        NAMES.find("AAR1401")
+    assert 'no document matches "AAR1401". Nearest: AAR1401.pdf, AAR1410.pdf.' in str(caught.value)
+    assert 'documents: ["AAR1401*"]' in str(caught.value)
