@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.conventions import Conventions, check_same
 from bakeoff.measures.names import Measure, parse
-from bakeoff.results import LATENCIES, PASSAGES, QUERIES, Cell, RunRecord, read_record, read_table
+from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, Cell, RunRecord, read_record, read_table
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Status
 
 if TYPE_CHECKING:
@@ -66,6 +66,11 @@ class Result:
         """The text of the chunks among the first ten of a ranking."""
         return read_table(self.path, PASSAGES)
 
+    @cached_property
+    def losses(self) -> pa.Table:
+        """One row a system, query and step: the best score still reachable after it."""
+        return read_table(self.path, LOSSES)
+
     @property
     def done(self) -> tuple[str, ...]:
         """The systems that were measured, in the order of the plan."""
@@ -91,9 +96,17 @@ class Result:
 
     def compare(self, measure: str) -> Comparison:
         """All pairs of systems on a measure, paired by query."""
-        from bakeoff.stats.compare import compare as compare_systems
+        return self._comparisons[self.measure(measure)]
 
-        return compare_systems(self.matrix(measure), self.record.seed)
+    @cached_property
+    def _comparisons(self) -> dict[str, Comparison]:
+        """Every measure's comparison: one set of resamples serves them all."""
+        from bakeoff.stats.bootstrap import BootstrapSettings
+        from bakeoff.stats.compare import CompareSettings, compare_all
+
+        settings = CompareSettings(BootstrapSettings(self.record.seed))
+        matrices = [self.matrix(measure) for measure in self.record.measures]
+        return dict(zip(self.record.measures, compare_all(matrices, settings), strict=True))
 
     def matrix(self, measure: str) -> ScoreMatrix:
         """The scores of a measure, systems × queries; negative queries are structural."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from bakeoff.analysis import Result
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.evidence import Costs, Evidence, Limits
 from bakeoff.stats.interaction import Interaction, interactions
+from bakeoff.stats.loss import Stage, Waterfall, waterfall
 from bakeoff.stats.verdict import Verdict, decide
 
 
@@ -26,6 +29,53 @@ def evidence(result: Result) -> Evidence:
             p95_ms=limits.get("p95_ms"), index_bytes=index_mb * 1e6 if index_mb is not None else None
         ),
     )
+
+
+def where_the_loss_is(result: Result, system: str) -> Waterfall | None:
+    """From a perfect score down to the served one, step by step; None where the primary measure has no steps."""
+    import pyarrow.compute as pc
+
+    rows = result.losses.filter(pc.equal(result.losses["system"], system))
+    steps = list(dict.fromkeys(rows["step"].to_pylist()))
+    if not steps:
+        return None
+    values = rows["reachable"].to_numpy(zero_copy_only=False).reshape(len(steps), -1)
+    return waterfall([Stage(step, row) for step, row in zip(steps, values, strict=True)])
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """How a system's top score tells questions without an answer from the others."""
+
+    negatives: int
+    above: int
+    auroc: float
+
+
+def false_alarms(result: Result, system: str) -> Alarms | None:
+    """Negative questions whose top score is above a threshold that was chosen on other questions."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from bakeoff.measures.negatives import auroc, choose_threshold
+
+    first = result.rankings.filter(
+        pc.and_(pc.equal(result.rankings["system"], system), pc.equal(result.rankings["rank"], 1))
+    )
+    top = dict(zip(first["query_id"].to_pylist(), first["score"].to_pylist(), strict=True))
+    ids, negative = result.queries["query_id"].to_pylist(), result.queries["negative"].to_pylist()
+    scores = np.array([top.get(name, -np.inf) for name in ids])
+    wrong = np.array(negative, dtype=bool)
+    if wrong.sum() < 2 or wrong.all():
+        return None
+    half = np.arange(len(ids)) % 2 == 0
+    above = 0
+    for chosen_on in (half, ~half):
+        if not (wrong & chosen_on).any() or not (~wrong & chosen_on).any():
+            return None
+        threshold = choose_threshold(scores[~wrong & chosen_on], scores[wrong & chosen_on])
+        above += int((scores[wrong & ~chosen_on] >= threshold).sum())
+    return Alarms(int(wrong.sum()), above, auroc(scores[~wrong], scores[wrong]))
 
 
 def _costs(result: Result, system: str) -> Costs:

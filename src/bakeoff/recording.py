@@ -51,6 +51,8 @@ class Ingredients:
     corpus: Corpus
     chunkings: dict[str, Chunking]
     conventions: Conventions
+    queries_key: str
+    truth_key: str
 
 
 def choose_folder(plan: Plan, out: Path | None) -> Path:
@@ -106,8 +108,8 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
                 skipped=[(item.id, item.reason) for item in corpus.skipped],
             ),
             "chunkings": [_chunking(chunking) for chunking in made.chunkings.values()],
-            "queries_fingerprint": queries_key(made.queries),
-            "truth_fingerprint": truth_key(made.truth),
+            "queries_fingerprint": made.queries_key,
+            "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
             "excluded": _excluded(cells),
             "notes": list(notes),

@@ -8,6 +8,7 @@ timings.parquet     one row a (system, phase, statistic)
 latencies.parquet   one row a (system, repeat, query): milliseconds of each step
 rankings.parquet    one row a (system, query, rank)
 passages.parquet    the text of every chunk that is among the first ten of a ranking
+losses.parquet      one row a (system, query, step): what the primary measure could still reach after it
 cells/              one folder a finished system, durable when it is finished; a rerun starts from here
 """
 
@@ -74,7 +75,19 @@ PASSAGES = Schema(
     ),
 )
 
-CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES)
+LOSSES = Schema(
+    "losses",
+    (
+        ("run", "string"),
+        ("system", "string"),
+        ("query_id", "string"),
+        ("step", "string"),
+        ("reachable", "double"),
+    ),
+)
+"""The best score of the primary measure that was still reachable after each step; null where not computed."""
+
+CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES)
 
 
 class _Record(BaseModel):
@@ -161,6 +174,7 @@ class Cell:
     latencies: pa.Table
     rankings: pa.Table
     passages: pa.Table
+    losses: pa.Table
 
 
 class RunFolder:

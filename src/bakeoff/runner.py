@@ -78,7 +78,9 @@ def _prepare(
     for problem in truth.problems:
         emit(Warned(problem.message))
     _build(plan, kitchen)
-    return Ingredients(plan, queries, truth, corpus, chunkings, conventions)
+    return Ingredients(
+        plan, queries, truth, corpus, chunkings, conventions, queries_key(queries), truth_key(truth)
+    )
 
 
 def _chunkings(plan: Plan, kitchen: Kitchen, emit: Emit) -> dict[str, Chunking]:
@@ -136,5 +138,5 @@ def _cell_key(made: Ingredients, system: System) -> str:
         made.conventions.to_dict(),
         list(made.plan.measures),
     ]
-    inputs = [made.corpus.fingerprint, queries_key(made.queries), truth_key(made.truth)]
+    inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]
     return fingerprint("cell", __version__, system.identity(), shaped, inputs)

@@ -76,14 +76,15 @@ def write_run(path: Path, made: Made) -> Result:
     ranks = _ranks(random, labels, made)
     folder = RunFolder(path)
     done = labels[: len(labels) - made.failed]
+    latencies = list(_latencies(random, done, queries, made))
     for schema, rows in (
         (SYSTEMS, _systems(labels, made)),
         (QUERIES, _queries(queries, made)),
         (SCORES, _scores(done, queries, ranks, made)),
         (RANKINGS, _rankings(done, queries, ranks, made)),
         (PASSAGES, _passages(queries, made)),
-        (LATENCIES, _latencies(random, done, queries, made)),
-        (TIMINGS, _timings(random, done, made)),
+        (LATENCIES, latencies),
+        (TIMINGS, _timings(latencies, done, made)),
     ):
         folder.table(schema, [_table(schema, list(rows))])
     folder.record(_record(path.name, labels, queries, made))
@@ -112,7 +113,7 @@ def _ranks(random: np.random.Generator, labels: list[str], made: Made) -> np.nda
 def _systems(labels: list[str], made: Made) -> Iterator[tuple]:
     for place, label in enumerate(labels):
         failed = place >= len(labels) - made.failed
-        parts = (label.split(" · ") + ["", ""])[:3]
+        parts = [*label.split(" · "), "", ""][:3]
         size = None if failed else int(14e6 / (1 + place % 4))
         yield (
             "made-up", label, parts[0], parts[1] if parts[2] else None, "exact", parts[2] or parts[1], None, "[]",
@@ -185,12 +186,19 @@ def _latencies(
     for place, label in enumerate(done):
         for repeat in range(made.repeats):
             for query in queries:
-                search = float(random.gamma(4.0, 0.1 + 0.3 * (len(done) - place)))
-                embed = None if "bm25" in label else 5.0
+                search = float(random.gamma(9.0, 0.02 + 0.03 * (place % 3)))
+                embed = (
+                    None
+                    if "bm25" in label
+                    else 0.2
+                    if "wordllama" in label
+                    else float(random.gamma(60.0, 0.1))
+                )
                 yield "made-up", label, repeat, query, embed, search, None, None, search + (embed or 0.0)
 
 
-def _timings(random: np.random.Generator, done: list[str], made: Made) -> Iterator[tuple]:
+def _timings(latencies: list[tuple], done: list[str], made: Made) -> Iterator[tuple]:
+    """Seconds of phases, made up; milliseconds of steps, from the latencies."""
     samples = made.repeats * made.queries
     for place, label in enumerate(done):
         for phase, seconds in (
@@ -213,25 +221,20 @@ def _timings(random: np.random.Generator, done: list[str], made: Made) -> Iterat
                 412,
                 note,
             )
-        for phase in ("search", "total") if "bm25" in label else ("embed", "search", "total"):
-            base = (0.4 + 1.2 * (len(done) - place)) * (0.5 if phase != "total" else 1.0)
-            yield "made-up", label, phase, "mean_ms", base * 1.1, samples, ""
-            for percentile, factor, needed in ((50, 1.0, 10), (90, 1.7, 50), (95, 2.1, 100), (99, 3.0, 500)):
-                enough = samples >= needed
-                note = (
-                    ""
-                    if enough
-                    else f"{samples} samples; p{percentile} needs {needed}: raise runs or add queries"
+        mine = [row for row in latencies[place * samples : (place + 1) * samples] if row[1] == label]
+        for phase, column in (("embed", 4), ("search", 5), ("total", 8)):
+            times = [row[column] for row in mine if row[column] is not None]
+            if not times:
+                continue
+            yield "made-up", label, phase, "mean_ms", float(np.mean(times)), samples, ""
+            for percentile, needed in ((50, 10), (90, 50), (95, 100), (99, 500)):
+                note = f"{samples} samples; p{percentile} needs {needed}: raise runs or add queries"
+                found = (
+                    (float(np.percentile(times, percentile)), samples, "")
+                    if samples >= needed
+                    else (None, samples, note)
                 )
-                yield (
-                    "made-up",
-                    label,
-                    phase,
-                    f"p{percentile}_ms",
-                    base * factor if enough else None,
-                    samples,
-                    note,
-                )
+                yield "made-up", label, phase, f"p{percentile}_ms", *found
 
 
 def _record(name: str, labels: list[str], queries: list[str], made: Made) -> RunRecord:

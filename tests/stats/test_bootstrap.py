@@ -150,6 +150,17 @@ def test_the_default_covers_93_to_97_percent(n: int, shift: float) -> None:
     assert 0.93 <= covers(low, high, truth) <= 0.97
 
 
+def test_a_single_systems_mean_is_covered_too() -> None:
+    rng = np.random.default_rng(8)
+    truth = float(_rr(rng.normal(0.5, 1.3, 400_000)).mean())
+    intervals = mean_intervals(
+        _rr(rng.normal(0.5, 1.3, (22, 1500))), BootstrapSettings(7, 1500), bounds=(0, 1)
+    )
+    low = np.array([interval.low for interval in intervals], dtype=float)
+    high = np.array([interval.high for interval in intervals], dtype=float)
+    assert 0.93 <= covers(low, high, truth) <= 0.97
+
+
 def test_the_plain_percentile_interval_is_too_narrow_on_22_queries() -> None:
     rng = np.random.default_rng(0)
     truth = float(reciprocal_ranks(rng, (400_000,)).mean())

@@ -2,8 +2,144 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
+
+if TYPE_CHECKING:
+    from bakeoff.measures.result import Result
+
+Measures = Annotated[
+    list[str] | None, typer.Option("--measure", "-m", help="A measure, such as nDCG@10; repeatable.")
+]
+Preset = Annotated[str | None, typer.Option(help="Conventions and measures of a source, such as trec_eval.")]
+Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
+Qrels = Annotated[Path | None, typer.Option("--qrels", help="Judgments: TREC qrels, BEIR tsv or Parquet.")]
+Run = Annotated[Path | None, typer.Option("--run", help="A run: TREC run or Parquet.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
+    app.command()(evaluate)
+    app.command()(explain)
+
+
+def evaluate(
+    qrels: Annotated[Path, typer.Option("--qrels", help="Judgments: TREC qrels, BEIR tsv or Parquet.")],
+    run: Annotated[Path, typer.Option("--run", help="A run: TREC run or Parquet.")],
+    measure: Measures = None,
+    preset: Preset = None,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also every query.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Score a run against judgments, without an experiment."""
+    from bakeoff.cli import console
+    from bakeoff.measures.api import evaluate as evaluate_files
+
+    chosen = measure or (None if preset else ["nDCG@10", "AP", "RR", "R@100"])
+    result = evaluate_files(qrels, run, chosen, preset)
+    if as_json:
+        console.say_json(_as_json(result, per_query))
+        return
+    if per_query:
+        for query, values in result.per_query.items():
+            for name, value in values.items():
+                console.say(f"{name:<22} {query:<16} {_shown(value)}")
+    bounds = result.bounds
+    rows = []
+    for name, value in result.mean.items():
+        ends = bounds[name]
+        rows.append(
+            [
+                name,
+                _shown(value),
+                f"{ends.low:.4f} – {ends.high:.4f}" if ends else "",
+                str(result.counts[name]),
+            ]
+        )
+    console.table(["measure", "mean", "if unjudged were judged", "queries"], rows, right=(1, 2, 3))
+    _say_excluded(result)
+
+
+def explain(
+    measure: Annotated[str, typer.Argument(help="A measure, such as nDCG@10(document).")],
+    difference: Annotated[
+        str | None,
+        typer.Option("--difference", help="A query id: why other tools show another number for it."),
+    ] = None,
+    qrels: Qrels = None,
+    run: Run = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a measure means; with --difference, why two tools' numbers differ on a query."""
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+    from bakeoff.measures.explain import explain as explain_measure
+
+    if difference is not None:
+        _explain_difference(measure, difference, qrels, run, as_json)
+        return
+    found = explain_measure(measure)
+    if as_json:
+        console.say_json(asdict(found))
+        return
+    console.say(f"{found.name}   {found.meaning}")
+    rows = [
+        ("formula", found.formula),
+        ("counts", found.unit.removeprefix("counts ")),
+        ("range", f"{found.range}, {found.direction}; ceiling {found.ceiling}"),
+        ("unjudged", found.unjudged),
+        ("needs", found.needs),
+        ("also called", ", ".join(found.also_called)),
+        ("note", found.note),
+    ]
+    console.table(["", ""], [[name, text] for name, text in rows if text])
+
+
+def _explain_difference(
+    measure: str, query: str, qrels: Path | None, run: Path | None, as_json: bool
+) -> None:
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+    from bakeoff.errors import SettingError
+    from bakeoff.measures.files import read_qrels, read_run
+    from bakeoff.measures.variants import explain_difference
+
+    if qrels is None or run is None:
+        raise SettingError("--difference compares on data: give --qrels FILE and --run FILE as well.")
+    found = explain_difference(read_qrels(qrels), read_run(run, by_rank=False).by_query, query, measure)
+    if as_json:
+        console.say_json(asdict(found))
+        return
+    console.say(f"{found.measure} of query {found.query} is {_shown(found.value)}")
+    rows = [[_shown(variant.value), variant.label, variant.reason] for variant in found.variants]
+    console.table(["value", "as computed by", "because"], rows, right=(0,))
+
+
+def _as_json(result: Result, per_query: bool) -> dict[str, object]:
+    found: dict[str, object] = {
+        "mean": result.mean,
+        "bounds": {name: [ends.low, ends.high] if ends else None for name, ends in result.bounds.items()},
+        "queries": result.counts,
+        "excluded": [{"query": left.query, "reason": left.reason} for left in result.excluded],
+        "conventions": result.conventions.to_dict(),
+    }
+    return {**found, "per_query": result.per_query} if per_query else found
+
+
+def _say_excluded(result: Result) -> None:
+    from bakeoff.cli import console
+
+    reasons: dict[str, list[str]] = {}
+    for left in result.excluded:
+        reasons.setdefault(left.reason, []).append(left.query)
+    for reason, names in reasons.items():
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        console.say(f"left out  {len(names)} queries ({shown}): {reason}")
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -71,9 +71,9 @@ def status(
 
 
 def _run(experiment: Path, out: Path | None, as_json: bool, quiet: bool) -> int:
-    from bakeoff.runner import run as run_experiment
     from bakeoff.cli import console
     from bakeoff.cli.summary import result_json, say_result
+    from bakeoff.runner import run as run_experiment
 
     listening = console.listener(quiet or as_json)
     try:

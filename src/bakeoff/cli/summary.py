@@ -8,6 +8,7 @@ from typing import Any
 from bakeoff.analysis import Result, open_run, short, unit_of
 from bakeoff.cli import console
 from bakeoff.errors import DataError
+from bakeoff.judging import false_alarms, where_the_loss_is
 from bakeoff.results import RunRecord, read_record
 from bakeoff.stats.comparison import Comparison
 
@@ -24,7 +25,10 @@ def say_result(result: Result, report: Path | None) -> None:
     _say_table(result)
     console.say()
     _say_verdict(result)
-    _say_negatives(result)
+    best = result.verdict.system or result.comparison.best
+    if best is not None:
+        _say_negatives(result, best)
+        _say_loss(result, best)
     _say_failed(result)
     for note in result.record.notes:
         _say_field("Note", note)
@@ -101,10 +105,17 @@ def _say_verdict(result: Result) -> None:
         _say_field("", verdict.would_settle)
 
 
-def _say_negatives(result: Result) -> None:
-    count = sum(result.queries["negative"].to_pylist())
-    if count:
-        _say_field("", f"{count} questions have no right answer; they are in no mean.")
+def _say_negatives(result: Result, system: str) -> None:
+    alarms = false_alarms(result, system)
+    if alarms is not None:
+        share = f"{alarms.above} of {alarms.negatives} questions without an answer"
+        _say_field("", f"{share} score above a threshold set on the others (AUROC {number(alarms.auroc)}).")
+
+
+def _say_loss(result: Result, system: str) -> None:
+    steps = where_the_loss_is(result, system)
+    if steps is not None:
+        _say_field("Loss", f"{system}: {steps.sentence}")
 
 
 def _say_failed(result: Result) -> None:
@@ -136,8 +147,9 @@ def _order(result: Result, comparison: Comparison) -> list[str]:
 
 
 def _heading(measure: str) -> str:
-    unit = unit_of(measure)
-    return f"{short(measure)}\n({unit})" if unit else short(measure)
+    unit, name = unit_of(measure), short(measure)
+    name = f"M{name}" if name.startswith("RR") else name  # the mean of reciprocal ranks has a name of its own
+    return f"{name}\n({unit})" if unit else name
 
 
 def _mean(comparison: Comparison, system: str, *, interval: bool) -> str:

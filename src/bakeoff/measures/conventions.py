@@ -88,7 +88,7 @@ def check_same(a: Conventions, b: Conventions, *, allow_mixed: bool = False) -> 
     found = differences(a, b)
     if found and not allow_mixed:
         raise ComparisonError(
-            f"results made with different conventions ({'; '.join(found)}), do not compare. "
+            f"results made with different conventions ({'; '.join(found)}) do not compare. "
             "Score both again with the same conventions, or say --allow-mixed."
         )
     return found

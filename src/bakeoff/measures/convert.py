@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -14,12 +15,11 @@ from bakeoff.measures.result import LeftOut, Result, TieRange
 
 def from_scores(scores: Scores, names: Sequence[str], conventions: Conventions) -> Result:
     """A Result from array scores; row i belongs to the query `names[i]`."""
-    columns, lower, upper = (_columns(layer) for layer in (scores.values, scores.lower, scores.upper))
+    ends = cache(lambda: (_columns(scores.lower), _columns(scores.upper)))
     place = {int(query): at for at, query in enumerate(scores.queries)}
     left = tuple(LeftOut(names[place[one.query]], one.reason) for one in scores.excluded)
-    return Result(
-        tuple(names), scores.measures, columns, lower, upper, left, conventions, _ties(scores, names)
-    )
+    columns, ties = _columns(scores.values), _ties(scores, names)
+    return Result(tuple(names), scores.measures, columns, ends, left, conventions, ties)
 
 
 def _columns(layer: Floats) -> tuple[tuple[float | None, ...], ...]:

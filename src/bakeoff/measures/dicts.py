@@ -8,7 +8,6 @@ from itertools import chain
 
 import numpy as np
 
-from bakeoff.errors import DataError
 from bakeoff.measures.arrays import Floats, Ints, JudgmentArrays, RankingArrays
 from bakeoff.measures.convert import from_scores
 from bakeoff.measures.evaluate import Scores, evaluate, score_hits
@@ -20,8 +19,13 @@ from bakeoff.measures.task import Task, check_grades, scored_order
 
 def evaluate_mappings(task: Task) -> Result:
     """Score mappings of any size, ties included."""
-    hits, tied = _hits(task)
-    scores = score_hits(Block(_truth(task), hits, task.conventions.rel), task.measures, task.conventions)
+    try:
+        hits, tied = _hits(task)
+        truth = _truth(task)
+    except (TypeError, ValueError):
+        _find_wrong_number(task)
+        raise
+    scores = score_hits(Block(truth, hits, task.conventions.rel), task.measures, task.conventions)
     if len(tied):
         scores = _rescore(task, scores, tied)
     return from_scores(scores, task.queries, task.conventions)
@@ -29,12 +33,11 @@ def evaluate_mappings(task: Task) -> Result:
 
 def _truth(task: Task) -> Truth:
     lengths = np.fromiter((len(task.judged(query)) for query in task.queries), np.int64, len(task.queries))
-    grades = _numbers((task.judged(query).values() for query in task.queries), int(lengths.sum()), "grades")
+    grades = _numbers((task.judged(query).values() for query in task.queries), int(lengths.sum()))
     whole = grades.astype(np.int64)
     row = np.repeat(np.arange(len(task.queries)), lengths)
     if (whole != grades).any():
-        at = int(np.flatnonzero(whole != grades)[0])
-        check_grades(task.queries[int(row[at])], task.judged(task.queries[int(row[at])]))
+        _find_wrong_number(task)
     return truth_from(row, whole, np.arange(len(task.queries)))
 
 
@@ -42,10 +45,9 @@ def _hits(task: Task) -> tuple[Hits, Ints]:
     """Judged results with their ranks, and the rows in which scores are tied."""
     depth = np.fromiter((len(task.results(query)) for query in task.queries), np.int64, len(task.queries))
     row, grade, found, place = _judged_results(task)
-    scores = _numbers((task.results(query).values() for query in task.queries), int(depth.sum()), "scores")
+    scores = _numbers((task.results(query).values() for query in task.queries), int(depth.sum()))
     if np.isnan(scores).any():
-        for query in task.queries:
-            scored_order(task, query)
+        _find_wrong_number(task)
     if task.conventions.score_precision == "single":
         scores, found = (
             scores.astype(np.float32).astype(np.float64),
@@ -83,11 +85,15 @@ def _judged_results(task: Task) -> tuple[Ints, Ints, Floats, Ints]:
     return row, np.array(grades, dtype=np.int64), np.array(scores, dtype=np.float64), place
 
 
-def _numbers(columns: Iterable[Iterable[float]], size: int, what: str) -> Floats:
-    try:
-        return np.fromiter(chain.from_iterable(columns), np.float64, size)
-    except (TypeError, ValueError) as exc:
-        raise DataError(f"{what} must be numbers: {exc}.") from exc
+def _numbers(columns: Iterable[Iterable[float]], size: int) -> Floats:
+    return np.fromiter(chain.from_iterable(columns), np.float64, size)
+
+
+def _find_wrong_number(task: Task) -> None:
+    """Raise for the first score or grade that is not a number."""
+    for query in task.queries:
+        scored_order(task, query)
+        check_grades(query, task.judged(query))
 
 
 def _board(scores: Floats, depth: Ints, *, descending: bool) -> Floats:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 
-from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Bounds
 from bakeoff.measures.names import Measure
-from bakeoff.measures.result import LeftOut, Result
+from bakeoff.measures.result import Column, LeftOut, Result
 from bakeoff.measures.single import Ranked, bounds, relevant, score, supports
 from bakeoff.measures.task import Task, check_grades, scored_order
 
 SMALL = 5_000
-Cell = tuple[float | None, float | None, float | None]
 
 
 def evaluate_plain(task: Task) -> Result | None:
@@ -36,31 +35,45 @@ def _has_ties(task: Task, query: str, order: list[str]) -> bool:
 
 
 def _score(task: Task, orders: list[list[str]]) -> Result:
-    rows, left = [], []
+    rows: list[Ranked] = []
+    left: list[LeftOut] = []
     for query, order in zip(task.queries, orders, strict=True):
         judged = task.judged(query)
         check_grades(query, judged)
         ranked = Ranked([judged.get(item) for item in order], list(judged.values()), task.conventions.rel)
-        rows.append([_one(ranked, measure, task.conventions) for measure in task.measures])
+        rows.append(ranked)
         left += [LeftOut(query, reason) for reason in _reasons(ranked, task)]
-    columns = [tuple(zip(*(cells[at] for cells in rows), strict=True)) for at in range(len(task.measures))]
-    value, low, high = (tuple(column[layer] for column in columns) for layer in range(3))
-    return Result(task.queries, task.measures, value, low, high, tuple(left), task.conventions, {})
+    columns = tuple(tuple(_value(ranked, measure, task) for ranked in rows) for measure in task.measures)
+    ends = cache(lambda: _ends(rows, task))
+    return Result(task.queries, task.measures, columns, ends, tuple(left), task.conventions, {})
 
 
-def _one(ranked: Ranked, measure: Measure, conventions: Conventions) -> Cell:
-    """Value, lower and upper of one query, None where it is left out."""
-    if not ranked.grades and conventions.no_results == "exclude":
-        return None, None, None
+def _value(ranked: Ranked, measure: Measure, task: Task) -> float | None:
+    """The value of one query, None where it is left out."""
+    if not ranked.grades and task.conventions.no_results == "exclude":
+        return None
     if measure.name == "Judged":
-        return score(ranked, measure), None, None
-    empty = relevant(ranked, measure) == 0
-    if not ranked.judged or (empty and conventions.empty_truth == "exclude"):
-        return None, None, None
-    low, high = (None, None) if empty else bounds(ranked, measure) or (None, None)
-    if empty:
-        return (0.0, 0.0, 0.0) if measure.definition.bounds is not Bounds.NONE else (0.0, None, None)
-    return score(ranked, measure), low, high
+        return score(ranked, measure)
+    if not ranked.judged:
+        return None
+    if relevant(ranked, measure) == 0:
+        return None if task.conventions.empty_truth == "exclude" else 0.0
+    return score(ranked, measure)
+
+
+def _ends(rows: list[Ranked], task: Task) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+    """Lower and upper values, by measure."""
+    pairs = [[_pair(ranked, measure, task) for ranked in rows] for measure in task.measures]
+    lower, upper = (tuple(tuple(pair[end] for pair in column) for column in pairs) for end in (0, 1))
+    return lower, upper
+
+
+def _pair(ranked: Ranked, measure: Measure, task: Task) -> tuple[float, float] | tuple[None, None]:
+    if measure.definition.bounds is Bounds.NONE or _value(ranked, measure, task) is None:
+        return None, None
+    if relevant(ranked, measure) == 0:
+        return 0.0, 0.0
+    return bounds(ranked, measure) or (None, None)
 
 
 def _reasons(ranked: Ranked, task: Task) -> Iterator[str]:

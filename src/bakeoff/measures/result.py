@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,17 +46,27 @@ class TieRange:
 class Result:
     """Values by measure and query; None means not computed, and never enters a mean.
 
-    `lower` and `upper` are over unjudged results; `ties` holds what the order of equal scores can change.
+    `ends` gives lower and upper values over unjudged results when asked; `ties` holds what the order of equal
+    scores can change.
     """
 
     queries: tuple[str, ...]
     measures: tuple[Measure, ...]
     columns: tuple[Column, ...]
-    lower: tuple[Column, ...]
-    upper: tuple[Column, ...]
+    ends: Callable[[], tuple[tuple[Column, ...], tuple[Column, ...]]]
     excluded: tuple[LeftOut, ...]
     conventions: Conventions
     ties: dict[str, dict[str, TieRange]]
+
+    @property
+    def lower(self) -> tuple[Column, ...]:
+        """Lower values over unjudged results, by measure."""
+        return self.ends()[0]
+
+    @property
+    def upper(self) -> tuple[Column, ...]:
+        """Upper values over unjudged results, by measure."""
+        return self.ends()[1]
 
     @property
     def mean(self) -> dict[str, float | None]:

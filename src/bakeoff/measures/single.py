@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log2
 
 from bakeoff.measures.definitions import Bounds
@@ -20,12 +21,27 @@ class Ranked:
     grades: Grades
     judged: Sequence[int]
     rel: int = 1
+    _ranks: dict[int, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _totals: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def threshold(self, measure: Measure) -> int:
         """The lowest relevant grade for this measure."""
         if measure.name in ("nDCG", "nDCG_exp"):
             return 1
         return self.rel if measure.rel is None else measure.rel
+
+    def ranks(self, least: int) -> list[int]:
+        """Ranks of all results of that grade or a higher one."""
+        if least not in self._ranks:
+            pairs = enumerate(self.grades, start=1)
+            self._ranks[least] = [rank for rank, grade in pairs if grade is not None and grade >= least]
+        return self._ranks[least]
+
+    def total(self, least: int) -> int:
+        """How many items of the query have that grade or a higher one."""
+        if least not in self._totals:
+            self._totals[least] = len([grade for grade in self.judged if grade >= least])
+        return self._totals[least]
 
 
 def score(ranked: Ranked, measure: Measure) -> float:
@@ -50,15 +66,13 @@ def dcg(gains: Sequence[float]) -> float:
 
 def hit_ranks(ranked: Ranked, measure: Measure) -> list[int]:
     """Ranks of the relevant results in the top k."""
-    least = ranked.threshold(measure)
-    top = ranked.grades[: measure.k]
-    return [rank for rank, grade in enumerate(top, start=1) if grade is not None and grade >= least]
+    ranks = ranked.ranks(ranked.threshold(measure))
+    return ranks if measure.k is None else ranks[: bisect_right(ranks, measure.k)]
 
 
 def relevant(ranked: Ranked, measure: Measure) -> int:
     """R: relevant items of the query."""
-    least = ranked.threshold(measure)
-    return sum(grade >= least for grade in ranked.judged)
+    return ranked.total(ranked.threshold(measure))
 
 
 def unjudged(grades: Grades) -> int:
@@ -97,9 +111,11 @@ def _average_precision(ranked: Ranked, measure: Measure) -> float:
 
 
 def _ndcg(ranked: Ranked, measure: Measure) -> float:
-    got = [gain(measure, max(grade or 0, 0)) for grade in ranked.grades[: measure.k]]
-    best = sorted((gain(measure, grade) for grade in ranked.judged if grade > 0), reverse=True)
-    return dcg(got) / dcg(best[: measure.k])
+    got = sum(
+        gain(measure, ranked.grades[rank - 1] or 0) / log2(rank + 1) for rank in hit_ranks(ranked, measure)
+    )
+    best = sorted([grade for grade in ranked.judged if grade > 0], reverse=True)
+    return got / dcg([gain(measure, grade) for grade in best[: measure.k]])
 
 
 def _r_precision(ranked: Ranked, measure: Measure) -> float:

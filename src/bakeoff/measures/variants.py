@@ -153,6 +153,10 @@ def _ndcg(ranked: Ranked, measure: Measure) -> Iterator[Variant]:
     found = dcg(sorted(gains, reverse=True))
     reason = "the ideal holds only what was returned: one hit at rank 1 gives 1.0"
     yield Variant("ideal of found", dcg(gains) / found if found else 0.0, reason)
+    hits = sum(grade > 0 for grade in got)
+    short = dcg([gain(measure, grade) for grade in best[:hits]])
+    reason = "the ideal is as long as the list of relevant items found, so misses cost nothing"
+    yield Variant("ideal as long as found", dcg(gains) / short if hits else 0.0, reason)
     whole = dcg(sorted((gain(measure, grade) for grade in ranked.judged if grade > 0), reverse=True))
     yield Variant(
         "ideal not cut", dcg(gains) / whole, "the ideal goes below k, so a perfect top k stays below 1"

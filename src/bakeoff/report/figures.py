@@ -51,7 +51,7 @@ def strip(row: SystemRow, scale: Scale) -> Markup:
     if mean.value is None:
         return Markup("")
     middle = height / 2
-    parts = [line(scale.at(tick), 0, scale.at(tick), height, "grid") for tick in scale.ticks(4)]
+    parts = [line(scale.at(tick), -14, scale.at(tick), height + 14, "grid") for tick in scale.ticks(4)]
     if mean.interval.low is not None and mean.interval.high is not None:
         parts.append(
             line(scale.at(mean.interval.low), middle, scale.at(mean.interval.high), middle, "whisker")
@@ -103,17 +103,17 @@ def wins(pairs: Pairs, label: str) -> Markup:
 def query_by_query(pairs: Pairs, label: str) -> Markup:
     """Scores of the first two systems on each query; above the diagonal the first is better."""
     high = max([1.0, *(max(dot.x, dot.y) for dot in pairs.dots)])
-    x, y = Scale(0, high, 44, 344), Scale(0, high, 316, 16)
-    parts = [*axis(x, 316, 16, say.score, 5), *upright(y, 44, 344, say.score, 5)]
+    x, y = Scale(0, high, 44, 344), Scale(0, high, 330, 30)
+    parts = [*axis(x, 330, 30, say.score, 5), *upright(y, 44, 344, say.score, 5)]
     parts.append(line(x.at(0), y.at(0), x.at(high), y.at(high), "zero"))
     most = max((dot.count for dot in pairs.dots), default=1)
     for dot in pairs.dots:
         title = f"{say.queries(dot.count)}: {say.score(dot.y)} against {say.score(dot.x)}"
         radius = 3 + 11 * math.sqrt(dot.count / most) if most > 1 else 4
         parts.append(circle(x.at(dot.x), y.at(dot.y), radius, "dot see-through", title))
-    parts.append(text(344, 352, f"{shortened(pairs.against[0].b, 44)} →", "name", "end"))
+    parts.append(text(344, 366, f"{shortened(pairs.against[0].b, 44)} →", "name", "end"))
     parts.append(text(8, 10, f"↑ {shortened(pairs.best, 44)}", "name"))
-    return drawing(358, label, parts, 360)
+    return drawing(372, label, parts, 360)
 
 
 def trade(points: Sequence[TradePoint], what: str, cost: Callable[[float | None], str], label: str) -> Markup:

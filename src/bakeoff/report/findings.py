@@ -43,8 +43,7 @@ def of_wins(pairs: Pairs) -> str:
 def of_queries(pairs: Pairs) -> str:
     """Whether the first two mostly agree."""
     pair = pairs.against[0]
-    equal = pair.ties / pair.n if pair.n else 0.0
-    return f"The first two are equal on {equal:.0%} of {say.queries(pair.n)}".replace("%", " %")
+    return f"The first two are equal on {say.share(pair.ties, pair.n)} of {say.queries(pair.n)}"
 
 
 def of_trade(points: Sequence[TradePoint], cheaper: str) -> str:
@@ -54,7 +53,7 @@ def of_trade(points: Sequence[TradePoint], cheaper: str) -> str:
     if len(front) == 1:
         return f"{least.system} is the best and the {cheaper} at once"
     total = say.count(len(points), "system")
-    return f"{len(front):,} of {total} are not beaten by one both better and {_than(cheaper)}"
+    return f"{len(front):,} of {total} have no rival that is both better and {_than(cheaper)}"
 
 
 def _than(superlative: str) -> str:

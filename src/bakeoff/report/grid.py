@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from bakeoff.analysis import Result
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
+from bakeoff.report.rows import score_rows
 from bakeoff.stats.arrays import FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
 from bakeoff.stats.intervals import Interval
@@ -33,11 +34,13 @@ class QueryRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """For each measure the scores of finished systems × queries; NaN is not computed."""
+    """For each measure the scores of finished systems × queries (NaN is not computed), its units and truth sources."""
 
     systems: tuple[str, ...]
     queries: tuple[QueryRow, ...]
     values: Mapping[str, FloatArray]
+    units: Mapping[str, tuple[str, ...]]
+    sources: Mapping[str, tuple[str, ...]]
 
     def row(self, measure: str, system: str) -> FloatArray:
         """One system's scores, a value a query."""
@@ -59,23 +62,36 @@ class Mean:
 def read_grid(result: Result) -> Grid:
     """All scores of the finished systems; a negative query has none, but for measures made for negatives."""
     queries = tuple(_query_rows(result.queries))
-    measures = tuple(result.record.measures)
-    values = _values(result, measures, [query.id for query in queries])
+    measures, rows = tuple(result.record.measures), score_rows(result)
+    values = _values(rows, measures, result.done, [query.id for query in queries])
     negative = np.array([query.negative for query in queries], dtype=bool)
     for number, measure in enumerate(measures):
         if parse(measure).definition.needs is not Needs.TOP_SCORES:
             values[number][:, negative] = np.nan
-    return Grid(result.done, queries, dict(zip(measures, values, strict=True)))
+    units, sources = (_beside(rows, measures, name) for name in ("unit", "source"))
+    return Grid(result.done, queries, dict(zip(measures, values, strict=True)), units, sources)
 
 
-def means(grid: Grid, measure: str, seed: int) -> dict[str, Mean]:
-    """Each system's mean with the interval that a comparison of the same seed gives it."""
-    definition, values = parse(measure).definition, grid.values[measure]
+def averages(grid: Grid, measure: str) -> dict[str, float | None]:
+    """Each system's mean over the queries that have a score; None where none has."""
+    values = grid.values[measure]
+    counts = np.sum(~np.isnan(values), axis=1)
+    sums = np.nansum(values, axis=1)
+    return {
+        system: float(total / n) if n else None
+        for system, total, n in zip(grid.systems, sums, counts, strict=True)
+    }
+
+
+def means(grid: Grid, measure: str, systems: Sequence[str], seed: int) -> dict[str, Mean]:
+    """Systems' means with the intervals that a comparison of the same seed gives them."""
+    definition = parse(measure).definition
     bounds = (definition.low, definition.high) if definition.high < float("inf") else None
+    values = grid.values[measure][[grid.systems.index(system) for system in systems]]
     intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds) if len(values) else []
     return {
         system: _mean(measure, row, interval)
-        for system, row, interval in zip(grid.systems, values, intervals, strict=True)
+        for system, row, interval in zip(systems, values, intervals, strict=True)
     }
 
 
@@ -85,31 +101,36 @@ def _mean(measure: str, row: FloatArray, interval: Interval) -> Mean:
     return Mean(measure, value, interval, len(kept), len(row) - len(kept))
 
 
-def _values(result: Result, measures: tuple[str, ...], queries: list[str]) -> FloatArray:
+def _values(
+    rows: pa.Table, measures: tuple[str, ...], systems: tuple[str, ...], queries: list[str]
+) -> FloatArray:
     """Measures × systems × queries, filled in one pass over the rows."""
-    rows = result.scores
-    shape = (len(measures), len(result.done), len(queries))
-    places = [_places(rows[name], known) for name, known in _axes(measures, result.done, queries)]
-    found = np.full(shape, np.nan)
-    known = np.logical_and.reduce([place >= 0 for place in places])
+    axes = (("measure", measures), ("system", systems), ("query_id", queries))
+    places = [_places(rows[name], known) for name, known in axes]
+    found = np.full([len(known) for _, known in axes], np.nan)
+    ours = np.logical_and.reduce([place >= 0 for place in places])
     values = rows["value"].to_numpy().astype(np.float64)
-    found[tuple(place[known] for place in places)] = values[known]
+    found[tuple(place[ours] for place in places)] = values[ours]
     return found
 
 
-def _axes(
-    measures: tuple[str, ...], systems: tuple[str, ...], queries: list[str]
-) -> tuple[tuple[str, list[str]], ...]:
-    return ("measure", list(measures)), ("system", list(systems)), ("query_id", queries)
-
-
-def _places(column: pa.ChunkedArray, known: list[str]) -> np.ndarray:
+def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
     """The position of each value among the known ones, −1 for a stranger."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    position = {name: number for number, name in enumerate(known)}
+    parts = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+    lookup = np.array([*(position.get(name, -1) for name in names), -1], dtype=np.int64)
+    return lookup[np.concatenate([np.zeros(0, dtype=np.int64), *parts])]
 
-    found = pc.index_in(column, value_set=pa.array(known, pa.string()))
-    return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+
+def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, tuple[str, ...]]:
+    """The different values of a column that stand beside each measure."""
+    groups = rows.select(["measure", name]).group_by(["measure", name]).aggregate([]).to_pylist()
+    found = {
+        measure: {row[name] for row in groups if row["measure"] == measure and row[name]}
+        for measure in measures
+    }
+    return {measure: tuple(sorted(values)) for measure, values in found.items()}
 
 
 def _query_rows(table: pa.Table) -> list[QueryRow]:

@@ -6,17 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
-from bakeoff.report.grid import Grid, Mean
+from bakeoff.report.grid import Grid
 from bakeoff.report.systems import MeasureNote, SystemsTable
-from bakeoff.report.wording import count, queries, score, some
-from bakeoff.stats.verdict import Kind, Verdict
-
-WORDS = {
-    Kind.USE: "Verdict",
-    Kind.CHEAPER_OF_EQUALS: "Verdict: the cheaper of equals",
-    Kind.DEPENDS_ON_CATEGORY: "Verdict: it depends",
-    Kind.CANT_TELL: "Verdict: can't tell",
-}
+from bakeoff.report.wording import count, counted, queries, score, some
+from bakeoff.stats.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +30,7 @@ def headline(
     result: Result,
     grid: Grid,
     table: SystemsTable,
-    found: Mapping[str, Mapping[str, Mean]],
+    found: Mapping[str, Mapping[str, float | None]],
     verdict: Verdict | None,
 ) -> Headline:
     """The first screen's words, from the verdict and the record."""
@@ -45,7 +38,7 @@ def headline(
         name=result.record.name,
         question=question(result),
         summary=" · ".join(_summary(result, grid)),
-        heading=WORDS[verdict.kind] if verdict else "No verdict",
+        heading="Verdict" if verdict else "No verdict",
         sentence=verdict.sentence if verdict else _no_verdict(result),
         reasons=verdict.reasons if verdict else (),
         could_change=tuple(_could_change(result, grid, table, found, verdict)),
@@ -85,7 +78,7 @@ def _could_change(
     result: Result,
     grid: Grid,
     table: SystemsTable,
-    found: Mapping[str, Mapping[str, Mean]],
+    found: Mapping[str, Mapping[str, float | None]],
     verdict: Verdict | None,
 ) -> Iterator[str]:
     if verdict is not None and verdict.would_settle:
@@ -105,26 +98,22 @@ def _could_change(
     yield from result.record.notes
 
 
-def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, Mean]]) -> Iterator[str]:
+def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:
     """Measures of quality by which another system has the best mean."""
     if len(table.rows) < 2 or table.rows[0].primary.value is None:
         return
-    first = table.rows[0].system
-    for note in table.measures[1:]:
-        leader = _leader(note, found[note.key])
-        here = found[note.key][first].value
-        if note.quality and leader is not None and here is not None and leader.value != here:
+    first = table.rows[0]
+    for note, own in zip(table.measures[1:], first.means[1:], strict=True):
+        leader, value = _leader(note, found[note.key])
+        if note.quality and own.value is not None and round(value - own.value, 9):
             yield (
-                f"By {note.label} the best mean is that of {_named(found[note.key], leader)}: "
-                f"{score(leader.value)} against {score(here)} of {first} ({queries(leader.n)}, differences not tested)."
+                f"By {note.label} the best mean is that of {leader}: {score(value)} against {score(own.value)} "
+                f"of {first.system} ({counted(own.n, own.excluded)}; not tested)."
             )
 
 
-def _leader(note: MeasureNote, found: Mapping[str, Mean]) -> Mean | None:
-    known = [mean for mean in found.values() if mean.value is not None]
+def _leader(note: MeasureNote, found: Mapping[str, float | None]) -> tuple[str, float]:
+    known = {system: value for system, value in found.items() if value is not None}
     best = max if note.higher_is_better else min
-    return best(known, key=lambda mean: mean.value or 0.0) if known else None
-
-
-def _named(found: Mapping[str, Mean], mean: Mean) -> str:
-    return next(system for system, one in found.items() if one is mean)
+    leader = best(known, key=lambda system: known[system], default="")
+    return leader, known.get(leader, 0.0)

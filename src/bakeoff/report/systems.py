@@ -62,38 +62,36 @@ class SystemsTable:
     failed: tuple[tuple[str, str], ...]
 
 
-def measure_notes(result: Result) -> tuple[MeasureNote, ...]:
+def measure_notes(result: Result, grid: Grid) -> tuple[MeasureNote, ...]:
     """The measures of a run, the primary one first."""
-    stored = _stored_units(result)
     names = sorted(result.record.measures, key=lambda name: name != result.record.primary)
-    return tuple(_note(name, *stored.get(name, ((), ()))) for name in names)
+    return tuple(_note(name, grid.units[name], grid.sources[name]) for name in names)
 
 
-def all_means(result: Result, grid: Grid, notes: tuple[MeasureNote, ...]) -> dict[str, dict[str, Mean]]:
-    """Each measure's means by system."""
-    return {note.key: means(grid, note.key, result.record.seed) for note in notes}
-
-
-def order(found: Mapping[str, Mean], ranking: tuple[str, ...], higher_is_better: bool) -> tuple[str, ...]:
+def order(
+    average: Mapping[str, float | None], ranking: tuple[str, ...], higher_is_better: bool
+) -> tuple[str, ...]:
     """Systems best first: as the comparison ranks them, the others by their mean, those without one last."""
     sign = -1.0 if higher_is_better else 1.0
     place = {system: number for number, system in enumerate(ranking)}
 
     def key(system: str) -> tuple[float, bool, float]:
-        value = found[system].value
+        value = average[system]
         return place.get(system, len(place)), value is None, sign * (value or 0.0)
 
-    return tuple(sorted(found, key=key))
+    return tuple(sorted(average, key=key))
 
 
 def systems_table(
     result: Result,
+    grid: Grid,
     notes: tuple[MeasureNote, ...],
-    found: Mapping[str, Mapping[str, Mean]],
     ordered: tuple[str, ...],
     verdict: Verdict | None,
 ) -> SystemsTable:
     """The first systems of the order, with everything that was measured of them."""
+    shown = ordered[:SHOWN]
+    found = {note.key: means(grid, note.key, shown, result.record.seed) for note in notes}
     stored = {row["system"]: row for row in result.systems.to_pylist()}
     unbeaten = set(verdict.group) if verdict else set()
     rows = [
@@ -110,21 +108,10 @@ def systems_table(
             chosen=verdict is not None and verdict.system == system,
             unbeaten=system in unbeaten,
         )
-        for place, system in enumerate(ordered[:SHOWN], start=1)
+        for place, system in enumerate(shown, start=1)
     ]
     failed = tuple((system, reason or "no reason was recorded") for system, reason in result.failed.items())
     return SystemsTable(notes, tuple(rows), max(0, len(ordered) - SHOWN), failed)
-
-
-def _stored_units(result: Result) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The units and truth sources that stand beside each measure's rows."""
-    groups = result.scores.group_by(["measure", "unit", "source"]).aggregate([]).to_pylist()
-    found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    for name in result.record.measures:
-        rows = [row for row in groups if row["measure"] == name]
-        units, sources = ({row[key] for row in rows if row[key]} for key in ("unit", "source"))
-        found[name] = tuple(sorted(units)), tuple(sorted(sources))
-    return found
 
 
 def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> MeasureNote:

@@ -9,10 +9,10 @@ from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint, latency_rows, phase_rows, trade_points
 from bakeoff.report.differing import DifferingQuery, differing_queries
-from bakeoff.report.grid import Grid, read_grid
+from bakeoff.report.grid import Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
 from bakeoff.report.pairs import Pairs, compared, too_many
-from bakeoff.report.systems import SystemsTable, all_means, measure_notes, order, systems_table
+from bakeoff.report.systems import SystemsTable, measure_notes, order, systems_table
 from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.verdict import Verdict
 
@@ -40,11 +40,11 @@ def tables(result: Result) -> Report:
     """Every table of a run's report, from its stored rows only."""
     grid = read_grid(result)
     comparison, verdict = _judged(result, grid)
-    notes = measure_notes(result)
-    found = all_means(result, grid, notes)
+    notes = measure_notes(result, grid)
+    found = {note.key: averages(grid, note.key) for note in notes}
     higher = notes[0].higher_is_better
     ordered = order(found[notes[0].key], comparison.ranking if comparison else (), higher)
-    systems = systems_table(result, notes, found, ordered, verdict)
+    systems = systems_table(result, grid, notes, ordered, verdict)
     shown = tuple(row.system for row in systems.rows)
     phases, seconds = phase_rows(result, shown)
     return Report(

@@ -8,6 +8,8 @@ from bakeoff.stats.wording import bytes_text, probability
 
 ABSENT = "–"
 MINUS = "\u2212"
+TIED = "\u00a0"
+"""The space between a number and its unit, where a line must not break."""
 
 
 def score(value: float | None) -> str:
@@ -40,17 +42,17 @@ def p_value(p: float | None) -> str:
 
 def milliseconds(value: float | None) -> str:
     """Milliseconds to three digits, with the unit."""
-    return ABSENT if value is None else f"{_three(value)} ms"
+    return ABSENT if value is None else f"{_three(value)}{TIED}ms"
 
 
 def seconds(value: float | None) -> str:
     """Seconds to three digits, with the unit."""
-    return ABSENT if value is None else f"{_three(value)} s"
+    return ABSENT if value is None else f"{_three(value)}{TIED}s"
 
 
 def size(value: float | None) -> str:
     """Bytes with a decimal unit."""
-    return ABSENT if value is None else bytes_text(value)
+    return ABSENT if value is None else bytes_text(value).replace(" ", TIED)
 
 
 def whole(value: float | None) -> str:
@@ -60,7 +62,7 @@ def whole(value: float | None) -> str:
 
 def share(part: int, total: int) -> str:
     """A part of a total in percent."""
-    return ABSENT if not total else f"{100 * part / total:.0f} %"
+    return ABSENT if not total else f"{100 * part / total:.0f}{TIED}%"
 
 
 def count(number: int, one: str, many: str = "") -> str:

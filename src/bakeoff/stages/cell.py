@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from bakeoff.experiment import Part, System
 from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.names import parse
 from bakeoff.results import CELL, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.index import Index
 from bakeoff.stages.kitchen import Answers, Kitchen
+from bakeoff.stages.losses import losses
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.score import Scored, score
@@ -44,7 +46,14 @@ def measure(task: Measuring, kitchen: Kitchen) -> Cell:
     answers = kitchen.answers(system)
     chunking = kitchen.chunking(system.chunker)
     ids = [query.id for query in task.queries.queries]
-    scored = Scored(answers.ranking, chunking, task.queries, task.truth, task.conventions)
+    scored = Scored(
+        answers.ranking,
+        chunking,
+        task.queries,
+        task.truth,
+        task.conventions,
+        lambda: kitchen.tokens(system.chunker),
+    )
     return Cell(
         systems=system_row(task.run, system, Status.DONE, sizes=_sizes(system, kitchen, chunking)),
         scores=score(task.run, system.label, scored, task.measures),
@@ -54,6 +63,7 @@ def measure(task: Measuring, kitchen: Kitchen) -> Cell:
         latencies=latency_table(task.run, system.label, ids, answers),
         rankings=_rankings(task.run, system.label, ids, answers, kitchen.corpus, chunking),
         passages=_passages(answers.ranking, kitchen.corpus, chunking),
+        losses=losses(task.run, system, scored, answers, kitchen, parse(task.measures[0])),
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 VERSION = "1"
 BATCH = 32
+TOKEN = re.compile(r"\w+|[^\w\s]")
 CUT = Schema("cut", tuple(column for column in CHUNKS.columns if column[0] != "doc"))
 
 
@@ -72,6 +73,14 @@ def sizes(chunking: Chunking) -> Sizes:
         int(v) for v in np.quantile(length, [0, 0.25, 0.5, 0.75, 1], method="nearest")
     )
     return Sizes(len(length), float(length.mean()), (low, q1, median, q3, high))
+
+
+def token_counts(chunking: Chunking) -> np.ndarray:
+    """Words and marks of each chunk: what tokens@k counts, the same whatever a model's tokenizer does."""
+    import numpy as np
+
+    texts = chunking.chunks["text"].to_pylist()
+    return np.fromiter((len(TOKEN.findall(text)) for text in texts), np.int64, len(texts))
 
 
 def embedded_texts(chunks: pa.Table) -> list[str]:

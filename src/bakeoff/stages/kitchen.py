@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bakeoff import registry
 from bakeoff.errors import BakeoffError
@@ -13,7 +13,7 @@ from bakeoff.experiment import Part, System
 from bakeoff.modes import Hybrid
 from bakeoff.protocols import Embedder
 from bakeoff.stages import fuse, retrieve
-from bakeoff.stages.chunk import Chunking, chunk, embedded_texts
+from bakeoff.stages.chunk import Chunking, chunk, embedded_texts, token_counts
 from bakeoff.stages.embed import QueryVectors, Vectors, embed_chunks, embed_queries
 from bakeoff.stages.index import Content, Index, open_index
 from bakeoff.stages.read import Corpus
@@ -22,8 +22,12 @@ from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.work import Workshop
 from bakeoff.types import Metric, Query
 
+if TYPE_CHECKING:
+    import numpy as np
+
 T = TypeVar("T")
 WARM_UP_TEXTS = 10
+EXACT = "exact"
 WARM_UP_CHARACTERS = 80
 
 
@@ -74,6 +78,10 @@ class Kitchen:
             ("chunk", part.label), lambda: chunk(part, plugin(part.params), self.corpus, self._shop)
         )
 
+    def tokens(self, part: Part) -> np.ndarray:
+        """Tokens of each chunk of a chunking."""
+        return self._once(("tokens", part.label), lambda: token_counts(self.chunking(part)))
+
     def embedder(self, part: Part) -> Embedder:
         """A model, loaded once."""
         plugin = registry.load("embedders", part.name)
@@ -123,6 +131,16 @@ class Kitchen:
         reranked = self._reranked(system, ranking)
         embedded = self.query_vectors(system.embedder, system.chunker) if system.embedder else None
         return Answers(reranked or ranking, embedded, tuple(legs), fused, reranked)
+
+    def reference(self, system: System) -> Leg:
+        """Exact search with a system's vectors: what its index would find if it missed nothing."""
+        embedder, store = system.embedder, system.store
+        assert embedder is not None and store is not None
+        if store.name == EXACT:
+            return self._dense(system)
+        plugin = registry.load("stores", EXACT)
+        exact = Part("stores", EXACT, EXACT, plugin.Params())
+        return self._dense(replace(system, store=exact, search=plugin.Query()))
 
     def prepare(self, system: System) -> None:
         """Everything a system needs that is not timed one query at a time."""

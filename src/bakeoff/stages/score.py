@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-TOKEN = re.compile(r"\w+|[^\w\s]")
-"""What tokens@k counts: words and marks, the same for every system, whatever its model's tokenizer."""
+    from bakeoff.truth.units import Ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,7 @@ class Scored:
     queries: QuerySet
     truth: Truth
     conventions: Conventions
+    tokens: Callable[[], np.ndarray]
 
 
 def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
@@ -56,26 +55,77 @@ def _by_judgments(scored: Scored, measures: list[Measure]) -> dict[Measure, np.n
 
 def _at_unit(scored: Scored, unit: Unit, measures: list[Measure]) -> dict[Measure, np.ndarray]:
     """All measures of one unit in one pass over rankings and judgments."""
-    import numpy as np
+    values = Judging(scored, unit).values(*flat(scored.ranking), measures)
+    return {measure: values[:, i] for i, measure in enumerate(measures)}
 
-    from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
-    from bakeoff.measures.evaluate import evaluate
-    from bakeoff.truth.units import Ranked, collapse, derive
 
-    chunks, name = scored.chunking.chunks, scored.chunking.fingerprint
-    judgments = _with_spans(scored.truth.judgments) if unit is Unit.ANSWER else scored.truth.judgments
-    share = scored.conventions.overlap_share
-    judged = derive(judgments, chunks, name, unit, overlap=share)
-    query, chunk, value = _flat(scored.ranking)
-    units = collapse(Ranked(query, chunk, value), chunks, unit, judgments, name, overlap=share)
-    scores = evaluate(
-        RankingArrays(units.query, units.item, units.score),
-        JudgmentArrays(judged.query, judged.item, judged.grade),
-        measures,
-        conventions=scored.conventions,
-        queries=np.arange(len(scored.queries.queries)),
-    )
-    return {measure: scores.values[:, i] for i, measure in enumerate(measures)}
+class Judging:
+    """The judgments of one unit under a system's chunking, and rankings of chunks held against them."""
+
+    def __init__(self, scored: Scored, unit: Unit) -> None:
+        from bakeoff.truth.units import derive
+
+        self._scored, self._unit = scored, unit
+        judgments = scored.truth.judgments
+        self._table = _with_spans(judgments) if unit is Unit.ANSWER else judgments
+        self._share = scored.conventions.overlap_share
+        self.judged = derive(self._table, *self._chunking, unit, overlap=self._share)
+
+    @property
+    def _chunking(self) -> tuple[pa.Table, str]:
+        return self._scored.chunking.chunks, self._scored.chunking.fingerprint
+
+    def relevant_chunks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Query and chunk of every chunk that is relevant to a query."""
+        from bakeoff.truth.units import derive
+
+        found = derive(self._table, *self._chunking, Unit.CHUNK, overlap=self._share)
+        kept = found.grade > 0
+        return found.query[kept], found.item[kept]
+
+    def values(
+        self,
+        query: np.ndarray,
+        chunk: np.ndarray,
+        score: np.ndarray,
+        measures: list[Measure],
+        *,
+        ideal: bool = False,
+    ) -> np.ndarray:
+        """Queries × measures of rankings of chunks, as served or in the best order of what they hold."""
+        import numpy as np
+
+        from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
+        from bakeoff.measures.evaluate import evaluate
+        from bakeoff.truth.units import Ranked, collapse
+
+        chunks, name = self._chunking
+        units = collapse(
+            Ranked(query, chunk, score), chunks, self._unit, self._table, name, overlap=self._share
+        )
+        item, value = self._best_first(units) if ideal else (units.item, units.score)
+        judged = self.judged
+        scores = evaluate(
+            RankingArrays(units.query, item, value),
+            JudgmentArrays(judged.query, judged.item, judged.grade),
+            measures,
+            conventions=self._scored.conventions,
+            queries=np.arange(len(self._scored.queries.queries)),
+        )
+        return scores.values
+
+    def _best_first(self, units: Ranked) -> tuple[np.ndarray, np.ndarray]:
+        """The items of each query with the highest grades first, with falling scores."""
+        import numpy as np
+
+        span = max(int(units.item.max(initial=0)), int(self.judged.item.max(initial=0))) + 1
+        keys = self.judged.query.astype(np.int64) * span + self.judged.item
+        wanted = units.query.astype(np.int64) * span + units.item
+        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        known = keys[place] == wanted if len(keys) else np.zeros(len(wanted), bool)
+        grade = np.where(known, self.judged.grade[place], 0) if len(keys) else np.zeros(len(wanted))
+        order = np.lexsort((-grade, units.query))
+        return units.item[order], -np.arange(len(order), dtype=np.float64)
 
 
 def _by_spans(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
@@ -83,7 +133,7 @@ def _by_spans(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarr
 
     from bakeoff.measures.spans import Spans, span_scores
 
-    query, chunk, _ = _flat(scored.ranking)
+    query, chunk, _ = flat(scored.ranking)
     doc, start, end = (scored.chunking.chunks[n].to_numpy()[chunk] for n in ("doc", "start", "end"))
     retrieved = Spans(query, doc, start, end, _ranks(scored.ranking))
     table = _with_spans(scored.truth.judgments)
@@ -119,13 +169,8 @@ def _by_tokens(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndar
 
     from bakeoff.measures.spans import tokens_at
 
-    deepest = max(measure.k or 0 for measure in measures)
-    query, chunk, _ = _flat(scored.ranking)
-    rank = _ranks(scored.ranking)
-    needed = np.unique(chunk[rank <= deepest])
-    texts = scored.chunking.chunks["text"].take(needed).to_pylist()
-    counts = np.zeros(scored.chunking.chunks.num_rows, np.int64)
-    counts[needed] = [len(TOKEN.findall(text)) for text in texts]
+    query, chunk, _ = flat(scored.ranking)
+    rank, counts = _ranks(scored.ranking), scored.tokens()
     everyone = np.arange(len(scored.queries.queries))
     return {m: tokens_at(query, rank, counts[chunk], everyone, m.k or 0) for m in measures}
 
@@ -158,7 +203,7 @@ _SCORERS: dict[Needs, Callable[[Scored, list[Measure]], dict[Measure, np.ndarray
 }
 
 
-def _flat(ranking: Leg) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flat(ranking: Leg) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Query, chunk and score of every served row, query by query."""
     import numpy as np
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bakeoff.truth.documents import Names
@@ -11,6 +12,8 @@ from bakeoff.truth.documents import Names
 if TYPE_CHECKING:
     import pyarrow as pa
 
+KEPT = 256
+"""How many documents are held as Python texts."""
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -22,23 +25,20 @@ class Corpus:
         self.ids: list[str] = documents["id"].to_pylist()
         self.kinds: list[str] = documents["kind"].to_pylist()
         self.names = Names(self.ids)
-        self._texts: dict[int, str] = {}
-        self._starts: dict[int, list[int]] = {}
+        # a few at a time, so that a scan of all documents does not hold them all
+        self.text = lru_cache(KEPT)(self._text)
+        self.line_starts = lru_cache(KEPT)(self._line_starts)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def text(self, doc: int) -> str:
+    def _text(self, doc: int) -> str:
         """The text of a document."""
-        if doc not in self._texts:
-            self._texts[doc] = self.table["text"][doc].as_py()
-        return self._texts[doc]
+        return str(self.table["text"][doc].as_py())
 
-    def line_starts(self, doc: int) -> list[int]:
+    def _line_starts(self, doc: int) -> list[int]:
         """The character at which each line of a document starts."""
-        if doc not in self._starts:
-            self._starts[doc] = line_starts(self.text(doc))
-        return self._starts[doc]
+        return line_starts(self.text(doc))
 
     def line_of(self, doc: int, character: int) -> int:
         """The line, from 1, a character of a document stands in."""

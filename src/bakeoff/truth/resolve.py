@@ -131,10 +131,11 @@ class _Resolver:
 
     def _node(self, query: int, path: Path, rule: Rule) -> list[Hits]:
         """What one rule of a tree finds, counted and held against what its author expects."""
-        if isinstance(rule, AnyOf | AllOf):
-            parts = self._combined(query, path, rule)
-        else:
-            parts = self._leaf(query, path, rule)
+        match rule:
+            case AnyOf() | AllOf():
+                parts = self._combined(query, path, rule)
+            case _:
+                parts = self._leaf(query, path, rule)
         self._count(query, path, rule, parts)
         self._expectations(query, path, rule, parts)
         return parts

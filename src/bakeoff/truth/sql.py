@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SECONDS = 120.0
-"""How long one scan may take."""
+"""How long one scan may take, for each gigabyte of texts begun."""
+STEP = 1_000_000
+"""How many bytes of texts are looked at in one step."""
 SCAN = 64
 """How many conditions are computed in one scan."""
 
@@ -36,10 +38,10 @@ class Engine:
         self, name: str, table: pa.Table, synonyms: Mapping[str, str], seconds: float = SECONDS
     ) -> None:
         self._connection = duckdb.connect(":memory:", config=dict(_SHUT))
-        self._seconds = seconds
+        self._seconds = seconds * max(table.nbytes / 1e9, 1)
         self._name = name
         self.columns = (*synonyms, *table.column_names)
-        self._connection.register("given", table)
+        self._connection.register("given", _in_steps(table))
         also = "".join(f', "{column}" AS "{name}"' for name, column in synonyms.items())
         self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT *{also} FROM given")  # noqa: S608
         self._connection.execute("SET python_enable_replacements = false")
@@ -72,8 +74,10 @@ class Engine:
     def _scan(self, expressions: Sequence[str]) -> Sequence[np.ndarray | TruthError]:
         try:
             return self._run(expressions, self._seconds)
-        except TruthError:
-            return [self._alone(expression, self._seconds / len(expressions)) for expression in expressions]
+        except TruthError as exc:
+            if len(expressions) == 1:
+                return [exc]
+            return [self._alone(expression, self._seconds / 4) for expression in expressions]
 
     def _alone(self, expression: str, seconds: float) -> np.ndarray | TruthError:
         """One condition by itself, to find which one of a scan is at fault."""
@@ -95,8 +99,9 @@ class Engine:
 
     @contextmanager
     def _limit(self, seconds: float) -> Iterator[None]:
-        timer = threading.Timer(seconds, self._connection.interrupt)
-        timer.start()
+        done = threading.Event()
+        watch = threading.Thread(target=self._stop_after, args=(seconds, done), daemon=True)
+        watch.start()
         try:
             yield
         except duckdb.InterruptException as exc:
@@ -104,8 +109,23 @@ class Engine:
         except duckdb.Error as exc:
             raise TruthError(f"sql: {_first_line(exc)}. Correct the condition.") from exc
         finally:
-            timer.cancel()
-            timer.join()
+            done.set()
+            watch.join()
+
+    def _stop_after(self, seconds: float, done: threading.Event) -> None:
+        """Interrupt until it is done: a request that comes between planning and running is lost."""
+        wait = seconds
+        while not done.wait(wait):
+            self._connection.interrupt()
+            wait = 0.05
+
+
+def _in_steps(table: pa.Table) -> pa.Table:
+    """The same table in batches of about STEP bytes: DuckDB can be interrupted only between them."""
+    import pyarrow as pa
+
+    rows = STEP * table.num_rows // max(table.nbytes, 1)
+    return pa.Table.from_batches(table.to_batches(max_chunksize=max(rows, 1)), table.schema)
 
 
 def _first_line(exc: duckdb.Error) -> str:

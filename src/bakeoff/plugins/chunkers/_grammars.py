@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 
 from tree_sitter import Language
@@ -195,6 +196,19 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
     }
 )
 """Grammars by document kind."""
+
+
+def installed() -> str:
+    """The parser and the grammars at hand with their versions: another set cuts the same text elsewhere."""
+    names = ["tree_sitter", *sorted({grammar.package for grammar in GRAMMARS.values()})]
+    return ", ".join(f"{name.replace('_', '-')} {_version(name)}" for name in names)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
 
 
 @cache

@@ -53,11 +53,11 @@ class LineChunker:
             yield Piece(start, end, context)
 
     def _windows(self, text: str, code: bool) -> Iterator[Span]:
-        """Character spans of windows of lines; a line ends with its newline."""
+        """Character spans of windows of lines; a line ends with its newline, and no line follows the last one."""
         size = self._params.code_lines if code else self._params.doc_lines
         step = max(1, size - int(size * self._params.overlap))
         before = list(accumulate(map(len, text.split("\n")), initial=0))
-        lines = len(before) - 1
+        lines = len(before) - 1 - text.endswith("\n")
         for first in range(0, lines, step):
             last = min(first + size, lines)
             # `before` counts characters without newlines, so line n starts n newlines later

@@ -13,7 +13,7 @@ from bakeoff.plugins._titles import title_of
 from bakeoff.plugins.chunkers import _headings
 from bakeoff.plugins.chunkers._code import Block, ParseError, blocks
 from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context
-from bakeoff.plugins.chunkers._grammars import GRAMMARS, Loaded, load
+from bakeoff.plugins.chunkers._grammars import GRAMMARS, Loaded, installed, load
 from bakeoff.plugins.chunkers._pieces import PROSE, SOURCE, Span, split, split_lines, trim
 from bakeoff.types import Document, Piece
 
@@ -30,7 +30,7 @@ _FINDERS: Mapping[str, Callable[[str], list[_headings.Heading]]] = {
 class SemanticChunker:
     """Keeps functions, methods, classes and sections whole and says before each chunk where it stands."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = f"1 with {installed()}"
 
     class Params(BaseModel):
         """Parameters of the semantic chunker."""

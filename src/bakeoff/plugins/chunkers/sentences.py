@@ -13,7 +13,7 @@ from bakeoff.types import Document, Piece
 
 _END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*\s*|\r?\n[ \t]*\r?\n\s*")
 _SHORT = re.compile(
-    r"(?:^|[\s(\[])(?:[A-Za-z]|e\.g|i\.e|cf|vs|etc|al|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Figs|Eq|Sec|Vol|pp|approx|Inc|Ltd)\.$"
+    r"(?:^|[\s(\[])(?:(?:[A-Za-z]\.)*[A-Za-z]|cf|vs|etc|al|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Figs|Eq|Sec|Vol|pp|approx|Inc|Ltd)\.$"
 )
 
 

@@ -75,7 +75,7 @@ class _Reader(HTMLParser):
         self._flush()
         return _MANY_NEWLINES.sub("\n\n", "\n".join(self._lines)).strip() + "\n"
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Start of an element."""
         if tag in _SILENT:
             self._silent += 1

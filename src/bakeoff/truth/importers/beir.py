@@ -64,13 +64,12 @@ def _draft(name: str, row: dict[str, Any], judged: list[Judgment], where: str, l
         ledger.moved("qrels", "truth.documents")
     truth, grades = graded((Graded(j.document, j.grade) for j in judged), name, ledger)
     labels, as_written = _labels(row.get("metadata"), name, ledger)
-    tags = {
-        key: as_tag(value)
-        for key, value in row.items()
-        if key not in ("_id", "text") and value not in ({}, None, "")
-    }
-    for key in tags:
+    rest = {key: value for key, value in row.items() if key not in ("_id", "text")}
+    if not rest.get("metadata"):
+        rest.pop("metadata", None)
+    for key in rest:
         ledger.moved(key, f"tags.{key}")
+    tags = {key: as_tag(value) for key, value in rest.items()}
     return Draft(name, text, truth, where, **labels, tags=merged(as_written, tags, grades))
 
 
@@ -97,5 +96,6 @@ def _all_found(judged: dict[str, list[Judgment]], queries: Path) -> None:
     if judged:
         name, rows = next(iter(judged.items()))
         raise DataError(
-            f"{rows[0].where}: query {name!r} is not in {queries.name}; {len(judged)} such queries. Give the file that has them."
+            f"{rows[0].where}: query {name!r} is not in {queries.name}; {len(judged)} such queries."
+            " Give the file that has them."
         )

@@ -149,9 +149,8 @@ def _only(label: str, rows: list[_Row]) -> str:
     """The one value a query has in all its rows; blanks repeat the row above."""
     values = {row.known[label]: row.where for row in rows if row.known.get(label)}
     if len(values) > 1:
-        raise DataError(
-            f"{[*values.values()][1]}: the same query has another {label}: {[*values][1]!r}. Make them equal."
-        )
+        other, where = list(values.items())[1]
+        raise DataError(f"{where}: the same query has another {label}: {other!r}. Make them equal.")
     return next(iter(values), "")
 
 

@@ -19,7 +19,8 @@ _LEVELS = {
 }
 DIFFICULTY = {word: level for level, words in _LEVELS.items() for word in words}
 AS_WRITTEN = "difficulty_as_written"
-_COUNT = re.compile(r"~?\s*([0-9][0-9,_]*)")
+EMPTY = "(it is empty)"
+_COUNT = re.compile(r"~?\s*[0-9][0-9,_]*")
 
 
 class Fields:
@@ -54,8 +55,9 @@ class Fields:
         """The first of these fields that is there, with its name; without `to`, its place is told later."""
         for name in names:
             if name in self._left:
-                if to:
-                    self._ledger.moved(self.name(name), to)
+                empty = self._left[name] is None or self._left[name] == []
+                if to or empty:
+                    self._ledger.moved(self.name(name), EMPTY if empty else to)
                 return name, self._left.pop(name)
         return "", None
 
@@ -93,11 +95,9 @@ class Fields:
 
     def counted(self, name: str, value: Any) -> int:
         """A value that is a whole number."""
-        found = _COUNT.fullmatch(value.strip()) if isinstance(value, str) else None
-        number = int(re.sub(r"[,_]", "", found[1])) if found else value
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        if not is_count(value):
             raise self.wrong(name, value, "a whole number")
-        return number
+        return value if isinstance(value, int) else int(re.sub(r"[~,_\s]", "", value))
 
     def rest(self) -> dict[str, str]:
         """What was not taken, as tags."""
@@ -118,6 +118,13 @@ class Fields:
     def wrong(self, name: str, value: Any, wanted: str) -> DataError:
         """The error for a field that is not what it should be."""
         return DataError(f"{self.where(name)}: {name} is {shorten(value)}, not {wanted}. Correct it.")
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value is a whole number of things, which may be written `~76` or `1,621`."""
+    if isinstance(value, str):
+        return _COUNT.fullmatch(value.strip()) is not None
+    return type(value) is int and value >= 0
 
 
 def as_tag(value: Any) -> str:

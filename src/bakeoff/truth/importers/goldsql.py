@@ -89,17 +89,8 @@ def _draft(located: Located, at: Keys, category: str, context: Context) -> Draft
     )
     truth, kept = truth_of(category, said, negative, name, ledger)
     left = inner.rest() if inner is not item else {}
-    return Draft(
-        name,
-        text,
-        truth,
-        where,
-        category,
-        level,
-        intent,
-        notes,
-        merged(as_written, kept, tags, left, item.rest()),
-    )
+    all_tags = merged(as_written, kept, tags, left, item.rest())
+    return Draft(name, text, truth, where, category, level, intent, notes, all_tags)
 
 
 def _inner(item: Fields, located: Located, at: Keys, ledger: Ledger) -> Fields:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.truth.importers.draft import Ledger, Options, TruthValue
-from bakeoff.truth.importers.fields import Fields, as_tag
+from bakeoff.truth.importers.fields import Fields, as_tag, is_count
 from bakeoff.truth.importers.rules import combined, documents
 
 SIGNALS = 2
@@ -62,7 +62,7 @@ def truth_of(
     category: str, said: Sequence[Statement], negative: bool, query: str, ledger: Ledger
 ) -> tuple[TruthValue, dict[str, str]]:
     """The truth of a query, and tags for what it states beside it."""
-    role = next(role for role in ROLES if category.startswith(role))
+    role = next(role for role in ROLES if category.lower().startswith(role))
     able = [statement for statement in said if statement.rule and statement.kind in RULES]
     used = [statement for statement in able if statement.kind in ROLES[role]] or able
     by_report = role == "incident" and not any(statement.kind == "documents" for statement in able)
@@ -89,11 +89,11 @@ def _account(said: Sequence[Statement], used: Sequence[Statement], ledger: Ledge
 
 
 def _reports(fields: Fields, context: Context) -> Statement | None:
-    known = [*_REPORTS, *(["expected_reports"] if isinstance(fields.peek("expected_reports"), list) else [])]
-    key, value = fields.take(known)
+    listed = not is_count(fields.peek("expected_reports"))
+    key, value = fields.take([*_REPORTS, *(["expected_reports"] if listed else [])])
     if not key or value in (None, []):
         return None
-    written = value if isinstance(value, list) else [value]
+    written = value if isinstance(value, list) else re.split(r"\s*,\s*", str(value))
     names = fields.listed(key, [name for name in written if str(name).strip().lower() not in _NO_REPORT])
     rule = documents([_report(name, context) for name in names], exact=False) if names else {}
     return Statement("documents", fields.name(key), rule, key, as_tag(value))

@@ -13,6 +13,7 @@ from bakeoff.truth.importers.fields import Fields
 from bakeoff.yamlfile import Keys, Located
 
 _TOTAL = ("total", "total_queries")
+_LEVELS = ("easy", "medium", "hard")
 
 
 def one_file(paths: Sequence[Path], format_: str) -> Path:
@@ -73,12 +74,28 @@ def file_metadata(
             for name in ("name", "description", "version")
             if own.has(name)
         }
-        said |= _total(own, queries, ledger)
+        said |= _total(own, queries, ledger) | _declared(own, queries)
         extra = {**own.values("metadata.extra"), **extra}
     elif "metadata" in beside:
         ledger.moved("metadata", "metadata.extra")
         extra = {"metadata": beside["metadata"], **extra}
     return {**said, "extra": extra} if extra else said
+
+
+def _declared(own: Fields, queries: Sequence[Draft]) -> dict[str, Any]:
+    """Declared category counts and difficulty shares, where they are said in the words the queries use."""
+    said = {}
+    counts, mix = own.peek("categories"), own.peek("difficulty_mix")
+    named = isinstance(counts, dict) and {query.category for query in queries} <= set(counts)
+    if named and all(type(count) is int for count in counts.values()):
+        said["categories"] = own.take(["categories"], "metadata.categories")[1]
+    if isinstance(mix, dict) and all(level in _LEVELS and _is_share(share) for level, share in mix.items()):
+        said["difficulty_mix"] = own.take(["difficulty_mix"], "metadata.difficulty_mix")[1]
+    return said
+
+
+def _is_share(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= 1
 
 
 def _total(own: Fields, queries: Sequence[Draft], ledger: Ledger) -> dict[str, Any]:

@@ -43,16 +43,20 @@ def read_topics(path: Path) -> list[Topic]:
 def _blocks(text: str, path: Path) -> Iterator[Topic]:
     for start, block in _matches(_TOP, text, path, ""):
         where = f"{path.name}, line {_line(text, start)}"
-        marks = [*_TAG.finditer(block[0]), None]
-        fields = {}
-        for mark, following in zip(marks, marks[1:], strict=False):
-            assert mark is not None
-            value = block[0][mark.end() : following.start() if following else None]
-            value = value.replace(f"</{mark[1]}>", "").strip()
-            fields[mark[1]] = _WORDS.sub("", value).strip()
+        fields = _block_fields(block[0])
         if not fields.get("num"):
             raise DataError(f"{where}: a topic without <num>. Add its number.")
         yield Topic(fields.pop("num"), fields, where)
+
+
+def _block_fields(block: str) -> dict[str, str]:
+    marks = list(_TAG.finditer(block))
+    ends = [*(mark.start() for mark in marks[1:]), len(block)]
+    fields = {}
+    for mark, end in zip(marks, ends, strict=False):
+        value = block[mark.end() : end].replace(f"</{mark[1]}>", "").strip()
+        fields[mark[1]] = _WORDS.sub("", value).strip()
+    return fields
 
 
 def _elements(text: str, path: Path) -> Iterator[Topic]:

@@ -66,13 +66,8 @@ def _draft(topic: Topic, judged: list[Judgment], ledger: Ledger) -> Draft:
     tags = {key: as_tag(value) for key, value in topic.fields.items() if key != name and value}
     for key in tags:
         ledger.moved(key, f"tags.{key}")
-    return Draft(
-        topic.id,
-        topic.fields[name],
-        truth,
-        topic.where,
-        tags=merged(tags, grades, _iterations(judged, ledger)),
-    )
+    all_tags = merged(tags, grades, _iterations(judged, ledger))
+    return Draft(topic.id, topic.fields[name], truth, topic.where, tags=all_tags)
 
 
 def _iterations(judged: list[Judgment], ledger: Ledger) -> dict[str, str]:

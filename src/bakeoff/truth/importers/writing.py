@@ -20,7 +20,7 @@ _NUMBER_LIKE = frozenset("0123456789+-.")
 class _Dumper(yaml.CSafeDumper):
     """Writes what our reader reads back: it takes more plain words for numbers than YAML 1.1 does."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the base class names it
         """Never write anchors: equal values are written out."""
         return True
 
@@ -42,9 +42,12 @@ _Dumper.add_representer(list, _list)
 def query_file(imported: Imported) -> str:
     """The query file; one that our own reader would not take is an error, never written."""
     metadata, queries = _metadata(imported), [_query(draft) for draft in imported.queries]
-    text = f"{_header(imported)}{_dump({'metadata': metadata})}\nqueries:\n"
-    text += "\n".join(textwrap.indent(_dump([query]), "  ") for query in queries)
-    size = len(text.encode())
+    try:
+        text = f"{_header(imported)}{_dump({'metadata': metadata})}\nqueries:\n"
+        text += "\n".join(textwrap.indent(_dump([query]), "  ") for query in queries)
+        size = len(text.encode())
+    except UnicodeEncodeError as exc:
+        raise DataError(f"half a surrogate pair is in a text: {exc.object[exc.start]!r}. Remove it.") from exc
     if size > LIMIT_BYTES:
         raise DataError(f"the queries take {size:,} bytes; at most {LIMIT_BYTES:,} are read. Import fewer.")
     located = parse(text, "the imported queries", QueryFileError)

@@ -1,0 +1,91 @@
+"""How fast documents are cut: the semantic chunker against bare parsing, the line chunker against a fixed rate.
+
+Figures are megabytes a second of CPU time on one core, the best of runs that take turns, over this Python's own
+json, http and asyncio packages. Run with: python benchmarks/chunking.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import tree_sitter_python
+from tree_sitter import Language, Parser
+
+from bakeoff.plugins.chunkers.line import LineChunker
+from bakeoff.plugins.chunkers.recursive import RecursiveChunker
+from bakeoff.plugins.chunkers.semantic import SemanticChunker
+from bakeoff.plugins.chunkers.sentences import SentencesChunker
+from bakeoff.plugins.chunkers.tokens import TokensChunker
+from bakeoff.protocols import Chunker
+from bakeoff.types import Document
+from common import Row, show
+
+REPEATS = 20
+LINE_RATE = 150.0  # MB/s a core
+
+
+def main() -> int:
+    """Measure everything and print the rows."""
+    documents = _documents()
+    parser = Parser(Language(tree_sitter_python.language()))
+    encoded = {document.id: document.text.encode() for document in documents}
+    chunkers: dict[str, Chunker] = {
+        "semantic": SemanticChunker(SemanticChunker.Params()),
+        "line": LineChunker(LineChunker.Params()),
+        "recursive": RecursiveChunker(RecursiveChunker.Params()),
+        "sentences": SentencesChunker(SentencesChunker.Params()),
+        "tokens": TokensChunker(TokensChunker.Params()),
+    }
+    works: dict[str, Callable[[Document], object]] = {
+        "parse": lambda document: parser.parse(encoded[document.id])
+    }
+    works |= {
+        name: lambda document, chunker=chunker: list(chunker.chunk(document))
+        for name, chunker in chunkers.items()
+    }
+    seconds = _best(works, documents)
+    size = sum(len(data) for data in encoded.values()) / 1e6
+    rate = {name: size / taken for name, taken in seconds.items()}
+    return show(
+        [
+            Row(
+                "semantic, MB/s, against bare tree-sitter parsing", rate["semantic"], rate["parse"], ">= 0.85"
+            ),
+            Row("line, MB/s, against 150", rate["line"], LINE_RATE, ">= 1"),
+            *(
+                Row(f"{name}, MB/s, against line", rate[name], rate["line"])
+                for name in ("recursive", "sentences", "tokens")
+            ),
+        ]
+    )
+
+
+def _documents() -> list[Document]:
+    folders = [Path(module.__file__).parent for module in (json, http, asyncio) if module.__file__]
+    paths = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    return [
+        Document(f"{path.parent.name}/{path.name}", path.read_text(encoding="utf-8"), "python")
+        for path in paths
+    ]
+
+
+def _best(works: dict[str, Callable[[Document], object]], documents: list[Document]) -> dict[str, float]:
+    """CPU seconds of each work over all documents: the sum of each document's best, which other load disturbs least."""
+    best = {name: [float("inf")] * len(documents) for name in works}
+    for _ in range(REPEATS):
+        for number, document in enumerate(documents):
+            for name, work in works.items():
+                started = time.process_time()
+                work(document)
+                best[name][number] = min(best[name][number], time.process_time() - started)
+    return {name: sum(taken) for name, taken in best.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""bakeoff import, export: files of other tools to ours and back."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.truth.importers.draft import Imported
+
+E = TypeVar("E", bound=StrEnum)
+Json = Annotated[bool, typer.Option("--json", help="Print the account as JSON, for scripts.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command("import")(import_)
+    app.command("export")(export)
+
+
+def import_(
+    format_: Annotated[
+        str, typer.Argument(metavar="FORMAT", help="lineage | code | vectordb | goldsql | beir | trec | csv")
+    ],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="The file, files or folder of that format.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The query file to write.")] = Path("queries.yaml"),
+    split: Annotated[str, typer.Option(help="beir: which qrels/SPLIT.tsv. [default: test]")] = "",
+    unjudged: Annotated[
+        bool, typer.Option("--unjudged", help="beir, trec: keep queries without judgments.")
+    ] = False,
+    any_extension: Annotated[
+        bool, typer.Option("--any-extension", help="goldsql: AAR0201.pdf also means AAR0201.txt.")
+    ] = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write a query file from the queries and truth of another tool, and say where every field went."""
+    from bakeoff.cache import write_file
+    from bakeoff.cli import console
+    from bakeoff.errors import SettingError
+    from bakeoff.truth.importers import read_foreign
+    from bakeoff.truth.importers.draft import Options
+    from bakeoff.truth.importers.writing import query_file
+
+    if out.exists() and not force:
+        raise SettingError(f"{out} exists already. Choose another with --out, or replace it with --force.")
+    imported = read_foreign(format_, files, Options(split, unjudged, any_extension))
+    text = query_file(imported)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_file(out, text.encode())
+    if as_json:
+        console.say_json(_account(imported, out))
+    else:
+        _say_import(imported, out)
+
+
+def export(
+    source: Annotated[
+        Path, typer.Argument(help="A run's folder (rankings), or an experiment (queries and judgments).")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder to write into.")],
+    format_: Annotated[str, typer.Option("--format", help="beir | trec")] = "beir",
+    level: Annotated[str, typer.Option(help="document | chunk: what is ranked and judged.")] = "document",
+    scores: Annotated[
+        str, typer.Option(help="served | rank: scores as served, or falling by rank.")
+    ] = "served",
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write queries and judgments, or the rankings of a run, as files of BEIR or TREC."""
+    from bakeoff.cli import console
+    from bakeoff.interchange import Choice, Format, Level, Scores
+    from bakeoff.interchange import export as write
+
+    choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
+    exported = write(source, choice)
+    paths = exported.write(out, overwrite=force)
+    if as_json:
+        console.say_json({"files": [str(path) for path in paths], "notes": list(exported.notes)})
+        return
+    for note in exported.notes:
+        console.warn(note)
+    for path in paths:
+        console.say(str(path))
+
+
+def _one_of(word: str, kind: type[E]) -> E:
+    from bakeoff.errors import SettingError
+
+    if word not in list(kind):
+        raise SettingError(f"{word!r} is none of {', '.join(kind)}. Choose one of them.")
+    return kind(word)
+
+
+def _account(imported: Imported, out: Path) -> dict[str, object]:
+    """The account of an import for scripts."""
+    moves = [{"from": m.source, "to": m.target, "count": m.count, "kept": m.kept} for m in imported.moves]
+    return {
+        "out": str(out),
+        "format": imported.format,
+        "queries": len(imported.queries),
+        "fields": moves,
+        "attention": list(imported.attention),
+    }
+
+
+def _say_import(imported: Imported, out: Path) -> None:
+    from bakeoff.cli import console
+
+    for title, kept in (("field", False), ("kept as it is", True)):
+        rows = [[m.source, m.target, f"{m.count:,}"] for m in imported.moves if m.kept is kept]
+        if rows:
+            console.table([title, "goes to", "times"], rows, right=(2,))
+            console.say()
+    for message in imported.attention:
+        console.warn(message)
+    categories = len({query.category for query in imported.queries if query.category})
+    groups = f" in {categories} categories" if categories else ""
+    console.say(f"{len(imported.queries):,} queries{groups} written to {out}")

@@ -1,0 +1,75 @@
+"""bakeoff report, compare: a run read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(report)
+    app.command()(compare)
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the files. [default: the run's]")
+    ] = None,
+) -> None:
+    """Write report.html and report.md again from a run's stored rows."""
+    from bakeoff.analysis import open_run
+    from bakeoff.cli import console
+    from bakeoff.report.html import write_html
+    from bakeoff.report.markdown import write_markdown
+
+    result = open_run(run)
+    folder = out or run
+    folder.mkdir(parents=True, exist_ok=True)
+    console.say(f"Report   {write_html(result, folder / 'report.html')}")
+    console.say(f"         {write_markdown(result, folder / 'report.md')}")
+
+
+def compare(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    a: Annotated[str, typer.Argument(help="A system, or words that fit only it.")],
+    b: Annotated[str, typer.Argument(help="Another system.")],
+    measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Compare two systems of a run, paired by query."""
+    from dataclasses import asdict
+
+    from bakeoff.analysis import compare as compare_systems
+    from bakeoff.analysis import open_run
+    from bakeoff.cli import console
+
+    result = open_run(run)
+    pair = compare_systems(result, a, b, measure)
+    if as_json:
+        console.say_json(asdict(pair))
+        return
+    name = result.measure(measure or result.record.primary)
+    low, high = pair.interval.low, pair.interval.high
+    interval = f"[{low:.4f} {high:.4f}]" if low is not None and high is not None else "(no interval)"
+    rows = [
+        [f"{name} of {pair.a}", _shown(pair.mean_a)],
+        [f"{name} of {pair.b}", _shown(pair.mean_b)],
+        ["difference", f"{_shown(pair.difference)} {interval}"],
+        ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
+        ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
+        ["smallest difference shown", _shown(pair.mdd)],
+        ["told apart", f"yes: {pair.better}" if pair.better else "no"],
+    ]
+    console.table(["", ""], rows)
+    if pair.dropped:
+        console.say(
+            f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"
+        )
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,84 @@
+"""A result → one HTML file that needs nothing else: no network, no server, no library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from bakeoff.analysis import Result
+from bakeoff.cache import write_file
+from bakeoff.report import figures, findings, wording
+from bakeoff.report.costs import STATISTICS, STEPS, Timed
+from bakeoff.report.tables import Report, tables
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def write_html(result: Result, path: Path | None = None) -> Path:
+    """Write the report, by default as report.html in the run's folder, and return where it is."""
+    target = path or result.path / "report.html"
+    write_file(target, page(tables(result)).encode("utf-8", "replace"))
+    return target
+
+
+def page(report: Report) -> str:
+    """The whole page; every text from outside is escaped."""
+    environment = _environment()
+    script = environment.loader.get_source(environment, "script.js")[0] if environment.loader else ""
+    style = environment.get_template("style.css").render()
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        scale=figures.strip_scale(report.systems.rows),
+        style=Markup(style),  # noqa: S704 - our own file, without values
+        script=Markup(script),  # noqa: S704 - our own file, without values
+        script_hash=_source_hash(script),
+        statistics=[name.removesuffix("_ms") for name in STATISTICS],
+        steps=_happened(report),
+        spread=any(row.across_runs for row in report.latencies),
+        latency_notes=_notes(time for row in report.latencies for time in row.statistics),
+        phase_notes=_notes(time for row in report.phase_rows for time in row.phases),
+        silent=sum(hit.hits == 0 for hit in report.background.rules),
+    )
+
+
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bakeoff.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(say=wording, find=findings, draw=figures, shade=_shade)
+    return environment
+
+
+def _happened(report: Report) -> list[tuple[int, str]]:
+    """The steps that any system has, each with its position."""
+    return [
+        (i, step) for i, step in enumerate(STEPS) if any(row.steps[i] is not None for row in report.latencies)
+    ]
+
+
+def _shade(value: float) -> str:
+    """How dark a cell is: 0 to 1, in steps that do not pretend precision."""
+    return f"{min(1.0, max(0.0, value)):.2f}"
+
+
+def _source_hash(script: str) -> str:
+    """The name under which the page allows its own script and no other to run."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _notes(times: Iterable[Timed]) -> list[str]:
+    """The different reasons for missing times."""
+    return list(dict.fromkeys(time.note for time in times if time.value is None and time.note))

@@ -1,0 +1,254 @@
+"""The report's twin in Markdown: the same rows, for a repository, a pull request or a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bakeoff.analysis import Result
+from bakeoff.cache import write_file
+from bakeoff.report import findings as find
+from bakeoff.report import wording as say
+from bakeoff.report.background import Background
+from bakeoff.report.breakdown import Breakdown
+from bakeoff.report.costs import STATISTICS, TradePoint
+from bakeoff.report.differing import DifferingQuery
+from bakeoff.report.grid import Mean
+from bakeoff.report.marks import block, bullets, plain, table
+from bakeoff.report.pairs import Pairs
+from bakeoff.report.systems import SystemsTable
+from bakeoff.report.tables import Report, tables
+
+
+def write_markdown(result: Result, path: Path | None = None) -> Path:
+    """Write the report, by default as report.md in the run's folder, and return where it is."""
+    target = path or result.path / "report.md"
+    write_file(target, text(tables(result)).encode("utf-8", "replace"))
+    return target
+
+
+def text(report: Report) -> str:
+    """The whole report."""
+    lines = [line for part in _parts(report) for line in part]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _parts(report: Report) -> Iterator[list[str]]:
+    yield _head(report)
+    yield _systems(report.systems)
+    if report.headline.could_change:
+        yield ["## What could change this", "", *bullets(report.headline.could_change)]
+    if report.pairs and report.pairs.against:
+        yield _pairs(report.pairs)
+    yield from _trades(report)
+    for part in report.breakdowns:
+        yield _breakdown(part, report.systems)
+    if report.ranks:
+        yield _ranks(report)
+    if report.differing:
+        yield _differing(report.differing, report.systems.measures[0].label)
+    yield _times(report)
+    yield _truth(report.background)
+    yield _how(report.background, report.systems)
+
+
+def _head(report: Report) -> list[str]:
+    head = report.headline
+    lines = [f"# {plain(head.question)}", "", plain(head.summary), ""]
+    return [*lines, f"**{head.heading}.** {plain(head.sentence)}", "", *bullets(head.reasons)]
+
+
+def _systems(systems: SystemsTable) -> list[str]:
+    lines = ["## Systems", ""]
+    if systems.rows:
+        lines += [f"**{plain(find.of_systems(systems))}**", ""]
+        names = [note.label for note in systems.measures]
+        rows = [
+            [row.place, row.system, *map(_mean, row.means), say.milliseconds(row.p50_ms), say.milliseconds(row.p95_ms),
+             say.size(row.index_bytes)]
+            for row in systems.rows
+        ]  # fmt: skip
+        lines += table(["#", "system", *names, "p50", "p95", "index"], rows, left=2)
+    lines += _rest(systems.hidden, "systems", "scores.parquet")
+    return lines + (table(["failed", "reason"], systems.failed, left=2) if systems.failed else [])
+
+
+def _pairs(pairs: Pairs) -> list[str]:
+    headings = [
+        "a",
+        "b",
+        "n",
+        "mean a",
+        "mean b",
+        "a − b",
+        "better",
+        "worse",
+        "equal",
+        f"{pairs.correction} p",
+        "detectable",
+    ]
+    rows = [
+        [pair.a, pair.b, say.counted(pair.n, len(pair.dropped)), say.score(pair.mean_a), say.score(pair.mean_b),
+         f"{say.signed(pair.difference)} {say.interval(pair.interval.low, pair.interval.high)}",
+         pair.wins, pair.losses, pair.ties, say.p_value(pair.p_corrected), say.score(pair.mdd)]
+        for pair in pairs.pairs
+    ]  # fmt: skip
+    lines = [
+        "## Pairs of systems",
+        "",
+        f"**{plain(find.of_differences(pairs))}**",
+        "",
+        plain(find.of_wins(pairs)) + ".",
+        "",
+    ]
+    return (
+        lines
+        + table(headings, rows, left=2)
+        + _rest(pairs.total - len(pairs.pairs), "pairs", "scores.parquet")
+    )
+
+
+def _trades(report: Report) -> Iterator[list[str]]:
+    if report.by_latency:
+        yield _trade(
+            report.by_latency,
+            "latency",
+            "fastest",
+            [say.milliseconds(p.cost) for p in report.by_latency],
+            report,
+        )
+    if report.by_size:
+        yield _trade(report.by_size, "size", "smallest", [say.size(p.cost) for p in report.by_size], report)
+
+
+def _trade(
+    points: tuple[TradePoint, ...], cost: str, best: str, costs: list[str], report: Report
+) -> list[str]:
+    means = [_mean(report.systems.rows[point.place - 1].primary) for point in points]
+    fronts = ["yes" if point.on_front else "no" for point in points]
+    rows = [
+        (p.system, mean, value, on) for p, mean, value, on in zip(points, means, costs, fronts, strict=True)
+    ]
+    headings = ["system", report.systems.measures[0].label, cost, "on the front"]
+    return [
+        f"## Quality against {cost}",
+        "",
+        f"**{plain(find.of_trade(points, best))}**",
+        "",
+        *table(headings, rows),
+    ]
+
+
+def _breakdown(part: Breakdown, systems: SystemsTable) -> list[str]:
+    rows = [
+        (system, *(f"{say.score(mean.value)} (n {mean.n})" for mean in means)) for system, means in part.rows
+    ]
+    excluded = [f"{group} ({gone} excluded)" for group, gone in zip(part.groups, part.excluded, strict=True)]
+    finding = find.of_breakdown(part, systems.measures[0].higher_is_better)
+    lines = [f"## {systems.measures[0].label} by {part.label}", "", f"**{plain(finding)}**", ""]
+    return lines + table(["system", *excluded], rows) + _rest(part.hidden, "groups", "scores.parquet")
+
+
+def _ranks(report: Report) -> list[str]:
+    ranks = report.ranks
+    assert ranks is not None
+    rows = [(row.system, *row.counts, say.counted(row.n, row.excluded)) for row in ranks.rows]
+    lines = [f"## Rank of the first relevant {ranks.unit}", "", f"**{plain(find.of_ranks(ranks))}**", ""]
+    return lines + table(["system", *ranks.spans, "queries"], rows)
+
+
+def _differing(queries: tuple[DifferingQuery, ...], measure: str) -> list[str]:
+    lines = [f"## {find.of_differing(queries)}", ""]
+    for one in queries:
+        lines += [f"### {plain(one.query.text)}", ""]
+        lines += table(["system", measure], [(system, say.score(value)) for system, value in one.values])
+        for returned in one.returned:
+            lines += [f"**{plain(returned.system)}**: {say.score(returned.value)}", ""]
+            for passage in returned.passages[:3]:
+                mark = " (first relevant)" if passage.first_relevant else ""
+                lines += [f"{passage.rank}\\. {plain(passage.document)} {passage.lines}{mark}", ""]
+                lines += block(passage.text + (f"\n… {passage.cut:,} more characters" if passage.cut else ""))
+    return lines
+
+
+def _times(report: Report) -> list[str]:
+    lines: list[str] = []
+    if report.latencies:
+        names = [name.removesuffix("_ms") for name in STATISTICS]
+        rows = [
+            (row.system, *(say.milliseconds(time.value) for time in row.statistics), row.samples)
+            for row in report.latencies
+        ]
+        lines += ["## Latency", "", f"**{plain(find.of_latency(report.latencies))}**", ""]
+        lines += table(["system", *names, "samples"], rows)
+    if report.phase_rows:
+        built = [(row.system, *(say.seconds(time.value) for time in row.phases)) for row in report.phase_rows]
+        lines += ["## Ingestion", "", f"**{plain(find.of_phases(report.phases, report.phase_rows))}**", ""]
+        lines += table(["system", *report.phases], built)
+    return lines
+
+
+def _truth(back: Background) -> list[str]:
+    lines = ["## Corpus and truth", ""]
+    if back.chunkings:
+        sizes = [
+            (one.chunker, say.whole(one.chunks), say.whole(one.mean), *map(say.whole, one.quantiles))
+            for one in back.chunkings
+        ]
+        lines += [f"**{plain(find.of_chunks(back.chunkings))}**", ""]
+        lines += table(
+            [
+                "chunker",
+                "chunks",
+                "mean",
+                "shortest",
+                "first quartile",
+                "median",
+                "third quartile",
+                "longest",
+            ],
+            sizes,
+        )
+    if back.exclusions:
+        gone = [
+            (
+                one.reason,
+                ", ".join(one.queries) + (f" and {one.hidden:,} more" if one.hidden else ""),
+                ", ".join(one.measures),
+            )
+            for one in back.exclusions
+        ]
+        lines += table(["excluded because", "queries", "from the means of"], gone, left=3)
+    if back.rules:
+        hits = [(hit.query_id, hit.source, hit.rule, hit.hits, hit.documents) for hit in back.rules]
+        lines += table(["query", "source", "rule", "hits", "documents"], hits, left=3)
+        lines += _rest(back.rules_hidden, "rules", "run.json")
+    if back.skipped.rows:
+        lines += table(["not read", "because"], back.skipped.rows, left=2) + _rest(
+            back.skipped.hidden, "files", "run.json"
+        )
+    return lines
+
+
+def _how(back: Background, systems: SystemsTable) -> list[str]:
+    lines = ["## How it was made", ""]
+    lines += table(
+        ["measure", "meaning", "truth"], [(n.label, n.meaning, n.sources) for n in systems.measures], left=3
+    )
+    for heading, rows in (
+        ("conventions", back.conventions),
+        ("run", back.identity),
+        ("environment", back.environment),
+    ):
+        lines += table([heading, ""], rows, left=2)
+    lines += [*block(back.experiment), "In the folder that holds the run, this writes the report again:", ""]
+    return lines + block(back.command)
+
+
+def _mean(mean: Mean) -> str:
+    interval = say.interval(mean.interval.low, mean.interval.high)
+    return f"{say.score(mean.value)} {interval} ({say.counted(mean.n, mean.excluded)})".replace("  ", " ")
+
+
+def _rest(hidden: int, what: str, file: str) -> list[str]:
+    return [f"{hidden:,} more {what} in {file}.", ""] if hidden else []

@@ -1,0 +1,110 @@
+"""bakeoff import and export as a user types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from bakeoff.cli import imports
+from bakeoff.errors import SettingError
+from bakeoff.truth.queries import read_queries
+
+CASES = [
+    {"query": "what is a", "relevant_doc_ids": ["doc_001"], "owner": "Ann"},
+    {"query": "b", "relevant_doc_ids": []},
+]
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    made = typer.Typer()
+    imports.register(made)
+    return made
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    path = tmp_path / "test_cases.json"
+    path.write_text(json.dumps(CASES), encoding="utf-8")
+    return path
+
+
+def test_import_writes_a_query_file_and_says_where_fields_went(app, cases, tmp_path):
+    out = tmp_path / "new" / "queries.yaml"
+    done = CliRunner().invoke(app, ["import", "vectordb", str(cases), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert [query.text for query in read_queries(out).queries] == ["what is a", "b"]
+    said = " ".join(done.stdout.split())
+    assert "relevant_doc_ids truth.documents 1" in said
+    assert "owner tags.owner 1" in said
+    assert said.endswith(f"2 queries written to {out}")
+
+
+def test_import_account_as_json(app, cases, tmp_path):
+    out = tmp_path / "queries.yaml"
+    done = CliRunner().invoke(app, ["import", "vectordb", str(cases), "--out", str(out), "--json"])
+    account = json.loads(done.stdout)
+    assert account["queries"] == 2
+    assert {"from": "owner", "to": "tags.owner", "count": 1, "kept": True} in account["fields"]
+    assert len(account["attention"]) == 1
+
+
+def test_import_replaces_nothing_unless_told(app, cases, tmp_path):
+    out = tmp_path / "queries.yaml"
+    out.write_text("mine")
+    done = CliRunner().invoke(app, ["import", "vectordb", str(cases), "--out", str(out)])
+    assert isinstance(done.exception, SettingError)
+    assert out.read_text() == "mine"
+    assert (
+        CliRunner().invoke(app, ["import", "vectordb", str(cases), "--out", str(out), "--force"]).exit_code
+        == 0
+    )
+
+
+def test_a_failed_import_writes_nothing(app, tmp_path):
+    bad = tmp_path / "bad.json"
+    bad.write_text("[{}]")
+    done = CliRunner().invoke(app, ["import", "vectordb", str(bad), "--out", str(tmp_path / "queries.yaml")])
+    assert done.exception is not None
+    assert not (tmp_path / "queries.yaml").exists()
+
+
+def test_export_writes_topics_and_qrels(app, cases, tmp_path, monkeypatch):
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/doc_001").write_text("some text")
+    (tmp_path / "docs/doc_001.md").write_text("some text")
+    row = {"query": "what is a", "relevant_doc_ids": ["doc_001.md"]}
+    cases.write_text(json.dumps([{"id": "q", **row}]), encoding="utf-8")
+    runner = CliRunner()
+    assert (
+        runner.invoke(
+            app, ["import", "vectordb", str(cases), "--out", str(tmp_path / "queries.yaml")]
+        ).exit_code
+        == 0
+    )
+    (tmp_path / "bakeoff.yaml").write_text("corpus: {folder: docs}\nqueries: queries.yaml\nmodes: [bm25]\n")
+    done = runner.invoke(app, ["export", str(tmp_path), "--format", "trec", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out/qrels.txt").read_text() == "q 0 doc_001.md 1\n"
+    assert "<title> what is a" in (tmp_path / "out/topics.txt").read_text()
+
+
+def test_unknown_words_say_which_there_are(app, tmp_path):
+    done = CliRunner().invoke(app, ["export", str(tmp_path), "--format", "xml", "--out", str(tmp_path / "o")])
+    assert isinstance(done.exception, SettingError)
+    assert "'xml' is none of beir, trec" in str(done.exception)
+
+
+def test_commands_import_nothing_heavy():
+    code = (
+        "import sys, bakeoff.cli.imports; print({'numpy', 'pyarrow', 'duckdb', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
