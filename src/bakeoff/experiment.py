@@ -18,6 +18,7 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.modes import MODES, ModeKind
+from bakeoff.protocols import SupportsKeywords, SupportsVectors
 from bakeoff.types import Metric, Unit
 from bakeoff.yamlfile import Keys, Located
 
@@ -165,9 +166,11 @@ class _Reader:
         embedders = self._parts("embedders")
         stores = [(p, s) for p in self._parts("stores") for s in self._searches(p)]
         rerankers = [None, *self._parts("rerankers")]
-        for chunker, mode, reranker in itertools.product(chunkers, self._modes(), rerankers):
+        modes = [(mode, self._keyword(mode, i)) for i, mode in enumerate(self._modes())]
+        if any(MODES[mode.name].dense for mode, _ in modes):
+            self._check_vectors()
+        for chunker, (mode, keyword), reranker in itertools.product(chunkers, modes, rerankers):
             kind = MODES[mode.name]
-            keyword = self._keyword(mode) if kind.keywords else None
             if not kind.dense:
                 yield _named(System(chunker, mode, keyword=keyword, reranker=reranker), many=False)
                 continue
@@ -177,12 +180,14 @@ class _Reader:
 
     def _parts(self, kind: str) -> list[Part]:
         given: list[Given] = getattr(self._file, kind)
-        parts = [self._part(kind, i, item) for i, item in enumerate(given)]
-        seen: dict[str, int] = {}
+        return self._distinct(kind, [self._part(kind, i, item) for i, item in enumerate(given)])
+
+    def _distinct(self, kind: str, parts: list[Part]) -> list[Part]:
+        seen: set[str] = set()
         for i, part in enumerate(parts):
             if part.label in seen:
                 self._refuse((kind, i), f"{part.label} is listed twice in {kind}. Remove one.")
-            seen[part.label] = i
+            seen.add(part.label)
         return parts
 
     def _part(self, kind: str, position: int, given: Given) -> Part:
@@ -223,11 +228,24 @@ class _Reader:
             name, params = self._split(("stores", i), given)
             if _label(name, {k: v for k, v in params.items() if k != "query"}) != store.label:
                 continue
-            query = params.get("query") or {}
             at = ("stores", i, name, "query")
-            options = [[(k, v) for v in (vs if isinstance(vs, list) else [vs])] for k, vs in query.items()]
-            return [self._validated(plugin.Query, dict(choice), at) for choice in itertools.product(*options)]
+            choices = itertools.product(*self._options(params.get("query"), at))
+            return [self._validated(plugin.Query, dict(choice), at) for choice in choices]
         return [plugin.Query()]
+
+    def _options(self, query: Any, at: Keys) -> Iterator[list[tuple[str, Any]]]:
+        """The values of each query argument, one or a list of different ones."""
+        if not isinstance(query or {}, dict):
+            self._refuse(
+                at, f"query: {query!r} should be a mapping of query arguments, as in {{ef: [16, 64]}}."
+            )
+        for key, value in (query or {}).items():
+            values = value if isinstance(value, list) else [value]
+            if not values:
+                self._refuse((*at, key), f"{key} has no value. Give at least one.")
+            if any(values.index(one) != i for i, one in enumerate(values)):
+                self._refuse((*at, key), f"{key}: {values} has a value twice. Remove one.")
+            yield [(key, one) for one in values]
 
     def _modes(self) -> list[Part]:
         parts = []
@@ -236,7 +254,7 @@ class _Reader:
             kind = MODES.get(name) or self._unknown_mode(i, name)
             at = ("modes", i, name) if isinstance(given, dict) else ("modes", i)
             parts.append(Part("modes", name, _label(name, params), self._validated(kind.params, params, at)))
-        return parts
+        return self._distinct("modes", parts)
 
     def _unknown_mode(self, position: int, name: str) -> ModeKind:
         near = difflib.get_close_matches(name, MODES, n=1)
@@ -244,10 +262,23 @@ class _Reader:
         self._refuse(("modes", position), f"no mode is called {name!r}.{hint} Known: {', '.join(MODES)}.")
         raise AssertionError
 
-    def _keyword(self, mode: Part) -> Part:
+    def _keyword(self, mode: Part, position: int) -> Part | None:
+        if not MODES[mode.name].keywords:
+            return None
         engine = str(getattr(mode.params, "engine"))  # noqa: B009 - every mode with keywords has it
-        plugin = self._plugin("stores", engine, ("modes",))
+        at = ("modes", position, mode.name, "engine")
+        plugin = self._plugin("stores", engine, at)
+        if not issubclass(plugin, SupportsKeywords):
+            self._refuse(
+                at, f"{engine} does not search by words, which {mode.name} needs. Choose another engine."
+            )
         return Part("stores", engine, engine, plugin.Params())
+
+    def _check_vectors(self) -> None:
+        for i, store in enumerate(self._parts("stores")):
+            if not issubclass(registry.load("stores", store.name), SupportsVectors):
+                why = f"{store.name} searches by words only. Leave it out; the modes bm25 and hybrid use it."
+                self._refuse(("stores", i), why)
 
     def _source(self) -> Part:
         given = dict(self._file.corpus)

@@ -16,6 +16,8 @@ from bakeoff.experiment import Plan
 from bakeoff.fingerprint import fingerprint
 from bakeoff.machine import machine, versions
 from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import parse
 from bakeoff.results import (
     CELL,
     PASSAGES,
@@ -111,7 +113,7 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "queries_fingerprint": made.queries_key,
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
-            "excluded": _excluded(cells),
+            "excluded": _excluded(cells, made.queries),
             "notes": list(notes),
         }
     )
@@ -156,8 +158,8 @@ def _unfinished(plan: Plan) -> Path | None:
     return None
 
 
-def _excluded(cells: list[Cell]) -> list[Excluded]:
-    """Queries whose score of a measure is null, in any system."""
+def _excluded(cells: list[Cell], queries: QuerySet) -> list[Excluded]:
+    """Queries whose score of a measure is null, in any system, and why."""
     import pyarrow.compute as pc
 
     found: dict[tuple[str, str], None] = {}
@@ -165,7 +167,17 @@ def _excluded(cells: list[Cell]) -> list[Excluded]:
         gone = cell.scores.filter(pc.is_null(cell.scores["value"]))
         for query, measure in zip(gone["query_id"].to_pylist(), gone["measure"].to_pylist(), strict=True):
             found[query, measure] = None
-    return [Excluded(query_id=q, measure=m, reason="no relevant item at this unit") for q, m in found]
+    negative = {query.id for query in queries.queries if query.negative}
+    return [
+        Excluded(query_id=query, measure=measure, reason=_why_null(measure, query in negative))
+        for query, measure in found
+    ]
+
+
+def _why_null(measure: str, negative: bool) -> str:
+    if parse(measure).definition.needs is Needs.TOP_SCORES:
+        return "asked of negative queries only"
+    return "it has no right answer (negative)" if negative else "no relevant item at this unit"
 
 
 def _chunking(chunking: Chunking) -> ChunkingRecord:

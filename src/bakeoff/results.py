@@ -15,6 +15,7 @@ cells/              one folder a finished system, durable when it is finished; a
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,9 +185,10 @@ class RunFolder:
         self.path = path
 
     def cell(self, key: str) -> Cell | None:
-        """A finished system's tables, or None where it is not finished."""
+        """A finished system's tables, or None where it is not finished; a damaged one is removed."""
         folder = self.path / "cells" / key
         if not intact(folder):
+            shutil.rmtree(folder, ignore_errors=True)
             return None
         return Cell(*(_read(folder / f"{schema.name}.parquet", schema) for schema in CELL))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bakeoff import __version__, experiment, registry
 from bakeoff.analysis import Result, identical_rankings, open_run
 from bakeoff.cache import Cache
-from bakeoff.errors import BakeoffError
+from bakeoff.errors import BakeoffError, CacheError
 from bakeoff.events import Emit, SystemFinished, Warned, ignore
 from bakeoff.experiment import Plan, System
 from bakeoff.fingerprint import fingerprint
@@ -88,8 +88,10 @@ def _chunkings(plan: Plan, kitchen: Kitchen, emit: Emit) -> dict[str, Chunking]:
     for part in {system.chunker.label: system.chunker for system in plan.systems}.values():
         try:
             found[part.label] = kitchen.chunking(part)
-        except BakeoffError as exc:
-            emit(Warned(f"{part.label}: {exc}"))
+        except CacheError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - shows again when its systems are measured
+            emit(Warned(f"{part.label}: {_reason(exc)}"))
     return found
 
 
@@ -117,11 +119,17 @@ def _cells(made: Ingredients, kitchen: Kitchen, folder: RunFolder, emit: Emit) -
             try:
                 cell = measure(_measuring(made, system, folder.path.name), kitchen)
                 folder.keep(key, cell)
+            except CacheError:  # a full disk is nobody's fault, and none of the others could be kept
+                raise
             except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on
-                reason = str(exc) if isinstance(exc, BakeoffError) else f"{type(exc).__name__}: {exc}"
+                reason = _reason(exc)
                 cell = failed_cell(folder.path.name, system, reason)
         emit(SystemFinished(system.label, done, total, failed=reason, resumed=resumed))
         yield cell
+
+
+def _reason(exc: Exception) -> str:
+    return str(exc) if isinstance(exc, BakeoffError) and str(exc) else f"{type(exc).__name__}: {exc}"
 
 
 def _measuring(made: Ingredients, system: System, run_name: str) -> Measuring:

@@ -1,35 +1,45 @@
-"""F15: a headline number at another level than the table beside it."""
+"""F15: a headline at one level beside a table at another. The level is part of every name in the report."""
 
 from __future__ import annotations
 
-import pytest
+import importlib.util
+import re
+import sys
+from pathlib import Path
 
-from bakeoff.errors import MeasureError
-from bakeoff.measures.api import evaluate
-from bakeoff.measures.names import parse
-from bakeoff.measures.presets import PRESETS
+from bakeoff.report.html import write_html
+from bakeoff.report.tables import tables
 
-QRELS = {"q": {"a": 1}}
+_place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("report_run_f15", _place)
+assert _spec
+assert _spec.loader
+made_up = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(made_up)
 
-
-def test_f15_the_level_is_part_of_the_printed_name() -> None:
-    assert str(parse("ndcg@10.answer.regions")).startswith("nDCG@10(answer")
-    assert parse("nDCG@10(answer)") != parse("nDCG@10(document)")
-    assert list(evaluate(QRELS, {"q": ["a"]}, ["nDCG@10(answer)"]).mean) == ["nDCG@10(answer)"]
-
-
-def test_f15_two_levels_are_never_scored_on_one_ranking() -> None:
-    with pytest.raises(MeasureError, match="answer and document"):
-        evaluate(QRELS, {"q": ["a"]}, ["nDCG@10(answer)", "nDCG@10(document)"])
+TWO_LEVELS = ("nDCG@10(document)", "RR@10(answer)", "Hit@5(chunk)")
 
 
-def test_f15_a_value_of_one_level_is_not_found_under_another() -> None:
-    result = evaluate(QRELS, {"q": ["a"]}, ["nDCG@10(answer)"])
-    with pytest.raises(MeasureError, match="was not computed"):
-        result.column("nDCG@10(document)")
+def test_f15_every_measure_in_the_report_names_its_unit(tmp_path: Path) -> None:
+    result = made_up.write_run(tmp_path / "run", made_up.Made(systems=3, measures=TWO_LEVELS))
+    text = write_html(result).read_text(encoding="utf-8").replace("<wbr>", "")
+    bare = re.findall(r"(?:nDCG|RR|Hit)@\d+(?!\d|\()", text)
+    assert bare == []
 
 
-def test_f15_every_preset_of_a_source_names_the_level_of_each_measure() -> None:
-    for preset in PRESETS:
-        if preset.source != "trec_eval":
-            assert all(measure.unit for measure in preset.measures), preset.name
+def test_f15_verdict_table_and_decision_are_at_one_level(tmp_path: Path) -> None:
+    result = made_up.write_run(tmp_path / "run", made_up.Made(systems=3, measures=TWO_LEVELS))
+    report = tables(result)
+    assert report.systems.measures[0].label == "nDCG@10(document)"
+    assert "nDCG@10(document)" in report.headline.sentence
+    assert not re.search(r"\((answer|chunk)\)", report.headline.sentence)
+
+
+def test_f15_a_measure_stored_without_its_unit_is_printed_with_it(tmp_path: Path) -> None:
+    result = made_up.write_run(
+        tmp_path / "run", made_up.Made(systems=2, measures=("nDCG@10", "RR@10"), primary="nDCG@10")
+    )
+    assert [note.label for note in tables(result).systems.measures] == [
+        "nDCG@10(document)",
+        "RR@10(document)",
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,14 +32,18 @@ class RankingArrays:
     score: Floats
     rank: Ints | None = None
     id_order: Ints | None = None
+    checked: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.checked:
+            return
         _same_length("rankings", query=self.query, item=self.item, score=self.score)
         if not ascending(self.query):
             raise DataError(
                 "rankings: rows are not grouped by ascending query. Use RankingArrays.from_columns."
             )
-        if np.isnan(self.score).any():
+        # One sum is cheaper than a test of every score, and only NaN or infinity makes it infinite or NaN.
+        if not np.isfinite(self.score.sum()) and np.isnan(self.score).any():
             where = int(self.query[np.flatnonzero(np.isnan(self.score))[0]])
             raise DataError(
                 f"rankings: query {where} has a result whose score is NaN; a score must be a number."
@@ -73,6 +77,7 @@ class RankingArrays:
             self.score[cut],
             None if self.rank is None else self.rank[cut],
             None if self.id_order is None else self.id_order[cut],
+            checked=True,
         )
 
     def blocks(self, size: int) -> Iterator[RankingArrays]:
@@ -93,8 +98,11 @@ class JudgmentArrays:
     query: Ints
     item: Ints
     grade: Ints
+    checked: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.checked:
+            return
         _same_length("judgments", query=self.query, item=self.item, grade=self.grade)
         if not ascending(self.query, self.item):
             raise DataError(
@@ -127,9 +135,15 @@ class JudgmentArrays:
 
     def between(self, first: int, last: int) -> JudgmentArrays:
         """A view of the judgments of queries first to last, both included."""
-        start = int(np.searchsorted(self.query, first, side="left"))
-        stop = int(np.searchsorted(self.query, last, side="right"))
-        return JudgmentArrays(self.query[start:stop], self.item[start:stop], self.grade[start:stop])
+        # A bound of another type than the column would make numpy convert the whole column.
+        limits = np.iinfo(self.query.dtype)
+        if first > limits.max:
+            return JudgmentArrays(self.query[:0], self.item[:0], self.grade[:0], checked=True)
+        low, high = np.clip([first, last], limits.min, limits.max).astype(self.query.dtype)
+        start = int(np.searchsorted(self.query, low, side="left"))
+        stop = int(np.searchsorted(self.query, high, side="right"))
+        cut = slice(start, stop)
+        return JudgmentArrays(self.query[cut], self.item[cut], self.grade[cut], checked=True)
 
 
 def ascending(major: Ints, minor: Ints | None = None) -> bool:
@@ -149,6 +163,11 @@ def starts_of_groups(keys: Ints) -> Ints:
 def distinct(keys: Ints) -> Ints:
     """The different values of an ascending column."""
     return np.asarray(keys[starts_of_groups(keys)])
+
+
+def union(left: Ints, right: Ints) -> Ints:
+    """The values of either of two ascending columns of different values."""
+    return left if np.array_equal(left, right) else np.union1d(left, right)
 
 
 def positions_in_groups(starts: Ints, total: int) -> Ints:
@@ -178,10 +197,12 @@ def _first_wrong_rank(query: Ints, rank: Ints) -> int | None:
     if not len(rank):
         return None
     base = int(rank[0])
-    wrong = rank - positions_in_groups(starts_of_groups(query), len(rank)) != base
     if base not in (0, 1):
         return 0
-    return int(np.argmax(wrong)) if wrong.any() else None
+    expected = rank[:-1] + 1
+    expected[query[1:] != query[:-1]] = base
+    wrong = rank[1:] != expected
+    return int(np.argmax(wrong)) + 1 if wrong.any() else None
 
 
 def _refuse_wrong_rank(query: Ints, rank: Ints) -> None:

@@ -23,8 +23,12 @@ def from_scores(scores: Scores, names: Sequence[str], conventions: Conventions) 
 
 
 def _columns(layer: Floats) -> tuple[tuple[float | None, ...], ...]:
-    plain = np.where(np.isnan(layer), None, layer)  # type: ignore[call-overload]
-    return tuple(map(tuple, plain.T.tolist()))
+    rows = layer.T.tolist()
+    gaps = np.atleast_1d(np.isnan(layer).any(axis=0))
+    return tuple(
+        tuple(None if value != value else value for value in row) if gap else tuple(row)  # noqa: PLR0124
+        for row, gap in zip(rows, gaps, strict=True)
+    )
 
 
 def _ties(scores: Scores, names: Sequence[str]) -> dict[str, dict[str, TieRange]]:

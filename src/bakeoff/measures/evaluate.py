@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from bakeoff.errors import DataError
-from bakeoff.measures.arrays import Flags, Floats, Ints, JudgmentArrays, RankingArrays, distinct
+from bakeoff.measures.arrays import Flags, Floats, Ints, JudgmentArrays, RankingArrays, distinct, union
 from bakeoff.measures.bounds import bounds
 from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.measures.hits import hits_of, rows_of, truth_of
+from bakeoff.measures.hits import groups_of, hits_of, truth_of
 from bakeoff.measures.kernels import Block, value
 from bakeoff.measures.names import Measure, check_computable
 from bakeoff.measures.ties import tie_range, tied_of, tied_queries
@@ -104,15 +104,16 @@ def score_block(
 
 def score_hits(block: Block, measures: tuple[Measure, ...], conventions: Conventions) -> Scores:
     """Values and bounds of a block whose join is done."""
-    columns = np.empty((3, block.size, len(measures)))
-    out = Left(block, conventions)
+    layers = np.empty((3, len(measures), block.size))
+    left = Left(block, conventions)
     for place, measure in enumerate(measures):
         point = value(block, measure)
-        missing, zero = out.masks(measure)
-        for layer, column in zip(columns, (point, *bounds(block, measure, point)), strict=True):
-            column = np.where(zero & ~np.isnan(column), 0.0, column)
-            layer[:, place] = np.where(missing, np.nan, column)
-    return Scores(block.truth.queries, measures, columns[0], columns[1], columns[2], out.exclusions(measures))
+        layers[:, place] = point, *bounds(block, measure, point)
+        missing, zero = left.masks(measure)
+        layers[:, place, zero] = np.where(np.isnan(layers[:, place, zero]), np.nan, 0.0)
+        layers[:, place, missing] = np.nan
+    values, lower, upper = (layer.T for layer in layers)
+    return Scores(block.truth.queries, measures, values, lower, upper, left.exclusions(measures))
 
 
 @dataclass(slots=True, eq=False)
@@ -121,20 +122,22 @@ class Left:
 
     block: Block
     conventions: Conventions
+    judged: Flags = field(init=False)
+    silent: Flags = field(init=False)
 
-    def _judged(self) -> Flags:
-        return np.bincount(self.block.truth.row, minlength=self.block.size) > 0
-
-    def _silent(self) -> Flags:
+    def __post_init__(self) -> None:
+        self.judged = np.zeros(self.block.size, dtype=bool)
+        self.judged[self.block.truth.row] = True
         empty: Flags = self.block.pooled.depth == 0
-        return empty if self.conventions.no_results == "exclude" else np.zeros(self.block.size, dtype=bool)
+        self.silent = (
+            empty if self.conventions.no_results == "exclude" else np.zeros(self.block.size, dtype=bool)
+        )
 
     def masks(self, measure: Measure) -> tuple[Flags, Flags]:
         """Queries whose value is missing, and queries whose value is zero by convention."""
-        missing = self._silent()
         if measure.name == "Judged":
-            return missing, np.zeros(self.block.size, dtype=bool)
-        missing = missing | ~self._judged()
+            return self.silent, np.zeros(self.block.size, dtype=bool)
+        missing = self.silent | ~self.judged
         empty: Flags = self.block.truth.at_least(self.block.threshold(measure)) == 0
         if self.conventions.empty_truth == "exclude":
             return missing | empty, np.zeros(self.block.size, dtype=bool)
@@ -142,7 +145,7 @@ class Left:
 
     def exclusions(self, measures: tuple[Measure, ...]) -> tuple[Exclusion, ...]:
         """Every query that some measure leaves out, with the reason."""
-        judged, silent = self._judged(), self._silent()
+        judged, silent = self.judged, self.silent
         reasons = {"no results": silent, "no judgments": ~judged & ~silent}
         if self.conventions.empty_truth == "exclude":
             for rel in sorted({self.block.threshold(m) for m in measures if m.name != "Judged"}):
@@ -210,26 +213,27 @@ def _asked(
 ) -> Ints:
     if chosen is not None:
         return np.asarray(chosen[(chosen > last) & (chosen <= end)])
-    return np.union1d(distinct(rankings.query), distinct(judgments.query)).astype(np.int64)
+    return union(distinct(rankings.query), distinct(judgments.query)).astype(np.int64)
 
 
 def _with_ties(
     scores: Scores, rankings: RankingArrays, judgments: JudgmentArrays, conventions: Conventions
 ) -> Scores:
     """The scores with the tie range of those queries that have tied results."""
-    tied = np.intersect1d(tied_queries(rankings), scores.queries)
+    tied = tied_queries(rankings)
+    tied = np.intersect1d(tied, scores.queries) if len(tied) else tied
     if not len(tied):
         return scores
-    keep = rows_of(rankings.query, tied)[1]
+    groups = groups_of(rankings.query, tied)
+    keep: slice | Flags = slice(None) if groups.every is None else groups.every
     part = RankingArrays(rankings.query[keep], rankings.item[keep], rankings.score[keep])
     block = Block(truth_of(judgments, tied), hits_of(part, judgments, tied), conventions.rel)
-    row, _ = rows_of(part.query, tied)
-    groups = tied_of(part, row, block)
+    sets = tied_of(part, np.repeat(groups.row, groups.counts), block)
     place = np.searchsorted(scores.queries, tied)
     layers = np.full((3, *scores.values.shape), np.nan)
     for column, measure in enumerate(scores.measures):
         missing = np.isnan(scores.values[place, column])
-        for layer, found in zip(layers, tie_range(groups, block, measure), strict=True):
+        for layer, found in zip(layers, tie_range(sets, block, measure), strict=True):
             layer[place, column] = np.where(missing, np.nan, found)
     if np.isnan(layers).all():
         return scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Truth:
     row: Ints
     grade: Ints
     place: Ints
+    _at_least: dict[int, Ints] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -36,7 +37,9 @@ class Truth:
 
     def at_least(self, grade: int) -> Ints:
         """For each query, how many items have that grade or a higher one."""
-        return np.bincount(self.row[self.grade >= grade], minlength=self.size)
+        if grade not in self._at_least:
+            self._at_least[grade] = np.bincount(self.row[self.grade >= grade], minlength=self.size)
+        return self._at_least[grade]
 
     def top_grade(self) -> Ints:
         """For each query, its highest grade, at least 1."""
@@ -75,8 +78,9 @@ class Hits:
 
 def truth_of(judgments: JudgmentArrays, queries: Ints) -> Truth:
     """The judgments of these queries (ascending), grades descending."""
-    row, known = rows_of(judgments.query, queries)
-    return truth_from(row[known], judgments.grade[known].astype(np.int64), queries)
+    groups = groups_of(judgments.query, queries)
+    grade = judgments.grade if groups.every is None else judgments.grade[groups.every]
+    return truth_from(np.repeat(groups.row, groups.counts), grade.astype(np.int64), queries)
 
 
 def truth_from(row: Ints, grade: Ints, queries: Ints) -> Truth:
@@ -90,64 +94,87 @@ def truth_from(row: Ints, grade: Ints, queries: Ints) -> Truth:
 
 def hits_of(rankings: RankingArrays, judgments: JudgmentArrays, queries: Ints) -> Hits:
     """The judged results of these queries (ascending); a repeated item is an error."""
-    row, known = rows_of(rankings.query, queries)
-    starts = starts_of_groups(rankings.query)
-    rank = positions_in_groups(starts, len(rankings)) + 1 if rankings.rank is None else rankings.rank
-    item = rankings.item
-    if not known.all():
-        row, rank, item = row[known], rank[known], item[known]
-    grade, at = _look_up(row, item, judgments, queries)
-    depth = np.bincount(row, minlength=len(queries))
-    every = None if rankings.rank is None else (row, rank)
-    return Hits(row[at], rank[at], grade, depth, every)
+    groups = groups_of(rankings.query, queries)
+    item = rankings.item if groups.every is None else rankings.item[groups.every]
+    at, grade = _look_up(groups, item, judgments, queries)
+    group = np.searchsorted(groups.starts, at, side="right") - 1
+    row = groups.row[group]
+    depth = np.zeros(len(queries), dtype=np.int64)
+    depth[groups.row] = groups.counts
+    if rankings.rank is None:
+        return Hits(row, at - groups.starts[group] + 1, grade, depth)
+    rank = rankings.rank if groups.every is None else rankings.rank[groups.every]
+    return Hits(row, rank[at], grade, depth, (np.repeat(groups.row, groups.counts), rank))
 
 
-def rows_of(query: Ints, queries: Ints) -> tuple[Ints, Flags]:
-    """For each entry of an ascending column, its position in `queries` and whether it is there at all."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The runs of equal queries in a column, for the queries asked for: row, first position and length.
+
+    `every` marks the positions that belong to them, and is None where all do.
+    """
+
+    row: Ints
+    starts: Ints
+    counts: Ints
+    every: Flags | None
+
+
+def groups_of(query: Ints, queries: Ints) -> Groups:
+    """The groups of an ascending column; positions count only what belongs to `queries`."""
     starts = starts_of_groups(query)
-    present = query[starts]
-    place = np.searchsorted(queries, present)
-    known = np.zeros(len(present), dtype=bool)
-    inside = place < len(queries)
-    known[inside] = queries[place[inside]] == present[inside]
     counts = np.diff(np.append(starts, len(query)))
-    return np.repeat(place, counts), np.repeat(known, counts)
+    present = query[starts]
+    row = np.searchsorted(queries, present)
+    known = np.zeros(len(present), dtype=bool)
+    inside = row < len(queries)
+    known[inside] = queries[row[inside]] == present[inside]
+    if known.all():
+        return Groups(row, starts, counts, None)
+    kept = counts[known]
+    return Groups(row[known], np.cumsum(kept) - kept, kept, np.repeat(known, counts))
 
 
-def _look_up(row: Ints, item: Ints, judgments: JudgmentArrays, queries: Ints) -> tuple[Ints, Ints]:
-    judged_row, known = rows_of(judgments.query, queries)
-    judged_row, judged_item = judged_row[known], judgments.item[known]
-    wanted, judged = _keys(row, item, judged_row, judged_item)
-    _refuse_repeats(wanted, row, item, queries)
-    maybe = np.flatnonzero(_filter(wanted, judged))
+def _look_up(groups: Groups, item: Ints, judgments: JudgmentArrays, queries: Ints) -> tuple[Ints, Ints]:
+    """Positions of the results that are in the judgments, and their grades."""
+    truth = groups_of(judgments.query, queries)
+    keep: slice | Flags = slice(None) if truth.every is None else truth.every
+    wanted, judged = _keys(groups, item, truth, judgments.item[keep])
+    _refuse_repeats(wanted, groups, item, queries)
     if not len(judged):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    place = np.minimum(np.searchsorted(judged, wanted[maybe]), len(judged) - 1)
-    found = judged[place] == wanted[maybe]
-    return judgments.grade[known][place[found]].astype(np.int64), maybe[found]
+    maybe = np.flatnonzero(_filter(wanted, judged))
+    likely = wanted[maybe]
+    place = np.minimum(np.searchsorted(judged, likely), len(judged) - 1)
+    found = judged[place] == likely
+    return maybe[found], judgments.grade[keep][place[found]].astype(np.int64)
 
 
-def _keys(row: Ints, item: Ints, judged_row: Ints, judged_item: Ints) -> tuple[Ints, Ints]:
+def _keys(groups: Groups, item: Ints, truth: Groups, judged: Ints) -> tuple[Ints, Ints]:
     """One integer for each (row, item), ascending where the judgments are."""
-    low = min((int(column.min()) for column in (item, judged_item) if len(column)), default=0)
-    high = max((int(column.max()) for column in (item, judged_item) if len(column)), default=0)
-    rows = max((int(column.max()) for column in (row, judged_row) if len(column)), default=0) + 1
+    low = min((int(column.min()) for column in (item, judged) if len(column)), default=0)
+    high = max((int(column.max()) for column in (item, judged) if len(column)), default=0)
+    rows = max((int(part.row[-1]) for part in (groups, truth) if len(part.row)), default=0) + 1
     span = high - low + 1
     if rows * span >= 2**63:
-        _, codes = np.unique(np.concatenate((item, judged_item)), return_inverse=True)
-        return _keys(row, codes[: len(item)], judged_row, codes[len(item) :])
-    return row * span + (item.astype(np.int64) - low), judged_row * span + (
-        judged_item.astype(np.int64) - low
+        _, codes = np.unique(np.concatenate((item, judged)), return_inverse=True)
+        return _keys(groups, codes[: len(item)], truth, codes[len(item) :])
+    return (
+        np.repeat(groups.row * span - low, groups.counts) + item,
+        np.repeat(truth.row * span - low, truth.counts) + judged,
     )
 
 
-def _refuse_repeats(keys: Ints, row: Ints, item: Ints, queries: Ints) -> None:
-    ordered = np.sort(keys)
+def _refuse_repeats(keys: Ints, groups: Groups, item: Ints, queries: Ints) -> None:
+    even = len(groups.counts) > 0 and (groups.counts == groups.counts[0]).all()
+    # Many short sorts are cheaper than a long one; rows of one length make that possible.
+    ordered = np.sort(keys.reshape(len(groups.counts), -1), axis=1).ravel() if even else np.sort(keys)
     repeated = ordered[1:] == ordered[:-1]
     if repeated.any():
         at = int(np.flatnonzero(keys == ordered[:-1][repeated][0])[0])
+        row = groups.row[np.searchsorted(groups.starts, at, side="right") - 1]
         raise DataError(
-            f"rankings: query {int(queries[row[at]])} has item {int(item[at])} more than once. "
+            f"rankings: query {int(queries[row])} has item {int(item[at])} more than once. "
             "A ranking holds each unit once: collapse chunks to units first."
         )
 

@@ -132,22 +132,26 @@ def ideal_dcg(
 ) -> Floats:
     """DCG of the best order of all judged items, `extra` items of grade `top` being added before them."""
     measure = Measure(name, k)
-    shift = np.zeros(truth.size, dtype=np.int64) if extra is None else extra
-    place = truth.place + shift[truth.row]
-    keep = (truth.grade > 0) & (place < (np.inf if k is None else k))
-    row = truth.row[keep]
-    best: Floats = np.bincount(
-        row, gain_of(measure, truth.grade[keep]) / np.log2(place[keep] + 2.0), minlength=truth.size
-    ).astype(np.float64)
+    place = truth.place if extra is None else truth.place + extra[truth.row]
+    keep = truth.grade > 0 if k is None else (truth.grade > 0) & (place < k)
+    row, place, grade = truth.row[keep], place[keep], truth.grade[keep]
+    discount = discounts(int(place.max(initial=0)) + 1)
+    best = np.bincount(row, gain_of(measure, grade) * discount[place], minlength=truth.size).astype(
+        np.float64
+    )
     if extra is not None and top is not None:
         best = best + gain_of(measure, top) * discount_sum(extra if k is None else np.minimum(extra, k))
     return best
 
 
+def discounts(depth: int) -> Floats:
+    """1/log2(i+1) for i from 1 to depth."""
+    return np.asarray(1.0 / np.log2(np.arange(depth) + 2.0))
+
+
 def discount_sum(depth: Ints) -> Floats:
     """Σ 1/log2(i+1) for i from 1 to each depth."""
-    longest = int(depth.max(initial=0))
-    table = np.concatenate(([0.0], np.cumsum(1.0 / np.log2(np.arange(longest) + 2.0))))
+    table = np.concatenate(([0.0], np.cumsum(discounts(int(depth.max(initial=0))))))
     return np.asarray(table[depth])
 
 

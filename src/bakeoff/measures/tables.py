@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bakeoff.errors import DataError
-from bakeoff.measures.arrays import Ints, JudgmentArrays, RankingArrays
+from bakeoff.measures.arrays import Ints, JudgmentArrays, RankingArrays, distinct
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.convert import from_scores
 from bakeoff.measures.evaluate import evaluate
+from bakeoff.measures.hits import groups_of
 from bakeoff.measures.names import Measure
 from bakeoff.measures.result import Result
 
@@ -34,24 +35,16 @@ def evaluate_tables(
     """Score a table of results (query, item, score, and rank if there is one) against judgments."""
     query, judged_query, query_names = _ids(_pick(run, QUERY), _pick(judgments, QUERY))
     item, judged_item, item_names = _ids(_pick(run, ITEM), _pick(judgments, ITEM))
-    check_overlap(query, judged_query)
     truth = JudgmentArrays.from_columns(judged_query, judged_item, _grades(_pick(judgments, GRADE)))
     score = _floats(_pick(run, SCORE))
     rankings = _rankings(query, item, score, run, conventions)
+    _check_overlap(rankings, truth)
     if conventions.order == "score_id":
         rankings = replace(rankings, id_order=_id_order(rankings.item, item_names))
     chosen = None if queries is None else _chosen(queries, query_names)
     scores = evaluate(rankings, truth, measures, conventions=conventions, queries=chosen)
     names = [str(one) if query_names is None else query_names[one] for one in scores.queries.tolist()]
     return from_scores(scores, names, conventions)
-
-
-def check_overlap(query: Ints, judged_query: Ints) -> None:
-    """Refuse a run and judgments that have no query in common."""
-    if not len(query) or not len(judged_query):
-        raise DataError("there is nothing to score: the run or the judgments are empty.")
-    if not len(np.intersect1d(np.unique(query), np.unique(judged_query))):
-        raise DataError("no query of the run is in the judgments. Check that both name their queries alike.")
 
 
 def as_table(source: Any) -> pa.Table:
@@ -74,6 +67,13 @@ def from_mapping(rows: dict[str, dict[str, float]] | dict[str, dict[str, int]], 
     rank = [place for items in rows.values() for place in range(1, len(items) + 1)]
     values = [one for items in rows.values() for one in items.values()]
     return pa.table({"query": query, "item": item, value: values, "rank": rank})
+
+
+def _check_overlap(rankings: RankingArrays, judgments: JudgmentArrays) -> None:
+    if not len(rankings) or not len(judgments):
+        raise DataError("there is nothing to score: the run or the judgments are empty.")
+    if not len(groups_of(distinct(rankings.query), distinct(judgments.query)).row):
+        raise DataError("no query of the run is in the judgments. Check that both name their queries alike.")
 
 
 def _pick(table: pa.Table, names: tuple[str, ...]) -> pa.ChunkedArray:

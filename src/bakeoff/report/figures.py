@@ -70,8 +70,8 @@ def strip_axis(scale: Scale) -> Markup:
 
 def differences(pairs: Pairs, label: str) -> Markup:
     """The best system's lead over each other one with its interval; right of 0 the best is ahead."""
-    leads = [_lead(pair) for pair in pairs.against]
-    ends = [value for lead in leads for value in lead if value is not None]
+    leads = [lead(pair) for pair in pairs.against]
+    ends = [value for one in leads for value in one if value is not None]
     scale = around([0.0, *ends], 8, WIDTH - 8)
     bottom = len(leads) * ROW + 4
     parts = [*axis(scale, bottom, 0, say.signed), line(scale.at(0), 0, scale.at(0), bottom, "zero")]
@@ -162,7 +162,7 @@ def chunk_sizes(chunkings: Sequence[ChunkingRecord], label: str) -> Markup:
     return drawing(bottom + 22, label, parts)
 
 
-def _lead(pair: PairComparison) -> tuple[float | None, float | None, float | None]:
+def lead(pair: PairComparison) -> tuple[float | None, float | None, float | None]:
     """How far the first of a pair is ahead, with the ends of its interval, whichever direction is better."""
     if pair.higher_is_better:
         return pair.difference, pair.interval.low, pair.interval.high

@@ -74,7 +74,7 @@ def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
     if not tops:
         return f"No {table.label} has a scored query"
     value, group, system, n = worst(tops, key=lambda one: one[0])
-    return f"Hardest {table.label}: {group}, where the best mean is {say.score(value)} ({system}, {say.queries(n)})"
+    return f"By {table.label}, the best mean is lowest on {group}: {say.score(value)} ({system}, {say.queries(n)})"
 
 
 def of_ranks(table: RankTable) -> str:

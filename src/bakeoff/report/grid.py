@@ -83,16 +83,26 @@ def averages(grid: Grid, measure: str) -> dict[str, float | None]:
     }
 
 
-def means(grid: Grid, measure: str, systems: Sequence[str], seed: int) -> dict[str, Mean]:
-    """Systems' means with the intervals that a comparison of the same seed gives them."""
+def means(
+    grid: Grid, measures: Sequence[str], systems: Sequence[str], seed: int
+) -> dict[str, dict[str, Mean]]:
+    """Systems' means of each measure, with the intervals that a comparison of the same seed gives them."""
+    places = [grid.systems.index(system) for system in systems]
+    found: dict[str, dict[str, Mean]] = {}
+    for bounds in dict.fromkeys(map(_bounds, measures)):
+        # measures of equal range are resampled together: one set of draws serves them all
+        alike = [measure for measure in measures if _bounds(measure) == bounds]
+        rows = [(measure, system) for measure in alike for system in systems]
+        values = np.concatenate([grid.values[measure][places] for measure in alike])
+        intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds) if len(values) else []
+        for (measure, system), row, interval in zip(rows, values, intervals, strict=True):
+            found.setdefault(measure, {})[system] = _mean(measure, row, interval)
+    return found
+
+
+def _bounds(measure: str) -> tuple[float, float] | None:
     definition = parse(measure).definition
-    bounds = (definition.low, definition.high) if definition.high < float("inf") else None
-    values = grid.values[measure][[grid.systems.index(system) for system in systems]]
-    intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds) if len(values) else []
-    return {
-        system: _mean(measure, row, interval)
-        for system, row, interval in zip(systems, values, intervals, strict=True)
-    }
+    return (definition.low, definition.high) if definition.high < float("inf") else None
 
 
 def _mean(measure: str, row: FloatArray, interval: Interval) -> Mean:

@@ -91,7 +91,7 @@ def systems_table(
 ) -> SystemsTable:
     """The first systems of the order, with everything that was measured of them."""
     shown = ordered[:SHOWN]
-    found = {note.key: means(grid, note.key, shown, result.record.seed) for note in notes}
+    found = means(grid, [note.key for note in notes], shown, result.record.seed)
     stored = {row["system"]: row for row in result.systems.to_pylist()}
     unbeaten = set(verdict.group) if verdict else set()
     rows = [

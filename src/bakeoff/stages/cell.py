@@ -128,17 +128,17 @@ def _sizes(system: System, kitchen: Kitchen, chunking: Chunking) -> SystemSizes:
 
 
 def _phases(run: str, system: System, kitchen: Kitchen) -> list[Row]:
-    """Seconds of reading, chunking, embedding, inserting and indexing, where they were done in this run."""
+    """Seconds of reading, chunking, embedding, inserting and indexing; the counts are what this run did itself."""
     corpus, chunking = kitchen.corpus, kitchen.chunking(system.chunker)
-    documents = corpus.documents.num_rows
     rows = [
-        phase_row(run, system.label, "read", corpus.seconds if corpus.fresh else None, documents),
-        phase_row(run, system.label, "chunk", chunking.seconds if chunking.fresh else None, documents),
+        phase_row(run, system.label, "read", corpus.seconds, corpus.fresh, corpus.reused),
+        phase_row(run, system.label, "chunk", chunking.seconds, chunking.fresh, chunking.reused),
     ]
     if system.embedder is not None:
         vectors = kitchen.vectors(system.embedder, system.chunker)
-        seconds = vectors.seconds if vectors.fresh else None
-        rows.append(phase_row(run, system.label, "embed_chunks", seconds, vectors.fresh))
+        rows.append(
+            phase_row(run, system.label, "embed_chunks", vectors.seconds, vectors.fresh, vectors.reused)
+        )
     for phase in ("insert", "index"):
         parts = [getattr(index, f"{phase}_seconds") for index in _indexes(system, kitchen)]
         seconds = sum(parts) if all(part is not None for part in parts) else None

@@ -30,13 +30,14 @@ CUT = Schema("cut", tuple(column for column in CHUNKS.columns if column[0] != "d
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """All chunks of a corpus under one chunker, and the name of it all."""
+    """All chunks of a corpus under one chunker, and their name; `fresh` documents were cut now, others before."""
 
     label: str
     chunks: pa.Table
     fingerprint: str
     seconds: float
     fresh: int
+    reused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def chunk(part: Part, chunker: Chunker, corpus: Corpus, shop: Workshop) -> Chunk
             report.advance(documents.num_rows)
         table = read_arrow(folder / "chunks.arrow")
         report.summary = f"{table.num_rows:,} chunks"
-    return Chunking(part.label, table, name, report.seconds, fresh)
+    return Chunking(part.label, table, name, report.seconds, fresh, documents.num_rows - fresh)
 
 
 def sizes(chunking: Chunking) -> Sizes:

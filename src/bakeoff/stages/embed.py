@@ -27,12 +27,13 @@ WARM_UP = 5
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """One row for each chunk, memory-mapped; `fresh` is how many texts were embedded now."""
+    """One row for each chunk, memory-mapped; `fresh` texts were embedded now, `reused` ones before."""
 
     matrix: np.ndarray
     fingerprint: str
     seconds: float
     fresh: int
+    reused: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
     label = f"{part.label} · {chunking.label}"
     with stage(shop, "embed", label, chunking.chunks.num_rows, "chunks") as report:
         folder = shop.cache.get("vectors", name)
-        fresh = 0
+        fresh, reused = 0, chunking.chunks.num_rows
         if folder is None:
             texts = embedded_texts(chunking.chunks)
             keys = text_keys(texts)
@@ -74,13 +75,14 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
                 return sorted(positions, key=lambda p: (-lengths[p], p))
 
             fresh = pool.fill(keys, work, batch=BATCH, order=longest_first, progress=report.advance)
+            reused = len(set(keys)) - fresh
             dims = embedder.info.dims
             folder = shop.cache.make("vectors", name, lambda aside: _assemble(aside, pool, keys, dims))
         else:
             report.advance(chunking.chunks.num_rows)
         matrix = _open(folder)
         report.summary = f"{matrix.shape[0]:,} × {matrix.shape[1]}" + ("" if fresh else ", from the cache")
-    return Vectors(matrix, name, report.seconds, fresh)
+    return Vectors(matrix, name, report.seconds, fresh, reused)
 
 
 def embed_queries(
@@ -152,13 +154,13 @@ def _matrix(block: object) -> np.ndarray:
 def _assemble(folder: Path, pool: Pool, keys: list[str], dims: int) -> None:
     import numpy as np
 
-    out = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (len(keys), dims))
-    done = 0
-    for block in pool.gather(keys):
-        rows = _matrix(block)
-        out[done : done + len(rows)] = rows
-        done += len(rows)
-    out.flush()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (len(keys), dims)}
+    with (folder / "vectors.npy").open(
+        "wb"
+    ) as file:  # written, not mapped: a full disk is an error, not a signal
+        np.lib.format.write_array_header_1_0(file, shape)
+        for block in pool.gather(keys):
+            file.write(np.ascontiguousarray(_matrix(block), "<f4").data)
 
 
 def _open(folder: Path) -> np.ndarray:

@@ -25,13 +25,14 @@ READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string")))
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The documents, what was left out and why, and the name of it all."""
+    """The documents, what was left out and why, and the name of it all; `fresh` items were read now, others before."""
 
     documents: pa.Table
     skipped: tuple[Skipped, ...]
     fingerprint: str
     seconds: float
     fresh: int
+    reused: int
 
 
 def read(part: Part, source: Source, shop: Workshop) -> Corpus:
@@ -53,7 +54,7 @@ def read(part: Part, source: Source, shop: Workshop) -> Corpus:
     name = fingerprint(
         "documents", table["id"].to_pylist(), table["version"].to_pylist(), part.name, *_reading(part)
     )
-    return Corpus(table, tuple(skipped), name, report.seconds, fresh)
+    return Corpus(table, tuple(skipped), name, report.seconds, fresh, len(keys) - fresh)
 
 
 def _reading(part: Part) -> list[object]:

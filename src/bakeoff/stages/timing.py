@@ -36,9 +36,14 @@ def latency_rows(run: str, system: str, answers: Answers) -> list[Row]:
     return rows
 
 
-def phase_row(run: str, system: str, phase: str, seconds: float | None, count: int, note: str = "") -> Row:
-    """The seconds of an ingestion phase; None where an earlier run did it."""
-    return (run, system, phase, "seconds", seconds, count, note if seconds is not None else note or CACHED)
+def phase_row(run: str, system: str, phase: str, seconds: float | None, fresh: int, reused: int = 0) -> Row:
+    """The seconds of an ingestion phase over `fresh` things; null where all or some of them were made before."""
+    if seconds is None or not fresh:
+        return (run, system, phase, "seconds", None, 0, CACHED)
+    if reused:
+        note = f"{reused:,} of {fresh + reused:,} were made before; timings are never read from the cache"
+        return (run, system, phase, "seconds", None, fresh, note)
+    return (run, system, phase, "seconds", seconds, fresh, "")
 
 
 def timings_table(rows: Iterable[Row]) -> pa.Table:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_LENGTH = 20_000
 _BEFORE = "SELECT (\n"
+_NEAR = re.compile(r'at or near "(.+)"')
 _WHERE = re.compile(r"\s*where\b", re.IGNORECASE)
 
 CLASSES = frozenset(
@@ -92,10 +93,11 @@ def checked(condition: str, table: str, columns: Sequence[str], connection: duck
 
 def _parsed(expression: str, table: str, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     text = f"{_BEFORE}{expression}\n) FROM {table}"
-    rows = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    rows = connection.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [text]).fetchall()
     tree: dict[str, Any] = json.loads(rows[0][0])
     if tree["error"] and "position" in tree:
-        at = place(int(tree["position"]), expression)
+        near = _NEAR.search(tree["error_message"])
+        at = place(int(tree["position"]), expression, near[1] if near else "")
         raise TruthError(f"sql: {tree['error_message']}, {at}. Write one condition, as after WHERE.")
     if tree["error"]:
         raise TruthError(
@@ -170,11 +172,12 @@ def _check_column(names: Sequence[str], at: str, table: str, columns: Sequence[s
         raise TruthError(f'sql: no column "{".".join(names)}", {at}.{near} Columns: {", ".join(columns)}.')
 
 
-def place(position: int, expression: str) -> str:
-    """ "at character 12: LIKE 'x" from a byte position in the parsed text."""
+def place(position: int, expression: str, near: str = "") -> str:
+    """ "at character 12: LIKE 'x" from a position in the parsed text, `near` which this word stands."""
     data = expression.encode()
-    byte = min(max(position - len(_BEFORE), 0), len(data))
-    at = len(data[:byte].decode("utf-8", "ignore"))
-    return (
-        f"at character {at + 1}: {shorten(expression[at : at + 40]) if at < len(expression) else 'the end'}"
-    )
+    at = min(max(position - len(_BEFORE), 0), len(data))
+    in_bytes = len(data[:at].decode("utf-8", "ignore"))
+    # DuckDB 2 counts bytes, DuckDB 1 characters
+    start = at if near and expression[at:].startswith(near) else in_bytes
+    shown = shorten(expression[start : start + 40]) if start < len(expression) else "the end"
+    return f"at character {start + 1}: {shown}"

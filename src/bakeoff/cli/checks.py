@@ -1,0 +1,72 @@
+"""bakeoff validate, suggest: before a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Experiment = Annotated[Path, typer.Argument(help="An experiment file, or the folder that holds it.")]
+DEFAULT = Path("bakeoff.yaml")
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(validate)
+    app.command()(suggest)
+
+
+def validate(
+    experiment: Experiment = DEFAULT,
+    pilot: Annotated[
+        Path | None, typer.Option(help="Folder of an earlier run: its spread says what the queries can show.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every query and every rule.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> int:
+    """Check an experiment before any model is loaded: truth, targets, leaks, and what its queries can show."""
+    from bakeoff.cli import console
+    from bakeoff.cli.findings import report_json, say_report
+    from bakeoff.validation.checking import validate as check
+
+    listening = console.listener(quiet or as_json)
+    try:
+        report = check(experiment, pilot=pilot, emit=listening)
+    finally:
+        console.finish(listening)
+    if as_json:
+        console.say_json(report_json(report, strict=strict))
+    else:
+        say_report(report, experiment, strict=strict, verbose=verbose)
+    return 2 if report.faults(strict=strict) else 0
+
+
+def suggest(
+    experiment: Experiment = DEFAULT,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many queries to draft.")] = 60,
+    out: Annotated[Path, typer.Option(help="The query file to write.")] = Path("suggested.yaml"),
+    masked: Annotated[
+        Path | None,
+        typer.Option(help="Also write the corpus here, without the sentences the queries were made of."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed chooses others.")] = 7,
+    dialect: Annotated[
+        str, typer.Option(help="SQL dialect, as sqlglot names it; empty for a general one.")
+    ] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> int:
+    """Draft queries with truth from docstrings, headings and SQL lineage, marked synthetic."""
+    from bakeoff.cli import console
+    from bakeoff.suggest.drafting import Wish, suggest as draft
+
+    made = draft(experiment, Wish(n, seed, dialect), out, masked=masked, force=force)
+    for kind, count in made.counts.items():
+        console.say(f"{count:>5}  {kind}")
+    for note in made.notes:
+        console.say(f"note   {note}")
+    console.say(f"wrote  {out}: {made.total} synthetic queries" + (f", and {masked}" if masked else ""))
+    console.say(f"Next   read them, set queries: {out.name} in {experiment.name}, then: bakeoff validate")
+    return 0

@@ -1,0 +1,180 @@
+"""How a validation reads: facts first, then what can be reached and shown, then what is wrong, then one last line."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bakeoff.cli import console
+from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Level, Power, QueryRow, Report, RuleRow
+
+WIDTH = 106
+FEW_QUERIES = 15
+SHOWN = 8
+_STYLE = {"error": "bold red", "warning": "yellow", "note": "dim"}
+
+
+def report_json(report: Report, *, strict: bool) -> dict[str, Any]:
+    """The report for a script."""
+    counts = {f"{level}s": len(report.of(level)) for level in LEVELS}
+    return {"ready": not report.faults(strict=strict), **counts, **asdict(report)}
+
+
+def say_report(report: Report, experiment: Path, *, strict: bool, verbose: bool) -> None:
+    """Print everything, calmly."""
+    _say_facts(report)
+    _say_ceilings(report)
+    if report.power is not None:
+        _say_power(report.power)
+    _say_queries(report, verbose)
+    for level in LEVELS:
+        _say_findings(level, report.of(level), verbose)
+    _say_end(report, experiment, strict)
+
+
+def _say_facts(report: Report) -> None:
+    if report.corpus is None:
+        return
+    corpus = report.corpus
+    left_out = f" · {len(corpus.skipped):,} left out" if corpus.skipped else ""
+    _line("corpus", f"{corpus.documents:,} documents, {corpus.characters:,} characters{left_out}")
+    if corpus.chunks:
+        _line("chunks", " · ".join(f"{label} {count:,}" for label, count in corpus.chunks.items()))
+    states = Counter(row.state for row in report.queries)
+    synthetic = sum(row.synthetic for row in report.queries)
+    kinds = _counted(states) + (f" · {synthetic} synthetic" if synthetic else "")
+    _line("queries", f"{len(report.queries):,}: {kinds}")
+    for name in ("difficulty", "category"):
+        counts = Counter(getattr(row, name) for row in report.queries if getattr(row, name))
+        if counts:
+            _line("", _counted(counts))
+    _line("truth", _truth(report))
+    _line("systems", f"{report.systems:,}")
+    console.say()
+
+
+def _truth(report: Report) -> str:
+    rules = {(row.query, row.rule) for row in report.rules}
+    found = sorted(row.documents for row in report.queries if row.state == "judged")
+    if not found:
+        return f"{len(rules):,} rules executed"
+    middle = found[len(found) // 2]
+    return f"{len(rules):,} rules executed · documents a query: {found[0]} to {found[-1]:,}, median {middle}"
+
+
+def _say_ceilings(report: Report) -> None:
+    if not report.ceilings:
+        return
+    chunkers = any(row.chunker for row in report.ceilings)
+    headers = ["measure", *(["chunker"] if chunkers else []), "best possible", "queries", "target", ""]
+    rows = [_ceiling(row, report, chunkers) for row in report.ceilings]
+    right = tuple(range(1 + chunkers, 4 + chunkers))
+    console.table(headers, rows, right=right)
+    some = [target for target in report.targets if target.category]
+    if some:
+        reached = sum(target.reachable for target in some)
+        console.say(f"{some[0].origin}: {reached} of {len(some)} targets for single queries can be reached")
+    console.say()
+
+
+def _ceiling(row: Ceiling, report: Report, chunkers: bool) -> list[str]:
+    best = "–" if row.best is None else f"{row.best:.3f}"
+    queries = f"{row.queries:,}" if row.queries else "–"
+    wanted = [t for t in report.targets if t.measure == row.measure and not t.category]
+    target, said = ("", "")
+    if wanted:
+        target = f"{wanted[0].wanted:g}"
+        said = "" if wanted[0].reachable else "can't be reached"
+        said += f" ({wanted[0].origin})" if wanted[0].origin != "experiment" else ""
+    return [row.measure, *([row.chunker] if chunkers else []), best, queries, target, said.strip()]
+
+
+def _say_power(power: Power) -> None:
+    text = (
+        f"{power.queries:,} queries show a difference of {power.detectable:.2f} in {power.measure} between two"
+        f" systems, and of {power.detectable_of_all:.2f} among all {power.pairs:,} pairs (80 % power)."
+        f" Spread of paired differences {power.spread:.2f}, {power.basis}."
+    )
+    assumed = " A first run tells the true spread: bakeoff validate --pilot RUN_FOLDER."
+    _paragraph(text + (assumed if power.basis.startswith("assumed") else ""), "power     ")
+    console.say()
+
+
+def _say_queries(report: Report, verbose: bool) -> None:
+    """All queries where they are few or asked for, else those that something is wrong with."""
+    wrong = {
+        f.where.rpartition("query ")[2] for f in report.findings if f.level != "note" and "query " in f.where
+    }
+    rows = report.queries if verbose or len(report.queries) <= FEW_QUERIES else ()
+    rows = rows or tuple(row for row in report.queries if row.id in wrong)[:FEW_QUERIES]
+    if not rows:
+        return
+    console.table(["query", "category", "documents", "hits"], [_query(row) for row in rows], right=(2,))
+    if verbose:
+        console.say()
+        console.table(
+            ["query", "rule", "source", "chunker", "hits", "documents"],
+            [_rule(row) for row in report.rules],
+            right=(4, 5),
+        )
+    console.say()
+
+
+def _query(row: QueryRow) -> list[str]:
+    hits = ", ".join(f"{label} {count:,}" if label else f"{count:,}" for label, count in row.hits.items())
+    return [row.id, row.category, f"{row.documents:,}", hits if row.state == "judged" else row.state]
+
+
+def _rule(row: RuleRow) -> list[str]:
+    return [row.query, row.rule, row.source, row.chunker, f"{row.hits:,}", f"{row.documents:,}"]
+
+
+def _say_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) -> None:
+    """The findings of a level; of a kind that there are many of, the first."""
+    if not findings:
+        return
+    console.say(f"{len(findings):,} {level}{'' if len(findings) == 1 else 's'}", style=_STYLE[level])
+    for code in dict.fromkeys(finding.code for finding in findings):
+        same = [finding for finding in findings if finding.code == code]
+        for finding in same if verbose else same[:SHOWN]:
+            _paragraph(f"{finding.where}: {finding.message}", "  ", "    ")
+        if len(same) > SHOWN and not verbose:
+            console.say(f"  … and {len(same) - SHOWN:,} more of this kind ({code}); --verbose shows them")
+    console.say()
+
+
+def _say_end(report: Report, experiment: Path, strict: bool) -> None:
+    faults = report.faults(strict=strict)
+    if not faults:
+        where = "" if experiment == Path("bakeoff.yaml") else f" {experiment}"
+        console.say(f"ready: bakeoff run{where}", style="bold green")
+        return
+    warnings = len(report.of("warning")) if strict else 0
+    counted = f"{faults:,} error{'' if faults == 1 else 's'}"
+    counted += f" ({warnings:,} of them warnings, by --strict)" if warnings else ""
+    console.say(f"{counted}: not ready to run", style="bold red")
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
+
+
+def _line(name: str, text: str) -> None:
+    _paragraph(text, f"{name:<10}", " " * 10)
+
+
+def _paragraph(text: str, first: str, rest: str = " " * 10) -> None:
+    lines: Iterable[str] = textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    for line in lines:
+        console.say(line)

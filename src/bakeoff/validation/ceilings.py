@@ -1,0 +1,228 @@
+"""The best mean that any system could reach, and whether the targets lie below it (F05, C-26)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.errors import MeasureError
+from bakeoff.measures.arrays import JudgmentArrays
+from bakeoff.measures.ceilings import ceiling, fixed_ceiling
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.sections import matches
+from bakeoff.truth.rules import Sections, leaves
+from bakeoff.types import Unit
+from bakeoff.validation.findings import Ceiling, Finding, Target
+from bakeoff.validation.material import Material
+from bakeoff.validation.wording import number, some
+
+IMPOSSIBLE = (Needs.NEIGHBOURS, Needs.LABELS)
+"""What a run over documents does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A target before it is held against the truth; `where` is '' for one of a preset."""
+
+    measure: Measure
+    value: float
+    category: str
+    where: str
+    origin: str
+
+
+class Ceilings:
+    """The best value of each query on a measure, by chunker."""
+
+    def __init__(self, material: Material) -> None:
+        self._material = material
+        self._known: dict[Measure, dict[str, np.ndarray]] = {}
+
+    def values(self, measure: Measure) -> dict[str, np.ndarray]:
+        """NaN where a query has no value; no chunker at all where nothing can be said beforehand."""
+        if measure not in self._known:
+            self._known[measure] = self._values(measure)
+        return self._known[measure]
+
+    def scorable(self, measure: Measure) -> int:
+        """How many queries a measure has a value for, under the chunker that has most."""
+        return max((_count(values) for values in self.values(measure).values()), default=0)
+
+    def rows(self, measure: Measure) -> list[Ceiling]:
+        """The best means, one a chunker where they differ."""
+        rows = [
+            Ceiling(str(measure), label, _mean(values), _count(values))
+            for label, values in self.values(measure).items()
+        ]
+        alike = {(row.best, row.queries) for row in rows}
+        if not rows:
+            return [Ceiling(str(measure), "", None, 0)]
+        return [Ceiling(str(measure), "", *next(iter(alike)))] if len(alike) == 1 else rows
+
+    def _values(self, measure: Measure) -> dict[str, np.ndarray]:
+        needs, count = measure.definition.needs, len(self._material.queries.queries)
+        if needs is Needs.JUDGMENTS:
+            return {
+                label: ceiling(
+                    measure,
+                    JudgmentArrays(judged.query, judged.item, judged.grade),
+                    conventions=self._material.conventions,
+                    queries=np.arange(count),
+                )
+                for label, judged in self._material.judged(measure.unit or Unit.DOCUMENT).items()
+            }
+        if needs is Needs.SECTIONS:
+            return self._by_sections(measure)
+        if needs in (Needs.TOKENS, *IMPOSSIBLE):
+            return {}
+        return {"": np.where(self._has_value(needs), fixed_ceiling(measure), np.nan)}
+
+    def _has_value(self, needs: Needs) -> np.ndarray:
+        """Which queries have what a measure needs: spans, or no right answer."""
+        queries = self._material.queries.queries
+        if needs is Needs.TOP_SCORES:
+            return np.array([query.negative for query in queries])
+        table = self._material.truth.judgments
+        spans = table["query"].to_numpy()[table["start"].is_valid().to_numpy(zero_copy_only=False)]
+        return np.isin(np.arange(len(queries)), spans)
+
+    def _by_sections(self, measure: Measure) -> dict[str, np.ndarray]:
+        """Chunks of the target sections, of which the first k can be filled with at most so many."""
+        return {
+            label: self._section_values(measure, made.chunks["section"].to_pylist())
+            for label, made in self._material.chunkings.items()
+        }
+
+    def _section_values(self, measure: Measure, sections: list[str]) -> np.ndarray:
+        conventions = self._material.conventions
+        also = conventions.universal_sections if measure.name == "SecAcc" else ()
+        names, counts = np.unique(np.array(sections, dtype=object), return_counts=True)
+        values = np.full(len(self._material.queries.queries), np.nan)
+        for place, rule in enumerate(self._material.queries.rules):
+            parts = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Sections)] if rule else []
+            wanted = (*(name for part in parts for name in part.names), *also)
+            if parts:
+                there = sum(c for n, c in zip(names, counts, strict=True) if matches(n, wanted, conventions))
+                values[place] = min(1.0, there / (measure.k or 1))
+        return values
+
+
+def check_measures(material: Material, ceilings: Ceilings) -> Iterator[Finding]:
+    """Measures that have no value on this truth, or look further down than is retrieved."""
+    depth = material.plan.settings.depth
+    for position, name in enumerate(material.plan.measures):
+        measure = parse(name)
+        where = material.where(("measures", "also", position - 1) if position else ("measures", "primary"))
+        if measure.definition.needs in IMPOSSIBLE:
+            needs = measure.definition.needs
+            text = f"{name} needs {needs}, which a run over documents does not have. Leave it out."
+            yield Finding("error", "measure", where, text)
+        elif measure.definition.needs is not Needs.TOKENS and not ceilings.scorable(measure):
+            level = "warning" if position else "error"
+            text = f"{name} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
+            yield Finding(level, "measure", where, text)
+        if measure.k is not None and measure.k > depth:
+            text = f"{name} looks at {measure.k} results, but depth is {depth}. Set depth: {measure.k} or more."
+            yield Finding("warning", "depth", where, text)
+
+
+def check_targets(material: Material, ceilings: Ceilings) -> tuple[list[Target], list[Finding]]:
+    """Every target held against the best possible mean; the experiment's own must be reachable."""
+    targets, findings = [], []
+    wanted, wrong = _wanted(material)
+    for each in wanted:
+        best = _best(material, ceilings, each)
+        if best is None:
+            continue
+        higher = each.measure.definition.higher_is_better
+        reachable = best >= each.value - 1e-9 if higher else best <= each.value + 1e-9
+        targets.append(Target(str(each.measure), each.value, best, each.origin, each.category, reachable))
+        if not reachable:
+            findings.append(_unreachable(material, each, best))
+    return targets, [*wrong, *findings]
+
+
+def _wanted(material: Material) -> tuple[list[Wanted], list[Finding]]:
+    """The targets of the experiment and of its preset; names that are no measures are findings."""
+    found, wrong = [], []
+    for name, value in material.plan.settings.targets.items():
+        where = material.where(("targets", name))
+        try:
+            found.append(Wanted(_at_unit(material, parse(name)), value, "", where, "experiment"))
+        except MeasureError as exc:
+            wrong.append(Finding("error", "target", where, str(exc)))
+    own = {each.measure for each in found}
+    if material.preset is not None:
+        origin = f"preset {material.preset.name}"
+        given = ((parse(target.measure), target) for target in material.preset.targets)
+        found += [Wanted(m, t.good, t.category, "", origin) for m, t in given if m not in own]
+    return found, wrong
+
+
+def _at_unit(material: Material, measure: Measure) -> Measure:
+    """A target's measure at the unit the experiment measures it at, else by document."""
+    if measure.unit is not None or measure.definition.needs is not Needs.JUDGMENTS:
+        return measure
+    measured = [parse(name) for name in material.plan.measures]
+    same = (each for each in measured if each.unit and measure.at_unit(each.unit) == each)
+    return next(same, measure.at_unit(Unit.DOCUMENT))
+
+
+def _best(material: Material, ceilings: Ceilings, wanted: Wanted) -> float | None:
+    """The best mean over the target's queries, under the chunker where it is best; None without any."""
+    chosen = np.array(
+        [not wanted.category or wanted.category in (q.category, q.id) for q in material.queries.queries]
+    )
+    means = [_mean(values[chosen]) for values in ceilings.values(wanted.measure).values()]
+    known = [mean for mean in means if mean is not None]
+    if not known:
+        return None
+    return max(known) if wanted.measure.definition.higher_is_better else min(known)
+
+
+def _unreachable(material: Material, wanted: Wanted, best: float) -> Finding:
+    measure, of = wanted.measure, f" for {wanted.category}" if wanted.category else ""
+    text = f"{measure} ≥ {wanted.value:g}{of} can't be reached: on this truth the best possible mean is {best:.3f}."
+    if not measure.definition.higher_is_better:
+        text = f"{measure} ≤ {wanted.value:g}{of} can't be reached: its lowest value is {best:.3f}."
+    if measure.name == "P" and measure.definition.needs is Needs.JUDGMENTS:
+        text += f" {_short_of(material, measure, wanted.value)}"
+    if wanted.where:
+        return Finding("error", "target", wanted.where, f"{text} Lower it, or take another measure.")
+    text = f"{wanted.origin}: {text} No system will be called good by it."
+    return Finding("warning", "target", material.where(("preset",)), text)
+
+
+def _short_of(material: Material, measure: Measure, value: float) -> str:
+    """How many queries have too few relevant items for a precision, and what has no such ceiling."""
+    needed = int(np.ceil(value * (measure.k or 1) - 1e-9))
+    counts = max(material.relevant(measure.unit or Unit.DOCUMENT).values(), key=lambda each: int(each.sum()))
+    few = [q.id for q, n in zip(material.queries.queries, counts, strict=True) if 0 < n < needed]
+    have = "has" if len(few) == 1 else "have"
+    return (
+        f"{number(len(few), 'query', 'queries')} {have} fewer than {needed} relevant {measure.unit}s ({some(few)});"
+        " Rprec has a best value of 1."
+    )
+
+
+def _lacking(measure: Measure) -> str:
+    needs = measure.definition.needs
+    if needs is Needs.SECTIONS:
+        return "no truth names sections"
+    if needs is Needs.TOP_SCORES:
+        return "no query is negative"
+    if needs is Needs.SPANS or measure.unit is Unit.ANSWER:
+        return "no truth says where in a document the answer is"
+    return f"no {measure.unit} is relevant to any"
+
+
+def _mean(values: np.ndarray) -> float | None:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else None
+
+
+def _count(values: np.ndarray) -> int:
+    return int((~np.isnan(values)).sum())

@@ -1,0 +1,118 @@
+"""validate: one walk over everything that can be checked before a model is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bakeoff import experiment, registry
+from bakeoff.cache import Cache
+from bakeoff.errors import BakeoffError, UserError
+from bakeoff.events import Emit, ignore
+from bakeoff.experiment import Plan
+from bakeoff.measures.names import parse
+from bakeoff.stages.chunk import Chunking, chunk
+from bakeoff.stages.read import Corpus
+from bakeoff.stages.work import Workshop
+from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.truth.resolve import resolve
+from bakeoff.validation.ceilings import Ceilings, check_measures, check_targets
+from bakeoff.validation.corpus import check_corpus, corpus_facts
+from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Power, Report, Target
+from bakeoff.validation.material import Material, chunkers, experiment_text, needs_chunks, read_corpus
+from bakeoff.validation.parts import check_weights, load_faults
+from bakeoff.validation.power import power_of
+from bakeoff.validation.queries import check_queries, check_sections
+from bakeoff.validation.truth import check_truth, query_rows, rule_rows
+from bakeoff.weights import home as default_home
+
+
+def validate(
+    what: str | Path, *, home: Path | None = None, pilot: Path | None = None, emit: Emit = ignore
+) -> Report:
+    """Everything that is wrong with an experiment, and what it can show; `pilot` is the folder of an earlier run."""
+    path = Path(what) / "bakeoff.yaml" if Path(what).is_dir() else Path(what)
+    try:
+        plan = experiment.load(path)
+    except UserError as exc:
+        return _report(path.parent.name, list(load_faults(path, exc)))
+    findings = list(check_weights(plan))
+    shop = Workshop(Cache((home or default_home()) / "cache"), emit)
+    queries, corpus = _read(plan, shop, findings)
+    if queries is not None:
+        findings += check_queries(queries)
+    if queries is None or corpus is None:
+        return _report(plan.name, findings)
+    return _judge(_material(plan, queries, corpus, shop, path, findings), findings, pilot)
+
+
+def _read(plan: Plan, shop: Workshop, findings: list[Finding]) -> tuple[QuerySet | None, Corpus | None]:
+    """Queries and documents; what cannot be read is a finding, and the other is read all the same."""
+    queries, corpus = None, None
+    try:
+        queries = read_queries(plan.queries)
+    except UserError as exc:
+        findings.append(Finding("error", "queries", plan.queries.name, str(exc)))
+    try:
+        corpus = read_corpus(plan, shop)
+    except UserError as exc:
+        findings.append(Finding("error", "corpus", plan.source.name, str(exc)))
+    return queries, corpus
+
+
+def _material(
+    plan: Plan, queries: QuerySet, corpus: Corpus, shop: Workshop, path: Path, findings: list[Finding]
+) -> Material:
+    """Chunk where something speaks of chunks, and execute every rule."""
+    chunkings = _chunkings(plan, corpus, shop, findings) if needs_chunks(plan, queries) else {}
+    tables = {made.fingerprint: made.chunks for made in chunkings.values()}
+    truth = resolve(queries, corpus.documents, tables)
+    return Material(plan, queries, corpus, chunkings, truth, experiment_text(plan, path.name))
+
+
+def _chunkings(plan: Plan, corpus: Corpus, shop: Workshop, findings: list[Finding]) -> dict[str, Chunking]:
+    made = {}
+    for part in chunkers(plan):
+        try:
+            made[part.label] = chunk(part, registry.load("chunkers", part.name)(part.params), corpus, shop)
+        except BakeoffError as exc:
+            findings.append(Finding("error", "chunker", part.label, str(exc)))
+    return made
+
+
+def _judge(material: Material, findings: list[Finding], pilot: Path | None) -> Report:
+    ceilings = Ceilings(material)
+    targets, unreachable = check_targets(material, ceilings)
+    plan, queries = material.plan, material.queries
+    power, weak = power_of(plan.primary, ceilings.scorable(parse(plan.primary)), len(plan.systems), pilot)
+    findings += check_truth(material)
+    findings += check_corpus(material.corpus, queries)
+    findings += check_sections(queries, plan.measures, material.conventions)
+    findings += [*check_measures(material, ceilings), *unreachable, *weak]
+    return _report(plan.name, findings, material, ceilings, targets, power)
+
+
+def _report(
+    name: str,
+    findings: list[Finding],
+    material: Material | None = None,
+    ceilings: Ceilings | None = None,
+    targets: list[Target] | None = None,
+    power: Power | None = None,
+) -> Report:
+    ordered = tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level)))
+    if material is None or ceilings is None:
+        return Report(name, ordered)
+    chunks = {label: made.chunks.num_rows for label, made in material.chunkings.items()}
+    rows: list[Ceiling] = [row for m in material.plan.measures for row in ceilings.rows(parse(m))]
+    return Report(
+        name=name,
+        findings=ordered,
+        systems=len(material.plan.systems),
+        corpus=corpus_facts(material.corpus, chunks),
+        queries=query_rows(material),
+        rules=rule_rows(material),
+        ceilings=tuple(rows),
+        targets=tuple(targets or ()),
+        power=power,
+        conventions=material.conventions.to_dict(),
+    )

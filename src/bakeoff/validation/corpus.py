@@ -1,0 +1,72 @@
+"""Checks of the documents: what was left out, and queries whose text stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bakeoff.stages.read import Corpus
+from bakeoff.truth.queries import QuerySet
+from bakeoff.validation.findings import CorpusFacts, Finding
+from bakeoff.validation.leaks import RUN, Leak, leaks
+from bakeoff.validation.wording import number, quoted, some
+
+LEAK = "leak"
+"""The tag of a synthetic query that holds the sentence it was made of."""
+
+
+def corpus_facts(corpus: Corpus, chunks: dict[str, int]) -> CorpusFacts:
+    """What was read, in numbers."""
+    import pyarrow.compute as pc
+
+    characters = int(pc.sum(pc.utf8_length(corpus.documents["text"])).as_py() or 0)
+    return CorpusFacts(corpus.documents.num_rows, characters, corpus.skipped, chunks)
+
+
+def check_corpus(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
+    """Files left out, and leaks."""
+    if corpus.skipped:
+        shown = "; ".join(f"{item.id} ({item.reason})" for item in corpus.skipped[:3])
+        more = f"; and {len(corpus.skipped) - 3} more" if len(corpus.skipped) > 3 else ""
+        text = f"{number(len(corpus.skipped), 'file')} left out: {shown}{more}."
+        yield Finding("note", "skipped", "corpus", text)
+    yield from _leaks(corpus, queries)
+
+
+def _leaks(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
+    """Leaks of hand-made queries one by one, those of synthetic ones together (F10)."""
+    ids = corpus.documents["id"]
+    found = leaks([query.text for query in queries.queries], corpus.documents["text"])
+    for leak in found:
+        if not queries.queries[leak.query].synthetic:
+            documents = [ids[row].as_py() for row in leak.documents]
+            yield _leak(queries, leak, documents)
+    yield from _synthetic(queries, [leak for leak in found if queries.queries[leak.query].synthetic])
+
+
+def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
+    where, text = queries.where(leak.query), queries.queries[leak.query].text
+    if leak.whole:
+        said = f"its text stands word for word in {some(documents)}: finding it proves nothing."
+        fix = "Ask in other words, take that document out, or mark the query synthetic: true."
+        return Finding("error", "leak", where, f"{said} {fix}")
+    said = f"{RUN} words of it in a row, from {quoted(_words_from(text, leak.at))}, stand in {some(documents)}."
+    return Finding("warning", "leak-run", where, f"{said} Ask in other words.")
+
+
+def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
+    """Synthetic queries are made of the corpus; those that say which sentence can be masked."""
+    whole = [queries.queries[leak.query] for leak in found]
+    tagged = [query.id for query in whole if LEAK in query.tags]
+    others = [query.id for query in whole if LEAK not in query.tags]
+    if tagged:
+        text = f"{number(len(tagged), 'synthetic query', 'synthetic queries')} ({some(tagged)}) stand in the corpus"
+        fix = "`bakeoff suggest --masked FOLDER` writes the corpus without these sentences; run on that."
+        yield Finding("warning", "leak-synthetic", queries.name, f"{text}, as their {LEAK} tags say. {fix}")
+    if others:
+        text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({some(others)}) share {RUN} words or all"
+        fix = "Word search is favoured by them; reword them, or tell their scores apart."
+        yield Finding("warning", "leak-synthetic", queries.name, f"{text} with a document. {fix}")
+
+
+def _words_from(text: str, at: int) -> str:
+    return " ".join(text.split()[at : at + RUN])

@@ -1,0 +1,120 @@
+"""What validation finds, apart from how it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bakeoff.types import Skipped
+
+Level = Literal["error", "warning", "note"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know: `code` names its kind, `where` its place, the message what it is and what to do."""
+
+    level: Level
+    code: str
+    where: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """What a query's truth resolves to; `hits` by chunker ('' where bound to none), `share` of all units."""
+
+    id: str
+    category: str
+    difficulty: str
+    state: Literal["judged", "negative", "unjudged"]
+    synthetic: bool
+    documents: int
+    hits: Mapping[str, int]
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """How often one rule of a query was true, and in how many documents."""
+
+    query: str
+    rule: str
+    source: str
+    chunker: str
+    hits: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The best mean that any system could reach on a measure; None where it cannot be known beforehand."""
+
+    measure: str
+    chunker: str
+    best: float | None
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A wanted mean held against the best possible one; `origin` is the experiment or a preset."""
+
+    measure: str
+    wanted: float
+    best: float
+    origin: str
+    category: str
+    reachable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The smallest mean difference, in points, that this many queries show: in one pair, and among all pairs.
+
+    `spread` is the standard deviation of paired differences; `basis` says whence it is.
+    """
+
+    measure: str
+    queries: int
+    pairs: int
+    spread: float
+    basis: str
+    detectable: float
+    detectable_of_all: float
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFacts:
+    """What was read."""
+
+    documents: int
+    characters: int
+    skipped: tuple[Skipped, ...]
+    chunks: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything validation knows; `corpus` and `power` are None where it did not get so far."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    systems: int = 0
+    corpus: CorpusFacts | None = None
+    queries: tuple[QueryRow, ...] = ()
+    rules: tuple[RuleRow, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    targets: tuple[Target, ...] = ()
+    power: Power | None = None
+    conventions: Mapping[str, object] = field(default_factory=dict)
+
+    def of(self, level: Level) -> tuple[Finding, ...]:
+        """The findings of a level."""
+        return tuple(finding for finding in self.findings if finding.level == level)
+
+    def faults(self, *, strict: bool = False) -> int:
+        """How many findings stand against running; with `strict` warnings do too."""
+        return len(self.of("error")) + (len(self.of("warning")) if strict else 0)

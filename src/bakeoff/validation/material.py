@@ -1,0 +1,129 @@
+"""What validation looks at: the plan, the queries, the corpus, its chunks where needed, and the resolved truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bakeoff import registry, yamlfile
+from bakeoff.errors import ExperimentError
+from bakeoff.experiment import Part, Plan
+from bakeoff.measures.conventions import DEFAULT, Conventions
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.presets import Preset, preset
+from bakeoff.stages.chunk import Chunking
+from bakeoff.stages.read import Corpus, read
+from bakeoff.stages.work import Workshop
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.resolve import Truth
+from bakeoff.truth.rules import leaves
+from bakeoff.types import Unit
+from bakeoff.yamlfile import Keys, Located
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bakeoff.truth.units import Judged
+
+
+@dataclass(frozen=True)
+class Material:
+    """An experiment with everything that can be known of it without a model."""
+
+    plan: Plan
+    queries: QuerySet
+    corpus: Corpus
+    chunkings: Mapping[str, Chunking]
+    truth: Truth
+    located: Located
+    _judged: dict[Unit, dict[str, Judged]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def preset(self) -> Preset | None:
+        """The preset the experiment names."""
+        return preset(self.plan.settings.preset) if self.plan.settings.preset else None
+
+    @property
+    def conventions(self) -> Conventions:
+        """How numbers will be made."""
+        return self.preset.conventions if self.preset else DEFAULT
+
+    def where(self, path: Keys) -> str:
+        """ "bakeoff.yaml, line 14" for a path in the experiment."""
+        return self.located.where(path)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The chunker of each chunking by fingerprint; '' for judgments bound to none."""
+        return {"": "", **{made.fingerprint: label for label, made in self.chunkings.items()}}
+
+    @cached_property
+    def bound(self) -> bool:
+        """Whether any judgment holds for the chunks of one chunking only."""
+        from bakeoff.truth.units import bound_chunkings
+
+        return bool(bound_chunkings(self.truth.judgments))
+
+    def judged(self, unit: Unit) -> dict[str, Judged]:
+        """The judgments of a unit by chunker; one entry '' where they are the same under any."""
+        if unit not in self._judged:
+            self._judged[unit] = self._derived(unit)
+        return self._judged[unit]
+
+    def _derived(self, unit: Unit) -> dict[str, Judged]:
+        from bakeoff.truth.units import derive
+        from bakeoff.types import CHUNKS
+
+        table, share = self.truth.judgments, self.conventions.overlap_share
+        if unit is Unit.ANSWER:
+            import pyarrow.compute as pc
+
+            table = table.filter(pc.is_valid(table["start"]))
+        if not self.bound and unit in (Unit.DOCUMENT, Unit.ANSWER):
+            return {"": derive(table, CHUNKS.arrow().empty_table(), "", unit, overlap=share)}
+        return {
+            label: derive(table, made.chunks, made.fingerprint, unit, overlap=share)
+            for label, made in self.chunkings.items()
+        }
+
+    def relevant(self, unit: Unit) -> dict[str, np.ndarray]:
+        """How many items of a unit are relevant to each query, by chunker."""
+        import numpy as np
+
+        count, lowest = len(self.queries.queries), self.conventions.rel
+        return {
+            label: np.bincount(judged.query[judged.grade >= lowest], minlength=count)
+            for label, judged in self.judged(unit).items()
+        }
+
+
+def read_corpus(plan: Plan, shop: Workshop) -> Corpus:
+    """The documents of a plan."""
+    return read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
+
+
+def experiment_text(plan: Plan, name: str) -> Located:
+    """The experiment file with the line of every value."""
+    return yamlfile.parse(plan.text, name, ExperimentError)
+
+
+def chunkers(plan: Plan) -> list[Part]:
+    """The chunkers of a plan, each once."""
+    return list({system.chunker.label: system.chunker for system in plan.systems}.values())
+
+
+def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
+    """Whether a rule or a measure speaks of chunks, so that the corpus must be cut to check it."""
+    rules = (rule for rule in queries.rules if rule is not None)
+    over = any(getattr(leaf, "over", "") == "chunks" for rule in rules for _, leaf in leaves(rule))
+    return over or any(_by_chunk(parse(name)) for name in plan.measures)
+
+
+def _by_chunk(measure: Measure) -> bool:
+    needs = measure.definition.needs
+    return needs is Needs.SECTIONS or (
+        needs is Needs.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
+    )

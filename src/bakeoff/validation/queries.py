@@ -1,0 +1,119 @@
+"""Checks of the query file by itself: what it declares, what repeats, what is synthetic, what it widens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bakeoff.measures.conventions import Conventions
+from bakeoff.truth.declared import check_declared
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.rules import Sections, leaves
+from bakeoff.validation.duplicates import Alike, alike
+from bakeoff.validation.findings import Finding
+from bakeoff.validation.wording import number, quoted, some
+
+SPLIT = "split"
+SYNTHETIC = "synthetic"
+
+
+def check_queries(queries: QuerySet) -> Iterator[Finding]:
+    """Everything that can be said without documents."""
+    yield from _declared(queries)
+    yield from _repeated(queries)
+    yield from _mixed(queries)
+    yield from _negatives(queries)
+
+
+def check_sections(queries: QuerySet, measures: tuple[str, ...], conventions: Conventions) -> Iterator[Finding]:
+    """Section accuracy is shown with and without the universal sections, and these are the same for all (F11)."""
+    wide = [name for name in measures if name.startswith("SecAcc@")]
+    for name in wide:
+        narrow = name.replace("SecAcc@", "SecAcc_primary@")
+        if narrow not in measures:
+            text = f"{name} counts the universal sections as right; without {narrow} beside it nobody sees how many"
+            yield Finding("warning", "universal-sections", "measures", f"{text}. Add {narrow} to measures.also.")
+    if wide:
+        listed = ", ".join(conventions.universal_sections) or "none"
+        text = f"universal sections, right for any section query: {listed}. They are part of the conventions."
+        yield Finding("note", "universal-sections", "measures", text)
+    known = {name.casefold() for name in conventions.universal_sections}
+    for place, rule in enumerate(queries.rules):
+        given = [n for _, leaf in leaves(rule) if isinstance(leaf, Sections) for n in leaf.universal] if rule else []
+        extra = [name for name in given if name.casefold() not in known]
+        if extra:
+            text = f"universal sections that the conventions do not have: {some(extra)}. They are not counted"
+            fix = "Name them as targets of this query, or remove them."
+            yield Finding("warning", "universal-sections", queries.where(place), f"{text}. {fix}")
+
+
+def _declared(queries: QuerySet) -> Iterator[Finding]:
+    for problem in check_declared(queries):
+        yield Finding("warning", "declared", queries.name, problem.message.removeprefix(f"{queries.name}: "))
+
+
+def _repeated(queries: QuerySet) -> Iterator[Finding]:
+    for pair in alike([query.text for query in queries.queries]):
+        yield _overlap(queries, pair) or _duplicate(queries, pair)
+
+
+def _overlap(queries: QuerySet, pair: Alike) -> Finding | None:
+    """Alike queries on both sides of a split: what was tuned on one is then tested on it."""
+    first, second = (queries.queries[place] for place in (pair.first, pair.second))
+    sides = first.tags.get(SPLIT, ""), second.tags.get(SPLIT, "")
+    if sides[0] == sides[1] or not all(sides):
+        return None
+    text = (
+        f"it is in split {sides[1]} and {_likeness(pair)} {first.id} of split {sides[0]}: {quoted(first.text)}."
+    )
+    fix = "Put both on one side, or remove one."
+    return Finding("error", "split-overlap", queries.where(pair.second), f"{text} {fix}")
+
+
+def _duplicate(queries: QuerySet, pair: Alike) -> Finding:
+    first = queries.queries[pair.first]
+    text = f"it {_likeness(pair)} {first.id}: {quoted(first.text)}. One question would count twice."
+    if pair.same:
+        return Finding("error", "duplicate", queries.where(pair.second), f"{text} Remove one.")
+    fix = "Remove one, or word them apart."
+    return Finding("warning", "near-duplicate", queries.where(pair.second), f"{text} {fix}")
+
+
+def _likeness(pair: Alike) -> str:
+    return "has the words of" if pair.same else f"shares {pair.jaccard:.0%} of its words with"
+
+
+def _mixed(queries: QuerySet) -> Iterator[Finding]:
+    """Synthetic and hand-made queries in one file are to be declared: their scores mean different things."""
+    synthetic = [query.id for query in queries.queries if query.synthetic]
+    total, said = len(queries.queries), _said(queries)
+    if said is not None and said != len(synthetic):
+        text = f"metadata.extra.{SYNTHETIC} says {said}, there are {len(synthetic)}. Correct the number."
+        yield Finding("warning", "synthetic", queries.name, text)
+    elif synthetic and len(synthetic) < total and said is None:
+        text = f"{len(synthetic)} of {total} queries are synthetic ({some(synthetic)}), the others are not."
+        fix = f"Keep them in a file of their own, or declare it: metadata: {{extra: {{{SYNTHETIC}: {len(synthetic)}}}}}."
+        yield Finding("warning", "synthetic", queries.name, f"{text} {fix}")
+    if synthetic and len(synthetic) == total:
+        text = f"all {total} queries are synthetic: scores say how well drafts are found, not what users ask."
+        yield Finding("note", "synthetic", queries.name, text)
+
+
+def _said(queries: QuerySet) -> int | None:
+    """The number of synthetic queries that the file declares."""
+    data = queries.located.data if queries.located else {}
+    extra = (data.get("metadata") or {}).get("extra") or {}
+    value = extra.get(SYNTHETIC)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _negatives(queries: QuerySet) -> Iterator[Finding]:
+    negative = [query.id for query in queries.queries if query.negative]
+    if negative and len(negative) == len(queries.queries):
+        text = "every query is negative, so no relevance measure has a value. Add queries that have an answer."
+        yield Finding("error", "negative", queries.name, text)
+    elif negative:
+        have = "has" if len(negative) == 1 else "have"
+        text = f"{number(len(negative), 'query', 'queries')} {have} no right answer ({some(negative, 5)})"
+        yield Finding(
+            "note", "negative", queries.name, f"{text}: scored apart as false alarms, in no other mean."
+        )

@@ -1,0 +1,281 @@
+"""A tiny real corpus, its experiment, and plug-ins that count what they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff import registry
+from bakeoff.analysis import Result
+from bakeoff.events import Event
+from bakeoff.runner import run
+from bakeoff.types import Document, Piece, Role, SourceItem
+
+FILES = {
+    "guide/auth.md": """\
+# Authentication
+
+Access tokens expire after fifteen minutes; a client asks the refresh endpoint for a new one.
+
+## Passwords
+
+Passwords are hashed with argon2 and a salt of their own. A plain password is never logged.
+
+## Single sign-on
+
+The identity provider sends a signed assertion, and the session begins when its signature is verified.
+""",
+    "guide/billing.md": """\
+# Billing
+
+An invoice is issued on the first day of each month and paid by card or bank transfer.
+
+## Refunds
+
+A refund is granted within thirty days. The money goes back to the card that was charged.
+
+## Taxes
+
+Value added tax depends on the customer's country and is shown as a line of its own.
+""",
+    "guide/deploy.md": """\
+# Deployment
+
+The service runs in containers. A rolling update replaces one instance after another.
+
+## Rollback
+
+When the health check fails three times, the previous image is started again.
+
+## Backups
+
+The database is copied every night; copies are kept for ninety days in another region.
+""",
+    "notes/größe.md": """\
+# Größe und Gewicht
+
+Das Paket wiegt höchstens zwei Kilogramm und ist kürzer als ein Meter.
+
+## Versand
+
+Der Versand nach Österreich dauert drei Tage.
+""",
+    "src/cache.py": '''\
+"""A cache that forgets what was used least recently."""
+
+from collections import OrderedDict
+
+
+class LeastRecentlyUsed:
+    """Keeps at most `capacity` values."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.values: OrderedDict[str, object] = OrderedDict()
+
+    def get(self, key: str) -> object:
+        """The value under a key, which becomes the most recent one."""
+        self.values.move_to_end(key)
+        return self.values[key]
+
+    def evict(self) -> None:
+        """Remove the entry that was not used for the longest time."""
+        self.values.popitem(last=False)
+''',
+    "src/retry.py": '''\
+"""Try a call again when the network fails."""
+
+import random
+import time
+
+
+def backoff(attempt: int) -> float:
+    """Seconds to wait: doubled with each attempt, with jitter."""
+    return random.random() * 2**attempt
+
+
+def retry(call, attempts: int = 5):
+    """Call until it succeeds; the last error is raised."""
+    for attempt in range(attempts):
+        try:
+            return call()
+        except ConnectionError:
+            time.sleep(backoff(attempt))
+    return call()
+''',
+    "src/slug.py": '''\
+"""Titles as parts of a web address."""
+
+import re
+import unicodedata
+
+
+def slugify(title: str) -> str:
+    """Lower case, accents removed, words joined by hyphens."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+''',
+}
+
+QUERIES = """\
+defaults: {difficulty: medium}
+queries:
+  - {id: expiry, text: how long is an access token valid, category: guide, truth: {documents: [guide/auth.md]}}
+  - {id: hashing, text: which algorithm hashes passwords, category: guide, truth: {documents: [guide/auth.md]}}
+  - {id: sso, text: verify the signature of the identity provider, category: guide, truth: {documents: [guide/auth.md]}}
+  - {id: refund, text: get my money back after a purchase, category: guide, truth: {documents: [guide/billing.md]}}
+  - {id: tax, text: value added tax for another country, category: guide, truth: {documents: [guide/billing.md]}}
+  - {id: rollback, text: what happens when the health check fails, category: guide, truth: {documents: [guide/deploy.md]}}
+  - {id: backup, text: how many days are database copies kept, category: guide, truth: {documents: [guide/deploy.md]}}
+  - {id: parcel, text: wie schwer darf ein Paket sein, category: guide, truth: {documents: [notes/größe.md]}}
+  - {id: evict, text: remove the entry that was unused for the longest time, category: code, truth: {symbol: "src/cache.py::LeastRecentlyUsed.evict"}}
+  - {id: jitter, text: wait longer after each failed attempt, category: code, truth: {symbol: "src/retry.py::backoff"}}
+  - {id: accents, text: turn a title with accents into a web address, category: code, truth: {documents: [src/slug.py]}}
+  - {id: both, text: python modules that import re or time, category: code, truth: {any: [{documents: [src/slug.py]}, {documents: [src/retry.py], grade: 2}]}}
+  - {id: nothing, text: the airspeed of an unladen swallow, category: guide, truth: negative}
+  - {id: nowhere, text: recipe for sourdough bread, category: code, truth: negative}
+"""
+
+EXPERIMENT = """\
+name: tiny
+corpus:
+  folder: corpus
+queries: queries.yaml
+chunkers: [line, semantic]
+embedders: [{wordllama: {dims: 64}}]
+stores: [exact, faiss]
+modes: [dense, bm25, hybrid]
+depth: 20
+"""
+
+SMALL = """\
+name: small
+corpus: {folder: corpus}
+queries: queries.yaml
+chunkers: [{line: {doc_lines: 4, code_lines: 6}}]
+embedders: [{wordllama: {dims: 64}}]
+stores: [exact]
+modes: [dense]
+depth: 20
+"""
+
+
+def lay_out(folder: Path, experiment: str = EXPERIMENT) -> Path:
+    """Write the tiny corpus, its queries and its experiment below a folder; returns the experiment's path."""
+    for name, text in FILES.items():
+        path = folder / "corpus" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / "queries.yaml").write_text(QUERIES, encoding="utf-8")
+    path = folder / "bakeoff.yaml"
+    path.write_text(experiment, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh BAKEOFF_HOME; the working folder is beside it, so that nothing is left in the repository."""
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def tiny(home: Path) -> Path:
+    """The experiment of ten systems over the tiny corpus, in the working folder."""
+    return lay_out(Path.cwd())
+
+
+@pytest.fixture
+def small(home: Path) -> Path:
+    """The experiment of one system over the tiny corpus, in the working folder."""
+    return lay_out(Path.cwd(), SMALL)
+
+
+@pytest.fixture
+def laid_out() -> Callable[..., Path]:
+    """Writes the tiny corpus and an experiment below any folder."""
+    return lay_out
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One finished run that tests only read, and what it told while it went on."""
+
+    result: Result
+    events: tuple[Event, ...]
+
+
+@pytest.fixture(scope="session")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The tiny experiment, run once; tests that write make their own."""
+    folder = tmp_path_factory.mktemp("ran")
+    events: list[Event] = []
+    result = run(lay_out(folder), out=folder / "run", home=folder / "home", emit=events.append)
+    return Ran(result, tuple(events))
+
+
+@dataclass
+class Counts:
+    """What the counting plug-ins were asked to do since the last `clear`."""
+
+    read: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    embedded: list[tuple[Role, str]] = field(default_factory=list)
+
+    def clear(self) -> None:
+        self.read.clear()
+        self.cut.clear()
+        self.embedded.clear()
+
+    @property
+    def documents(self) -> list[str]:
+        """The texts embedded as parts of documents."""
+        return [text for role, text in self.embedded if role is Role.DOCUMENT]
+
+
+@pytest.fixture
+def register() -> Iterator[Callable[[str, str, type], None]]:
+    """Registers plug-ins of a test and takes them back afterwards."""
+    added: list[tuple[str, str]] = []
+
+    def add(kind: str, name: str, plugin: type) -> None:
+        registry.add(kind, name, plugin)
+        added.append((kind, name))
+
+    yield add
+    for kind, name in added:
+        registry.remove(kind, name)
+
+
+@pytest.fixture
+def counts(register: Callable[[str, str, type], None]) -> Counts:
+    """Counting kinds of folder, line and wordllama, registered as `counted`: they delegate to the real ones."""
+    found = Counts()
+
+    class CountedSource(registry.load("sources", "folder")):
+        def read(self, item: SourceItem) -> Any:
+            found.read.append(item.id)
+            return super().read(item)
+
+    class CountedChunker(registry.load("chunkers", "line")):
+        def chunk(self, document: Document) -> Iterator[Piece]:
+            found.cut.append(document.id)
+            return super().chunk(document)
+
+    class CountedEmbedder(registry.load("embedders", "wordllama")):
+        def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+            found.embedded.extend((role, text) for text in texts)
+            return super().embed(texts, role)
+
+    register("sources", "counted", CountedSource)
+    register("chunkers", "counted", CountedChunker)
+    register("embedders", "counted", CountedEmbedder)
+    return found

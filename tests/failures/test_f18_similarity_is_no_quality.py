@@ -1,0 +1,48 @@
+"""F18: "quality" that is average similarity. No score of a store enters a table of systems, a figure or the verdict."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from bakeoff.analysis import Result, open_run
+from bakeoff.report.tables import tables
+from bakeoff.results import RunFolder
+from bakeoff.types import RANKINGS
+
+_place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("report_run_f18", _place)
+assert _spec
+assert _spec.loader
+made_up = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(made_up)
+
+
+def other_similarities(result: Result) -> Result:
+    """The same run with every similarity replaced by another number."""
+    rows = result.rankings
+    at = rows.schema.get_field_index("score")
+    changed = rows.set_column(
+        at, "score", pa.array([0.99999 - i * 1e-9 for i in range(len(rows))], pa.float64())
+    )
+    RunFolder(result.path).table(RANKINGS, [changed])
+    return open_run(result.path)
+
+
+def test_f18_changing_every_similarity_changes_no_number_but_the_scores_beside_passages(
+    tmp_path: Path,
+) -> None:
+    result = made_up.write_run(tmp_path / "run", made_up.Made(systems=4))
+    before = tables(result)
+    after = tables(other_similarities(result))
+    assert replace(before, differing=()) == replace(after, differing=())
+    assert before.differing != after.differing
+
+
+def test_f18_the_columns_of_quality_are_the_measures_of_the_experiment(tmp_path: Path) -> None:
+    result = made_up.write_run(tmp_path / "run", made_up.Made(systems=2))
+    assert [note.key for note in tables(result).systems.measures] == result.record.measures

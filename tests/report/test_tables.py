@@ -1,0 +1,175 @@
+"""The rows of a report against a plain second way of counting them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from bakeoff.analysis import Result
+from bakeoff.report.costs import trade_points
+from bakeoff.report.headline import question
+from bakeoff.report.tables import tables
+
+Make = Callable[..., Result]
+
+
+def stored(result: Result, measure: str) -> dict[tuple[str, str], float]:
+    rows = result.scores.to_pylist()
+    return {
+        (row["system"], row["query_id"]): row["value"]
+        for row in rows
+        if row["measure"] == measure and row["value"] is not None
+    }
+
+
+def test_systems_are_ordered_as_the_comparison_ranks_them(make_run: Make) -> None:
+    result = make_run(systems=6)
+    report = tables(result)
+    assert tuple(row.system for row in report.systems.rows) == result.comparison.ranking
+    assert [row.place for row in report.systems.rows] == [1, 2, 3, 4, 5, 6]
+
+
+def test_means_and_intervals_equal_those_of_the_comparison(make_run: Make) -> None:
+    result = make_run(systems=4, nulls=3)
+    for row in tables(result).systems.rows:
+        for mean in row.means:
+            summary = result.compare(mean.measure).summary(row.system)
+            assert mean.value == pytest.approx(summary.mean, abs=1e-12)
+            assert (mean.interval.low, mean.interval.high) == (summary.interval.low, summary.interval.high)
+            assert (mean.n, mean.excluded) == (summary.n, len(summary.excluded))
+
+
+def test_the_front_is_what_brute_force_finds(make_run: Make) -> None:
+    rows = tables(make_run(systems=10)).systems.rows
+    for cost in ("p50_ms", "index_bytes"):
+        points = trade_points(rows, cost, higher_is_better=True)
+        for one in points:
+            beaten = any(
+                other.quality >= one.quality
+                and other.cost <= one.cost
+                and (other.quality, other.cost) != (one.quality, one.cost)
+                for other in points
+            )
+            assert one.on_front is not beaten
+
+
+def test_group_means_count_only_scored_queries(make_run: Make) -> None:
+    result = make_run(systems=3, nulls=4)
+    part = tables(result).breakdowns[0]
+    values = stored(result, result.record.primary)
+    category = {row["query_id"]: row["category"] for row in result.queries.to_pylist()}
+    assert part.label == "category"
+    for system, cells in part.rows:
+        for group, cell in zip(part.groups, cells, strict=True):
+            expected = [v for (s, q), v in values.items() if s == system and category[q] == group]
+            assert cell.n == len(expected)
+            assert cell.value == pytest.approx(np.mean(expected))
+
+
+def test_ranks_of_first_relevant_results_are_counted_from_reciprocal_ranks(make_run: Make) -> None:
+    result = make_run(systems=3, nulls=2)
+    ranks = tables(result).ranks
+    assert ranks is not None
+    assert ranks.spans == ("1", "2–3", "4–10", "none in 10")
+    values = stored(result, "RR@10(document)")
+    for row in ranks.rows:
+        mine = [v for (system, _), v in values.items() if system == row.system]
+        found = [round(1 / v) for v in mine if v]
+        expected = (found.count(1), sum(2 <= r <= 3 for r in found), sum(4 <= r <= 10 for r in found))
+        assert row.counts == (*expected, len(mine) - len(found))
+        assert sum(row.counts) == row.n
+        assert row.n + row.excluded == 50
+
+
+def test_ranks_fall_back_to_hits_at_several_depths(make_run: Make) -> None:
+    measures = ("nDCG@10(document)", "Hit@1(document)", "Hit@5(document)")
+    ranks = tables(make_run(systems=2, measures=measures)).ranks
+    assert ranks is not None
+    assert ranks.spans == ("1", "2–5", "none in 5")
+    assert all(sum(row.counts) == row.n for row in ranks.rows)
+
+
+def test_no_measure_of_ranks_no_section(make_run: Make) -> None:
+    assert tables(make_run(systems=2, measures=("nDCG@10(document)",))).ranks is None
+
+
+def test_differing_queries_are_those_with_the_widest_spread(make_run: Make) -> None:
+    result = make_run(systems=5)
+    shown = tables(result).differing
+    values = stored(result, result.record.primary)
+    spread = {q: np.std([v for (_, query), v in values.items() if query == q]) for _, q in values}
+    widest = sorted(spread.values(), reverse=True)[: len(shown)]
+    assert [spread[one.query.id] for one in shown] == pytest.approx(widest)
+    assert not any(one.query.negative for one in shown)
+
+
+def test_the_first_relevant_result_is_marked_where_the_document_stands(make_run: Make) -> None:
+    """In the made-up run the relevant document of q-07 is document 6."""
+    marked = 0
+    for one in tables(make_run(systems=6)).differing:
+        relevant = f"doc/{int(one.query.id.removeprefix('q-')) - 1:05d}.py"
+        for returned in one.returned:
+            for passage in returned.passages:
+                assert passage.first_relevant is (passage.document == relevant)
+                marked += passage.first_relevant
+    assert marked > 0
+
+
+def test_passages_stand_in_the_order_served(make_run: Make) -> None:
+    for one in tables(make_run(systems=3)).differing:
+        assert all([p.rank for p in returned.passages] == [1, 2, 3, 4, 5] for returned in one.returned)
+
+
+def test_medians_across_runs_enclose_every_runs_median(make_run: Make) -> None:
+    result = make_run(systems=2, repeats=3)
+    rows = result.latencies.to_pylist()
+    for latency in tables(result).latencies:
+        medians = [
+            np.median([r["total_ms"] for r in rows if r["system"] == latency.system and r["repeat"] == n])
+            for n in range(3)
+        ]
+        assert latency.across_runs == pytest.approx((min(medians), max(medians)))
+
+
+def test_one_run_says_nothing_about_spread(make_run: Make) -> None:
+    report = tables(make_run(systems=2, repeats=1))
+    assert all(row.across_runs is None for row in report.latencies)
+    assert any("one run" in line for line in report.headline.could_change)
+
+
+def test_a_percentile_without_samples_keeps_its_reason(make_run: Make) -> None:
+    p99 = tables(make_run(systems=2)).latencies[0].statistics[3]
+    assert p99.value is None
+    assert "p99 needs 500" in p99.note
+
+
+def test_many_systems_are_cut_and_the_rest_is_counted(make_run: Make) -> None:
+    report = tables(make_run(systems=40, queries=20, negatives=0))
+    assert len(report.systems.rows) == 25
+    assert report.systems.hidden == 15
+    assert report.pairs is not None
+    assert report.pairs.total == 40 * 39 // 2 > len(report.pairs.pairs)
+
+
+def test_a_lower_is_better_measure_puts_the_lowest_first(make_run: Make) -> None:
+    measures = ("tokens@10(chunk)", "nDCG@10(document)")
+    result = make_run(systems=3, measures=measures, primary="tokens@10(chunk)")
+    report = tables(result)
+    values = [row.primary.value for row in report.systems.rows]
+    assert values == sorted(values)
+    assert sum(point.on_front for point in report.by_size) >= 1
+
+
+def test_the_question_is_the_experiments_own(make_run: Make) -> None:
+    result = make_run(systems=2)
+    assert question(result) == "Which made-up system finds the made-up documents?"
+    object.__setattr__(result, "record", result.record.model_copy(update={"experiment": "name: x\n"}))
+    assert question(result) == "Which of 2 systems should be used for made-up?"
+
+
+def test_what_could_change_the_verdict_names_failed_systems_and_synthetic_queries(make_run: Make) -> None:
+    lines = " ".join(tables(make_run(systems=4, failed=1)).headline.could_change)
+    assert "1 system failed" in lines
+    assert "5 of 50 queries are synthetic" in lines
