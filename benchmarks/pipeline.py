@@ -1,6 +1,7 @@
 """What a run costs beside its unavoidable parts (embedding and parsing), and what a warm rerun costs.
 
-CPU seconds of this process in one run; the parts are done again alone, on the same texts. Run: python benchmarks/pipeline.py
+CPU seconds of this process in one run; the parts are done again alone, on the same texts.
+Run: python benchmarks/pipeline.py
 """
 
 from __future__ import annotations

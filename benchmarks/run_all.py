@@ -57,7 +57,8 @@ def _head() -> str:
         "# Benchmarks\n\n"
         "Ratios measured in one run on one machine; the absolute figures are for orientation. Made by `make bench`.\n\n"
         f"- {datetime.datetime.now(datetime.UTC):%Y-%m-%d}, bakeoff {__version__}, load at the start {load}\n"
-        f"- {here['processor']}, {here['cores']} cores, {here['memory_gib']} GiB, {here['system']}, Python {here['python']}\n"
+        f"- {here['processor']}, {here['cores']} cores, {here['memory_gib']} GiB\n"
+        f"- {here['system']}, Python {here['python']}\n"
         f"- {', '.join(f'{name} {version}' for name, version in packages.items())}\n\n"
     )
 

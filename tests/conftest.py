@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from bakeoff.analysis import Result
 from bakeoff.events import Event
 from bakeoff.runner import run
 from bakeoff.types import Document, Piece, Role, SourceItem
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for a core make a tiny search a thousand times slower
 
 FILES = {
     "guide/auth.md": """\

@@ -263,4 +263,7 @@ def _read(path: Path, schema: Schema) -> pa.Table:
         ) from exc
     if table.schema.names != schema.arrow().names:
         raise DataError(f"{path} has columns {table.schema.names}, not {schema.arrow().names}.")
-    return table.cast(schema.arrow())
+    try:
+        return table.cast(schema.arrow())
+    except pa.ArrowException as exc:
+        raise DataError(f"{path} has a column of another type ({exc}). Run the experiment again.") from exc

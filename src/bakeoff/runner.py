@@ -8,7 +8,7 @@ from pathlib import Path
 from bakeoff import __version__, experiment, registry
 from bakeoff.analysis import Result, identical_rankings, open_run
 from bakeoff.cache import Cache
-from bakeoff.errors import BakeoffError, CacheError
+from bakeoff.errors import BakeoffError, CacheError, TruthError
 from bakeoff.events import Emit, SystemFinished, Warned, ignore
 from bakeoff.experiment import Plan, System
 from bakeoff.fingerprint import fingerprint
@@ -30,21 +30,26 @@ from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet, read_queries
-from bakeoff.truth.resolve import resolve
+from bakeoff.truth.resolve import Truth, resolve
+from bakeoff.truth.units import bound_chunkings
 from bakeoff.weights import home as default_home
 
 
 def run(
-    what: str | Path | Plan, *, out: Path | None = None, home: Path | None = None, emit: Emit = ignore
+    what: str | Path | Plan,
+    *,
+    out: str | Path | None = None,
+    home: str | Path | None = None,
+    emit: Emit = ignore,
 ) -> Result:
     """Run an experiment and return its result; the finished systems of an interrupted run are kept."""
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
     queries = read_queries(plan.queries)
     conventions = _conventions(plan)
-    folder = RunFolder(choose_folder(plan, out))
+    folder = RunFolder(choose_folder(plan, Path(out) if out else None))
     record = started(plan, folder.path, conventions)
     folder.record(record)
-    shop = Workshop(Cache((home or default_home()) / "cache"), emit)
+    shop = Workshop(Cache(Path(home or default_home()) / "cache"), emit)
     corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
     kitchen = _kitchen(plan, queries, corpus, shop)
     try:
@@ -75,11 +80,24 @@ def _prepare(
     chunkings = _chunkings(plan, kitchen, emit)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
     truth = resolve(queries, corpus.documents, tables, strict=True)
+    _refuse_unfair(truth, chunkings)
     for problem in truth.problems:
         emit(Warned(problem.message))
     _build(plan, kitchen)
     return Ingredients(
         plan, queries, truth, corpus, chunkings, conventions, queries_key(queries), truth_key(truth)
+    )
+
+
+def _refuse_unfair(truth: Truth, chunkings: dict[str, Chunking]) -> None:
+    """Truth that was decided on chunks cannot compare chunkers: a long chunk meets a condition more easily (F08)."""
+    if len(chunkings) < 2 or not bound_chunkings(truth.judgments):
+        return
+    sources = sorted({hit.source for hit in truth.hits if hit.chunking})
+    raise TruthError(
+        f"the truth by {', '.join(sources)} is decided on chunks, so it cannot compare the chunkers "
+        f"{', '.join(chunkings)}: long chunks meet a condition more easily. Use one chunker, or let these rules "
+        "say over: documents or over: sections."
     )
 
 

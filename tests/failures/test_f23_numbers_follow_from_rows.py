@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
+import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from markupsafe import escape
 
 from bakeoff.analysis import Result, open_run
 from bakeoff.report.html import write_html
@@ -94,7 +97,8 @@ def test_f23_every_number_of_the_systems_table_is_found_again_from_rows(result: 
         named = dict(zip(heading, cells, strict=True))
         system = named["system"]
         for measure in result.record.measures:
-            values = list(stored[system, measure].values())
+            # queries are resampled in order of their ids, whatever order the file has
+            values = [value for _, value in sorted(stored[system, measure].items())]
             numbers = re.findall(r"[−]?[\d,]*\.?\d+", named[measure].split("n ")[0])
             mean = score(float(np.mean(values)))
             bounds = None if measure.startswith("tokens") else (0.0, 1.0)
@@ -112,14 +116,14 @@ def test_f23_every_number_of_the_systems_table_is_found_again_from_rows(result: 
 def test_f23_the_verdicts_numbers_are_found_again_from_rows(result: Result) -> None:
     """Difference, interval, wins, losses, ties and corrected p of the sentence, each computed from the file."""
     text = write_html(result).read_text(encoding="utf-8")
-    assert result.verdict.sentence.replace("'", "&#39;") in text
+    assert str(escape(result.verdict.sentence)) in text
     primary = result.record.primary
     by_system = {
         system: values for (system, measure), values in scores_of(result.path).items() if measure == primary
     }
     ranked = sorted(by_system, key=lambda system: -np.mean(list(by_system[system].values())))
     first, second = ranked[:2]
-    common = [query for query in by_system[first] if query in by_system[second]]
+    common = sorted(query for query in by_system[first] if query in by_system[second])
     differences = np.array([by_system[first][q] - by_system[second][q] for q in common])
     found = re.search(
         r"by (-?[\d.]+) \S+ \[(-?[\d.]+) (-?[\d.]+)\], better on (\d+) questions?, worse on (\d+), equal on (\d+) "
@@ -142,6 +146,20 @@ def test_f23_the_verdicts_numbers_are_found_again_from_rows(result: Result) -> N
     pairs = [{a, b} for i, a in enumerate(names) for b in names[i + 1 :]]
     p_values = holm([one.p for one in randomisations(np.array(columns).T, result.record.seed)])
     assert float(found[7].lstrip("<")) == pytest.approx(p_values[pairs.index({first, second})], abs=0.0006)
+
+
+def test_f23_the_command_in_the_report_writes_it_again(result: Result) -> None:
+    before = {write(result).name: write(result).read_bytes() for write in (write_html, write_markdown)}
+    shown_command = re.search(
+        r'<pre class="block">(bakeoff report [^<]+)</pre>', before["report.html"].decode()
+    )
+    assert shown_command is not None
+    for name in before:
+        (result.path / name).unlink()
+    arguments = shlex.split(shown_command[1])[1:]
+    call = f"from bakeoff.cli.app import app; app({arguments!r})"
+    subprocess.run([sys.executable, "-c", call], cwd=result.path.parent, check=True, capture_output=True)
+    assert {name: (result.path / name).read_bytes() for name in before} == before
 
 
 @pytest.mark.parametrize("write", [write_html, write_markdown])

@@ -18,6 +18,7 @@ from bakeoff.analysis import Result, open_run
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.results import (
     LATENCIES,
+    LOSSES,
     PASSAGES,
     QUERIES,
     ChunkingRecord,
@@ -72,7 +73,7 @@ def write_run(path: Path, made: Made) -> Result:
         list(made.labels) or [*LABELS, *(f"line(size={n}) · bm25" for n in range(1, 400))][: made.systems]
     )
     random = np.random.default_rng(made.seed)
-    queries = [f"q-{number:02d}" for number in range(1, made.queries + 1)]
+    queries = _names(made.queries)
     ranks = _ranks(random, labels, made)
     folder = RunFolder(path)
     done = labels[: len(labels) - made.failed]
@@ -83,12 +84,19 @@ def write_run(path: Path, made: Made) -> Result:
         (SCORES, _scores(done, queries, ranks, made)),
         (RANKINGS, _rankings(done, queries, ranks, made)),
         (PASSAGES, _passages(queries, made)),
+        (LOSSES, _losses(done, queries, ranks, made)),
         (LATENCIES, latencies),
         (TIMINGS, _timings(latencies, done, made)),
     ):
         folder.table(schema, [_table(schema, list(rows))])
     folder.record(_record(path.name, labels, queries, made))
     return open_run(path)
+
+
+def _names(count: int) -> list[str]:
+    """Query ids in an order that is not theirs, as in a file that people wrote."""
+    names = [f"q-{number:02d}" for number in range(1, count + 1)]
+    return names if count < 30 else [*names[:10], *reversed(names[10:-10]), *names[-10:]]
 
 
 def _table(schema: Schema, rows: list[tuple]) -> object:
@@ -178,6 +186,18 @@ def _passages(queries: list[str], made: Made) -> Iterator[tuple]:
     for number in range(len(queries)):
         text = made.passage
         yield f"chunk-{number:05d}", f"doc/{number:05d}.py", 0, len(text), 1, 2, "top", "answer", text
+
+
+def _losses(done: list[str], queries: list[str], ranks: np.ndarray, made: Made) -> Iterator[tuple]:
+    """What the primary measure could still reach: a chunk always has it, retrieval may miss it, the rank costs."""
+    gone = {n for n in range(len(queries)) if n >= len(queries) - made.negatives or n < made.nulls}
+    for place, label in enumerate(done):
+        for step in ("in no chunk", "model misses", "ranked too low"):
+            for number, query in enumerate(queries):
+                rank = int(ranks[place, number])
+                reach = {"in no chunk": 1.0, "model misses": float(rank > 0)}.get(step)
+                value = _value(made.primary, rank, place) if reach is None else reach
+                yield "made-up", label, query, step, None if number in gone else value
 
 
 def _latencies(

@@ -9,7 +9,9 @@ import pytest
 
 from bakeoff.analysis import Result
 from bakeoff.report.costs import trade_points
+from bakeoff.report.grid import read_grid, resampled_means
 from bakeoff.report.headline import question
+from bakeoff.report.pairs import too_many
 from bakeoff.report.tables import tables
 
 Make = Callable[..., Result]
@@ -39,6 +41,49 @@ def test_means_and_intervals_equal_those_of_the_comparison(make_run: Make) -> No
             assert mean.value == pytest.approx(summary.mean, abs=1e-12)
             assert (mean.interval.low, mean.interval.high) == (summary.interval.low, summary.interval.high)
             assert (mean.n, mean.excluded) == (summary.n, len(summary.excluded))
+
+
+def test_intervals_are_the_same_where_no_comparison_is_made(make_run: Make) -> None:
+    """Beyond the size that all pairs can be compared at, the intervals are those a comparison would give."""
+    result = make_run(systems=3, nulls=3)
+    assert result.queries["query_id"].to_pylist() != sorted(result.queries["query_id"].to_pylist())
+    for measure in result.record.measures:
+        found = resampled_means(read_grid(result), measure, result.done, result.record.seed)
+        for system, mean in found.items():
+            summary = result.compare(measure).summary(system)
+            assert mean.value == pytest.approx(summary.mean, abs=1e-12)
+            assert (mean.interval, mean.n) == (summary.interval, summary.n)
+
+
+def test_too_many_systems_for_all_pairs_are_reported_without_a_verdict(
+    make_run: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = make_run(systems=4)
+    monkeypatch.setattr("bakeoff.report.pairs.WORK", 1e5)
+    report = tables(result)
+    assert report.pairs is None
+    assert report.headline.sentence.startswith("4 systems are too many to compare all pairs")
+    assert [row.primary.n for row in report.systems.rows] == [45] * 4
+    assert too_many(200, 10_000)
+
+
+def test_losses_add_up_to_what_is_served(make_run: Make) -> None:
+    result = make_run(systems=4, nulls=2)
+    report = tables(result)
+    assert report.losses is not None
+    assert report.losses.steps == ("in no chunk", "model misses", "ranked too low")
+    served = {row.system: row.primary.value for row in report.systems.rows}
+    for system, waterfall in report.losses.rows:
+        lost = [value for value in report.losses.lost(waterfall) if value is not None]
+        assert 1.0 - sum(lost) == pytest.approx(served[system])
+        assert waterfall.n == 43
+
+
+def test_negative_queries_are_told_by_their_top_score_for_every_system(make_run: Make) -> None:
+    """In the made-up run every top score is 1, which tells nothing."""
+    alarms = tables(make_run(systems=3)).alarms
+    assert [(found.negatives, found.auroc) for _, found in alarms] == [(5, 0.5)] * 3
+    assert tables(make_run("without", systems=3, negatives=0)).alarms == ()
 
 
 def test_the_front_is_what_brute_force_finds(make_run: Make) -> None:
@@ -106,10 +151,12 @@ def test_differing_queries_are_those_with_the_widest_spread(make_run: Make) -> N
 
 
 def test_the_first_relevant_result_is_marked_where_the_document_stands(make_run: Make) -> None:
-    """In the made-up run the relevant document of q-07 is document 6."""
+    """In the made-up run the relevant document of the seventh query is document 6."""
+    result = make_run(systems=6)
+    queries = result.queries["query_id"].to_pylist()
     marked = 0
-    for one in tables(make_run(systems=6)).differing:
-        relevant = f"doc/{int(one.query.id.removeprefix('q-')) - 1:05d}.py"
+    for one in tables(result).differing:
+        relevant = f"doc/{queries.index(one.query.id):05d}.py"
         for returned in one.returned:
             for passage in returned.passages:
                 assert passage.first_relevant is (passage.document == relevant)

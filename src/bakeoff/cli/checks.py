@@ -60,7 +60,8 @@ def suggest(
 ) -> int:
     """Draft queries with truth from docstrings, headings and SQL lineage, marked synthetic."""
     from bakeoff.cli import console
-    from bakeoff.suggest.drafting import Wish, suggest as draft
+    from bakeoff.suggest.drafting import Wish
+    from bakeoff.suggest.drafting import suggest as draft
 
     made = draft(experiment, Wish(n, seed, dialect), out, masked=masked, force=force)
     for kind, count in made.counts.items():
@@ -68,5 +69,5 @@ def suggest(
     for note in made.notes:
         console.say(f"note   {note}")
     console.say(f"wrote  {out}: {made.total} synthetic queries" + (f", and {masked}" if masked else ""))
-    console.say(f"Next   read them, set queries: {out.name} in {experiment.name}, then: bakeoff validate")
+    console.say(f"Next   read them, set queries: {out.name} in {experiment}, then: bakeoff validate")
     return 0

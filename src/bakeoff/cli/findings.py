@@ -44,17 +44,32 @@ def _say_facts(report: Report) -> None:
     _line("corpus", f"{corpus.documents:,} documents, {corpus.characters:,} characters{left_out}")
     if corpus.chunks:
         _line("chunks", " · ".join(f"{label} {count:,}" for label, count in corpus.chunks.items()))
-    states = Counter(row.state for row in report.queries)
+    states: Counter[str] = Counter(row.state for row in report.queries)
     synthetic = sum(row.synthetic for row in report.queries)
     kinds = _counted(states) + (f" · {synthetic} synthetic" if synthetic else "")
     _line("queries", f"{len(report.queries):,}: {kinds}")
-    for name in ("difficulty", "category"):
-        counts = Counter(getattr(row, name) for row in report.queries if getattr(row, name))
-        if counts:
-            _line("", _counted(counts))
+    categories = Counter(row.category for row in report.queries if row.category)
+    for text in (_mix(report), _counted(categories)):
+        if text:
+            _line("", text)
     _line("truth", _truth(report))
     _line("systems", f"{report.systems:,}")
     console.say()
+
+
+def _mix(report: Report) -> str:
+    """How many queries are easy, medium and hard, beside what the file declares."""
+    counts = Counter(row.difficulty for row in report.queries if row.difficulty)
+    said = []
+    for level in dict.fromkeys([*report.declared_mix, *sorted(counts)]):
+        declared = report.declared_mix.get(level)
+        share = (
+            f" ({counts[level] / len(report.queries):.0%}, declared {declared:.0%})"
+            if declared is not None
+            else ""
+        )
+        said.append(f"{counts[level]:,} {level}{share}")
+    return ", ".join(said)
 
 
 def _truth(report: Report) -> str:

@@ -80,20 +80,37 @@ def status_json(folder: Path) -> list[dict[str, Any]]:
 
 
 def _say_table(result: Result) -> None:
-    names = result.record.measures
-    comparisons = {name: result.compare(name) for name in names}
-    primary = comparisons[result.record.primary]
-    order = _order(result, primary)
-    headers = ["", "system", *(_heading(name) for name in names), "p50", "index"]
-    rows = []
-    for place, system in enumerate(order[:SHOWN], 1):
-        cells = [_mean(comparisons[name], system, interval=i == 0) for i, name in enumerate(names)]
-        rows.append(
-            [str(place), system, *cells, _milliseconds(result, system), _megabytes(_size(result, system))]
-        )
-    console.table(headers, rows, right=(0, *range(2, len(headers))))
-    if len(order) > SHOWN:
-        console.say(f"… and {len(order) - SHOWN} more in the report")
+    """Systems best first, with as many measures as the terminal is wide."""
+    order = _order(result, result.comparison)
+    shown = order[:SHOWN]
+    first = [("", [str(i) for i in range(1, len(shown) + 1)]), ("system", shown)]
+    measures = [_measure_column(result, name, shown) for name in result.record.measures]
+    last = [
+        ("p50", [_milliseconds(result, system) for system in shown]),
+        ("index", [_megabytes(_size(result, system)) for system in shown]),
+    ]
+    kept = measures[:1]
+    for column in measures[1:]:
+        if _width([*first, *kept, column, *last]) <= console.out.width:
+            kept.append(column)
+    columns = [*first, *kept, *last]
+    rows = [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
+    console.table([header for header, _ in columns], rows, right=(0, *range(2, len(columns))))
+    left = [f"{len(order) - SHOWN} more systems"] if len(order) > SHOWN else []
+    hidden = len(measures) - len(kept)
+    left += [f"{hidden} more measure{'s' if hidden > 1 else ''}"] if hidden else []
+    if left:
+        console.say(f"… and {' and '.join(left)} in the report")
+
+
+def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:
+    comparison, interval = result.compare(name), name == result.record.primary
+    return _heading(name), [_mean(comparison, system, interval=interval) for system in systems]
+
+
+def _width(columns: list[tuple[str, list[str]]]) -> int:
+    gap = 2
+    return sum(max(len(text) for text in (*header.split("\n"), *cells)) + gap for header, cells in columns)
 
 
 def _say_verdict(result: Result) -> None:

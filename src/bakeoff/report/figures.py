@@ -109,7 +109,7 @@ def query_by_query(pairs: Pairs, label: str) -> Markup:
     most = max((dot.count for dot in pairs.dots), default=1)
     for dot in pairs.dots:
         title = f"{say.queries(dot.count)}: {say.score(dot.y)} against {say.score(dot.x)}"
-        radius = 3 + 11 * math.sqrt(dot.count / most) if most > 1 else 4
+        radius = 3.5 * math.sqrt(dot.count * min(1.0, 16 / most))
         parts.append(circle(x.at(dot.x), y.at(dot.y), radius, "dot see-through", title))
     parts.append(text(344, 366, f"{shortened(pairs.against[0].b, 44)} →", "name", "end"))
     parts.append(text(8, 10, f"↑ {shortened(pairs.best, 44)}", "name"))
@@ -123,11 +123,13 @@ def trade(points: Sequence[TradePoint], what: str, cost: Callable[[float | None]
     parts = [*axis(x, 254, 16, cost, 5), *upright(y, 44, WIDTH - 16, say.score, 5)]
     front = sorted((p for p in points if p.on_front), key=lambda p: p.cost)
     parts.append(path(_steps([(x.at(p.cost), y.at(p.quality)) for p in front]), "front"))
-    for point in sorted(points, key=lambda p: p.on_front):
-        at = x.at(point.cost), y.at(point.quality)
+    places = [(x.at(point.cost), y.at(point.quality)) for point in points]
+    labels: list[tuple[float, float]] = []
+    for point, at in sorted(zip(points, places, strict=True), key=lambda pair: pair[0].on_front):
         title = f"{point.place} {point.system}: {say.score(point.quality)}, {cost(point.cost)}"
         parts.append(circle(*at, 5, "dot" if point.on_front else "dot hollow", title))
-        parts.append(text(at[0] + 8, at[1] - 6, str(point.place), "name"))
+        labels.append(_free(at, [*places, *labels]))
+        parts.append(text(labels[-1][0], labels[-1][1] + 4, str(point.place), "name", "middle"))
     parts.append(text(WIDTH - 16, 288, f"{what} →", "name", "end"))
     return drawing(294, label, parts)
 
@@ -178,6 +180,17 @@ def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
             found.append((x, found[-1][1]))
         found.append((x, y))
     return found
+
+
+def _free(at: tuple[float, float], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The place around a point that is farthest from other points and labels, the upper right one if all are free."""
+    around_it = [
+        (at[0] + dx, at[1] + dy) for dx, dy in ((12, -10), (-12, -10), (12, 10), (-12, 10), (15, 0), (-15, 0))
+    ]
+    room = [
+        min((math.dist(place, other) for other in taken if other != at), default=99.0) for place in around_it
+    ]
+    return around_it[max(range(len(room)), key=lambda number: min(room[number], 13.0))]
 
 
 def _stack(spans: Sequence[tuple[str, int, str]], total: int, y: float, name: str) -> Iterator[Markup]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bakeoff.judging import Alarms
 from bakeoff.report import wording as say
 from bakeoff.report.breakdown import Breakdown, RankTable
 from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint
 from bakeoff.report.differing import DifferingQuery
+from bakeoff.report.losses import LossTable
 from bakeoff.report.pairs import Pairs
 from bakeoff.report.systems import SystemsTable
 from bakeoff.results import ChunkingRecord
@@ -83,6 +85,24 @@ def of_ranks(table: RankTable) -> str:
     return (
         f"{row.system}: first relevant {table.unit} at rank 1 on {say.share(row.counts[0], row.n)} "
         f"of {say.queries(row.n)}, {table.spans[-1]} on {say.share(row.counts[-1], row.n)}"
+    )
+
+
+def of_losses(table: LossTable) -> str:
+    """Where the first system loses most."""
+    system, waterfall = table.rows[0]
+    worst = max(waterfall.steps, key=lambda step: step.lost)
+    if worst.lost <= 0:
+        return f"{system} loses nothing at any step"
+    return f"{system} loses most where it is {worst.step}: {say.score(worst.lost)} of a possible {waterfall.start:g}"
+
+
+def of_alarms(rows: Sequence[tuple[str, Alarms]]) -> str:
+    """How the first system treats queries without a right answer."""
+    system, found = rows[0]
+    return (
+        f"{system} gives {found.above:,} of {say.queries(found.negatives)} without a right answer "
+        "a top score above its threshold"
     )
 
 

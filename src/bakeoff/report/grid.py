@@ -14,6 +14,7 @@ from bakeoff.measures.names import parse
 from bakeoff.report.rows import score_rows
 from bakeoff.stats.arrays import FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
+from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -83,26 +84,27 @@ def averages(grid: Grid, measure: str) -> dict[str, float | None]:
     }
 
 
-def means(
-    grid: Grid, measures: Sequence[str], systems: Sequence[str], seed: int
-) -> dict[str, dict[str, Mean]]:
-    """Systems' means of each measure, with the intervals that a comparison of the same seed gives them."""
-    places = [grid.systems.index(system) for system in systems]
-    found: dict[str, dict[str, Mean]] = {}
-    for bounds in dict.fromkeys(map(_bounds, measures)):
-        # measures of equal range are resampled together: one set of draws serves them all
-        alike = [measure for measure in measures if _bounds(measure) == bounds]
-        rows = [(measure, system) for measure in alike for system in systems]
-        values = np.concatenate([grid.values[measure][places] for measure in alike])
-        intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds) if len(values) else []
-        for (measure, system), row, interval in zip(rows, values, intervals, strict=True):
-            found.setdefault(measure, {})[system] = _mean(measure, row, interval)
+def compared_means(comparison: Comparison, systems: Sequence[str]) -> dict[str, Mean]:
+    """Systems' means as the comparison has them."""
+    found = {}
+    for system in systems:
+        one = comparison.summary(system)
+        found[system] = Mean(comparison.measure, one.mean, one.interval, one.n, len(one.excluded))
     return found
 
 
-def _bounds(measure: str) -> tuple[float, float] | None:
+def resampled_means(grid: Grid, measure: str, systems: Sequence[str], seed: int) -> dict[str, Mean]:
+    """Systems' means where no comparison was made, with the intervals that one would give them."""
     definition = parse(measure).definition
-    return (definition.low, definition.high) if definition.high < float("inf") else None
+    bounds = (definition.low, definition.high) if definition.high < float("inf") else None
+    # a comparison resamples queries in order of their ids
+    order = np.argsort(np.array([query.id for query in grid.queries], dtype=object), kind="stable")
+    values = grid.values[measure][[grid.systems.index(system) for system in systems]][:, order]
+    intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds) if len(values) else []
+    return {
+        system: _mean(measure, row, interval)
+        for system, row, interval in zip(systems, values, intervals, strict=True)
+    }
 
 
 def _mean(measure: str, row: FloatArray, interval: Interval) -> Mean:

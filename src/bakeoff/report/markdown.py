@@ -14,6 +14,7 @@ from bakeoff.report.breakdown import Breakdown
 from bakeoff.report.costs import STATISTICS, TradePoint
 from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.grid import Mean
+from bakeoff.report.losses import LossTable
 from bakeoff.report.marks import block, bullets, plain, table
 from bakeoff.report.pairs import Pairs
 from bakeoff.report.systems import SystemsTable
@@ -45,6 +46,10 @@ def _parts(report: Report) -> Iterator[list[str]]:
         yield _breakdown(part, report.systems)
     if report.ranks:
         yield _ranks(report)
+    if report.losses:
+        yield _losses(report.losses, report.systems.measures[0].label)
+    if report.alarms:
+        yield _alarms(report)
     if report.differing:
         yield _differing(report.differing, report.systems.measures[0].label)
     yield _times(report)
@@ -155,6 +160,21 @@ def _ranks(report: Report) -> list[str]:
     rows = [(row.system, *row.counts, say.counted(row.n, row.excluded)) for row in ranks.rows]
     lines = [f"## Rank of the first relevant {ranks.unit}", "", f"**{plain(find.of_ranks(ranks))}**", ""]
     return lines + table(["system", *ranks.spans, "queries"], rows)
+
+
+def _losses(losses: LossTable, measure: str) -> list[str]:
+    rows = [
+        (system, *map(say.score, losses.lost(one)), say.score(one.end), say.counted(one.n, one.dropped))
+        for system, one in losses.rows
+    ]
+    lines = [f"## Where {measure} is lost", "", f"**{plain(find.of_losses(losses))}**", ""]
+    return lines + table(["system", *losses.steps, "served", "queries"], rows)
+
+
+def _alarms(report: Report) -> list[str]:
+    rows = [(system, one.negatives, one.above, say.score(one.auroc)) for system, one in report.alarms]
+    lines = ["## Queries without a right answer", "", f"**{plain(find.of_alarms(report.alarms))}**", ""]
+    return lines + table(["system", "without an answer", "above the threshold", "AUROC"], rows)
 
 
 def _differing(queries: tuple[DifferingQuery, ...], measure: str) -> list[str]:

@@ -24,6 +24,15 @@ def rows_where(result: Result, schema: Schema, filters: list[tuple[str, str, Any
         return pq.read_table(path, filters=filters).cast(schema.arrow())
 
 
+def row_count(result: Result, schema: Schema) -> int:
+    """How many rows a table has, without reading them."""
+    import pyarrow.parquet as pq
+
+    path = result.path / f"{schema.name}.parquet"
+    with _translated(path):
+        return int(pq.read_metadata(path).num_rows)
+
+
 def score_rows(result: Result) -> pa.Table:
     """All scores; names are kept once each, which makes ten million rows fit where strings would not."""
     import pyarrow.parquet as pq

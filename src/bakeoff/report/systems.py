@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bakeoff.analysis import Result
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
-from bakeoff.report.grid import Grid, Mean, means
+from bakeoff.report.grid import Grid, Mean, compared_means, resampled_means
 from bakeoff.stats.verdict import Verdict
 from bakeoff.types import Unit
 
@@ -91,7 +91,7 @@ def systems_table(
 ) -> SystemsTable:
     """The first systems of the order, with everything that was measured of them."""
     shown = ordered[:SHOWN]
-    found = means(grid, [note.key for note in notes], shown, result.record.seed)
+    found = {note.key: _means(result, grid, note.key, shown, verdict is not None) for note in notes}
     stored = {row["system"]: row for row in result.systems.to_pylist()}
     unbeaten = set(verdict.group) if verdict else set()
     rows = [
@@ -112,6 +112,14 @@ def systems_table(
     ]
     failed = tuple((system, reason or "no reason was recorded") for system, reason in result.failed.items())
     return SystemsTable(notes, tuple(rows), max(0, len(ordered) - SHOWN), failed)
+
+
+def _means(
+    result: Result, grid: Grid, measure: str, systems: tuple[str, ...], judged: bool
+) -> dict[str, Mean]:
+    if judged:
+        return compared_means(result.compare(measure), systems)
+    return resampled_means(grid, measure, systems, result.record.seed)
 
 
 def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> MeasureNote:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
+from bakeoff.judging import Alarms
 from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint, latency_rows, phase_rows, trade_points
 from bakeoff.report.differing import DifferingQuery, differing_queries
 from bakeoff.report.grid import Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
+from bakeoff.report.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.pairs import Pairs, compared, too_many
 from bakeoff.report.systems import SystemsTable, measure_notes, order, systems_table
 from bakeoff.stats.comparison import Comparison
@@ -28,6 +30,8 @@ class Report:
     by_size: tuple[TradePoint, ...]
     breakdowns: tuple[Breakdown, ...]
     ranks: RankTable | None
+    losses: LossTable | None
+    alarms: tuple[tuple[str, Alarms], ...]
     differing: tuple[DifferingQuery, ...]
     phases: tuple[str, ...]
     phase_rows: tuple[PhaseRow, ...]
@@ -55,6 +59,8 @@ def tables(result: Result) -> Report:
         by_size=trade_points(systems.rows, "index_bytes", higher),
         breakdowns=_breakdowns(grid, result.record.primary, shown),
         ranks=rank_table(grid, result.record.primary, shown, result.record.depth) if shown else None,
+        losses=loss_table(result, shown),
+        alarms=alarm_rows(result, shown),
         differing=differing_queries(result, grid, shown),
         phases=phases,
         phase_rows=seconds,

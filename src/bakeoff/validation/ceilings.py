@@ -15,7 +15,7 @@ from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.sections import matches
 from bakeoff.truth.rules import Sections, leaves
 from bakeoff.types import Unit
-from bakeoff.validation.findings import Ceiling, Finding, Target
+from bakeoff.validation.findings import Ceiling, Finding, Level, Target
 from bakeoff.validation.material import Material
 from bakeoff.validation.wording import number, some
 
@@ -121,11 +121,15 @@ def check_measures(material: Material, ceilings: Ceilings) -> Iterator[Finding]:
             text = f"{name} needs {needs}, which a run over documents does not have. Leave it out."
             yield Finding("error", "measure", where, text)
         elif measure.definition.needs is not Needs.TOKENS and not ceilings.scorable(measure):
-            level = "warning" if position else "error"
-            text = f"{name} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
+            level: Level = "warning" if position else "error"
+            text = (
+                f"{name} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
+            )
             yield Finding(level, "measure", where, text)
         if measure.k is not None and measure.k > depth:
-            text = f"{name} looks at {measure.k} results, but depth is {depth}. Set depth: {measure.k} or more."
+            text = (
+                f"{name} looks at {measure.k} results, but depth is {depth}. Set depth: {measure.k} or more."
+            )
             yield Finding("warning", "depth", where, text)
 
 

@@ -114,5 +114,6 @@ def _report(
         ceilings=tuple(rows),
         targets=tuple(targets or ()),
         power=power,
+        declared_mix=material.queries.metadata.difficulty_mix,
         conventions=material.conventions.to_dict(),
     )

@@ -49,7 +49,9 @@ def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
         said = f"its text stands word for word in {some(documents)}: finding it proves nothing."
         fix = "Ask in other words, take that document out, or mark the query synthetic: true."
         return Finding("error", "leak", where, f"{said} {fix}")
-    said = f"{RUN} words of it in a row, from {quoted(_words_from(text, leak.at))}, stand in {some(documents)}."
+    said = (
+        f"{RUN} words of it in a row, from {quoted(_words_from(text, leak.at))}, stand in {some(documents)}."
+    )
     return Finding("warning", "leak-run", where, f"{said} Ask in other words.")
 
 
@@ -63,9 +65,9 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
         fix = "`bakeoff suggest --masked FOLDER` writes the corpus without these sentences; run on that."
         yield Finding("warning", "leak-synthetic", queries.name, f"{text}, as their {LEAK} tags say. {fix}")
     if others:
-        text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({some(others)}) share {RUN} words or all"
+        text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({some(others)}) share {RUN} words"
         fix = "Word search is favoured by them; reword them, or tell their scores apart."
-        yield Finding("warning", "leak-synthetic", queries.name, f"{text} with a document. {fix}")
+        yield Finding("warning", "leak-synthetic", queries.name, f"{text} or all with a document. {fix}")
 
 
 def _words_from(text: str, at: int) -> str:

@@ -109,6 +109,7 @@ class Report:
     ceilings: tuple[Ceiling, ...] = ()
     targets: tuple[Target, ...] = ()
     power: Power | None = None
+    declared_mix: Mapping[str, float] = field(default_factory=dict)
     conventions: Mapping[str, object] = field(default_factory=dict)
 
     def of(self, level: Level) -> tuple[Finding, ...]:

@@ -1,7 +1,7 @@
 """Hashes of words and of runs of words over many texts at once, on the bytes Arrow holds.
 
 A word is a run of letters, digits and underscores without case; other scripts' letters count too, and the common
-punctuation beyond ASCII separates. Hashes are 64 bits of a polynomial, so that any run's hash is a difference of two sums.
+punctuation beyond ASCII separates. Hashes are 64 bits of a polynomial, so any run's hash is a difference of two sums.
 """
 
 from __future__ import annotations

@@ -24,21 +24,29 @@ def check_queries(queries: QuerySet) -> Iterator[Finding]:
     yield from _negatives(queries)
 
 
-def check_sections(queries: QuerySet, measures: tuple[str, ...], conventions: Conventions) -> Iterator[Finding]:
+def check_sections(
+    queries: QuerySet, measures: tuple[str, ...], conventions: Conventions
+) -> Iterator[Finding]:
     """Section accuracy is shown with and without the universal sections, and these are the same for all (F11)."""
     wide = [name for name in measures if name.startswith("SecAcc@")]
     for name in wide:
         narrow = name.replace("SecAcc@", "SecAcc_primary@")
         if narrow not in measures:
             text = f"{name} counts the universal sections as right; without {narrow} beside it nobody sees how many"
-            yield Finding("warning", "universal-sections", "measures", f"{text}. Add {narrow} to measures.also.")
+            yield Finding(
+                "warning", "universal-sections", "measures", f"{text}. Add {narrow} to measures.also."
+            )
     if wide:
         listed = ", ".join(conventions.universal_sections) or "none"
         text = f"universal sections, right for any section query: {listed}. They are part of the conventions."
         yield Finding("note", "universal-sections", "measures", text)
     known = {name.casefold() for name in conventions.universal_sections}
     for place, rule in enumerate(queries.rules):
-        given = [n for _, leaf in leaves(rule) if isinstance(leaf, Sections) for n in leaf.universal] if rule else []
+        given = (
+            [n for _, leaf in leaves(rule) if isinstance(leaf, Sections) for n in leaf.universal]
+            if rule
+            else []
+        )
         extra = [name for name in given if name.casefold() not in known]
         if extra:
             text = f"universal sections that the conventions do not have: {some(extra)}. They are not counted"
@@ -62,9 +70,7 @@ def _overlap(queries: QuerySet, pair: Alike) -> Finding | None:
     sides = first.tags.get(SPLIT, ""), second.tags.get(SPLIT, "")
     if sides[0] == sides[1] or not all(sides):
         return None
-    text = (
-        f"it is in split {sides[1]} and {_likeness(pair)} {first.id} of split {sides[0]}: {quoted(first.text)}."
-    )
+    text = f"it is in split {sides[1]} and {_likeness(pair)} {first.id} of split {sides[0]}: {quoted(first.text)}."
     fix = "Put both on one side, or remove one."
     return Finding("error", "split-overlap", queries.where(pair.second), f"{text} {fix}")
 
@@ -91,7 +97,7 @@ def _mixed(queries: QuerySet) -> Iterator[Finding]:
         yield Finding("warning", "synthetic", queries.name, text)
     elif synthetic and len(synthetic) < total and said is None:
         text = f"{len(synthetic)} of {total} queries are synthetic ({some(synthetic)}), the others are not."
-        fix = f"Keep them in a file of their own, or declare it: metadata: {{extra: {{{SYNTHETIC}: {len(synthetic)}}}}}."
+        fix = f"Keep them in another file, or declare it: metadata: {{extra: {{{SYNTHETIC}: {len(synthetic)}}}}}."
         yield Finding("warning", "synthetic", queries.name, f"{text} {fix}")
     if synthetic and len(synthetic) == total:
         text = f"all {total} queries are synthetic: scores say how well drafts are found, not what users ask."
@@ -109,7 +115,9 @@ def _said(queries: QuerySet) -> int | None:
 def _negatives(queries: QuerySet) -> Iterator[Finding]:
     negative = [query.id for query in queries.queries if query.negative]
     if negative and len(negative) == len(queries.queries):
-        text = "every query is negative, so no relevance measure has a value. Add queries that have an answer."
+        text = (
+            "every query is negative, so no relevance measure has a value. Add queries that have an answer."
+        )
         yield Finding("error", "negative", queries.name, text)
     elif negative:
         have = "has" if len(negative) == 1 else "have"

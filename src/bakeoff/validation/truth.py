@@ -90,7 +90,10 @@ def _too_many(material: Material) -> Iterator[Finding]:
     for place in np.flatnonzero(shares > MOST).tolist():
         text = f"{shares[place]:.0%} of all {unit.value}s are relevant, so almost any system finds one."
         yield Finding(
-            "warning", "too-many-hits", material.queries.where(place), f"{text} Narrow a rule, or grade the hits."
+            "warning",
+            "too-many-hits",
+            material.queries.where(place),
+            f"{text} Narrow a rule, or grade the hits.",
         )
 
 

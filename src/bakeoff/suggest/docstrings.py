@@ -1,0 +1,60 @@
+"""Python docstrings → queries whose answer is the function, method or class that is described."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from bakeoff.suggest.draft import LEAK, Draft
+from bakeoff.truth.spans import passages
+
+FEWEST_WORDS, MOST_WORDS = 5, 30
+_SENTENCE = re.compile(r"(.+?[.!?])(?:\s+[A-Z(`*]|$)", re.DOTALL)
+_MARKUP = re.compile(r":[a-z:]+:(?=`)|`+")
+_DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def from_docstrings(document: str, text: str) -> Iterator[Draft]:
+    """One draft for each public definition that its docstring's first sentence describes."""
+    try:
+        tree = ast.parse(text.removeprefix("\ufeff"))
+    except (SyntaxError, ValueError):
+        return
+    found = list(_described(tree.body, ""))
+    names = Counter(name for name, _ in found)
+    for name, node in found:
+        sentence = first_sentence(ast.get_docstring(node, clean=False) or "")
+        if names[name] == 1 and sentence and len(passages(text, sentence)) == 1:
+            yield Draft(
+                text=_MARKUP.sub("", sentence).rstrip("."),
+                category="docstring",
+                difficulty="easy",
+                truth={"symbol": f"{document}::{name}"},
+                document=document,
+                tags={LEAK: sentence},
+            )
+
+
+def first_sentence(docstring: str) -> str:
+    """The first sentence on one line, or '' where it is too short or too long to be a question."""
+    paragraph = inspect.cleandoc(docstring).split("\n\n", 1)[0].strip()
+    if re.match(r"\w+\(.*?\)\s*(->|--)", paragraph) or ">>>" in paragraph:
+        return ""
+    found = _SENTENCE.match(paragraph)
+    sentence = " ".join((found[1] if found else paragraph).split())
+    return sentence if FEWEST_WORDS <= len(sentence.split()) <= MOST_WORDS else ""
+
+
+def _described(
+    body: list[ast.stmt], prefix: str
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+    """Public definitions with their dotted names; what is inside functions has no name from outside."""
+    for node in body:
+        if not isinstance(node, _DEFINING) or node.name.startswith("_"):
+            continue
+        yield prefix + node.name, node
+        if isinstance(node, ast.ClassDef):
+            yield from _described(node.body, f"{prefix}{node.name}.")

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+import bakeoff
+from bakeoff.analysis import check_comparable, identical_rankings, short, unit_of
+from bakeoff.errors import ComparisonError, DataError
+from bakeoff.results import Cell
+
+
+def test_the_tables_fit_together(ran: Any) -> None:
+    result = ran.result
+    queries, systems = result.queries["query_id"].to_pylist(), list(result.done)
+    assert len(queries) == 14 and len(systems) == 10
+    assert result.scores.num_rows == 14 * 10 * 3
+    assert set(result.rankings["query_id"].to_pylist()) <= set(queries)
+    ranks = pc.max(result.rankings["rank"]).as_py()
+    assert ranks <= result.record.depth
+    top = result.rankings.filter(pc.less_equal(result.rankings["rank"], 10))
+    assert set(top["chunk_id"].to_pylist()) == set(result.passages["chunk_id"].to_pylist())
+    assert result.latencies.num_rows == 14 * 10
+
+
+def test_passages_are_what_the_corpus_says(ran: Any) -> None:
+    corpus = ran.result.path.parent / "corpus"
+    for row in ran.result.passages.to_pylist():
+        text = (corpus / row["document_id"]).read_text(encoding="utf-8")
+        assert text[row["start"] : row["end"]] == row["text"]
+        assert text[: row["start"]].count("\n") + 1 == row["line_start"]
+        assert text[: row["end"] - 1].count("\n") + 1 == row["line_end"]
+
+
+def test_the_matrix_is_the_scores_with_nan_for_null(ran: Any) -> None:
+    matrix = ran.result.matrix("nDCG@10")
+    assert matrix.values.shape == (10, 14)
+    assert np.isnan(matrix.values).sum() == 2 * 10
+    assert set(matrix.structural) == {"nothing", "nowhere"}
+    rows = {
+        (row["system"], row["query_id"]): row["value"]
+        for row in ran.result.scores.to_pylist()
+        if row["measure"] == "nDCG@10(document)"
+    }
+    for i, system in enumerate(matrix.systems):
+        for j, query in enumerate(matrix.queries):
+            stored = rows[system, query]
+            assert np.isnan(matrix.values[i, j]) if stored is None else matrix.values[i, j] == stored
+
+
+def test_the_mean_is_that_of_the_stored_rows(ran: Any) -> None:
+    system = ran.result.done[0]
+    rows = ran.result.scores.filter(
+        pc.and_(
+            pc.equal(ran.result.scores["system"], system),
+            pc.equal(ran.result.scores["measure"], "RR@10(document)"),
+        )
+    )
+    summary = ran.result.compare("RR@10").summary(system)
+    assert summary.mean == pytest.approx(pc.mean(rows["value"]).as_py())
+    assert summary.n == 12 and {one.query for one in summary.excluded} == {"nothing", "nowhere"}
+
+
+def test_compare_finds_systems_by_words(ran: Any) -> None:
+    pair = bakeoff.compare(ran.result, "semantic bm25", "line faiss dense")
+    assert (pair.a, pair.b) == ("semantic · bm25", "line · wordllama(dims=64) · faiss · dense")
+    assert pair.n == 12 and pair.wins + pair.losses + pair.ties == 12
+    back = bakeoff.compare(ran.result, pair.b, pair.a)
+    assert back.difference == pytest.approx(-pair.difference)
+    other = bakeoff.compare(ran.result, pair.a, pair.b, "R@20")
+    assert other.difference == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(("name", "why"), [("bm25", "fits 2 systems"), ("milvus", "fits no system")])
+def test_words_that_do_not_name_one_system(ran: Any, name: str, why: str) -> None:
+    with pytest.raises(ComparisonError, match=why):
+        ran.result.system(name)
+
+
+def test_a_measure_that_was_not_measured(ran: Any) -> None:
+    with pytest.raises(ComparisonError, match=r"P@5 was not measured in this run. It has: nDCG@10"):
+        ran.result.compare("P@5")
+
+
+def test_timings_by_name(ran: Any) -> None:
+    system = ran.result.done[0]
+    assert ran.result.timing(system, "total", "p50_ms") > 0
+    assert ran.result.timing(system, "total", "p99_ms") is None
+    assert ran.result.timing(system, "rerank", "mean_ms") is None
+
+
+def test_short_names() -> None:
+    assert (short("nDCG@10(document)"), unit_of("nDCG@10(document)")) == ("nDCG@10", "document")
+
+
+def test_results_under_other_conventions_are_not_compared(ran: Any, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(ran.result.path, tmp_path / "run"))
+    record = json.loads((other / "run.json").read_text())
+    record["conventions"]["rel"] = 2
+    (other / "run.json").write_text(json.dumps(record))
+    with pytest.raises(ComparisonError, match="rel"):
+        check_comparable(ran.result, bakeoff.open_run(other))
+    assert check_comparable(ran.result, bakeoff.open_run(other), allow_mixed=True)
+    assert check_comparable(ran.result, bakeoff.open_run(ran.result.path)) == ()
+
+
+def test_identical_rankings_are_found_whatever_the_scores(ran: Any) -> None:
+    rankings = ran.result.rankings
+    cells = []
+    for system in ran.result.done:
+        mine = rankings.filter(pc.equal(rankings["system"], system))
+        empty = {field.name: mine.slice(0, 0) for field in dataclasses.fields(Cell)}
+        cells.append(Cell(**{**empty, "rankings": mine}))
+    notes = identical_rankings(cells)
+    assert notes == ran.result.record.notes and len(notes) == 4
+    assert all("exact" in note and "faiss" in note for note in notes)
+
+
+def test_open_run_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is not a run"):
+        bakeoff.open_run(tmp_path)
+
+
+def test_the_names_of_the_package() -> None:
+    assert set(dir(bakeoff)) >= {"run", "compare", "open_run", "evaluate", "BakeoffError", "Result"}
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = bakeoff.nonsense

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import bakeoff
+from bakeoff.judging import evidence, false_alarms, judge, where_the_loss_is
+
+
+@pytest.fixture
+def copied(ran: Any, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ran.result.path, tmp_path / "run"))
+
+
+def with_limits(folder: Path, **limits: float) -> bakeoff.Result:
+    path = folder / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "limits": limits}))
+    return bakeoff.open_run(folder)
+
+
+def test_the_same_rows_give_the_same_verdict(ran: Any) -> None:
+    assert judge(bakeoff.open_run(ran.result.path)) == ran.result.verdict
+    assert ran.result.verdict.sentence
+
+
+def test_evidence_has_the_cost_of_every_measured_system(ran: Any) -> None:
+    costs = evidence(ran.result).costs
+    assert set(costs) == set(ran.result.done)
+    assert all(cost.index_bytes and cost.index_bytes > 0 for cost in costs.values())
+    assert all(cost.p95_ms is None for cost in costs.values())
+
+
+def test_limits_are_in_megabytes(copied: Path) -> None:
+    assert evidence(with_limits(copied, index_mb=2.0)).limits.index_bytes == 2e6
+    assert evidence(with_limits(copied, p95_ms=7.5)).limits.p95_ms == 7.5
+    assert evidence(with_limits(copied)).limits.index_bytes is None
+
+
+def test_a_limit_nobody_keeps_is_said(copied: Path) -> None:
+    result = with_limits(copied, index_mb=1e-6)
+    assert result.verdict.system is None
+    assert "limit" in result.verdict.sentence
+
+
+def test_the_loss_goes_down_to_the_served_score(ran: Any) -> None:
+    for system in ran.result.done:
+        steps = where_the_loss_is(ran.result, system)
+        rows = ran.result.losses.filter(pc.equal(ran.result.losses["system"], system))
+        reachable = {}
+        for step in dict.fromkeys(rows["step"].to_pylist()):
+            mine = rows.filter(pc.equal(rows["step"], step))
+            reachable[step] = pc.mean(mine["reachable"]).as_py()
+        values = list(reachable.values())
+        assert steps is not None and list(reachable)[-1] == "ranked too low"
+        assert all(before >= after - 1e-9 for before, after in zip(values, values[1:], strict=False))
+        served = ran.result.comparison.summary(system).mean
+        assert values[-1] == pytest.approx(served)
+        assert "ranked too low" in steps.sentence
+
+
+def test_a_measure_without_steps_has_no_loss(ran: Any, copied: Path) -> None:
+    pq.write_table(ran.result.losses.slice(0, 0), copied / "losses.parquet")
+    assert where_the_loss_is(bakeoff.open_run(copied), ran.result.done[0]) is None
+
+
+def test_false_alarms_count_negative_questions(ran: Any) -> None:
+    alarms = false_alarms(ran.result, "line · bm25")
+    assert alarms is not None and alarms.negatives == 2
+    assert 0 <= alarms.above <= 2 and 0.0 <= alarms.auroc <= 1.0
+
+
+def test_false_alarms_of_a_perfect_separation(ran: Any, copied: Path) -> None:
+    system = "line · bm25"
+    rows = ran.result.rankings
+    negative = np.isin(rows["query_id"].to_pylist(), ["nothing", "nowhere"])
+    at = rows.schema.get_field_index("score")
+    scores = pa.array(np.where(negative, 0.1, 5.0))
+    pq.write_table(rows.set_column(at, "score", scores), copied / "rankings.parquet")
+    alarms = false_alarms(bakeoff.open_run(copied), system)
+    assert alarms is not None and (alarms.above, alarms.auroc) == (0, 1.0)
+
+
+def test_one_negative_question_is_too_few(ran: Any, copied: Path) -> None:
+    rows = ran.result.queries
+    at = rows.schema.get_field_index("negative")
+    one = pa.array([name == "nothing" for name in rows["query_id"].to_pylist()])
+    pq.write_table(rows.set_column(at, "negative", one), copied / "queries.parquet")
+    assert false_alarms(bakeoff.open_run(copied), "line · bm25") is None
