@@ -150,7 +150,7 @@ def _titles(documents: Iterable[Document]) -> Iterable[tuple[str, str]]:
     seen: set[str] = set()
     for document in documents:
         title = " ".join((document.title or Path(document.id).stem.replace("_", " ")).split())
-        if len(title) > 3 and title.lower() not in seen and len(seen) < DRAFTS:
+        if len(title) > 1 and title.lower() not in seen and len(seen) < DRAFTS:
             seen.add(title.lower())
             yield document.id, title
 

@@ -106,9 +106,8 @@ class Lines:
             case StageAdvanced():
                 return self._advanced(event)
             case StageFinished():
-                return f"{event.stage:<9} {event.label}  {event.summary}  {event.seconds:.1f} s".replace(
-                    "   ", "  "
-                )
+                words = (event.label, event.summary, f"{event.seconds:.1f} s")
+                return f"{event.stage:<9} " + "  ".join(word for word in words if word)
             case SystemFinished() if event.failed:
                 return f"failed    {event.system}  {event.failed}"
             case SystemFinished():
