@@ -1,7 +1,7 @@
 """Names parse and print as inverses, and wrong ones say what was meant."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bakeoff.errors import MeasureError
@@ -51,6 +51,7 @@ def measures(draw: st.DrawFn) -> Measure:
     )
 
 
+@settings(deadline=None)
 @given(measures())
 def test_parse_is_the_inverse_of_print(measure: Measure) -> None:
     assert parse(str(measure)) == measure

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
@@ -13,12 +13,14 @@ from bakeoff.measures.negatives import auroc, choose_threshold, false_alarm, fal
 points = st.lists(st.integers(0, 6).map(float), min_size=1, max_size=20)
 
 
+@settings(deadline=None)
 @given(points, points)
 def test_auroc_is_the_rank_sum_statistic(answerable: list[float], negative: list[float]) -> None:
     expected = mannwhitneyu(answerable, negative).statistic / (len(answerable) * len(negative))
     assert auroc(np.array(answerable), np.array(negative)) == pytest.approx(expected)
 
 
+@settings(deadline=None)
 @given(points, points)
 def test_no_threshold_separates_better(answerable: list[float], negative: list[float]) -> None:
     good, bad = np.array(answerable), np.array(negative)

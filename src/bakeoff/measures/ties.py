@@ -129,14 +129,11 @@ def _groups(tied: Tied, rel: int) -> _Groups:
 
 
 def _log_choose(n: Floats, m: Floats) -> Floats:
-    """log C(n, m), -inf where it is zero."""
-    from scipy.special import gammaln
-
+    """log C(n, m) of whole numbers, -inf where it is zero."""
     possible = (m >= 0) & (m <= n)
-    safe_n, safe_m = np.where(possible, n, 0), np.where(possible, m, 0)
-    return np.where(
-        possible, gammaln(safe_n + 1) - gammaln(safe_m + 1) - gammaln(safe_n - safe_m + 1), -np.inf
-    )
+    all_, some = (np.where(possible, part, 0).astype(np.int64) for part in (n, m))
+    log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, int(all_.max(initial=0)) + 1)))))
+    return np.where(possible, log_factorial[all_] - log_factorial[some] - log_factorial[all_ - some], -np.inf)
 
 
 def _hit(tied: Tied, block: Block, measure: Measure) -> Floats:

@@ -18,7 +18,14 @@ from bakeoff.truth.resolve import resolve
 from bakeoff.validation.ceilings import Ceilings, check_measures, check_targets
 from bakeoff.validation.corpus import check_corpus, corpus_facts
 from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Power, Report, Target
-from bakeoff.validation.material import Material, chunkers, experiment_text, needs_chunks, read_corpus
+from bakeoff.validation.material import (
+    Material,
+    chunkers,
+    experiment_text,
+    named_preset,
+    needs_chunks,
+    read_corpus,
+)
 from bakeoff.validation.parts import check_weights, load_faults
 from bakeoff.validation.power import power_of
 from bakeoff.validation.queries import check_queries, check_sections
@@ -33,6 +40,7 @@ def validate(
     path = Path(what) / "bakeoff.yaml" if Path(what).is_dir() else Path(what)
     try:
         plan = experiment.load(path)
+        named_preset(plan)
     except UserError as exc:
         return _report(path.parent.name, list(load_faults(path, exc)))
     findings = list(check_weights(plan))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bakeoff import registry, yamlfile
-from bakeoff.errors import ExperimentError
+from bakeoff.errors import ExperimentError, TruthError
 from bakeoff.experiment import Part, Plan
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import Needs
@@ -41,10 +42,10 @@ class Material:
     located: Located
     _judged: dict[Unit, dict[str, Judged]] = field(default_factory=dict, repr=False, compare=False)
 
-    @cached_property
+    @property
     def preset(self) -> Preset | None:
         """The preset the experiment names."""
-        return preset(self.plan.settings.preset) if self.plan.settings.preset else None
+        return named_preset(self.plan)
 
     @property
     def conventions(self) -> Conventions:
@@ -84,10 +85,12 @@ class Material:
             table = table.filter(pc.is_valid(table["start"]))
         if not self.bound and unit in (Unit.DOCUMENT, Unit.ANSWER):
             return {"": derive(table, CHUNKS.arrow().empty_table(), "", unit, overlap=share)}
-        return {
-            label: derive(table, made.chunks, made.fingerprint, unit, overlap=share)
-            for label, made in self.chunkings.items()
-        }
+        found = {}
+        for label, made in self.chunkings.items():
+            # where no rule holds for a chunker's chunks there is nothing to derive, and the truth checks say so
+            with contextlib.suppress(TruthError):
+                found[label] = derive(table, made.chunks, made.fingerprint, unit, overlap=share)
+        return found
 
     def relevant(self, unit: Unit) -> dict[str, np.ndarray]:
         """How many items of a unit are relevant to each query, by chunker."""
@@ -98,6 +101,11 @@ class Material:
             label: np.bincount(judged.query[judged.grade >= lowest], minlength=count)
             for label, judged in self.judged(unit).items()
         }
+
+
+def named_preset(plan: Plan) -> Preset | None:
+    """The preset a plan names; one that nobody knows is an error."""
+    return preset(plan.settings.preset) if plan.settings.preset else None
 
 
 def read_corpus(plan: Plan, shop: Workshop) -> Corpus:

@@ -104,17 +104,18 @@ def _chunk_bound(material: Material) -> Iterator[Finding]:
     bound = _bound_queries(material)
     sets = [_pairs(judged.query, judged.item) for judged in material.judged(Unit.DOCUMENT).values()]
     differ = {query for one in sets for query, item in one for other in sets if (query, item) not in other}
-    at_documents = (
-        "By document its truth is the same under every chunker, so document measures compare them fairly"
-        if not differ
-        else f"Even by document the truth of {number(len(differ), 'query', 'queries')} differs between chunkers"
-    )
     count = number(len(bound), "query", "queries")
-    text = (
-        f"the truth of {count} ({some(bound)}) is bound to chunks: it cannot compare {some(list(material.chunkings))}."
-        f" {at_documents}. Say over: documents or over: sections in the rules, or name one chunker."
+    by_document = (
+        "By document it is the same under each of them"
+        if not differ
+        else f"Even by document the truth of {number(len(differ), 'query', 'queries')} differs between them"
     )
-    yield Finding("warning", "chunk-bound", material.where(("chunkers",)), text)
+    text = (
+        f"the truth of {count} ({some(bound)}) is bound to chunks, so it cannot compare the chunkers"
+        f" {some(list(material.chunkings))}: a long chunk meets a condition more easily. {by_document}."
+        " Let the rules say over: documents or over: sections, or name one chunker."
+    )
+    yield Finding("error", "chunk-bound", material.where(("chunkers",)), text)
 
 
 def _bound_queries(material: Material) -> list[str]:
