@@ -26,6 +26,10 @@ Given = str | dict[str, Any]
 """A part of a system as the user names it: `line`, or `{tokens: {size: 256}}`."""
 
 
+NOT_PARAMS = ("as", "query")
+"""Keys beside a plug-in's parameters: the name a part is shown by, and a store's query arguments."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -193,9 +197,10 @@ class _Reader:
     def _part(self, kind: str, position: int, given: Given) -> Part:
         name, params = self._split((kind, position), given)
         plugin = self._plugin(kind, name, (kind, position))
-        params.pop("query", None) if kind == "stores" else None
+        label = _label(name, params)
+        own = {key: value for key, value in params.items() if key not in NOT_PARAMS}
         where = (kind, position, name) if isinstance(given, dict) else (kind, position)
-        return Part(kind, name, _label(name, params), self._validated(plugin.Params, params, where))
+        return Part(kind, name, label, self._validated(plugin.Params, own, where))
 
     def _split(self, at: Keys, given: Given) -> tuple[str, dict[str, Any]]:
         if isinstance(given, str):
@@ -226,7 +231,7 @@ class _Reader:
         plugin = registry.load("stores", store.name)
         for i, given in enumerate(self._file.stores):
             name, params = self._split(("stores", i), given)
-            if _label(name, {k: v for k, v in params.items() if k != "query"}) != store.label:
+            if _label(name, params) != store.label:
                 continue
             at = ("stores", i, name, "query")
             choices = itertools.product(*self._options(params.get("query"), at))
@@ -253,7 +258,8 @@ class _Reader:
             name, params = self._split(("modes", i), given)
             kind = MODES.get(name) or self._unknown_mode(i, name)
             at = ("modes", i, name) if isinstance(given, dict) else ("modes", i)
-            parts.append(Part("modes", name, _label(name, params), self._validated(kind.params, params, at)))
+            own = {key: value for key, value in params.items() if key not in NOT_PARAMS}
+            parts.append(Part("modes", name, _label(name, params), self._validated(kind.params, own, at)))
         return self._distinct("modes", parts)
 
     def _unknown_mode(self, position: int, name: str) -> ModeKind:
@@ -319,14 +325,17 @@ def _named(system: System, *, many: bool) -> System:
 
 
 def _label(name: str, params: Mapping[str, Any]) -> str:
-    inner = ", ".join(f"{key}={_short(value)}" for key, value in params.items())
+    """What the user calls a part (`as: …`), else its name with the parameters that were given."""
+    if "as" in params:
+        return str(params["as"])
+    inner = _short({key: value for key, value in params.items() if key not in NOT_PARAMS})
     return f"{name}({inner})" if inner else name
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key}={_short(inner)}" for key, inner in value.items())
-    return str(value)
+def _short(params: Mapping[str, Any]) -> str:
+    """Parameters in a few words; a group of them, such as build, is named by its members."""
+    words = (_short(v) if isinstance(v, dict) else f"{key}={v}" for key, v in params.items())
+    return " ".join(words)
 
 
 def _settings(search: BaseModel | None) -> str:

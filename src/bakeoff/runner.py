@@ -55,6 +55,9 @@ def run(
     try:
         made = _prepare(plan, queries, corpus, kitchen, conventions, emit)
         cells = list(_cells(made, kitchen, folder, emit))
+    except BakeoffError:
+        folder.record(record.model_copy(update={"status": "stopped"}))
+        raise
     finally:
         kitchen.close()
     write_tables(folder, queries, cells)

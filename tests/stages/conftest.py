@@ -11,10 +11,13 @@ import pytest
 
 from bakeoff import experiment, registry
 from bakeoff.cache import Cache
-from bakeoff.experiment import Part, Plan
+from bakeoff.experiment import Part, Plan, System
 from bakeoff.stages.chunk import Chunking, chunk
+from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop
+from bakeoff.truth.queries import read_queries
+from bakeoff.types import Metric
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,13 @@ class Bench:
     def corpus(self) -> Corpus:
         part = self.plan.source
         return read(part, registry.load("sources", part.name)(part.params), self.shop)
+
+    def kitchen(self, **settings: Any) -> Kitchen:
+        chosen = {"metric": Metric.COSINE, "depth": 20, "repeats": 1, **settings}
+        return Kitchen(self.corpus(), read_queries(self.plan.queries).queries, self.shop, **chosen)
+
+    def system(self, label: str) -> System:
+        return next(system for system in self.plan.systems if system.label == label)
 
     def chunking(self, name: str, **params: Any) -> Chunking:
         part = made(f"chunkers/{name}", **params)

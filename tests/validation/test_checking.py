@@ -87,7 +87,7 @@ def test_unknown_preset_is_an_error(lab: Make) -> None:
 
 
 def test_skipped_files_are_counted_and_named(lab: Make) -> None:
-    made = lab(**{"empty__md": "", "void__md": " \n"})
+    made = lab(empty__md="", void__md=" \n")
     report = made.report()
     assert report.corpus is not None
     assert report.corpus.skipped == (Skipped("empty.md", "empty"), Skipped("void.md", "empty"))

@@ -218,7 +218,7 @@ def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
 
 def _progress(path: Path, record: RunRecord) -> dict[str, int]:
     total = len(record.systems)
-    if record.status == "running":
+    if record.status in ("running", "stopped"):
         done = len(list((path / "cells").glob("*/manifest.json")))
         return {"done": done, "failed": 0, "to_do": total - done}
     failed = len(open_run(path).failed)
@@ -231,7 +231,7 @@ def _status_row(path: Path, record: RunRecord) -> list[str]:
 
 
 def _next(path: Path, record: RunRecord) -> str:
-    if record.status == "running":
+    if record.status in ("running", "stopped"):
         return f"bakeoff run --out {path}   goes on where it stopped (if it is not still running)"
     if record.status == "partial":
         return f"bakeoff run --out {path}   tries the failed systems again"

@@ -53,6 +53,7 @@ def measure(task: Measuring, kitchen: Kitchen) -> Cell:
         task.truth,
         task.conventions,
         lambda: kitchen.tokens(system.chunker),
+        lambda: (answers.legs[0], kitchen.reference(system)) if system.store else None,
     )
     return Cell(
         systems=system_row(task.run, system, Status.DONE, sizes=_sizes(system, kitchen, chunking)),

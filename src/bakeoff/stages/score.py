@@ -34,6 +34,7 @@ class Scored:
     truth: Truth
     conventions: Conventions
     tokens: Callable[[], np.ndarray]
+    neighbours: Callable[[], tuple[Leg, Leg] | None]
 
 
 def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
@@ -185,6 +186,38 @@ def _by_top_scores(scored: Scored, measures: list[Measure]) -> dict[Measure, np.
     return {m: np.where(negative, (top >= (m.t or 0.0)).astype(float), np.nan) for m in measures}
 
 
+def _by_neighbours(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """What an index found of what exact search finds; null for a system that does not search by vector."""
+    import numpy as np
+
+    from bakeoff.measures.neighbours import knn_recall, recall_of_100
+
+    legs = scored.neighbours()
+    if legs is None:
+        return {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
+    (found, near), (exact, nearest) = (_tables(leg) for leg in legs)
+    columns = {}
+    for measure in measures:
+        k = measure.k or 0
+        if measure.name == "R100":
+            columns[measure] = recall_of_100(found, exact, k)
+        else:
+            columns[measure] = knn_recall(found, exact, k, found_distance=-near, exact_distance=-nearest)
+    return columns
+
+
+def _tables(leg: Leg) -> tuple[np.ndarray, np.ndarray]:
+    """Ids and scores, one row a query, filled up with −1 and −∞."""
+    import numpy as np
+
+    width = max(len(hit.ids) for hit in leg.hits)
+    ids = np.full((len(leg.hits), width), -1, np.int64)
+    scores = np.full((len(leg.hits), width), -np.inf)
+    for row, hit in enumerate(leg.hits):
+        ids[row, : len(hit.ids)], scores[row, : len(hit.ids)] = hit.ids, hit.scores
+    return ids, scores
+
+
 def _impossible(_scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
     measure = measures[0]
     raise MeasureError(
@@ -198,7 +231,7 @@ _SCORERS: dict[Needs, Callable[[Scored, list[Measure]], dict[Measure, np.ndarray
     Needs.SECTIONS: _by_sections,
     Needs.TOKENS: _by_tokens,
     Needs.TOP_SCORES: _by_top_scores,
-    Needs.NEIGHBOURS: _impossible,
+    Needs.NEIGHBOURS: _by_neighbours,
     Needs.LABELS: _impossible,
 }
 

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff import experiment, registry
+from bakeoff.errors import EmbedderError
+from bakeoff.types import Role
+
+
+def test_many_threads_make_each_thing_once(bench: Any) -> None:
+    kitchen = bench.kitchen()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(kitchen.prepare, bench.plan.systems * 2))
+        vectors = list(pool.map(lambda s: kitchen.vectors(s.embedder, s.chunker), [bench.plan.systems[0]] * 8))
+    assert all(one is vectors[0] for one in vectors)
+    kitchen.close()
+
+
+def test_a_failure_is_shared_and_not_tried_again(bench: Any, register: Any) -> None:
+    tried: list[int] = []
+
+    class Faulty(registry.load("embedders", "wordllama")):
+        def embed(self, texts: Any, role: Role) -> np.ndarray:
+            tried.append(1)
+            raise EmbedderError("no memory")
+
+    register("embedders", "faulty", Faulty)
+    Path("bakeoff.yaml").write_text(
+        Path("bakeoff.yaml").read_text().replace("{wordllama: {dims: 64}}", "faulty")
+    )
+    plan = experiment.load(Path("bakeoff.yaml"))
+    kitchen = bench.kitchen()
+    system = plan.systems[0]
+    for _ in range(3):
+        with pytest.raises(EmbedderError, match="no memory"):
+            kitchen.vectors(system.embedder, system.chunker)
+    assert tried == [1]
+
+
+def test_dense_words_and_hybrid_have_the_steps_they_have(bench: Any) -> None:
+    kitchen = bench.kitchen()
+    dense = kitchen.answers(bench.system("line · wordllama(dims=64) · exact · dense"))
+    words = kitchen.answers(bench.system("line · bm25"))
+    hybrid = kitchen.answers(bench.system("line · wordllama(dims=64) · exact · hybrid"))
+    assert (dense.embed is not None, len(dense.legs), dense.fuse) == (True, 1, None)
+    assert (words.embed, len(words.legs), words.fuse) == (None, 1, None)
+    assert (hybrid.embed is not None, len(hybrid.legs)) == (True, 2) and hybrid.ranking is hybrid.fuse
+    assert hybrid.legs[0] is dense.legs[0] and hybrid.legs[1] is words.legs[0]
+    kitchen.close()
+
+
+def test_the_depth_is_kept(bench: Any) -> None:
+    kitchen = bench.kitchen(depth=3)
+    for system in bench.plan.systems:
+        assert max(len(hits.ids) for hits in kitchen.answers(system).ranking.hits) <= 3
+    kitchen.close()
+
+
+def test_the_reference_is_exact_search(bench: Any) -> None:
+    kitchen = bench.kitchen()
+    exact = bench.system("line · wordllama(dims=64) · exact · dense")
+    faiss = bench.system("line · wordllama(dims=64) · faiss · dense")
+    assert kitchen.reference(exact) is kitchen.answers(exact).legs[0]
+    assert kitchen.reference(faiss) is kitchen.answers(exact).legs[0]
+    kitchen.close()
+
+
+def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: Any) -> None:
+    import dataclasses
+
+    from pydantic import BaseModel
+
+    class Longest:
+        version = "1"
+        Params = type("Params", (BaseModel,), {})
+        closed = False
+
+        def __init__(self, params: Any) -> None: ...
+
+        def rerank(self, query: str, passages: list[str]) -> np.ndarray:
+            return np.array([len(passage) for passage in passages])
+
+        def close(self) -> None:
+            Longest.closed = True
+
+    register("rerankers", "longest", Longest)
+    kitchen = bench.kitchen()
+    plain = bench.system("line · bm25")
+    answers = kitchen.answers(dataclasses.replace(plain, reranker=part("rerankers/longest")))
+    texts = kitchen.chunking(plain.chunker).chunks["text"].to_pylist()
+    lengths = [len(texts[i]) for i in answers.ranking.hits[0].ids[:20]]
+    assert answers.rerank is answers.ranking and len(lengths) > 2
+    contexts = kitchen.chunking(plain.chunker).chunks["context"].to_pylist()
+    whole = [len(contexts[i] + texts[i]) for i in answers.ranking.hits[0].ids[:20]]
+    assert whole == sorted(whole, reverse=True)
+    kitchen.close()
+    assert Longest.closed

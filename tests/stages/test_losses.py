@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff import registry
+from bakeoff.measures.conventions import DEFAULT
+from bakeoff.measures.names import parse
+from bakeoff.stages.losses import losses
+from bakeoff.stages.score import Scored
+from bakeoff.truth.queries import read_queries
+from bakeoff.truth.resolve import resolve
+from bakeoff.types import Hits
+
+
+@pytest.fixture
+def reachable(bench: Any) -> Any:
+    """Mean reachable score after each step of a system of the tiny experiment."""
+    kitchen = bench.kitchen()
+    queries = read_queries(bench.plan.queries)
+
+    def of(label: str, primary: str = "nDCG@10(document)", system: Any = None) -> dict[str, float]:
+        system = system or bench.system(label)
+        chunking = kitchen.chunking(system.chunker)
+        truth = resolve(queries, kitchen.corpus.documents, {chunking.fingerprint: chunking.chunks}, strict=True)
+        answers = kitchen.answers(system)
+        scored = Scored(answers.ranking, chunking, queries, truth, DEFAULT, lambda: np.empty(0))
+        rows = losses("run", system, scored, answers, kitchen, parse(primary)).to_pylist()
+        found: dict[str, list[float]] = {}
+        for row in rows:
+            if row["reachable"] is not None:
+                found.setdefault(row["step"], []).append(row["reachable"])
+        return {step: float(np.mean(values)) for step, values in found.items()}
+
+    yield of
+    kitchen.close()
+
+
+@pytest.mark.parametrize(
+    ("label", "steps"),
+    [
+        ("line · bm25", ["in no chunk", "words miss", "ranked too low"]),
+        ("line · wordllama(dims=64) · exact · dense", ["in no chunk", "model misses", "ranked too low"]),
+        (
+            "line · wordllama(dims=64) · faiss · dense",
+            ["in no chunk", "model misses", "index misses", "ranked too low"],
+        ),
+        (
+            "line · wordllama(dims=64) · faiss · hybrid",
+            ["in no chunk", "model and words miss", "index misses", "fused or reranked away", "ranked too low"],
+        ),
+    ],
+)
+def test_each_step_can_only_lose(reachable: Any, label: str, steps: list[str]) -> None:
+    found = reachable(label)
+    values = list(found.values())
+    assert list(found) == steps
+    assert values[0] == pytest.approx(1.0)
+    assert all(before >= after - 1e-12 for before, after in zip(values, values[1:], strict=False))
+    assert values[-1] < 1
+
+
+def test_what_an_index_misses_is_laid_at_its_door(reachable: Any, bench: Any, register: Any) -> None:
+    class Blind(registry.load("stores", "faiss")):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            hits = super().search(vector, k, query)
+            return Hits(hits.ids[3:], hits.scores[3:])
+
+    register("stores", "blind", Blind)
+    import dataclasses
+
+    from bakeoff.experiment import Part
+
+    faiss = bench.system("line · wordllama(dims=64) · faiss · dense")
+    blind = dataclasses.replace(faiss, store=Part("stores", "blind", "blind", faiss.store.params))
+    found = reachable("", system=blind)
+    assert found["model misses"] == pytest.approx(1.0)
+    assert found["index misses"] < 0.5
+
+
+def test_measures_without_judgments_have_no_steps(reachable: Any) -> None:
+    assert reachable("line · bm25", "tokens@10") == {}

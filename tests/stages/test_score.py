@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import MeasureError, SystemFailure
+from bakeoff.measures.conventions import DEFAULT
+from bakeoff.stages.chunk import token_counts
+from bakeoff.stages.retrieve import Leg
+from bakeoff.stages.score import Scored, score
+from bakeoff.truth.queries import read_queries
+from bakeoff.truth.resolve import resolve
+from bakeoff.types import Hits
+
+QUERIES = """\
+queries:
+  - {id: doc, text: a, truth: {documents: [guide/auth.md]}}
+  - {id: span, text: b, truth: {passage: {text: "Passwords are hashed with argon2"}}}
+  - {id: none, text: c, truth: negative}
+  - {id: unjudged, text: d, truth: unjudged}
+"""
+
+
+@pytest.fixture
+def scored(bench: Any) -> Any:
+    """Scores any ranking of chunks (row numbers, one list a query) on measures."""
+    Path("queries.yaml").write_text(QUERIES)
+    queries = read_queries(Path("queries.yaml"))
+    chunking = bench.chunking("semantic", merge_below=0)
+    truth = resolve(queries, bench.corpus().documents, {chunking.fingerprint: chunking.chunks}, strict=True)
+
+    def run(rows: list[list[int]], *measures: str, top: float = 1.0) -> dict[tuple[str, str], float | None]:
+        hits = tuple(Hits(np.array(row, np.int64), top - np.arange(len(row)) / 10) for row in rows)
+        leg = Leg(hits, np.ones((1, 4)), True)
+        work = Scored(leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking))
+        table = score("run", "system", work, measures).to_pylist()
+        run.table = table
+        return {(row["query_id"], row["measure"]): row["value"] for row in table}
+
+    texts = chunking.chunks["text"].to_pylist()
+    run.chunk = lambda words: next(i for i, text in enumerate(texts) if words in text)
+    run.tokens = token_counts(chunking)
+    return run
+
+
+def test_documents_count_once_and_nulls_stay_null(scored: Any) -> None:
+    auth, password, tax = scored.chunk("Access tokens"), scored.chunk("argon2"), scored.chunk("Value added")
+    found = scored([[tax, auth, password], [tax, password], [tax], [tax]], "RR@10(document)", "P@2(document)")
+    assert found["doc", "RR@10(document)"] == 0.5 and found["span", "RR@10(document)"] == 0.5
+    assert found["doc", "P@2(document)"] == 0.5
+    for query in ("none", "unjudged"):
+        assert found[query, "RR@10(document)"] is None
+
+
+def test_chunk_and_answer_units_follow_the_span(scored: Any) -> None:
+    auth, password = scored.chunk("Access tokens"), scored.chunk("argon2")
+    found = scored([[auth], [auth, password], [], []], "RR@10(chunk)", "RR@10(answer)")
+    assert found["span", "RR@10(chunk)"] == 0.5 and found["span", "RR@10(answer)"] == 0.5
+    assert found["doc", "RR@10(chunk)"] == 1.0
+    assert found["doc", "RR@10(answer)"] is None
+
+
+def test_an_empty_answer_scores_zero_where_there_is_truth(scored: Any) -> None:
+    auth = scored.chunk("Access tokens")
+    found = scored([[auth], [], [], []], "R@5(document)")
+    assert found["span", "R@5(document)"] == 0.0 and found["none", "R@5(document)"] is None
+
+
+def test_tokens_are_those_of_the_chunks(scored: Any) -> None:
+    auth, tax = scored.chunk("Access tokens"), scored.chunk("Value added")
+    found = scored([[auth, tax], [auth], [tax], []], "Hit@5(document)", "tokens@1", "tokens@5")
+    assert found["doc", "tokens@1"] == scored.tokens[auth]
+    assert found["doc", "tokens@5"] == scored.tokens[auth] + scored.tokens[tax]
+
+
+def test_spans_are_measured_in_characters(scored: Any) -> None:
+    password = scored.chunk("argon2")
+    found = scored([[password], [password], [], []], "SpanRecall@5", "SpanPrecision@5")
+    assert found["span", "SpanRecall@5"] == 1.0
+    assert 0 < found["span", "SpanPrecision@5"] < 1
+    assert found["doc", "SpanRecall@5"] is None
+
+
+def test_false_alarms_are_of_negative_queries_alone(scored: Any) -> None:
+    auth = scored.chunk("Access tokens")
+    found = scored([[auth]] * 4, "Hit@5(document)", "FalseAlarm@0.5", "FalseAlarm@2")
+    assert found["none", "FalseAlarm@0.5"] == 1.0 and found["none", "FalseAlarm@2"] == 0.0
+    assert found["doc", "FalseAlarm@0.5"] is None
+
+
+def test_unit_and_source_stand_in_every_row(scored: Any) -> None:
+    auth = scored.chunk("Access tokens")
+    scored([[auth]] * 4, "Hit@5(document)", "tokens@5")
+    rows = {(row["query_id"], row["measure"]): row for row in scored.table}
+    assert rows["doc", "Hit@5(document)"]["unit"] == "document"
+    assert rows["doc", "Hit@5(document)"]["source"] == "documents"
+    assert rows["none", "Hit@5(document)"]["source"] == ""
+    assert [row["measure"] for row in scored.table] == ["Hit@5(document)"] * 4 + ["tokens@5"] * 4
+
+
+def test_all_zero_on_the_primary_measure_is_a_failure(scored: Any) -> None:
+    tax = scored.chunk("Value added")
+    with pytest.raises(SystemFailure, match=r"every one of 2 queries scores 0 on nDCG@10\(document\)"):
+        scored([[tax]] * 4, "nDCG@10(document)")
+
+
+def test_measures_that_a_run_cannot_have(scored: Any) -> None:
+    with pytest.raises(MeasureError, match="needs exact neighbours, which a run over documents does not have"):
+        scored([[0]] * 4, "kNNRecall@10")

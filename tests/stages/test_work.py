@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff.cache import Cache
+from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted
+from bakeoff.stages.work import Workshop, stage
+
+
+def test_start_progress_and_end_are_told_in_order(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with stage(Workshop(Cache(tmp_path), events.append), "embed", "m · c", 10, "chunks") as report:
+        report.advance(4)
+        report.advance(6)
+        report.summary = "10 × 3"
+    assert events[0] == StageStarted("embed", "m · c", 10, "chunks")
+    assert events[1:3] == [
+        StageAdvanced("embed", "m · c", 4, cached=True),
+        StageAdvanced("embed", "m · c", 6, cached=False),
+    ]
+    assert isinstance(events[3], StageFinished) and events[3].summary == "10 × 3"
+    assert report.seconds == events[3].seconds > 0
+
+
+def test_a_stage_that_fails_does_not_end(tmp_path: Path) -> None:
+    events: list[Event] = []
+    with pytest.raises(ValueError, match="no"), stage(Workshop(Cache(tmp_path), events.append), "a", "", 1, "b"):
+        raise ValueError("no")
+    assert [type(event) for event in events] == [StageStarted]

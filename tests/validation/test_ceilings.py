@@ -1,0 +1,89 @@
+"""What can be reached at best, measure by measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Make = Callable[..., Any]
+
+
+def best(report: Any) -> dict[str, float | None]:
+    return {row.measure + row.chunker: row.best for row in report.ceilings}
+
+
+def measures(*names: str, more: str = "") -> tuple[tuple[str, str], ...]:
+    primary, *also = names
+    new = f"measures: {{primary: {primary}, also: [{', '.join(also)}]}}\n{more}"
+    return (("measures: {primary: nDCG@5(document), also: [P@5(document)]}\n", new),)
+
+
+def test_ceilings_follow_from_the_number_of_relevant_documents(lab: Make) -> None:
+    made = lab(
+        queries=(("[trains.md]", '["other/*.md"]'),),
+        experiment=measures("nDCG@5", "P@5", "R@5", "Rprec", "tokens@5"),
+    )
+    report = made.report()
+    assert best(report) == {
+        "nDCG@5(document)": 1.0,
+        "P@5(document)": pytest.approx((1 / 5 + 1 / 5 + 1) / 3),
+        "R@5(document)": pytest.approx((1 + 1 + 5 / 9) / 3),
+        "Rprec(document)": 1.0,
+        "tokens@5": None,
+    }
+    assert {row.queries for row in report.ceilings if row.best is not None} == {3}
+
+
+def test_chunk_measures_have_a_ceiling_for_each_chunker(lab: Make) -> None:
+    chunkers = (("[line]", "[whole, {line: {doc_lines: 1, overlap: 0}}]"),)
+    made = lab(experiment=chunkers + measures("nDCG@5(document)", "P@2(chunk)"))
+    found = best(made.report())
+    assert found["P@2(chunk)whole"] == 0.5
+    assert found["P@2(chunk)line(doc_lines=1, overlap=0)"] == 1.0
+
+
+def test_a_measure_that_no_query_has_a_value_for_is_an_error_if_it_decides(lab: Make) -> None:
+    (found,) = lab(experiment=measures("Hit@5(answer)", "P@5")).found("measure")
+    assert found.level == "error" and "no truth says where in a document the answer is" in found.message
+    (found,) = lab(experiment=measures("P@5", "SecAcc@5")).found("measure")
+    assert found.level == "warning" and "no truth names sections" in found.message
+
+
+def test_measures_that_need_what_a_run_has_not_are_errors(lab: Make) -> None:
+    (found,) = lab(experiment=measures("P@5", "kNN@10")).found("measure")
+    assert found.level == "error" and "exact neighbours" in found.message
+
+
+def test_a_measure_deeper_than_what_is_retrieved_is_named(lab: Make) -> None:
+    (found,) = lab(experiment=measures("P@5", "R@50", more="depth: 20\n")).found("depth")
+    assert found.message == "R@50(document) looks at 50 results, but depth is 20. Set depth: 50 or more."
+
+
+def test_section_ceilings_count_the_chunks_of_the_sections(lab: Make) -> None:
+    made = lab(
+        queries=(("{documents: [trains.md]}", "{sections: [Rail]}"),),
+        experiment=(("[line]", "[semantic]"), *measures("P@5", "SecAcc_primary@2", "SecAcc@2")),
+    )
+    report = made.report()
+    assert best(report)["SecAcc_primary@2"] == 0.5
+    assert [row.queries for row in report.ceilings if row.measure == "SecAcc@2"] == [1]
+
+
+def test_a_target_takes_the_unit_it_is_measured_at(lab: Make) -> None:
+    report = lab(experiment=measures("P@1(chunk)", more="targets: {P@1: 0.9, R@5: 1.0}\n")).report()
+    assert [(t.measure, t.reachable) for t in report.targets] == [
+        ("P@1(chunk)", True),
+        ("R@5(document)", True),
+    ]
+
+
+def test_a_target_that_is_no_measure_is_an_error_with_its_line(lab: Make) -> None:
+    (found,) = lab(experiment=measures("P@5", more="targets: {Presicion@5: 0.8}\n")).found("target")
+    assert found.where == "bakeoff.yaml, line 8" and "Did you mean P" in found.message
+
+
+def test_a_target_for_something_that_should_be_low(lab: Make) -> None:
+    report = lab(experiment=measures("P@5", more="targets: {FalseAlarm@0.5: 0.1, tokens@5: 300}\n")).report()
+    assert [(t.measure, t.best, t.reachable) for t in report.targets] == [("FalseAlarm@0.5", 0.0, True)]
