@@ -1,4 +1,4 @@
-"""Statistics against scipy: speed, and what simulation says of coverage, false winners and power.
+"""Intervals against scipy: speed, and what simulation says of coverage; the tests are in stats_power.py.
 
 Speed is CPU time for 28 pairs × 15 measures × 10,000 resamples. Run with: python benchmarks/stats.py
 The curve in docs/statistics.md is made with: python benchmarks/stats.py --curve
@@ -10,14 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from scipy import stats
 
 from bakeoff.stats.bootstrap import BootstrapSettings, interval_ends
-from bakeoff.stats.correction import holm, max_t
-from bakeoff.stats.tests import randomisations, wilcoxon
 from common import Row, show
 
 PAIRS, MEASURES, QUERIES, RESAMPLES = 28, 15, 50, 10_000
@@ -56,12 +53,15 @@ def latent(difficulty: float, shift: float) -> Draw:
 
     def draw(rng: np.random.Generator, shape: Shape) -> np.ndarray:
         base = rng.normal(difficulty, 1.3, shape)
-        return _rr(base - shift + rng.normal(0, 0.5, shape)) - _rr(base + rng.normal(0, 0.5, shape))
+        return reciprocal_rank(base - shift + rng.normal(0, 0.5, shape)) - reciprocal_rank(
+            base + rng.normal(0, 0.5, shape)
+        )
 
     return draw
 
 
-def _rr(latents: np.ndarray) -> np.ndarray:
+def reciprocal_rank(latents: np.ndarray) -> np.ndarray:
+    """Reciprocal rank at depth 10 of a latent log rank."""
     rank = np.maximum(1, np.ceil(np.exp(latents)))
     return np.where(rank <= 10, 1 / rank, 0.0)
 
@@ -84,7 +84,7 @@ def main() -> int:
     if "--curve" in sys.argv:
         _curve((10, 22, 50, 100, 200), samples=3000, resamples=2000)
         return 0
-    return show([*_speed(), *_coverage(), *_family(), *_power()])
+    return show([*_speed(), *_coverage()])
 
 
 def _cpu(work: Callable[[], object], repeats: int = 3) -> float:
@@ -160,70 +160,6 @@ def _curve(sizes: tuple[int, ...], samples: int, resamples: int) -> None:
                 f"| {n} | {one.name} | " + " | ".join(f"{100 * share:.1f}" for share in found) + " |",
                 flush=True,
             )
-
-
-def _family(rounds: int = 1000) -> list[Row]:
-    first, second = (list(side) for side in zip(*combinations(range(8), 2), strict=True))
-    uncorrected = by_holm = by_max_t = 0
-    for seed in range(rounds):
-        rng = np.random.default_rng([seed, 9])
-        values = _rr(rng.normal(0.5, 1.3, QUERIES) + rng.normal(0, 0.7, (8, QUERIES)))
-        columns = (values[first] - values[second]).T
-        p_values = [result.p for result in randomisations(columns, seed, flips=2000)]
-        uncorrected += min(p_values) <= 0.05
-        by_holm += min(holm(p_values)) <= 0.05
-        by_max_t += min(max_t(columns, seed, flips=2000)) <= 0.05
-    print(
-        f"8 equal systems, {rounds} rounds: a false difference in {uncorrected / rounds:.1%} without correction"
-    )
-    return [
-        Row(
-            "8 equal systems, share of rounds with a false difference, Holm", by_holm / rounds, 1.0, "<= 0.05"
-        ),
-        Row("8 equal systems, share of rounds with a false difference, max-T", by_max_t / rounds, 1.0),
-    ]
-
-
-def alternatives(n: int) -> dict[str, Draw]:
-    """Systems that truly differ, by about as much as n queries can show."""
-    scale = {22: 1.3, 50: 1.0, 200: 0.5}[n]
-    few = n < 100
-    return {
-        "shared difficulty": latent(0.8, 0.35 * scale),
-        "easy queries": latent(-0.3, 0.4 * scale),
-        "hard queries": latent(2.5, 0.5 * scale),
-        "half the same": copied(GOOD, WORSE, 0.5),
-        "mostly the same": copied(GOOD, HARD, 0.8 if few else 0.93),
-        "mostly the same, easy": copied(EASY, GOOD, 0.75 if few else 0.9),
-    }
-
-
-def _power(rounds: int = 600) -> list[Row]:
-    """How far the tests and the decision fall behind the best of sign flips, signed ranks and paired t."""
-    rows = []
-    for n in (22, 50, 200):
-        behind = {name: _behind(n, name, draw, rounds) for name, draw in alternatives(n).items()}
-        for place, what in enumerate(("sign flips", "the decision")):
-            worst = max(behind, key=lambda name: behind[name][place])
-            name = f"{what}, power behind the best test, worst of 6 alternatives ({worst}), n={n}"
-            rows.append(Row(name, behind[worst][place], 1.0, "<= 0.05"))
-    return rows
-
-
-def _behind(n: int, name: str, draw: Draw, rounds: int) -> tuple[float, float]:
-    columns = draw(np.random.default_rng(n), (n, rounds))
-    columns = columns[:, np.ptp(columns, axis=0) > 0]
-    found = np.array([result.p <= 0.05 for result in randomisations(columns, 1, flips=2000)])
-    low, high = interval_ends(columns, BootstrapSettings(1, 2000))
-    both = found & ((low > 0) | (high < 0))
-    ranks = float(np.mean([wilcoxon(column).p <= 0.05 for column in columns.T]))
-    student = float(np.mean(stats.ttest_1samp(columns, 0).pvalue <= 0.05))
-    print(
-        f"power, n={n}, {name}: sign flips {found.mean():.3f}, decision {both.mean():.3f}, "
-        f"signed ranks {ranks:.3f}, paired t {student:.3f}"
-    )
-    best = max(float(found.mean()), ranks, student)
-    return best - float(found.mean()), best - float(both.mean())
 
 
 if __name__ == "__main__":

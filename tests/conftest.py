@@ -17,7 +17,9 @@ from bakeoff.events import Event
 from bakeoff.runner import run
 from bakeoff.types import Document, Piece, Role, SourceItem
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for a core make a tiny search a thousand times slower
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # threads that wait for a core make a tiny search a thousand times slower
 
 FILES = {
     "guide/auth.md": """\

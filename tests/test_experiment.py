@@ -84,9 +84,9 @@ def test_lists_of_query_arguments_expand_to_systems_over_one_index(tmp_path: Pat
         "modes: [dense]\nstores:\n  - faiss: {build: {index: hnsw, m: 8}, query: {ef: [16, 64, 128]}}\n",
     )
     assert [system.label for system in made.systems] == [
-        "semantic · wordllama · faiss(build=index=hnsw, m=8)[ef=16] · dense",
-        "semantic · wordllama · faiss(build=index=hnsw, m=8) · dense",
-        "semantic · wordllama · faiss(build=index=hnsw, m=8)[ef=128] · dense",
+        "semantic · wordllama · faiss(index=hnsw m=8)[ef=16] · dense",
+        "semantic · wordllama · faiss(index=hnsw m=8) · dense",
+        "semantic · wordllama · faiss(index=hnsw m=8)[ef=128] · dense",
     ]
     assert len({str(system.store.identity()) for system in made.systems if system.store}) == 1
     assert len({str(system.identity()) for system in made.systems}) == 3
@@ -175,6 +175,8 @@ def test_no_file(tmp_path: Path) -> None:
         (HEAD + "stores:\n  - exact\n  - faiss\n  - exact\n", 6, "exact is listed twice in stores"),
         (HEAD + "modes:\n  - dense\n  - dense\n", 5, "dense is listed twice in modes"),
         (HEAD + "chunkers: [{line: {}, whole: {}}]\n", 3, "should be one name with its parameters"),
+        (HEAD + "chunkers: [{line: {query: {ef: 3}}}]\n", 3, 'unknown key "query"'),
+        (HEAD + "chunkers: [{line: {as: x}}, {whole: {as: x}}]\n", 3, "x is listed twice in chunkers"),
         (HEAD + "chunkers: [{line: 5}]\n", 3, "line: 5 should be a mapping of parameters"),
         (
             HEAD + "chunkers:\n  - line:\n      doc_lins: 4\n",
@@ -260,3 +262,16 @@ def test_a_bad_measure_names_its_line(tmp_path: Path, text: str, line: int) -> N
 def test_all_findings_are_said_at_once(tmp_path: Path) -> None:
     lines = refused(tmp_path, HEAD + "depht: 3\nruns: 0\nmetric: far\n").splitlines()
     assert sorted(line.split(":")[0] for line in lines) == [f"bakeoff.yaml, line {n}" for n in (3, 4, 5)]
+
+
+def test_a_part_is_shown_by_the_name_its_author_gives(tmp_path: Path) -> None:
+    made = plan(tmp_path, "modes: [dense]\nstores: [exact, {faiss: {as: small, build: {m: 4}}}]\n")
+    assert [system.label for system in made.systems] == [
+        "semantic · wordllama · exact · dense",
+        "semantic · wordllama · small · dense",
+    ]
+
+
+def test_two_systems_never_share_a_name(tmp_path: Path) -> None:
+    text = "chunkers: [{line: {as: a}}, {whole: {as: a · b}}]\nembedders: [{wordllama: {as: b · c}}, {wordllama: {as: c, dims: 64}}]\n"
+    assert "two systems would be called 'a · b · c · dense'" in refused(tmp_path, HEAD + text)

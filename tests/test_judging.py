@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -60,7 +61,7 @@ def test_the_loss_goes_down_to_the_served_score(ran: Any) -> None:
             reachable[step] = pc.mean(mine["reachable"]).as_py()
         values = list(reachable.values())
         assert steps is not None and list(reachable)[-1] == "ranked too low"
-        assert all(before >= after - 1e-9 for before, after in zip(values, values[1:], strict=False))
+        assert all(before >= after - 1e-9 for before, after in itertools.pairwise(values))
         served = ran.result.comparison.summary(system).mean
         assert values[-1] == pytest.approx(served)
         assert "ranked too low" in steps.sentence

@@ -130,7 +130,7 @@ def test_a_record_that_is_none(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not a run: it has no run.json"):
+    with pytest.raises(DataError, match=r"is not a run: it has no run\.json"):
         read_record(tmp_path)
 
 

@@ -18,6 +18,7 @@ import bakeoff
 from bakeoff import registry
 from bakeoff.errors import CorpusError, StoreError, TruthError
 from bakeoff.events import Event, StageFinished, SystemFinished, Warned
+from bakeoff.results import read_record
 from bakeoff.runner import run
 from bakeoff.types import Document, Hits, Piece, Role
 
@@ -149,6 +150,23 @@ def test_a_corrupt_cell_is_measured_again(tiny: Path) -> None:
     assert sorted(event.resumed for event in finished(events)) == [False] + [True] * 9
 
 
+def test_a_part_that_got_another_name_is_shown_by_it(small: Path) -> None:
+    run(small, out=Path("run"))
+    small.write_text(
+        small.read_text().replace("{doc_lines: 4, code_lines: 6}", "{as: short, doc_lines: 4, code_lines: 6}")
+    )
+    result = run(small, out=Path("run"))
+    assert result.done == ("short · wordllama(dims=64) · dense",) == tuple(result.record.systems)
+    assert set(result.scores["system"].to_pylist()) == set(result.done)
+
+
+def test_a_renamed_run_carries_its_new_name(small: Path) -> None:
+    run(small, out=Path("old"))
+    Path("old").rename("new")
+    result = run(small, out=Path("new"))
+    assert set(result.scores["run"].to_pylist()) == {"new"} == {result.record.run}
+
+
 RUN = "import sys; from pathlib import Path; import bakeoff; bakeoff.run(sys.argv[1], out=Path(sys.argv[2]))"
 
 
@@ -252,7 +270,7 @@ def test_an_embedder_that_fails_is_recorded(
     [
         (lambda document: [Piece(0, 5)], "are in no piece"),
         (lambda document: [Piece(0, len(document.text) + 1)], "is outside the text"),
-        (lambda document: [][1], "IndexError"),
+        (lambda document: [1 // 0], "ZeroDivisionError"),
     ],
     ids=["loses text", "beyond the end", "an error of its own"],
 )
@@ -294,7 +312,9 @@ def test_a_store_that_answers_wrongly_fails(
     assert [reason in why for why in result.failed.values()] == [True]
 
 
-def test_a_store_that_loses_rows_is_built_again_and_then_fails(small: Path, register: Callable[..., None]) -> None:
+def test_a_store_that_loses_rows_is_built_again_and_then_fails(
+    small: Path, register: Callable[..., None]
+) -> None:
     class Forgetful(registry.load("stores", "faiss")):
         def open(self, collection: str, dims: int, metric: Any) -> int:
             return super().open(collection, dims, metric) - 1
@@ -311,12 +331,14 @@ def test_unresolved_truth_stops_before_anything_is_embedded(counted: Path, count
     with pytest.raises(TruthError, match=r"no document matches \"guide/oauth.md\".*guide/auth.md"):
         run(counted, out=Path("run"))
     assert counts.embedded == []
+    assert read_record(Path("run")).status == "stopped"
 
 
 def test_a_missing_folder_stops_before_anything_is_read(small: Path) -> None:
     shutil.rmtree("corpus")
     with pytest.raises(CorpusError, match=r"corpus folder .*corpus does not exist"):
         run(small, out=Path("run"))
+    assert read_record(Path("run")).status == "stopped"
 
 
 # --- what is told, and the Python way ---------------------------------------------------------------
@@ -326,7 +348,9 @@ def test_events_tell_each_stage_once(ran: Any) -> None:
     ended = Counter((event.stage, event.label) for event in ran.events if isinstance(event, StageFinished))
     assert set(ended.values()) == {1}
     assert {stage for stage, _ in ended} == {"read", "chunk", "embed", "index"}
-    assert [(event.done, event.total) for event in finished(list(ran.events))] == [(n, 10) for n in range(1, 11)]
+    assert [(event.done, event.total) for event in finished(list(ran.events))] == [
+        (n, 10) for n in range(1, 11)
+    ]
 
 
 def test_from_python_twice_in_one_process(small: Path) -> None:

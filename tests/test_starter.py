@@ -36,7 +36,9 @@ def test_code_is_told_from_prose(tiny: Path) -> None:
     assert "windows of 50 lines" in starter.experiment_text(seen, Path())
 
 
-@pytest.mark.parametrize("name", ["with space", "größe", "#hash: colon", "'quote'", '"double"', "- dash", "{brace}"])
+@pytest.mark.parametrize(
+    "name", ["with space", "größe", "#hash: colon", "'quote'", '"double"', "- dash", "{brace}"]
+)
 def test_names_that_yaml_would_misread(home: Path, name: str) -> None:
     folder = Path(name)
     folder.mkdir()

@@ -153,13 +153,15 @@ class _Reader:
 
     def plan(self, text: str) -> Plan:
         measures = self._measures()
+        systems = tuple(self._systems())
+        self._check_labels(systems)
         return Plan(
             name=self._file.name or self._folder.name,
             text=text,
             folder=self._folder,
             source=self._source(),
             queries=self._path(self._file.queries),
-            systems=tuple(self._systems()),
+            systems=systems,
             primary=measures[0],
             measures=measures,
             settings=self._file,
@@ -198,7 +200,7 @@ class _Reader:
         name, params = self._split((kind, position), given)
         plugin = self._plugin(kind, name, (kind, position))
         label = _label(name, params)
-        own = {key: value for key, value in params.items() if key not in NOT_PARAMS}
+        own = _own(kind, params)
         where = (kind, position, name) if isinstance(given, dict) else (kind, position)
         return Part(kind, name, label, self._validated(plugin.Params, own, where))
 
@@ -238,6 +240,15 @@ class _Reader:
             return [self._validated(plugin.Query, dict(choice), at) for choice in choices]
         return [plugin.Query()]
 
+    def _check_labels(self, systems: tuple[System, ...]) -> None:
+        seen: set[str] = set()
+        for system in systems:
+            if system.label in seen:
+                self._refuse(
+                    (), f"two systems would be called {system.label!r}. Name their parts apart with as: NAME."
+                )
+            seen.add(system.label)
+
     def _options(self, query: Any, at: Keys) -> Iterator[list[tuple[str, Any]]]:
         """The values of each query argument, one or a list of different ones."""
         if not isinstance(query or {}, dict):
@@ -258,8 +269,8 @@ class _Reader:
             name, params = self._split(("modes", i), given)
             kind = MODES.get(name) or self._unknown_mode(i, name)
             at = ("modes", i, name) if isinstance(given, dict) else ("modes", i)
-            own = {key: value for key, value in params.items() if key not in NOT_PARAMS}
-            parts.append(Part("modes", name, _label(name, params), self._validated(kind.params, own, at)))
+            checked = self._validated(kind.params, _own("modes", params), at)
+            parts.append(Part("modes", name, _label(name, params), checked))
         return self._distinct("modes", parts)
 
     def _unknown_mode(self, position: int, name: str) -> ModeKind:
@@ -322,6 +333,12 @@ def _named(system: System, *, many: bool) -> System:
     embedder = system.embedder.label if system.embedder else ""
     words = (system.chunker.label, embedder, store, system.mode.label, reranker)
     return replace(system, label=" · ".join(word for word in words if word))
+
+
+def _own(kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The plug-in's own parameters of what the user wrote; only a store has query arguments."""
+    beside = NOT_PARAMS if kind == "stores" else ("as",)
+    return {key: value for key, value in params.items() if key not in beside}
 
 
 def _label(name: str, params: Mapping[str, Any]) -> str:

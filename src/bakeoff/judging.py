@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
+from bakeoff.errors import ComparisonError
 from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.decisions import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.evidence import Costs, Evidence, Limits
+from bakeoff.stats.factors import FactorAnalysis, factor_shares
 from bakeoff.stats.interaction import Interaction, interactions
 from bakeoff.stats.loss import Stage, Waterfall, waterfall
+from bakeoff.stats.presets import read_bands, weighted_score
+from bakeoff.stats.selection import Selection, select
 from bakeoff.stats.verdict import Verdict, decide
 
 
@@ -76,6 +81,70 @@ def false_alarms(result: Result, system: str) -> Alarms | None:
         threshold = choose_threshold(scores[~wrong & chosen_on], scores[wrong & chosen_on])
         above += int((scores[wrong & ~chosen_on] >= threshold).sum())
     return Alarms(int(wrong.sum()), above, auroc(scores[~wrong], scores[wrong]))
+
+
+FACTORS = ("chunker", "embedder", "store", "mode", "reranker")
+FOLDS = 5
+
+
+def what_makes_the_difference(result: Result) -> FactorAnalysis | None:
+    """How much of the spread of the systems goes with chunker, model, store and mode; None where nothing varies."""
+    matrix = result.matrix(result.record.primary)
+    rows = [row for row in result.systems.to_pylist() if row["system"] in matrix.systems]
+    factors = {name: [row[name] or "none" for row in rows] for name in FACTORS}
+    vector = next((row["store"] for row in rows if row["embedder"]), "none")
+    # a keyword engine comes with its mode: it is no choice of a vector store
+    factors["store"] = [row["store"] if row["embedder"] else vector for row in rows]
+    try:
+        return factor_shares(matrix.scored(), factors, result.record.seed)
+    except ComparisonError:
+        return None  # one system, one query or no spread: nothing to explain
+
+
+def held_out(result: Result) -> Selection | None:
+    """The best system chosen on some questions and scored on others (F30); None with too few questions."""
+    try:
+        return select(result.matrix(result.record.primary), FOLDS, result.record.seed)
+    except ComparisonError:
+        return None
+
+
+def preset_lines(result: Result) -> list[str]:
+    """What the decision rule of the experiment's preset says, in its own words; nothing for other presets."""
+    if result.record.preset == "lineage":
+        return [_weighted(result, system) for system in result.comparison.ranking]
+    if result.record.preset == "goldsql" and len(result.comparison.ranking) > 1:
+        return _s4(result)
+    return []
+
+
+def _weighted(result: Result, system: str) -> str:
+    """S0's weighted score and band of a system."""
+    values = {name: _mean(result, system, name) for name in ("P@5", "R@10", "MRR", "nDCG@5")}
+    dims = dict(zip(result.systems["system"].to_pylist(), result.systems["dims"].to_pylist(), strict=True))
+    values |= {"latency_ms": result.timing(system, "total", "mean_ms"), "dims": dims[system]}
+    score, reading = weighted_score(values), read_bands(values)
+    shown = "no score" if score.value is None else f"{score.value:.3f}"
+    missing = f" ({', '.join(score.missing)} missing)" if score.missing else ""
+    return f"{system}: weighted score {shown}{missing}. {reading.sentence}"
+
+
+def _s4(result: Result) -> list[str]:
+    """S4's two decisions for the best system against the next, the smaller index being the incumbent."""
+    first, second = result.comparison.ranking[:2]
+    sizes = {system: _costs(result, system).index_bytes or 0 for system in (first, second)}
+    challenger, incumbent = sorted((first, second), key=lambda system: -sizes[system])
+    pair = result.comparison.pair(challenger, incumbent)
+    case = S4Case(pair, measure=result.record.primary)
+    tables = (("A", DECISION_A), ("B", DECISION_B))
+    return [f"S4 decision {name}: {decide_s4(case, table).sentence}" for name, table in tables]
+
+
+def _mean(result: Result, system: str, measure: str) -> float | None:
+    try:
+        return result.compare(measure).summary(system).mean
+    except ComparisonError:
+        return None
 
 
 def _costs(result: Result, system: str) -> Costs:

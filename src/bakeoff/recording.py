@@ -86,6 +86,7 @@ def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
         depth=settings.depth,
         seed=settings.seed,
         runs=settings.runs,
+        preset=settings.preset,
         limits=settings.limits.model_dump(),
         targets=settings.targets,
         conventions=conventions.to_dict(),

@@ -150,6 +150,7 @@ class RunRecord(_Record):
     depth: int
     seed: int
     runs: int
+    preset: str | None = None
     limits: dict[str, float | None]
     targets: dict[str, float] = {}
     conventions: dict[str, Any]

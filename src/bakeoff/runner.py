@@ -50,19 +50,27 @@ def run(
     record = started(plan, folder.path, conventions)
     folder.record(record)
     shop = Workshop(Cache(Path(home or default_home()) / "cache"), emit)
-    corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
-    kitchen = _kitchen(plan, queries, corpus, shop)
     try:
-        made = _prepare(plan, queries, corpus, kitchen, conventions, emit)
-        cells = list(_cells(made, kitchen, folder, emit))
+        made, cells = _measured(plan, queries, conventions, shop, folder)
     except BakeoffError:
         folder.record(record.model_copy(update={"status": "stopped"}))
         raise
-    finally:
-        kitchen.close()
     write_tables(folder, queries, cells)
     folder.record(finished(record, made, cells, identical_rankings(cells)))
     return open_run(folder.path)
+
+
+def _measured(
+    plan: Plan, queries: QuerySet, conventions: Conventions, shop: Workshop, folder: RunFolder
+) -> tuple[Ingredients, list[Cell]]:
+    """Read, prepare and measure; stores and models are closed whatever happens."""
+    corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
+    kitchen = _kitchen(plan, queries, corpus, shop)
+    try:
+        made = _prepare(plan, queries, corpus, kitchen, conventions, shop.emit)
+        return made, list(_cells(made, kitchen, folder, shop.emit))
+    finally:
+        kitchen.close()
 
 
 def _conventions(plan: Plan) -> Conventions:
@@ -133,7 +141,7 @@ def _cells(made: Ingredients, kitchen: Kitchen, folder: RunFolder, emit: Emit) -
     """One system after the other, for timings are not taken side by side."""
     total = len(made.plan.systems)
     for done, system in enumerate(made.plan.systems, 1):
-        key = _cell_key(made, system)
+        key = _cell_key(made, system, folder.path.name)
         cell = folder.cell(key)
         resumed, reason = cell is not None, ""
         if cell is None:
@@ -157,7 +165,7 @@ def _measuring(made: Ingredients, system: System, run_name: str) -> Measuring:
     return Measuring(run_name, system, made.queries, made.truth, made.plan.measures, made.conventions)
 
 
-def _cell_key(made: Ingredients, system: System) -> str:
+def _cell_key(made: Ingredients, system: System, run_name: str) -> str:
     """What a finished system depends on; anything else that changes leaves it standing."""
     settings = made.plan.settings
     shaped = [
@@ -168,4 +176,5 @@ def _cell_key(made: Ingredients, system: System) -> str:
         list(made.plan.measures),
     ]
     inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]
-    return fingerprint("cell", __version__, system.identity(), shaped, inputs)
+    names = [run_name, system.label]  # they stand in every row
+    return fingerprint("cell", __version__, names, system.identity(), shaped, inputs)

@@ -1,12 +1,31 @@
-"""Every registered store under the contract; a gap is a skip with its reason."""
+"""Every registered store under the contract, with its real engine; a gap is a skip with its reason."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 
 from bakeoff import registry
 from bakeoff.testing import StoreContract
 
+VECTORS = {"keywords": "vectors only"}
 GAPS = {
-    "exact": {"reopen": "keeps the vectors it is given", "delete": "not offered", "keywords": "vectors only"},
-    "faiss": {"delete": "HNSW cannot delete", "keywords": "vectors only"},
+    "chroma": VECTORS,
+    "duckdb_vss": VECTORS | {"delete": "an opened file is read only; not offered"},
+    "exact": VECTORS | {"reopen": "keeps the vectors it is given", "delete": "not offered"},
+    "faiss": VECTORS | {"delete": "HNSW cannot delete"},
+    "hnswlib": VECTORS | {"delete": "the graph marks rows and still counts them"},
+    "lancedb": VECTORS,
+    "milvus": VECTORS,
+    "qdrant": VECTORS,
+    "sqlite_vec": VECTORS | {"dot": "the engine has cosine and l2"},
     "tantivy": {"vectors": "keywords only", "delete": "not offered"},
+    "usearch": VECTORS,
 }
 
 for name in registry.names("stores"):
@@ -18,15 +37,86 @@ for name in registry.names("stores"):
 class TestFaissFlat(StoreContract):
     name = "faiss"
     params = {"build": {"index": "flat"}}
-    gaps = {"delete": "not offered", "keywords": "vectors only"}
+    gaps = VECTORS | {"delete": "not offered"}
     recall = 1.0
 
 
 class TestFaissIvf(StoreContract):
     name = "faiss"
     params = {"build": {"index": "ivf", "lists": 4}}
-    gaps = {"delete": "not offered", "keywords": "vectors only"}
+    gaps = VECTORS | {"delete": "not offered"}
+
+
+class TestLancedbNone(StoreContract):
+    name = "lancedb"
+    params = {"build": {"index": "none"}}
+    gaps = VECTORS
+    recall = 1.0
+
+
+class TestLancedbIvfFlat(StoreContract):
+    name = "lancedb"
+    params = {"build": {"index": "ivf_flat", "partitions": 4}}
+    gaps = VECTORS
+
+
+class TestLancedbIvfPq(StoreContract):
+    name = "lancedb"
+    params = {"build": {"index": "ivf_pq", "partitions": 2, "sub_vectors": 8}}
+    gaps = VECTORS
+    recall = 0.6  # 8 bytes for 16 numbers
+    score_error = 1.0  # distances to the codes, not to the vectors
+
+
+class TestLancedbHnswSq(StoreContract):
+    name = "lancedb"
+    params = {"build": {"index": "ivf_hnsw_sq"}}
+    gaps = VECTORS
+    score_error = 0.1  # distances to bytes
+
+
+class TestUsearchHalf(StoreContract):
+    name = "usearch"
+    params = {"build": {"precision": "f16"}}
+    gaps = VECTORS
+    score_error = 0.01
+
+
+@pytest.fixture(scope="module")
+def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Chroma server of our own on a free port of this machine."""
+    command = shutil.which("chroma", path=str(Path(sys.executable).parent))
+    if command is None:
+        pytest.skip("no chroma command: pip install 'bakeoff[chroma]'")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data = tmp_path_factory.mktemp("chroma-server")
+    arguments = [command, "run", "--path", str(data), "--host", "127.0.0.1", "--port", str(port)]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        _wait_for(port, server)
+        yield f"http://127.0.0.1:{port}"
+        server.terminate()
+
+
+def _wait_for(port: int, server: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and server.poll() is None:
+        with socket.socket() as knock:
+            if knock.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    pytest.fail("the Chroma server does not answer")
+
+
+class TestChromaServer(StoreContract):
+    name = "chroma"
+    gaps = VECTORS
+
+    @pytest.fixture(autouse=True)
+    def _at(self, chroma_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(type(self), "params", {"url": chroma_server})
 
 
 def test_every_store_is_tested() -> None:
-    assert {"exact", "faiss", "tantivy"} <= set(registry.names("stores"))
+    assert set(GAPS) <= set(registry.names("stores"))

@@ -61,7 +61,9 @@ def test_metric_and_parameters_are_other_indexes(bench: Any, part: Any, content:
     assert other.insert_seconds is not None and flat.insert_seconds is not None
 
 
-def test_an_index_with_too_few_rows_is_built_again(bench: Any, part: Any, content: Content, register: Any) -> None:
+def test_an_index_with_too_few_rows_is_built_again(
+    bench: Any, part: Any, content: Content, register: Any
+) -> None:
     lies = [1, 0]
 
     class Forgetful(registry.load("stores", "faiss")):

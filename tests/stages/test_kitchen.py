@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff import experiment, registry
 from bakeoff.errors import EmbedderError
+from bakeoff.stages.chunk import embedded_texts
 from bakeoff.types import Role
 
 
@@ -16,7 +17,9 @@ def test_many_threads_make_each_thing_once(bench: Any) -> None:
     kitchen = bench.kitchen()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(kitchen.prepare, bench.plan.systems * 2))
-        vectors = list(pool.map(lambda s: kitchen.vectors(s.embedder, s.chunker), [bench.plan.systems[0]] * 8))
+        vectors = list(
+            pool.map(lambda s: kitchen.vectors(s.embedder, s.chunker), [bench.plan.systems[0]] * 8)
+        )
     assert all(one is vectors[0] for one in vectors)
     kitchen.close()
 
@@ -70,6 +73,17 @@ def test_the_reference_is_exact_search(bench: Any) -> None:
     kitchen.close()
 
 
+def test_the_reference_is_exact_search_whatever_a_store_is_called(bench: Any) -> None:
+    path = Path("bakeoff.yaml")
+    path.write_text(path.read_text().replace("stores: [exact, faiss]", "stores: [{faiss: {as: exact}}]"))
+    kitchen = bench.kitchen()
+    system = experiment.load(path).systems[0]
+    assert system.store.name == "faiss" and system.store.label == "exact"
+    served = kitchen.answers(system).legs[0]
+    assert kitchen.reference(system) is not served
+    kitchen.close()
+
+
 def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: Any) -> None:
     import dataclasses
 
@@ -92,11 +106,13 @@ def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: An
     kitchen = bench.kitchen()
     plain = bench.system("line · bm25")
     answers = kitchen.answers(dataclasses.replace(plain, reranker=part("rerankers/longest")))
-    texts = kitchen.chunking(plain.chunker).chunks["text"].to_pylist()
-    lengths = [len(texts[i]) for i in answers.ranking.hits[0].ids[:20]]
-    assert answers.rerank is answers.ranking and len(lengths) > 2
-    contexts = kitchen.chunking(plain.chunker).chunks["context"].to_pylist()
-    whole = [len(contexts[i] + texts[i]) for i in answers.ranking.hits[0].ids[:20]]
-    assert whole == sorted(whole, reverse=True)
+    assert answers.rerank is answers.ranking
+    texts = embedded_texts(kitchen.chunking(plain.chunker).chunks)
+    lengths = [[len(texts[i]) for i in hits.ids] for hits in answers.ranking.hits]
+    assert all(row == sorted(row, reverse=True) for row in lengths)
+    before = kitchen.answers(plain).ranking
+    assert any(
+        a.ids.tolist() != b.ids.tolist() for a, b in zip(before.hits, answers.ranking.hits, strict=True)
+    )
     kitchen.close()
     assert Longest.closed

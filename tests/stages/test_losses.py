@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ def reachable(bench: Any) -> Any:
     def of(label: str, primary: str = "nDCG@10(document)", system: Any = None) -> dict[str, float]:
         system = system or bench.system(label)
         chunking = kitchen.chunking(system.chunker)
-        truth = resolve(queries, kitchen.corpus.documents, {chunking.fingerprint: chunking.chunks}, strict=True)
+        truth = resolve(
+            queries, kitchen.corpus.documents, {chunking.fingerprint: chunking.chunks}, strict=True
+        )
         answers = kitchen.answers(system)
-        scored = Scored(answers.ranking, chunking, queries, truth, DEFAULT, lambda: np.empty(0))
+        scored = Scored(answers.ranking, chunking, queries, truth, DEFAULT, lambda: np.empty(0), lambda: None)
         rows = losses("run", system, scored, answers, kitchen, parse(primary)).to_pylist()
         found: dict[str, list[float]] = {}
         for row in rows:
@@ -49,7 +52,13 @@ def reachable(bench: Any) -> Any:
         ),
         (
             "line · wordllama(dims=64) · faiss · hybrid",
-            ["in no chunk", "model and words miss", "index misses", "fused or reranked away", "ranked too low"],
+            [
+                "in no chunk",
+                "model and words miss",
+                "index misses",
+                "fused or reranked away",
+                "ranked too low",
+            ],
         ),
     ],
 )
@@ -58,7 +67,7 @@ def test_each_step_can_only_lose(reachable: Any, label: str, steps: list[str]) -
     values = list(found.values())
     assert list(found) == steps
     assert values[0] == pytest.approx(1.0)
-    assert all(before >= after - 1e-12 for before, after in zip(values, values[1:], strict=False))
+    assert all(before >= after - 1e-12 for before, after in itertools.pairwise(values))
     assert values[-1] < 1
 
 

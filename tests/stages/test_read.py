@@ -57,7 +57,9 @@ def test_a_document_that_cannot_be_parsed_is_remembered_as_left_out(bench: Any) 
 def test_nothing_found_is_an_error(bench: Any) -> None:
     for path in Path("corpus").rglob("*.*"):
         path.unlink()
-    with pytest.raises(CorpusError, match=r"no document was found in .*corpus. Check the folder and the include"):
+    with pytest.raises(
+        CorpusError, match=r"no document was found in .*corpus. Check the folder and the include"
+    ):
         bench.corpus()
 
 

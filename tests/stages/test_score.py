@@ -35,11 +35,14 @@ def scored(bench: Any) -> Any:
     def run(rows: list[list[int]], *measures: str, top: float = 1.0) -> dict[tuple[str, str], float | None]:
         hits = tuple(Hits(np.array(row, np.int64), top - np.arange(len(row)) / 10) for row in rows)
         leg = Leg(hits, np.ones((1, 4)), True)
-        work = Scored(leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking))
+        work = Scored(
+            leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking), lambda: run.legs
+        )
         table = score("run", "system", work, measures).to_pylist()
         run.table = table
         return {(row["query_id"], row["measure"]): row["value"] for row in table}
 
+    run.legs = None
     texts = chunking.chunks["text"].to_pylist()
     run.chunk = lambda words: next(i for i, text in enumerate(texts) if words in text)
     run.tokens = token_counts(chunking)
@@ -86,8 +89,8 @@ def test_spans_are_measured_in_characters(scored: Any) -> None:
 
 def test_false_alarms_are_of_negative_queries_alone(scored: Any) -> None:
     auth = scored.chunk("Access tokens")
-    found = scored([[auth]] * 4, "Hit@5(document)", "FalseAlarm@0.5", "FalseAlarm@2")
-    assert found["none", "FalseAlarm@0.5"] == 1.0 and found["none", "FalseAlarm@2"] == 0.0
+    found = scored([[auth]] * 4, "Hit@5(document)", "FalseAlarm@0.5", "FalseAlarm@1.5")
+    assert found["none", "FalseAlarm@0.5"] == 1.0 and found["none", "FalseAlarm@1.5"] == 0.0
     assert found["doc", "FalseAlarm@0.5"] is None
 
 
@@ -108,5 +111,20 @@ def test_all_zero_on_the_primary_measure_is_a_failure(scored: Any) -> None:
 
 
 def test_measures_that_a_run_cannot_have(scored: Any) -> None:
-    with pytest.raises(MeasureError, match="needs exact neighbours, which a run over documents does not have"):
-        scored([[0]] * 4, "kNNRecall@10")
+    with pytest.raises(MeasureError, match="needs review labels, which a run over documents does not have"):
+        scored([[0]] * 4, "SemPrec@10")
+
+
+def leg(*rows: list[int]) -> Leg:
+    """Answers over rows whose score falls with their number."""
+    hits = tuple(Hits(np.array(row, np.int64), 1.0 - np.array(row) / 10) for row in rows)
+    return Leg(hits, np.ones((1, len(rows))), True)
+
+
+def test_recall_against_exact_search_needs_a_search_by_vector(scored: Any) -> None:
+    answers = [[scored.chunk("Access tokens")]] * 4
+    assert scored(answers, "Hit@5(document)", "kNN@2")["doc", "kNN@2"] is None
+    scored.legs = leg([0, 1], [0, 3], [4, 5], [6]), leg([0, 1], [0, 1], [0, 1], [6, 7])
+    found = scored(answers, "Hit@5(document)", "kNN@2")
+    values = [found[query, "kNN@2"] for query in ("doc", "span", "none", "unjudged")]
+    assert values == [1.0, 0.5, 0.0, 0.5]

@@ -45,7 +45,10 @@ def test_five_samples_must_lie_beyond_a_percentile(percentile: int, needed: int)
         found, seen, note = value(rows, "total", f"p{percentile}_ms")
         assert seen == count
         if count < needed:
-            assert found is None and note == f"{count} samples; p{percentile} needs {needed}: raise runs or add queries"
+            assert (
+                found is None
+                and note == f"{count} samples; p{percentile} needs {needed}: raise runs or add queries"
+            )
         else:
             assert found == pytest.approx(np.percentile(samples, percentile)) and note == ""
 

@@ -26,6 +26,9 @@ def test_start_progress_and_end_are_told_in_order(tmp_path: Path) -> None:
 
 def test_a_stage_that_fails_does_not_end(tmp_path: Path) -> None:
     events: list[Event] = []
-    with pytest.raises(ValueError, match="no"), stage(Workshop(Cache(tmp_path), events.append), "a", "", 1, "b"):
+    with (
+        pytest.raises(ValueError, match="no"),
+        stage(Workshop(Cache(tmp_path), events.append), "a", "", 1, "b"),
+    ):
         raise ValueError("no")
     assert [type(event) for event in events] == [StageStarted]

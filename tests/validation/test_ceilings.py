@@ -41,7 +41,7 @@ def test_chunk_measures_have_a_ceiling_for_each_chunker(lab: Make) -> None:
     made = lab(experiment=chunkers + measures("nDCG@5(document)", "P@2(chunk)"))
     found = best(made.report())
     assert found["P@2(chunk)whole"] == 0.5
-    assert found["P@2(chunk)line(doc_lines=1, overlap=0)"] == 1.0
+    assert found["P@2(chunk)line(doc_lines=1 overlap=0)"] == 1.0
 
 
 def test_a_measure_that_no_query_has_a_value_for_is_an_error_if_it_decides(lab: Make) -> None:

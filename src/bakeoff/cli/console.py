@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,6 +19,8 @@ from bakeoff.errors import BakeoffError
 from bakeoff.events import Emit
 
 WIDTH_WITHOUT_TERMINAL = 110
+STOPPED = 130
+_Mistyped: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of typer's own copy of it
 out = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL)
 _debug = False
@@ -37,20 +40,17 @@ def configure(*, debug: bool, home: Path | None) -> None:
 
 def guarded(command: Callable[[], Any]) -> int:
     """Run a command and return its exit code; an error becomes one paragraph, a traceback only with --debug."""
-    import click
-
     try:
         code = command()
-    except click.exceptions.Exit as exc:
-        return exc.exit_code
-    except click.exceptions.Abort:
-        return 130
-    except click.ClickException as exc:
+    except typer.Exit as exc:
+        code = exc.exit_code
+    except typer.Abort as exc:
+        return _stopped() if isinstance(exc.__cause__, KeyboardInterrupt) else STOPPED
+    except _Mistyped as exc:
         exc.show()
-        return exc.exit_code
+        return int(exc.exit_code)
     except KeyboardInterrupt:
-        err.print("stopped. What was finished is kept; the same command goes on from there.")
-        return 130
+        return _stopped()
     except BakeoffError as exc:
         return _failed(str(exc), exc.exit_code)
     except BrokenPipeError:
@@ -58,7 +58,14 @@ def guarded(command: Callable[[], Any]) -> int:
         return 0
     except Exception as exc:  # noqa: BLE001 - the last resort: a fault of ours is said, not dumped
         return _failed(f"{type(exc).__name__}: {exc}. This is a fault in bakeoff; --debug shows where.", 1)
+    if code == STOPPED:  # how typer says that it was interrupted
+        return _stopped()
     return code if isinstance(code, int) else 0
+
+
+def _stopped() -> int:
+    err.print("stopped. What was finished is kept; the same command goes on from there.")
+    return STOPPED
 
 
 def _failed(message: str, code: int) -> int:

@@ -8,11 +8,18 @@ from typing import Any
 from bakeoff.analysis import Result, open_run, short, unit_of
 from bakeoff.cli import console
 from bakeoff.errors import DataError
-from bakeoff.judging import false_alarms, where_the_loss_is
+from bakeoff.judging import (
+    false_alarms,
+    held_out,
+    preset_lines,
+    what_makes_the_difference,
+    where_the_loss_is,
+)
 from bakeoff.results import RunRecord, read_record
 from bakeoff.stats.comparison import Comparison
 
 SHOWN = 25
+PRESET_LINES = 3
 LABEL = 9
 
 
@@ -29,6 +36,9 @@ def say_result(result: Result, report: Path | None) -> None:
     if best is not None:
         _say_negatives(result, best)
         _say_loss(result, best)
+    _say_spread(result)
+    for line in preset_lines(result)[:PRESET_LINES]:
+        _say_field("Preset", line)
     _say_failed(result)
     for note in result.record.notes:
         _say_field("Note", note)
@@ -135,6 +145,18 @@ def _say_loss(result: Result, system: str) -> None:
         _say_field("Loss", f"{system}: {steps.sentence}")
 
 
+def _say_spread(result: Result) -> None:
+    """Which choice matters most, and what the winner scores where it was not chosen."""
+    shares = what_makes_the_difference(result)
+    if shares is not None:
+        parts = sorted(shares.factors, key=lambda factor: -factor.adjusted)
+        told = " · ".join(f"{part.factor} {part.adjusted:.0%}" for part in parts if part.adjusted >= 0.005)
+        _say_field("Spread", f"of the systems' means goes with: {told}")
+    chosen = held_out(result)
+    if chosen is not None and chosen.candidates > 2:
+        _say_field("Choice", chosen.sentence)
+
+
 def _say_failed(result: Result) -> None:
     for system, reason in result.failed.items():
         _say_field("failed", f"{system}: {reason}")
@@ -219,7 +241,7 @@ def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
 def _progress(path: Path, record: RunRecord) -> dict[str, int]:
     total = len(record.systems)
     if record.status in ("running", "stopped"):
-        done = len(list((path / "cells").glob("*/manifest.json")))
+        done = min(total, len(list((path / "cells").glob("*/manifest.json"))))
         return {"done": done, "failed": 0, "to_do": total - done}
     failed = len(open_run(path).failed)
     return {"done": total - failed, "failed": failed, "to_do": 0}

@@ -13,6 +13,7 @@ from bakeoff.report.losses import LossTable
 from bakeoff.report.pairs import Pairs
 from bakeoff.report.systems import SystemsTable
 from bakeoff.results import ChunkingRecord
+from bakeoff.stats.factors import FactorAnalysis
 
 
 def of_systems(table: SystemsTable) -> str:
@@ -95,6 +96,12 @@ def of_losses(table: LossTable) -> str:
     if worst.lost <= 0:
         return f"{system} loses nothing at any step"
     return f"{system} loses most at “{worst.step}”: {say.score(worst.lost)} of a possible {waterfall.start:g}"
+
+
+def of_spread(spread: FactorAnalysis) -> str:
+    """Which choice goes with most of the difference between systems."""
+    first = max(spread.factors, key=lambda factor: factor.adjusted)
+    return f"Most of the spread between systems goes with the {first.factor}: {first.adjusted:.0%}"
 
 
 def of_alarms(rows: Sequence[tuple[str, Alarms]]) -> str:

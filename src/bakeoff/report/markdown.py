@@ -50,6 +50,8 @@ def _parts(report: Report) -> Iterator[list[str]]:
         yield _losses(report.losses, report.systems.measures[0].label)
     if report.alarms:
         yield _alarms(report)
+    if report.spread or report.choice or report.preset:
+        yield _spread(report)
     if report.differing:
         yield _differing(report.differing, report.systems.measures[0].label)
     yield _times(report)
@@ -169,6 +171,19 @@ def _losses(losses: LossTable, measure: str) -> list[str]:
     ]
     lines = [f"## Where {measure} is lost", "", f"**{plain(find.of_losses(losses))}**", ""]
     return lines + table(["system", *losses.steps, "served", "queries"], rows)
+
+
+def _spread(report: Report) -> list[str]:
+    lines = ["## What makes the difference", ""]
+    if report.spread:
+        rows = [
+            (one.factor, one.levels or "–", f"{one.adjusted:.0%}", f"[{one.low:.0%} {one.high:.0%}]")
+            for one in report.spread.factors
+        ]
+        lines += [f"**{plain(find.of_spread(report.spread))}**", ""]
+        lines += [*table(["choice", "options", "share of the spread", "interval"], rows), ""]
+    told = [report.choice.sentence] if report.choice else []
+    return lines + bullets([*told, *report.preset])
 
 
 def _alarms(report: Report) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
-from bakeoff.judging import Alarms
+from bakeoff.judging import Alarms, held_out, preset_lines, what_makes_the_difference
 from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint, latency_rows, phase_rows, trade_points
@@ -16,6 +16,8 @@ from bakeoff.report.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.pairs import Pairs, compared, too_many
 from bakeoff.report.systems import SystemsTable, measure_notes, order, systems_table
 from bakeoff.stats.comparison import Comparison
+from bakeoff.stats.factors import FactorAnalysis
+from bakeoff.stats.selection import Selection
 from bakeoff.stats.verdict import Verdict
 
 
@@ -32,6 +34,9 @@ class Report:
     ranks: RankTable | None
     losses: LossTable | None
     alarms: tuple[tuple[str, Alarms], ...]
+    spread: FactorAnalysis | None
+    choice: Selection | None
+    preset: tuple[str, ...]
     differing: tuple[DifferingQuery, ...]
     phases: tuple[str, ...]
     phase_rows: tuple[PhaseRow, ...]
@@ -61,6 +66,9 @@ def tables(result: Result) -> Report:
         ranks=rank_table(grid, result.record.primary, shown, result.record.depth) if shown else None,
         losses=loss_table(result, shown),
         alarms=alarm_rows(result, shown),
+        spread=what_makes_the_difference(result) if comparison else None,
+        choice=held_out(result) if comparison else None,
+        preset=tuple(preset_lines(result)) if comparison else (),
         differing=differing_queries(result, grid, shown),
         phases=phases,
         phase_rows=seconds,

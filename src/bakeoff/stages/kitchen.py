@@ -115,7 +115,7 @@ class Kitchen:
             vectors = self.vectors(embedder, chunker) if embedder else None
             return open_index(store, Content(self.chunking(chunker), vectors), self._metric, self._shop)
 
-        return self._once(("index", store.label, chunker.label, embedder.label if embedder else ""), make)
+        return self._once(("index", _which(store), chunker.label, embedder.label if embedder else ""), make)
 
     def answers(self, system: System) -> Answers:
         """A system's rankings for all queries, timed; call it for one system at a time."""
@@ -168,7 +168,7 @@ class Kitchen:
                 index, vectors.matrix, warm_up, k=self._depth, query=system.search, repeats=self._repeats
             )
 
-        return self._once(("dense", system.chunker.label, embedder.label, store.label, search), make)
+        return self._once(("dense", system.chunker.label, embedder.label, _which(store), search), make)
 
     def _keywords(self, system: System) -> Leg:
         keyword = system.keyword
@@ -182,7 +182,7 @@ class Kitchen:
                 index, self._texts, warm_up, k=self._depth, query=query, repeats=self._repeats
             )
 
-        return self._once(("keywords", system.chunker.label, keyword.label), make)
+        return self._once(("keywords", system.chunker.label, _which(keyword)), make)
 
     def _reranked(self, system: System, ranking: Leg) -> Leg | None:
         part = system.reranker
@@ -213,3 +213,8 @@ class Kitchen:
                     raise
                 slot.made = True
             return cast(T, slot.value)
+
+
+def _which(store: Part) -> str:
+    """A store by what it is: a label is the user's to choose, and may be that of another store."""
+    return f"{store.name} {store.params.model_dump_json()}"

@@ -8,7 +8,7 @@ from bakeoff.experiment import System
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure
 from bakeoff.results import LOSSES
-from bakeoff.stages.kitchen import Answers, Kitchen
+from bakeoff.stages.kitchen import EXACT, Answers, Kitchen
 from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.score import Judging, Scored, flat
 from bakeoff.types import Unit
@@ -44,13 +44,10 @@ def _reachable(
 
     steps = {"in no chunk": best(query, chunk)}
     words = list(answers.legs[1:] if system.store else answers.legs)
-    if system.store is not None:
-        name = "model misses" if not words else "model and words miss"
-        steps[name] = best(*_together([kitchen.reference(system), *words]))
-        if system.store.name != "exact":
-            steps["index misses"] = best(*_together(list(answers.legs)))
-    else:
-        steps["words miss"] = best(*_together(words))
+    exact = [kitchen.reference(system), *words] if system.store else words
+    steps["search misses"] = best(*_together(exact))
+    if system.store is not None and system.store.name != EXACT:
+        steps["index misses"] = best(*_together(list(answers.legs)))
     if answers.fuse is not None or answers.rerank is not None:
         steps["fused or reranked away"] = best(*_together([answers.ranking]))
     steps["ranked too low"] = judging.values(*flat(answers.ranking), [primary])[:, 0]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from bakeoff.stats.arrays import NOISE, FloatArray, IntArray, as_columns
-from bakeoff.stats.tests import FLIPS, sign_blocks
+from bakeoff.stats.arrays import NOISE, FloatArray, IntArray
+from bakeoff.stats.tests import FLIPS, reached, sign_blocks, signed_scores
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -28,22 +28,21 @@ def max_t(columns: npt.ArrayLike, seed: int, flips: int = FLIPS) -> list[float]:
     One sign per query flips all its differences together, which keeps their dependence. It assumes that the
     differences of a query are jointly symmetric; where that is in doubt, Holm needs no such assumption.
     """
-    matrix = np.nan_to_num(as_columns(columns), nan=0.0)
-    scaled = matrix / np.sqrt(np.maximum((matrix**2).sum(axis=0), NOISE))
-    observed = np.abs(scaled.sum(axis=0))
+    scores = signed_scores(columns)
+    observed = np.abs(scores.sum(axis=0))
     order: IntArray = np.argsort(-observed, kind="stable")
-    reached = _reached(scaled[:, order], observed[order], seed, flips)
-    stepped = np.maximum.accumulate((reached + 1) / (flips + 1))
+    count = _count_reached(scores[:, order], observed[order], seed, flips)
+    stepped = np.maximum.accumulate((count + 1) / (flips + 1))
     adjusted = np.empty(len(order))
     adjusted[order] = stepped
     return [float(p) if observed[i] > NOISE else 1.0 for i, p in enumerate(adjusted)]
 
 
-def _reached(scaled: FloatArray, observed: FloatArray, seed: int, flips: int) -> IntArray:
-    count = np.zeros(len(observed), dtype=np.int64)
-    for signs in sign_blocks(len(scaled), flips, seed):
-        statistics = np.abs(signs @ scaled)
+def _count_reached(scores: FloatArray, observed: FloatArray, seed: int, flips: int) -> FloatArray:
+    count = np.zeros(len(observed))
+    for signs in sign_blocks(len(scores), flips, seed):
+        statistics = np.abs(signs @ scores)
         # Largest statistic among this and all less extreme columns: the step-down family.
         largest = np.maximum.accumulate(statistics[:, ::-1], axis=1)[:, ::-1]
-        count += (largest >= observed - NOISE * len(scaled)).sum(axis=0)
+        count += reached(largest, observed, len(scores))
     return count

@@ -1,4 +1,4 @@
-"""Paired tests on per-query differences: signed ranks and random sign flips; no t-test (S4-2, C-5)."""
+"""Paired tests on per-query differences: random sign flips and signed ranks; no t-test (S4-2, C-5)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ FLIPS = 10_000
 EXACT_UP_TO = 13
 """With at most this many non-zero differences all sign patterns are enumerated: 2^13 is below 10,000."""
 EXACT_RANKS_UP_TO = 60
+RANK_SHARE = 0.15
+"""Weight of the signed rank against the difference itself in the sign-flip test; why: docs/statistics.md."""
 SIGNS_PER_BLOCK = 2_000_000
 
 
@@ -47,24 +49,51 @@ def wilcoxon(differences: npt.ArrayLike) -> TestResult:
 
 
 def randomisation(differences: npt.ArrayLike, seed: int, flips: int = FLIPS) -> TestResult:
-    """The sign-flip test of a mean difference of 0 for one column."""
+    """The sign-flip test of one column."""
     return randomisations(np.asarray(differences, dtype=np.float64)[:, None], seed, flips)[0]
 
 
 def randomisations(columns: npt.ArrayLike, seed: int, flips: int = FLIPS) -> list[TestResult]:
-    """The sign-flip test of each column; p = (b + 1) / (B + 1), or exact where few differences are not 0."""
-    matrix = np.nan_to_num(as_columns(columns), nan=0.0)
-    counts = (np.abs(matrix) > NOISE).sum(axis=0)
+    """The sign-flip test of each column's signed scores; exact where few differences are not 0.
+
+    A flip that ties with the observed sum counts half (mid-p): with few differences the flips tie so often that
+    counting them whole would need six differences in one direction for p ≤ .05, five of five being .06.
+    """
+    scores = signed_scores(columns)
+    counts = (scores != 0).sum(axis=0)
     results: dict[int, TestResult] = {}
     for number in np.flatnonzero(counts <= EXACT_UP_TO):
-        results[int(number)] = _exact_flip(_non_zero(matrix[:, number]))
+        results[int(number)] = _exact_flip(scores[scores[:, number] != 0, number])
     many = np.flatnonzero(counts > EXACT_UP_TO)
     if len(many):
-        reached = _count_reached(matrix[:, many], seed, flips)
-        for number, count in zip(many, reached, strict=True):
-            p = (int(count) + 1) / (flips + 1)
+        found = _count_reached(scores[:, many], seed, flips)
+        for number, count in zip(many, found, strict=True):
+            p = (float(count) + 1) / (flips + 1)
             results[int(number)] = TestResult(p, int(counts[number]), False)
-    return [results[number] for number in range(matrix.shape[1])]
+    return [results[number] for number in range(scores.shape[1])]
+
+
+def signed_scores(columns: npt.ArrayLike) -> FloatArray:
+    """Each column's differences mixed with their signed ranks and scaled to length 1; NaN and no difference are 0.
+
+    Flips do not change a column's length, so the sum of its scores orders them as a studentised mean would.
+    """
+    matrix = np.nan_to_num(as_columns(columns), nan=0.0)
+    values = np.where(np.abs(matrix) > NOISE, matrix, 0.0)
+    ranks = np.zeros_like(values)
+    for column, ranked in zip(values.T, ranks.T, strict=True):
+        differs = column != 0
+        ranked[differs] = np.sign(column[differs]) * doubled_ranks(np.abs(column[differs]))
+    return _of_length_one((1 - RANK_SHARE) * _of_length_one(values) + RANK_SHARE * _of_length_one(ranks))
+
+
+def reached(statistics: FloatArray, observed: FloatArray, n: int) -> FloatArray:
+    """How many rows reach the observed statistic of each column, sums over n queries; a tie counts half."""
+    slack = NOISE * n
+    above = (statistics > observed + slack).sum(axis=0)
+    ties_too = (statistics >= observed - slack).sum(axis=0)
+    counts: FloatArray = (above + ties_too) / 2
+    return counts
 
 
 def flips_for(pairs: int, alpha: float) -> int:
@@ -113,19 +142,24 @@ def _normal_rank_p(ranks: IntArray, positive: int) -> float:
     return max(2 * NORMAL.cdf(-abs(z)), float(np.finfo(float).tiny))
 
 
-def _exact_flip(values: FloatArray) -> TestResult:
-    if len(values) == 0:
+def _of_length_one(columns: FloatArray) -> FloatArray:
+    lengths = np.sqrt((columns**2).sum(axis=0))
+    return columns / np.where(lengths > 0, lengths, 1.0)
+
+
+def _exact_flip(scores: FloatArray) -> TestResult:
+    if len(scores) == 0:
         return TestResult(1.0, 0, True, "every query is tied")
     sums = np.zeros(1)
-    for value in values:
-        sums = np.concatenate([sums + value, sums - value])
-    observed = abs(float(values.sum()))
-    return TestResult(float((np.abs(sums) >= observed - NOISE * len(values)).mean()), len(values), True)
+    for score in scores:
+        sums = np.concatenate([sums + score, sums - score])
+    count = reached(np.abs(sums)[:, None], np.abs(scores.sum(keepdims=True)), len(scores))
+    return TestResult(float(count[0]) / len(sums), len(scores), True)
 
 
-def _count_reached(columns: FloatArray, seed: int, flips: int) -> IntArray:
-    observed = np.abs(columns.sum(axis=0)) - NOISE * len(columns)
-    reached = np.zeros(columns.shape[1], dtype=np.int64)
-    for signs in sign_blocks(len(columns), flips, seed):
-        reached += (np.abs(signs @ columns) >= observed).sum(axis=0)
-    return reached
+def _count_reached(scores: FloatArray, seed: int, flips: int) -> FloatArray:
+    observed = np.abs(scores.sum(axis=0))
+    count = np.zeros(scores.shape[1])
+    for signs in sign_blocks(len(scores), flips, seed):
+        count += reached(np.abs(signs @ scores), observed, len(scores))
+    return count

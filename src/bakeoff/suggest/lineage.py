@@ -49,10 +49,19 @@ class _Questions:
         for relation in self._relations.values():
             for column in dict.fromkeys(relation.columns):
                 holders[column].append(relation.name)
+        hidden = self._behind_stars()
         for column, names in holders.items():
-            if len(names) <= 3:
+            if len(names) <= 3 and not hidden.intersection(names):
                 text = f"Which table has the column {column}?"
                 yield from self._draft(text, "schema_lookup", "easy", names)
+
+    def _behind_stars(self) -> set[str]:
+        """Relations whose columns may go on under a star that could not be resolved."""
+        opaque = [relation.name for relation in self._relations.values() if relation.opaque]
+        return {
+            *opaque,
+            *(up for name in opaque for up in _reached(name, lambda e: self._relations[e].reads)),
+        }
 
     def flow(self) -> Iterator[Draft]:
         """What does X read, what reads X, what depends on it, and where does it finally come from?"""

@@ -7,11 +7,14 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from bakeoff.suggest.stars import columns_of
 
 DIALECTS = ("", "duckdb", "postgres", "snowflake", "bigquery", "spark", "tsql", "mysql", "oracle")
 """Tried in this order where the user names none."""
@@ -26,6 +29,7 @@ class Relation:
 
     `beside` has the pairs that one FROM names itself, `joins` also those behind its CTEs and subqueries.
     `computed` has each column that is more than a copy, with the relations its inputs are read from directly.
+    `opaque` is one whose columns are not all known.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Relation:
     columns: tuple[str, ...]
     computed: Mapping[str, frozenset[str]]
     base: bool
+    opaque: bool = False
 
     @property
     def short(self) -> str:
@@ -45,18 +50,22 @@ class Relation:
 
 def relations(files: Iterable[tuple[str, str]], dialect: str) -> tuple[dict[str, Relation], list[str]]:
     """The relations of files (document, text) by name, and the files that could not be parsed."""
-    parsed, failed = [], []
+    parsed: list[_Made] = []
+    failed: list[str] = []
     for document, text in files:
         statements = _parsed(text, dialect)
         if statements is None:
             failed.append(document)
         else:
-            parsed += [(document, *made) for made in _made(document, statements)]
-    known = _Names([name for _, name, _, _ in parsed])
-    found = {
-        name: _relation(document, name, create, query, known) for document, name, create, query in parsed
-    }
-    return found, failed
+            parsed += _made(document, statements)
+    names = _Names([made.name for made in parsed])
+    columns: dict[str, tuple[str, ...]] = {}
+    found = {}
+    for made in _in_order(parsed, names):
+        found[made.name] = _relation(made, names, columns)
+        if not found[made.name].opaque:
+            columns[made.name] = found[made.name].columns
+    return dict(sorted(found.items())), failed
 
 
 class _Names:
@@ -92,35 +101,70 @@ def _parsed(text: str, dialect: str) -> list[exp.Expression] | None:
     return None
 
 
-def _made(
-    document: str, statements: list[exp.Expression]
-) -> Iterator[tuple[str, exp.Expression | None, exp.Query | None]]:
-    """(name, definition, query) of each relation a file makes; a lone SELECT is named by its file."""
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A relation as its file writes it."""
+
+    name: str
+    document: str
+    create: exp.Expression | None
+    query: exp.Query | None
+
+    @property
+    def local(self) -> set[str]:
+        """The names of its CTEs."""
+        return {cte.alias.lower() for cte in self.query.find_all(exp.CTE)} if self.query else set()
+
+    def reads(self, names: _Names) -> frozenset[str]:
+        """The known relations it reads."""
+        tables = self.query.find_all(exp.Table) if self.query else ()
+        stored = (table for table in tables if table.db or table.name.lower() not in self.local)
+        return frozenset(found for table in stored if (found := names.find(table))) - {self.name}
+
+
+def _made(document: str, statements: list[exp.Expression]) -> Iterator[_Made]:
+    """The relations a file makes; a lone SELECT is named by its file."""
     for statement in statements:
         if isinstance(statement, exp.Create) and statement.kind in ("TABLE", "VIEW"):
             table = statement.find(exp.Table)
             if table is not None:
                 query = statement.expression
-                yield _name(table), statement, query if isinstance(query, exp.Query) else None
+                yield _Made(
+                    _name(table), document, statement, query if isinstance(query, exp.Query) else None
+                )
     if len(statements) == 1 and isinstance(statements[0], exp.Query):
-        yield document.rsplit("/", 1)[-1].rsplit(".", 1)[0].lower(), None, statements[0]
+        yield _Made(document.rsplit("/", 1)[-1].rsplit(".", 1)[0].lower(), document, None, statements[0])
 
 
-def _relation(
-    document: str, name: str, create: exp.Expression | None, query: exp.Query | None, known: _Names
-) -> Relation:
+def _in_order(parsed: list[_Made], names: _Names) -> list[_Made]:
+    """Each relation after what it reads; as they stand where they read each other in a circle."""
+    by_name = {made.name: made for made in parsed}
+    try:
+        order = TopologicalSorter({name: made.reads(names) for name, made in by_name.items()}).static_order()
+        return [by_name[name] for name in order]
+    except CycleError:
+        return list(by_name.values())
+
+
+def _relation(made: _Made, names: _Names, known: Mapping[str, tuple[str, ...]]) -> Relation:
+    query, local = made.query, made.local
     if query is None:
-        columns = tuple(c.name.lower() for c in create.find_all(exp.ColumnDef)) if create else ()
+        columns = tuple(c.name.lower() for c in made.create.find_all(exp.ColumnDef)) if made.create else ()
         none: frozenset[frozenset[str]] = frozenset()
-        return Relation(name, document, frozenset(), none, none, columns, {}, base=True)
-    local = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
-    tables = [t for t in query.find_all(exp.Table) if t.db or t.name.lower() not in local]
-    reads = frozenset(found for table in tables if (found := known.find(table))) - {name}
-    columns = tuple(column.lower() for column in query.named_selects if column != "*")
-    computed = {} if query.find(exp.Star) and not columns else _computed(query, known, local)
-    beside = frozenset(_beside(query, known, local))
-    joins = beside | frozenset(_joins(query, known))
-    return Relation(name, document, reads, beside, joins, columns, computed, base=False)
+        return Relation(made.name, made.document, frozenset(), none, none, columns, {}, base=True)
+    beside = frozenset(_beside(query, names, local))
+    found = columns_of(query, names.find, known, local)
+    return Relation(
+        name=made.name,
+        document=made.document,
+        reads=made.reads(names),
+        beside=beside,
+        joins=beside | frozenset(_joins(query, names)),
+        columns=found or (),
+        computed=_computed(query, names, local),
+        base=False,
+        opaque=found is None,
+    )
 
 
 def _beside(query: exp.Query, known: _Names, local: set[str]) -> Iterator[frozenset[str]]:

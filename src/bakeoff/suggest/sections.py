@@ -11,16 +11,26 @@ from bakeoff.truth.corpus import line_starts
 from bakeoff.truth.headings import Section, normalised, sections
 
 KINDS = ("markdown", "rst")
-FEWEST_WORDS = 2
 WORDS_ALONE = 4
 """A heading of fewer words is asked together with the title above it."""
-SHORTEST_BODY = 120
+SHORTEST_BODY = 60
 _MARKUP = re.compile(r"`+|\*\*|__|!?\[([^\]]*)\]\([^)]*\)|:[a-z:]+:(?=`)")
 _NUMBER = re.compile(r"^(?:[0-9]+[.)]?)+\s+")
 _GENERIC = frozenset(
-    {"see also", "table of contents", "getting started", "quick start", "further reading", "release notes"}
+    {
+        *("background", "changelog", "conclusion", "contents", "contributing", "example", "examples", "faq"),
+        *("installation", "introduction", "license", "notes", "overview", "references", "summary", "usage"),
+        *(
+            "further reading",
+            "getting started",
+            "quick start",
+            "release notes",
+            "see also",
+            "table of contents",
+        ),
+    }
 )
-"""Headings that every second document has; single words are left out anyway."""
+"""Headings that every second document has."""
 
 
 def from_headings(document: str, text: str, kind: str) -> Iterator[Draft]:
@@ -48,11 +58,11 @@ def from_headings(document: str, text: str, kind: str) -> Iterator[Draft]:
 def _question(part: Section, above: list[Section]) -> str:
     """The heading in plain words, with the title above it where it says little alone; '' if it says nothing."""
     title = _plain(part.title)
-    if len(title.split()) < FEWEST_WORDS or normalised(title) in _GENERIC:
+    if not title or normalised(title) in _GENERIC:
         return ""
-    if len(title.split()) >= WORDS_ALONE or not above:
+    if len(title.split()) >= WORDS_ALONE:
         return title
-    return f"{_plain(above[-1].title)}: {title}"
+    return f"{_plain(above[-1].title)}: {title}" if above else ""
 
 
 def _plain(title: str) -> str:

@@ -66,7 +66,8 @@ class _Anchors:
         """Positions and hashes of the runs of a block that are anchors."""
         at, hashes = block.of(self.length)
         maybe = np.flatnonzero(self.likely[_low(hashes)])
-        sure = maybe[np.isin(hashes[maybe], self.keys)]
+        place = np.searchsorted(self.keys, hashes[maybe])
+        sure = maybe[self.keys[np.minimum(place, len(self.keys) - 1)] == hashes[maybe]]
         return at[sure], hashes[sure]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from bakeoff.errors import ModelNotFoundError
 from bakeoff.plugins.embedders.minilm import MiniLMEmbedder
 from bakeoff.weights import find
+
+sys.path.insert(
+    0, str(Path(__file__).parent)
+)  # test modules share loopback.py, which importlib mode does not find
 
 LAYERS, HEADS, DIMS, INNER, POSITIONS = 2, 4, 32, 64, 64
 WORDS = [f"w{number}" for number in range(40)]

@@ -1,0 +1,199 @@
+"""The paired test by simulation: how often equal systems are told apart, and how often different ones.
+
+Run with: python benchmarks/stats_power.py. It prints the power table of docs/statistics.md; the table of rank shares
+is made with: python benchmarks/stats_power.py --share
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import scipy.stats
+
+from bakeoff.stats import tests
+from bakeoff.stats.bootstrap import BootstrapSettings, interval_ends, mean_intervals
+from bakeoff.stats.correction import holm, max_t
+from bakeoff.stats.tests import randomisations, sign_blocks, wilcoxon
+from common import Row, show
+from stats import EASY, GOOD, GRADES, HARD, WORSE, Draw, copied, latent, reciprocal_rank
+
+PAIRS, QUERIES = 28, 50
+
+
+def main() -> int:
+    """Print every row, or the table of rank shares."""
+    if "--share" in sys.argv:
+        _shares()
+        return 0
+    return show([*_family(), *_power()])
+
+
+def shared(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Eight systems of equal quality that find the same queries hard."""
+    return reciprocal_rank(rng.normal(0.5, 1.3, n) + rng.normal(0, 0.7, (8, n)))
+
+
+def mostly_same(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Eight systems of equal quality that return the same on most queries."""
+    return np.where(
+        rng.random((8, n)) < 0.8, rng.choice(GRADES, n, p=GOOD), rng.choice(GRADES, (8, n), p=GOOD)
+    )
+
+
+def skewed(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Eight systems of equal mean; four lose .1 on most queries and gain .4 on one in five."""
+    values = rng.uniform(0.2, 0.6, n) + rng.normal(0, 0.03, (8, n))
+    values[4:] += np.where(rng.random((4, n)) < 0.2, 0.4, -0.1)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class FalseRates:
+    """Shares of rounds with a false difference among 28 pairs."""
+
+    uncorrected: float
+    holm: float
+    max_t: float
+    decision: float
+
+
+def false_differences(
+    draw: Callable[[np.random.Generator, int], np.ndarray], n: int, rounds: int
+) -> FalseRates:
+    """How often eight systems with equal means are told apart on n queries."""
+    first, second = (list(side) for side in zip(*combinations(range(8), 2), strict=True))
+    found = np.zeros(4)
+    for seed in range(rounds):
+        values = draw(np.random.default_rng([seed, 9]), n)
+        columns = (values[first] - values[second]).T
+        p_values = [result.p for result in randomisations(columns, seed, flips=2000)]
+        corrected = np.array(holm(p_values)) <= 0.05
+        excluded = [one.excludes(0.0) for one in mean_intervals(columns, BootstrapSettings(seed, 500))]
+        stepped = min(max_t(columns, seed, flips=2000))
+        found += [min(p_values) <= 0.05, corrected.any(), stepped <= 0.05, (corrected & excluded).any()]
+    return FalseRates(*(found / rounds))
+
+
+def _family(rounds: int = 1000) -> list[Row]:
+    rows = []
+    for draw, target in ((shared, "<= 0.05"), (mostly_same, "<= 0.05"), (skewed, "")):
+        share = false_differences(draw, QUERIES, rounds)
+        print(f"{draw.__doc__} {rounds} rounds, 28 pairs, a false difference: {share}", flush=True)
+        name = f"8 equal systems, {draw.__name__.replace('_', ' ')}, rounds with a false difference"
+        rows.append(Row(f"{name}, test with Holm", share.holm, 1.0, target))
+        rows.append(Row(f"{name}, decision", share.decision, 1.0, target))
+    return rows
+
+
+def alternatives(n: int) -> dict[str, Draw]:
+    """Systems that truly differ, by about as much as n queries can show."""
+    scale = {22: 1.3, 50: 1.0, 200: 0.5}[n]
+    few = n < 100
+    return {
+        "shared difficulty": latent(0.8, 0.35 * scale),
+        "easy queries": latent(-0.3, 0.4 * scale),
+        "hard queries": latent(2.5, 0.5 * scale),
+        "half the same": copied(GOOD, WORSE, 0.5),
+        "mostly the same": copied(GOOD, HARD, 0.8 if few else 0.93),
+        "mostly the same, easy": copied(EASY, GOOD, 0.75 if few else 0.9),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Shares of samples in which each test, the interval, and interval and test together find the difference."""
+
+    flips_of_mean: float
+    signed_ranks: float
+    paired_t: float
+    test: float
+    interval: float
+    decision: float
+
+    @property
+    def best(self) -> float:
+        """The power of the best of the three tests alone."""
+        return max(self.flips_of_mean, self.signed_ranks, self.paired_t)
+
+
+def power(columns: np.ndarray, alpha: float, flips: int) -> Power:
+    """Power at a level alpha; the interval is the usual one of 95 %."""
+    found = np.array([result.p for result in randomisations(columns, 1, flips)]) <= alpha
+    low, high = interval_ends(columns, BootstrapSettings(1, 2000))
+    excluded = (low > 0) | (high < 0)
+    shares = (
+        _flips_of_mean(columns, flips) <= alpha,
+        np.array([wilcoxon(column).p for column in columns.T]) <= alpha,
+        scipy.stats.ttest_1samp(columns, 0).pvalue <= alpha,
+        found,
+        excluded,
+        found & excluded,
+    )
+    return Power(*(float(share.mean()) for share in shares))
+
+
+def _flips_of_mean(columns: np.ndarray, flips: int) -> np.ndarray:
+    reached = sum(
+        (np.abs(signs @ columns) >= np.abs(columns.sum(axis=0)) - 1e-9).sum(axis=0)
+        for signs in sign_blocks(len(columns), flips, 1)
+    )
+    return (reached + 1) / (flips + 1)
+
+
+def simulated(alpha: float, rounds: int, flips: int) -> dict[tuple[int, str], Power]:
+    """The power on all 18 alternatives."""
+    found = {}
+    for n in (22, 50, 200):
+        for name, draw in alternatives(n).items():
+            columns = draw(np.random.default_rng(n), (n, rounds))
+            found[n, name] = power(columns[:, np.ptp(columns, axis=0) > 0], alpha, flips)
+    return found
+
+
+def _power(rounds: int = 2000) -> list[Row]:
+    """How far the test and the decision fall behind the best of sign flips of the mean, signed ranks and t."""
+    rows = []
+    for pairs, flips in ((1, 2000), (PAIRS, 10_000)):
+        found = simulated(0.05 / pairs, rounds, flips)
+        _show_power(found, pairs)
+        for n in (22, 50, 200):
+            mine = {name: one for (size, name), one in found.items() if size == n}
+            for what, target in (("test", "<= 0.05"), ("decision", "")):
+                behind = {name: one.best - getattr(one, what) for name, one in mine.items()}
+                worst = max(behind, key=behind.__getitem__)
+                name = f"{what}, power behind the best of three, worst of 6 ({worst}), n={n}, {pairs} pairs"
+                rows.append(Row(name, behind[worst], 1.0, target))
+    return rows
+
+
+def _show_power(found: dict[tuple[int, str], Power], pairs: int) -> None:
+    print(f"\npower in percent at p <= .05/{pairs}")
+    print("| n | alternative | flips of the mean | signed ranks | paired t | test | interval | decision |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (n, name), one in found.items():
+        cells = (getattr(one, field) for field in one.__slots__)
+        print(f"| {n} | {name} | " + " | ".join(f"{100 * share:.1f}" for share in cells) + " |", flush=True)
+
+
+def _shares() -> None:
+    print("| share of ranks | test behind | decision behind | false, skewed n=50 | false, skewed n=200 |")
+    print("|---|---|---|---|---|")
+    for share in (0.0, 0.1, 0.15, 0.25, 0.5, 1.0):
+        tests.RANK_SHARE = share
+        found = simulated(0.05, 2000, 2000).values()
+        test, decision = (
+            max(one.best - getattr(one, what) for one in found) for what in ("test", "decision")
+        )
+        false = [false_differences(skewed, n, 400).decision for n in (50, 200)]
+        print(
+            f"| {share} | " + " | ".join(f"{100 * x:.1f}" for x in (test, decision, *false)) + " |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,96 @@
+"""What a loop recorded, and what may be said of it: percentiles only with enough samples behind them (F31)."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bakeoff.stages.timing import PERCENTILES, samples_needed
+from bakeoff.types import Hits
+
+NOT_RUN = -1
+"""In place of nanoseconds: the query was not sent, failed or never came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """A statistic in milliseconds, or null with the reason."""
+
+    name: str
+    milliseconds: float | None
+    count: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One pass over the queries: nanoseconds a query (−1: none), its answers, and how it ended.
+
+    `seconds` is wall time from the first query sent to the last answer; `stopped` says why a pass is partial.
+    """
+
+    nanoseconds: np.ndarray
+    answers: tuple[Hits | None, ...]
+    seconds: float
+    threads: int
+    errors: tuple[str, ...] = ()
+    timeouts: int = 0
+    stopped: str = ""
+
+    @property
+    def done(self) -> np.ndarray:
+        """Nanoseconds of the queries that were answered."""
+        return self.nanoseconds[self.nanoseconds != NOT_RUN]
+
+    @property
+    def qps_measured(self) -> float | None:
+        """Answered queries a second of wall time (C-13)."""
+        return len(self.done) / self.seconds if len(self.done) and self.seconds > 0 else None
+
+    @property
+    def qps_serial_derived(self) -> float | None:
+        """1000 over the mean latency in milliseconds: what one thread would do (S1-8)."""
+        return float(1e9 / self.done.mean()) if self.threads == 1 and len(self.done) else None
+
+
+def statistics(nanoseconds: np.ndarray, unfinished: int = 0) -> tuple[Latency, ...]:
+    """Mean and percentiles; no sample is removed (F41), and what did not come back stands beyond all others."""
+    count = len(nanoseconds)
+    mean = float(nanoseconds.mean() / 1e6) if count and not unfinished else None
+    note = "" if mean is not None else f"{unfinished} of {count + unfinished} did not come back"
+    rows = [Latency("mean_ms", mean, count, note if count or unfinished else "nothing was measured")]
+    return (*rows, *(_percentile(nanoseconds, percent, unfinished) for percent in PERCENTILES))
+
+
+def _percentile(nanoseconds: np.ndarray, percent: int, unfinished: int) -> Latency:
+    name, count = f"p{percent}_ms", len(nanoseconds) + unfinished
+    if count < samples_needed(percent):
+        needed = samples_needed(percent)
+        return Latency(name, None, count, f"{count} samples; p{percent} needs {needed}: add runs or queries")
+    padded = np.concatenate([nanoseconds / 1e6, np.full(unfinished, np.inf)])
+    value = float(np.percentile(padded, percent, method="linear" if not unfinished else "higher"))
+    if not np.isfinite(value):
+        return Latency(
+            name, None, count, f"{unfinished} of {count} did not come back: p{percent} is beyond them"
+        )
+    return Latency(name, value, count)
+
+
+@contextlib.contextmanager
+def one_engine_thread() -> Iterator[None]:
+    """Hold FAISS, where it is in use, to one thread a search, so that a client thread is what is measured."""
+    faiss: Any = sys.modules.get("faiss")
+    if faiss is None:
+        yield
+        return
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

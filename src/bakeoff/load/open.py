@@ -1,0 +1,161 @@
+"""The open loop: queries arrive at a rate whether or not earlier ones were answered.
+
+Latency counts from the intended arrival, so what waits behind a stall counts as waiting (F37).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from array import array
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from bakeoff.errors import SettingError, SystemFailure
+from bakeoff.load.clock import NOT_RUN, Latency, statistics
+from bakeoff.load.closed import TIMEOUT, Search
+from bakeoff.load.workers import Crew, run_crew
+
+Arrivals = Literal["fixed", "poisson"]
+MOST_SENT = 2_000_000
+LEAD_SECONDS = 0.01
+REACHED = 0.95
+"""A rate counts as reached when so much of it was sent and answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLoop:
+    """Nanoseconds from the intended arrival to the answer and to the sending; −1 where there was none."""
+
+    latency: np.ndarray
+    lag: np.ndarray
+    rate: float
+    seconds: float
+    workers: int
+    errors: tuple[str, ...]
+    timeouts: int
+    unsent: int
+    stopped: str
+
+    @property
+    def answered(self) -> int:
+        """Queries that were answered, late or not."""
+        return int((self.latency != NOT_RUN).sum())
+
+    @property
+    def rate_measured(self) -> float | None:
+        """Answers a second of wall time from the first intended arrival to the last answer."""
+        return self.answered / self.seconds if self.seconds > 0 and self.answered else None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the intended rate was held."""
+        return not self.stopped and (self.rate_measured or 0) >= REACHED * self.rate
+
+    def latencies(self) -> tuple[Latency, ...]:
+        """Statistics of all intended queries; those without an answer stand beyond all others."""
+        found = self.latency[self.latency != NOT_RUN]
+        return statistics(found, len(self.latency) - len(found))
+
+    def lags(self) -> tuple[Latency, ...]:
+        """Statistics of how late queries were sent: the client's own delay."""
+        return statistics(self.lag[self.lag != NOT_RUN])
+
+
+def schedule(count: int, rate: float, arrivals: Arrivals, seed: int) -> np.ndarray:
+    """Intended arrivals in nanoseconds from the begin."""
+    if arrivals == "fixed":
+        return (np.arange(count) * (1e9 / rate)).astype(np.int64)
+    gaps = np.random.default_rng(seed).exponential(1e9 / rate, count)
+    return (np.cumsum(gaps) - gaps[0]).astype(np.int64)
+
+
+def open_loop(
+    search: Search,
+    vectors: np.ndarray,
+    k: int,
+    query: Any,
+    *,
+    rate: float,
+    seconds: float,
+    workers: int = 16,
+    arrivals: Arrivals = "poisson",
+    seed: int = 7,
+    timeout: float = TIMEOUT,
+) -> OpenLoop:
+    """Send at `rate` a second for `seconds`, the vectors in turn; an answer later than `timeout` is a time-out."""
+    count = _count(rate, seconds, workers)
+    due, asked = array("q", schedule(count, rate, arrivals, seed).tobytes()), list(vectors)
+    sent, ended = array("q", [NOT_RUN]) * count, array("q", [NOT_RUN]) * count
+    errors: list[str] = []
+    numbers = itertools.count()
+    zero = time.perf_counter_ns() + int(LEAD_SECONDS * 1e9)
+
+    def work(crew: Crew, number: int) -> None:
+        clock, size, stop = time.perf_counter_ns, len(asked), crew.stop
+        for i in numbers:
+            if i >= count:
+                break
+            wait = (zero + due[i] - clock()) / 1e9
+            if wait > 0:
+                stop.wait(wait) if wait > 1 else time.sleep(wait)
+            if stop.is_set():
+                break
+            vector = asked[i % size]
+            sent[i] = crew.begun[number] = clock()
+            try:
+                search(vector, k, query)
+                ended[i] = clock()
+            except SystemFailure as exc:
+                errors.append(str(exc))
+            crew.begun[number] = 0
+
+    crew = run_crew(work, workers, timeout=timeout, deadline=seconds * 2 + timeout)
+    return _result(due, sent, ended, zero, rate, workers, tuple(errors), timeout, crew)
+
+
+def _result(
+    due: array[int],
+    sent: array[int],
+    ended: array[int],
+    zero: int,
+    rate: float,
+    workers: int,
+    errors: tuple[str, ...],
+    timeout: float,
+    crew: Crew,
+) -> OpenLoop:
+    intended = np.frombuffer(due, np.int64) + zero
+    sending, end = np.frombuffer(sent, np.int64).copy(), np.frombuffer(ended, np.int64).copy()
+    latency = np.where(end == NOT_RUN, NOT_RUN, end - intended)
+    lag = np.where(sending == NOT_RUN, NOT_RUN, np.maximum(sending - intended, 0))
+    late = int((latency > timeout * 1e9).sum())
+    last = int(end.max(initial=zero))
+    return OpenLoop(
+        latency,
+        lag,
+        rate,
+        max(0.0, (last - zero) / 1e9),
+        workers,
+        errors,
+        late + crew.hung,
+        int((sending == NOT_RUN).sum()),
+        crew.stopped,
+    )
+
+
+def _count(rate: float, seconds: float, workers: int) -> int:
+    if not (math.isfinite(rate) and rate > 0 and math.isfinite(seconds) and seconds > 0 and workers >= 1):
+        raise SettingError(
+            f"a rate of {rate:g}/s for {seconds:g} s with {workers} workers cannot be sent; all must be positive."
+        )
+    count = round(rate * seconds)
+    if not 1 <= count <= MOST_SENT:
+        raise SettingError(
+            f"{rate:g}/s for {seconds:g} s are {count:,} queries; between 1 and {MOST_SENT:,} are sent. "
+            "Change --rate or --seconds."
+        )
+    return count

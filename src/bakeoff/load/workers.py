@@ -1,0 +1,77 @@
+"""Client threads and who watches them: a hung search is left behind, Ctrl-C keeps what was measured."""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+WATCH_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Crew:
+    """Shared state of the threads of one loop; `begun[w]` is when thread w sent its present query, 0 when idle."""
+
+    begun: array[int]
+    stop: threading.Event = field(default_factory=threading.Event)
+    failures: list[BaseException] = field(default_factory=list)
+    stopped: str = ""
+    hung: int = 0
+
+
+def run_crew(
+    work: Callable[[Crew, int], None], threads: int, *, timeout: float, deadline: float | None = None
+) -> Crew:
+    """Run `work(crew, number)` on daemon threads until all end, one hangs, the deadline passes or Ctrl-C comes.
+
+    `timeout` is seconds for one query, `deadline` seconds for all. A fault in a thread is raised here.
+    """
+    crew = Crew(array("q", [0]) * threads)
+    ended = threading.Semaphore(0)
+
+    def body(number: int) -> None:
+        try:
+            work(crew, number)
+        except BaseException as exc:  # noqa: BLE001 - carried to the caller, who raises it
+            crew.failures.append(exc)
+            crew.stop.set()
+        finally:
+            ended.release()
+
+    team = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(threads)]
+    for thread in team:
+        thread.start()
+    _watch(crew, ended, threads, timeout, deadline)
+    if crew.failures:
+        raise crew.failures[0]
+    return crew
+
+
+def _watch(
+    crew: Crew, ended: threading.Semaphore, threads: int, timeout: float, deadline: float | None
+) -> None:
+    begin = time.perf_counter()
+    left, grace = threads, None
+    while left:
+        try:
+            left -= ended.acquire(timeout=WATCH_SECONDS)
+        except KeyboardInterrupt:
+            _halt(crew, "stopped by Ctrl-C")
+        now = time.perf_counter_ns()
+        crew.hung = sum(1 for sent in crew.begun if sent and now - sent > timeout * 1e9)
+        if crew.hung:
+            _halt(crew, f"a search did not come back within {timeout:g} s")
+        if deadline is not None and time.perf_counter() - begin > deadline:
+            _halt(crew, f"the limit of {deadline:g} s was reached")
+        if crew.stop.is_set():
+            grace = grace or time.perf_counter() + timeout
+            if crew.hung >= left or time.perf_counter() > grace:
+                return  # what hangs is left behind on its daemon thread
+
+
+def _halt(crew: Crew, why: str) -> None:
+    crew.stopped = crew.stopped or why
+    crew.stop.set()

@@ -1,0 +1,221 @@
+"""GGUF models on llama.cpp, in this process: all-MiniLM-L6-v2 at four precisions, or a file of yours."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import xllamacpp
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bakeoff.errors import EmbedderError, ModelNotFoundError
+from bakeoff.plugins.embedders._http import Connection, HttpParams
+from bakeoff.plugins.embedders.gguf_convert import CONVERTER_VERSION, save_gguf
+from bakeoff.plugins.embedders.gguf_file import GgufModel, keep_gguf, read_gguf
+from bakeoff.types import ModelInfo, Role
+from bakeoff.weights import WEIGHTS_FILE, Found, find, models_folder, sha256, table_entry
+
+NAME = "minilm"
+_POOLING = xllamacpp.llama_pooling_type
+_POOLINGS = {
+    "mean": _POOLING.LLAMA_POOLING_TYPE_MEAN,
+    "cls": _POOLING.LLAMA_POOLING_TYPE_CLS,
+    "last": _POOLING.LLAMA_POOLING_TYPE_LAST,
+}
+_ALL_LAYERS = 999
+
+
+class LlamaCppEmbedder:
+    """A GGUF model run by llama.cpp, one text at a time, so that no vector depends on its neighbours."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """Which weights at which precision, and how fast they run."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        quantization: Literal["none", "f16", "q8", "q4k"] | None = Field(
+            None, description="precision of all-MiniLM-L6-v2's weights; default: none, that is 32 bits"
+        )
+        file: Path | None = Field(None, description="a .gguf file of your own; default: all-MiniLM-L6-v2")
+        weights: Path | None = Field(
+            None, description="folder with model.safetensors, tokenizer.json and config.json to convert"
+        )
+        max_tokens: int | None = Field(
+            None, ge=8, description="tokens of a text that are read; default: 256, or what your file allows"
+        )
+        pooling: Literal["mean", "cls", "last"] | None = Field(
+            None, description="how tokens become one vector; default: as the file says"
+        )
+        device: Literal["cpu", "metal"] = Field("cpu", description="where it is computed; metal: macOS only")
+        threads: int | None = Field(
+            None, ge=1, le=1024, description="threads of one text; default: one less than the cores"
+        )
+        query_prompt: str = Field("", description="put before each query")
+        document_prompt: str = Field("", description="put before each chunk")
+
+        @model_validator(mode="after")
+        def _one_source(self) -> LlamaCppEmbedder.Params:
+            if self.file is not None and (self.quantization is not None or self.weights is not None):
+                raise ValueError("a file has its own quantization and weights; leave those out")
+            return self
+
+    def __init__(self, params: Params) -> None:
+        if params.device == "metal" and sys.platform != "darwin":
+            raise EmbedderError("device is metal, which only macOS has. Set device to cpu.")
+        self._params = params
+        self._lock = threading.Lock()
+        self._engine: _Engine | None = None
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What identifies these vectors; the file is made where it is not there yet."""
+        made = self._params.file is None
+        suffix = f"-gguf-{self._params.quantization or 'none'}" if made else ""
+        return ModelInfo(
+            name=(self._source_name + suffix) if made else self._model.name,
+            dims=self._model.dims,
+            max_tokens=self._max_tokens,
+            revision=f"llama.cpp of xllamacpp {version('xllamacpp')}",
+            weights=sha256(self._file),
+            normalised=True,
+            pooling=self._params.pooling or self._model.pooling,
+            query_prompt=self._params.query_prompt,
+            document_prompt=self._params.document_prompt,
+            licence=table_entry(NAME).licence if made and self._found.known else self._model.licence,
+        )
+
+    def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+        """One float32 unit vector for each text, in order."""
+        if not texts:
+            return np.empty((0, self.info.dims), np.float32)
+        prompt = self._params.query_prompt if role is Role.QUERY else self._params.document_prompt
+        return self._running().embed([prompt + text for text in texts])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text before any cut, the special ones included."""
+        return [len(self._running().tokens(text)) for text in texts]
+
+    @property
+    def address(self) -> str:
+        """Where the running engine also answers over HTTP, on this machine only."""
+        return self._running().address
+
+    def close(self) -> None:
+        """Give back the model's memory."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    @cached_property
+    def _found(self) -> Found:
+        return find(NAME, self._params.weights)
+
+    @property
+    def _source_name(self) -> str:
+        return table_entry(NAME).model if self._found.known else self._found.folder.name
+
+    @cached_property
+    def _file(self) -> Path:
+        if self._params.file is not None:
+            return self._params.file.expanduser()
+        kind = self._params.quantization or "none"
+        digests = f"{self._found.hashes[WEIGHTS_FILE][:12]}-{self._found.hashes['tokenizer.json'][:12]}"
+        stem = f"{digests}-{kind}-v{CONVERTER_VERSION}"
+        return keep_gguf(
+            models_folder(NAME) / "gguf", stem, lambda target: save_gguf(self._found.folder, target, kind)
+        )
+
+    @cached_property
+    def _model(self) -> GgufModel:
+        return read_gguf(self._file)
+
+    @property
+    def _max_tokens(self) -> int:
+        most = self._model.positions
+        wanted = self._params.max_tokens or (min(256, most) if self._params.file is None else most)
+        if wanted > most:
+            raise EmbedderError(f"max_tokens is {wanted}, this model reads at most {most}")
+        return wanted
+
+    def _running(self) -> _Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = _Engine(self._file, self._params, self.info)
+            return self._engine
+
+
+class _Engine:
+    """A loaded model; llama.cpp tokenises, texts are cut here because it refuses long ones."""
+
+    def __init__(self, file: Path, params: LlamaCppEmbedder.Params, info: ModelInfo) -> None:
+        self._limit = info.max_tokens or 0
+        try:
+            self._server = xllamacpp.Server(_settings(file, params, self._limit))
+        except RuntimeError as exc:
+            raise ModelNotFoundError(f"llama.cpp cannot run {file}: {exc}") from exc
+        self.address = str(self._server.listening_address)
+        self._http = Connection(self.address, "", HttpParams())
+        self._before, self._after = self._special()
+
+    def embed(self, texts: list[str]) -> np.ndarray:
+        """One row for each text, in order."""
+        answer = self._server.handle_embeddings(
+            {"input": [self._cut(text) for text in texts], "model": "local"}
+        )
+        if "error" in answer:
+            raise EmbedderError(
+                f"llama.cpp refused a text: {answer['error'].get('message', answer['error'])}"
+            )
+        rows = sorted(answer["data"], key=lambda row: row["index"])
+        return np.array([row["embedding"] for row in rows], np.float32)
+
+    def tokens(self, text: str) -> list[int]:
+        """The ids of a text with the special tokens of its model."""
+        return self._before + self._plain(text) + self._after
+
+    def close(self) -> None:
+        """Unload the model."""
+        self._http.close()
+        del self._server
+
+    def _cut(self, text: str) -> list[int]:
+        room = self._limit - len(self._before) - len(self._after)
+        return self._before + self._plain(text)[:room] + self._after
+
+    def _plain(self, text: str) -> list[int]:
+        return list(self._http.post("/tokenize", {"content": text, "add_special": False})["tokens"])
+
+    def _special(self) -> tuple[list[int], list[int]]:
+        """The tokens the model wants before and after a text."""
+        bare = self._plain("a")
+        whole = self._http.post("/tokenize", {"content": "a", "add_special": True})["tokens"]
+        at = whole.index(bare[0])
+        return whole[:at], whole[at + len(bare) :]
+
+
+def _settings(file: Path, params: LlamaCppEmbedder.Params, limit: int) -> Any:
+    """One slot of `limit` tokens, quiet, listening on this machine only."""
+    settings = xllamacpp.CommonParams()
+    settings.model.path = str(file)
+    settings.embedding = True
+    settings.n_ctx = settings.n_batch = settings.n_ubatch = limit
+    settings.n_parallel = 1
+    settings.verbosity = -1
+    settings.warmup = False
+    settings.n_gpu_layers = _ALL_LAYERS if params.device == "metal" else 0
+    # its threads spin while they wait for each other: with none to spare, two are slower than one
+    threads = params.threads or max(1, (os.cpu_count() or 1) - 1)
+    settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = threads
+    if params.pooling is not None:
+        settings.pooling_type = _POOLINGS[params.pooling]
+    return settings

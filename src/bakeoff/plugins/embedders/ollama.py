@@ -1,0 +1,79 @@
+"""Models served by Ollama on this machine or another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import Field
+
+from bakeoff.errors import ModelNotFoundError
+from bakeoff.plugins.embedders._http import Address, HttpEmbedder, HttpParams, Said
+from bakeoff.types import Role
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What Ollama calls a model, and the prompts it was trained with."""
+
+    pulled_as: str
+    query_prompt: str = ""
+    document_prompt: str = ""
+
+
+_BGE = "Represent this sentence for searching relevant passages: "
+_KNOWN = {
+    "nomic-embed-text": _Known("nomic-embed-text", "search_query: ", "search_document: "),
+    "all-minilm-l6-v2": _Known("all-minilm:l6-v2"),
+    "bge-small-en-v1.5": _Known("qllama/bge-small-en-v1.5", _BGE),
+}
+
+
+class OllamaEmbedder(HttpEmbedder):
+    """Vectors of `POST {url}/api/embed`; the model's digest identifies its weights."""
+
+    class Params(HttpParams):
+        """Which server and model, and how they are asked."""
+
+        model: str = Field("nomic-embed-text", description="a model of `ollama list`")
+        url: Address = Field("http://127.0.0.1:11434", description="address of the server")
+        key_env: str = Field("", description="environment variable that holds a key, where a proxy wants one")
+        query_prompt: str | None = Field(None, description="put before each query; default: the model's")
+        document_prompt: str | None = Field(None, description="put before each chunk; default: the model's")
+
+    def __init__(self, params: Params) -> None:
+        super().__init__(params, params.url, params.key_env)
+        self._known = _KNOWN.get(params.model, _Known(params.model))
+
+    def _ask(self, texts: list[str], role: Role) -> Any:
+        body = {"model": self._pulled[0], "input": texts, "truncate": True}
+        return self._server.post("/api/embed", body)["embeddings"]
+
+    def _said(self) -> Said:
+        name, digest = self._pulled
+        shown = self._server.post("/api/show", {"model": name})
+        sizes = shown.get("model_info") or {}
+        limits = [int(value) for key, value in sizes.items() if key.endswith(".context_length")]
+        given, known = self._params, self._known
+        return Said(
+            revision=f"{name} {(shown.get('details') or {}).get('quantization_level', '')}".strip(),
+            digest=digest,
+            max_tokens=limits[0] if limits else None,
+            query_prompt=known.query_prompt if given.query_prompt is None else given.query_prompt,
+            document_prompt=known.document_prompt if given.document_prompt is None else given.document_prompt,
+        )
+
+    @cached_property
+    def _pulled(self) -> tuple[str, str]:
+        """The name and digest under which the server has the model."""
+        listed = (self._server.get("/api/tags") or {}).get("models", [])
+        there = {row["name"]: str(row.get("digest", "")) for row in listed}
+        for name in (self._model, self._known.pulled_as):
+            for full in (name, f"{name}:latest"):
+                if full in there:
+                    return full, there[full]
+        raise ModelNotFoundError(
+            f"Ollama at {self._server.host} has no model {self._model!r} (it has: {', '.join(there) or 'none'}). "
+            f"Run `ollama pull {self._known.pulled_as}`."
+        )

@@ -1,0 +1,182 @@
+"""Any sentence encoder exported to ONNX: a folder with its graph and tokenizer.json."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.errors import EmbedderError
+from bakeoff.plugins.embedders.onnx_engine import Engine, TokenIds, Tokens, _session, available_cores
+from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
+from bakeoff.types import ModelInfo, Role
+from bakeoff.weights import sha256
+
+_REFUSED = (ort_errors.Fail, ort_errors.InvalidArgument, ort_errors.RuntimeException)
+_FEEDS = {
+    "input_ids": lambda ids: ids,
+    "ids": lambda ids: ids,
+    "attention_mask": np.ones_like,
+    "token_type_ids": np.zeros_like,
+    "position_ids": lambda ids: np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
+}
+_POOLED, _PER_TOKEN = 2, 3
+
+
+class OnnxEmbedder:
+    """An exported sentence encoder on ONNX Runtime; texts of one length run together, so nothing is padded."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """Where the model is and how its tokens become vectors."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        folder: Path = Field(description="folder with model.onnx (or onnx/model.onnx) and tokenizer.json")
+        graph: str = Field("", description="another graph in the folder, as onnx/model_quantized.onnx")
+        name: str = Field("", description="what the model is called; default: the folder's name")
+        pooling: Literal["mean", "cls", "last"] | None = Field(
+            None, description="how tokens become one vector; default: as the folder or the graph says"
+        )
+        normalise: bool = Field(True, description="vectors of unit length")
+        max_tokens: int | None = Field(
+            None, ge=8, description="tokens of a text that are read; default: all it can"
+        )
+        query_prompt: str | None = Field(
+            None, description="put before each query; default: as the folder says"
+        )
+        document_prompt: str | None = Field(
+            None, description="put before each chunk; default: as the folder says"
+        )
+        batch_size: int = Field(32, ge=1, le=1024, description="most texts in one run; 1 for an int8 graph")
+        threads: int | None = Field(
+            None, ge=1, le=1024, description="texts computed at once; default: the cores"
+        )
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+        self._lock = threading.Lock()
+        self._engine: _PoolingEngine | None = None
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What identifies these vectors."""
+        given, found, engine = self._params, self._found, self._running()
+        return ModelInfo(
+            name=given.name or given.folder.expanduser().resolve().name,
+            dims=engine.dims,
+            max_tokens=self._max_tokens,
+            revision=f"tokenizer {sha256(found.tokenizer)[:16]}",
+            weights=found.weights(),
+            normalised=given.normalise,
+            pooling=engine.pooling,
+            query_prompt=found.query_prompt if given.query_prompt is None else given.query_prompt,
+            document_prompt=found.document_prompt if given.document_prompt is None else given.document_prompt,
+        )
+
+    def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+        """One float32 vector for each text, in order."""
+        prompt = self.info.query_prompt if role is Role.QUERY else self.info.document_prompt
+        return self._running().embed([prompt + text for text in texts])
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text before any cut, the special ones included."""
+        return self._tokens.count(texts)
+
+    def close(self) -> None:
+        """Give back the session and its threads."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    @cached_property
+    def _found(self) -> OnnxFolder:
+        return read_folder(self._params.folder, self._params.graph)
+
+    @property
+    def _max_tokens(self) -> int:
+        return self._params.max_tokens or self._found.max_tokens
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self._found.tokenizer, self._max_tokens)
+
+    def _running(self) -> _PoolingEngine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = _PoolingEngine(self._found, self._tokens, self._params)
+            return self._engine
+
+
+class _PoolingEngine(Engine):
+    """The engine for a graph with the usual inputs, whose output is a vector for each text or for each token."""
+
+    def __init__(self, found: OnnxFolder, tokens: Tokens, params: OnnxEmbedder.Params) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._session = _session(found.graph, optimise=True)
+        self._inputs = _inputs(self._session, found.graph)
+        self._output, self.pooling = _choose(self._session, params.pooling or "", found)
+        self._normalise = params.normalise
+        self._tokens, self._batch = tokens, params.batch_size
+        self._pool = ThreadPoolExecutor(params.threads or available_cores(), thread_name_prefix="onnx")
+        self.dims = self._dims = len(self._run(tokens.encode(["a"]))[0])
+
+    def _run(self, ids: list[TokenIds]) -> np.ndarray:
+        rows = np.array(ids, np.int64)
+        try:
+            answer = self._session.run([self._output], {name: _FEEDS[name](rows) for name in self._inputs})[0]
+        except _REFUSED as exc:
+            raise EmbedderError(
+                f"ONNX Runtime failed on {len(ids)} texts of {rows.shape[1]} tokens: {exc}. Lower max_tokens "
+                "if the model reads fewer."
+            ) from exc
+        vectors = _pooled(answer, self.pooling).astype(np.float32)
+        if not self._normalise:
+            return vectors
+        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def _inputs(session: onnxruntime.InferenceSession, graph: Path) -> list[str]:
+    names = [given.name for given in session.get_inputs()]
+    unknown = [name for name in names if name not in _FEEDS]
+    if unknown:
+        raise EmbedderError(
+            f"{graph} wants the inputs {', '.join(unknown)}; known ones: {', '.join(_FEEDS)}."
+        )
+    return names
+
+
+def _choose(session: onnxruntime.InferenceSession, wanted: str, found: OnnxFolder) -> tuple[str, str]:
+    """The output to read and its pooling: tokens where a pooling is told, else the graph's own vectors."""
+    ranks = {given.name: len(given.shape) for given in session.get_outputs()}
+    pooled = [name for name, rank in ranks.items() if rank == _POOLED]
+    tokens = [name for name, rank in ranks.items() if rank == _PER_TOKEN]
+    told = wanted or found.pooling
+    if tokens and told:
+        return tokens[0], told
+    if pooled and not wanted:
+        return pooled[0], "graph"
+    if tokens:
+        raise EmbedderError(
+            f"{found.graph} gives a vector for each token and its folder does not say how to pool them. "
+            "Set pooling to mean, cls or last."
+        )
+    raise EmbedderError(f"{found.graph} has no output that can be pooled by {wanted!r}: {ranks}.")
+
+
+def _pooled(answer: np.ndarray, pooling: str) -> np.ndarray:
+    if pooling == "mean":
+        return answer.mean(axis=1)
+    if pooling in ("cls", "last"):
+        return answer[:, 0 if pooling == "cls" else -1]
+    return answer

@@ -1,0 +1,56 @@
+"""OpenAI's embeddings, and any server that speaks its protocol (vLLM, llama.cpp, LM Studio, LocalAI)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from bakeoff.errors import EmbedderError
+from bakeoff.plugins.embedders._http import Address, HttpEmbedder, HttpParams, Said
+from bakeoff.types import Role
+
+
+class OpenAIEmbedder(HttpEmbedder):
+    """Vectors of `POST {base_url}/embeddings`."""
+
+    class Params(HttpParams):
+        """Which server and model, and how they are asked."""
+
+        model: str = Field("text-embedding-3-small", description="the model's name on the server")
+        base_url: Address = Field("https://api.openai.com/v1", description="address up to /v1")
+        key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key")
+        dims: int | None = Field(None, ge=1, description="length asked for; default: the model's own")
+        max_tokens: int | None = Field(None, ge=1, description="most tokens of a text, where you know it")
+        query_prompt: str = Field("", description="put before each query")
+        document_prompt: str = Field("", description="put before each chunk")
+        batch_size: int = Field(128, ge=1, le=2048, description="most texts in one request")
+
+    def __init__(self, params: Params) -> None:
+        super().__init__(params, params.base_url, params.key_env)
+        self._served = ""
+
+    def _ask(self, texts: list[str], role: Role) -> Any:
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._params.dims is not None:
+            body["dimensions"] = self._params.dims
+        answer = self._server.post("/embeddings", body)
+        self._same_model(str(answer.get("model", "")))
+        return [row["embedding"] for row in sorted(answer["data"], key=lambda row: row["index"])]
+
+    def _same_model(self, served: str) -> None:
+        """Remember which model answers, and refuse another one later."""
+        self._served = self._served or served
+        if served != self._served:
+            raise EmbedderError(
+                f"{self._server.host} answered with {served!r} after {self._served!r}; vectors of two models "
+                "must not be mixed."
+            )
+
+    def _said(self) -> Said:
+        return Said(
+            revision=f"{self._served or self._model} at {self._server.host}",
+            max_tokens=self._params.max_tokens,
+            query_prompt=self._params.query_prompt,
+            document_prompt=self._params.document_prompt,
+        )

@@ -1,0 +1,54 @@
+"""Models served by Hugging Face Text Embeddings Inference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from bakeoff.errors import ModelNotFoundError
+from bakeoff.plugins.embedders._http import Address, HttpEmbedder, HttpParams, Said
+from bakeoff.types import Role
+
+
+class TEIEmbedder(HttpEmbedder):
+    """Vectors of `POST {url}/embed`; one server has one model, and `/info` says which."""
+
+    class Params(HttpParams):
+        """Which server, and how it is asked."""
+
+        url: Address = Field("http://127.0.0.1:8080", description="address of the server")
+        model: str = Field("", description="the model you expect; default: the one that is served")
+        key_env: str = Field("", description="environment variable that holds the key, if one is wanted")
+        query_prompt: str = Field("", description="put before each query")
+        document_prompt: str = Field("", description="put before each chunk")
+        normalise: bool = Field(True, description="vectors of unit length")
+
+    def __init__(self, params: Params) -> None:
+        super().__init__(params, params.url, params.key_env)
+
+    def _ask(self, texts: list[str], role: Role) -> Any:
+        body = {"inputs": texts, "normalize": self._params.normalise, "truncate": True}
+        return self._server.post("/embed", body)
+
+    def _said(self) -> Said:
+        told = self._server.get("/info") or {}
+        served = str(told.get("model_id", ""))
+        self._expect(served)
+        embedding = (told.get("model_type") or {}).get("embedding") or {}
+        return Said(
+            revision=f"{served} {told.get('model_dtype', '')} TEI {told.get('version', '')}".strip(),
+            digest=str(told.get("model_sha") or ""),
+            max_tokens=told.get("max_input_length"),
+            pooling=str(embedding.get("pooling", "")),
+            query_prompt=self._params.query_prompt,
+            document_prompt=self._params.document_prompt,
+        )
+
+    def _expect(self, served: str) -> None:
+        if self._model and served and served != self._model:
+            raise ModelNotFoundError(
+                f"{self._server.host} serves {served!r}, not {self._model!r}. Start it with that model, or "
+                "leave `model` out."
+            )
+        self._model = self._model or served or f"TEI at {self._server.host}"

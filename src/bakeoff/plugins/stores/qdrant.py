@@ -1,0 +1,61 @@
+"""Qdrant: its Rust engine embedded as an edge shard, or a server by URL."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from bakeoff.plugins.stores._engine import GraphBuild, GraphQuery, Settings
+from bakeoff.plugins.stores._qdrant_edge import Edge
+from bakeoff.types import Batch, Hits, Metric
+
+
+class QdrantParams(Settings):
+    """Where Qdrant is and how its index is built; a server's key comes from QDRANT_API_KEY."""
+
+    url: Annotated[str | None, Field(description="a server; None: embedded")] = None
+    build: GraphBuild = GraphBuild()
+
+
+class QdrantStore:
+    """Qdrant embedded (an edge shard in the folder), or by URL: not run here."""
+
+    version: ClassVar[str] = "1"
+    Params = QdrantParams
+    Query = GraphQuery
+
+    def __init__(self, params: QdrantParams, home: Path) -> None:
+        m, ef = params.build.m, params.build.ef_construction
+        if params.url:
+            from bakeoff.plugins.stores._qdrant_server import Server
+
+            self._engine: Edge | Server = Server(
+                params.url, os.environ.get("QDRANT_API_KEY"), m=m, ef_construction=ef
+            )
+        else:
+            self._engine = Edge(home, m=m, ef_construction=ef)
+
+    def create(self, collection: str, dims: int, metric: Metric) -> None:
+        self._engine.create(collection, dims, metric)
+
+    def insert(self, batch: Batch) -> None:
+        self._engine.insert(batch)
+
+    def ready(self) -> None:
+        self._engine.ready()
+
+    def open(self, collection: str, dims: int, metric: Metric) -> int:
+        return int(self._engine.open(collection, dims, metric))
+
+    def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
+        return self._engine.search(vector, k, query.ef)
+
+    def delete(self, ids: np.ndarray) -> None:
+        self._engine.delete(ids)
+
+    def close(self) -> None:
+        self._engine.close()

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_info_clear_and_run_again(small: Path, home: Path, cli: Any) -> None:
+    cli("run", "-q", "--out", "one")
+    found = cli("cache", "info", "--json").json
+    stages = {row["stage"]: row for row in found["stages"]}
+    assert found["folder"] == str(home / "cache")
+    assert {"read", "chunk", "chunks", "embed", "vectors"} <= set(stages)
+    assert all(row["artifacts"] > 0 and row["bytes"] > 0 for row in stages.values())
+    assert "embed" in cli("cache", "info").out
+    assert cli("cache", "clear", "--stage", "embed", "--yes").code == 0
+    assert "embed" not in {row["stage"] for row in cli("cache", "info", "--json").json["stages"]}
+    assert "MB freed" in cli("cache", "clear", "--yes").out
+    assert cli("cache", "info", "--json").json["stages"] == []
+    assert cli("run", "-q", "--out", "two").code == 0
+
+
+def test_an_empty_cache(home: Path, cli: Any) -> None:
+    assert cli("cache", "info").out == f"0.0 MB in {home / 'cache'}\n"
+
+
+def test_a_stage_that_is_none(small: Path, cli: Any) -> None:
+    cli("run", "-q", "--out", "one")
+    done = cli("cache", "clear", "--stage", "embedd", "--yes")
+    assert done.code == 2 and "the cache has no stage 'embedd'. Stages: " in done.err
+
+
+def test_no_means_no(small: Path, home: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    cli("run", "-q", "--out", "one")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert cli("cache", "clear").code == 130
+    assert (home / "cache" / "embed").is_dir()

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import typer
+
+from bakeoff.cli import console
+from bakeoff.errors import BakeoffError, CacheError, SettingError, StoreError
+
+
+def fails(exc: BaseException) -> Any:
+    def command() -> None:
+        raise exc
+
+    return command
+
+
+@pytest.fixture(autouse=True)
+def plain(home: Any) -> Any:
+    console.configure(debug=False, home=None)
+    yield
+    console.configure(debug=False, home=None)
+
+
+@pytest.mark.parametrize(
+    ("exc", "code"),
+    [(SettingError("x"), 2), (StoreError("x"), 1), (CacheError("x"), 1), (BakeoffError("x"), 1)],
+)
+def test_each_error_has_its_code(exc: BakeoffError, code: int, capsys: Any) -> None:
+    assert console.guarded(fails(exc)) == code
+    assert capsys.readouterr() == ("", "error  x\n")
+
+
+def test_what_a_command_returns_is_the_code() -> None:
+    assert console.guarded(lambda: 3) == 3
+    assert console.guarded(lambda: None) == 0
+
+
+def test_a_long_message_is_one_line_and_a_list_is_indented(capsys: Any) -> None:
+    console.guarded(fails(SettingError("first " + "word " * 60 + "\nsecond")))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and lines[1] == "       second"
+
+
+def test_markup_in_a_message_is_text(capsys: Any) -> None:
+    console.guarded(fails(SettingError("faiss[ef=16] and [bold]x[/bold] and [/]")))
+    assert "faiss[ef=16] and [bold]x[/bold] and [/]" in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_is_said_not_dumped(capsys: Any) -> None:
+    assert console.guarded(fails(KeyError("x"))) == 1
+    assert (
+        capsys.readouterr().err == "error  KeyError: 'x'. This is a fault in bakeoff; --debug shows where.\n"
+    )
+
+
+def test_debug_shows_the_traceback(capsys: Any) -> None:
+    console.configure(debug=True, home=None)
+    assert console.guarded(fails(SettingError("no"))) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" in said and "raise exc" in said and "error  no" in said
+
+
+def test_an_interrupt_says_what_is_kept(capsys: Any) -> None:
+    app = typer.Typer()
+    app.command()(fails(KeyboardInterrupt()))
+    assert console.guarded(lambda: app([], standalone_mode=False)) == 130
+    assert "What was finished is kept; the same command goes on from there" in capsys.readouterr().err
+
+
+def test_a_no_to_a_question_is_no_error(capsys: Any) -> None:
+    assert console.guarded(fails(typer.Abort())) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_lines_without_a_terminal(capsys: Any) -> None:
+    from bakeoff.cli.progress import Lines
+    from bakeoff.events import ignore
+
+    assert isinstance(console.listener(), Lines)
+    assert console.listener(quiet=True) is ignore
+
+
+def test_tables_keep_brackets(capsys: Any) -> None:
+    console.table(["a", "b"], [["faiss[ef=16]", "1"]], right=(1,))
+    assert "faiss[ef=16]" in capsys.readouterr().out

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_init_then_run_works(tiny: Path, cli: Any) -> None:
+    done = cli("init", "corpus", "--into", "mine")
+    assert done.code == 0
+    assert "7 files" in done.out and "wrote     mine/bakeoff.yaml and mine/queries.yaml" in done.out
+    assert "then: bakeoff run mine" in done.out
+    ran = cli("run", "mine", "--json", "--out", "out")
+    assert ran.code == 0 and len(ran.json["systems"]) == 6
+
+
+def test_init_in_the_folder_of_the_documents(tiny: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("corpus")
+    assert cli("init", ".").code == 0
+    assert cli("run", "-q").code == 0
+
+
+def test_what_is_left_out_is_said(tiny: Path, cli: Any) -> None:
+    Path("corpus/blank.md").write_text("")
+    assert "left out  blank.md: empty" in cli("init", "corpus", "--into", "mine").out
+
+
+def test_files_are_kept_unless_forced(tiny: Path, cli: Any) -> None:
+    done = cli("init", "corpus")
+    assert done.code == 2 and "Use --force to replace them." in done.err
+    assert cli("init", "corpus", "--force").code == 0
+
+
+def test_no_folder(home: Path, cli: Any) -> None:
+    done = cli("init", "nowhere")
+    assert done.code == 2 and "does not exist" in done.err and done.out == ""

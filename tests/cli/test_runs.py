@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff import registry
+from bakeoff.errors import StoreError
+from bakeoff.types import Hits
+
+
+def one_paragraph(done: Any, code: int) -> str:
+    """The message of a command that refuses: nothing on stdout, no traceback, no blank line."""
+    assert done.code == code
+    assert done.out == "" and "Traceback" not in done.err and "fault in bakeoff" not in done.err
+    assert done.err.startswith("error  ") and "\n\n" not in done.err
+    return str(done.err)
+
+
+# --- what works -------------------------------------------------------------------------------------
+
+
+def test_run_prints_table_verdict_and_where_the_report_is(tiny: Path, cli: Any) -> None:
+    done = cli("run", "--out", "out")
+    assert done.code == 0
+    assert "Verdict" in done.out and "Report   out/report.html" in done.out
+    assert "semantic · wordllama(dims=64) · faiss · hybrid" in done.out
+    assert Path("out/report.html").stat().st_size > 10_000
+    assert "measured  line · bm25  (3 of 10)" in done.err and "\x1b" not in done.err + done.out
+
+
+def test_quiet_says_the_outcome_only(small: Path, cli: Any) -> None:
+    done = cli("run", small, "--quiet", "--out", "out")
+    assert done.code == 0 and done.err == "" and "Verdict" in done.out
+
+
+def test_json_is_json_and_nothing_else(tiny: Path, cli: Any) -> None:
+    done = cli("run", "--json", "--out", "out")
+    assert done.code == 0 and done.err == ""
+    found = done.json
+    assert found["run"] == "out" and len(found["systems"]) == 10 and found["failed"] == {}
+    first = found["systems"][0]["measures"]["nDCG@10(document)"]
+    assert first["n"] == 12 and first["excluded"] == 2 and 0 < first["mean"] <= 1
+    assert found["verdict"]["sentence"]
+
+
+def test_without_out_the_folder_is_named_by_experiment_and_time(small: Path, cli: Any) -> None:
+    assert cli("run", "-q").code == 0
+    assert [path.name[:8] for path in Path("runs").iterdir()] == ["small-20"]
+
+
+def test_a_folder_stands_for_the_experiment_in_it(
+    small: Path, cli: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli("run", "work", "-q", "--out", "out").code == 0
+
+
+def test_spaces_and_unicode_in_every_path(home: Path, laid_out: Any, cli: Any) -> None:
+    folder = Path("mein Ordner – 東京 [x]")
+    experiment = laid_out(folder)
+    done = cli("--home", folder / "häuser & co", "run", experiment, "--json", "--out", folder / "Lauf №1")
+    assert done.code == 0 and done.json["run"].endswith("Lauf №1")
+    assert (folder / "häuser & co" / "cache").is_dir()
+
+
+# --- a system that fails ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mended(register: Any, small: Path) -> list[bool]:
+    """A store that fails until it is mended, beside one that works."""
+    state = [False]
+
+    class Broken(registry.load("stores", "exact")):
+        def search(self, vector: Any, k: int, query: Any) -> Hits:
+            if not state[0]:
+                raise StoreError("the engine closed the connection.")
+            return super().search(vector, k, query)
+
+    register("stores", "broken", Broken)
+    small.write_text(small.read_text().replace("[exact]", "[exact, broken]"))
+    return state
+
+
+def test_a_failed_system_is_code_1_and_tried_again(mended: list[bool], cli: Any) -> None:
+    done = cli("run", "--out", "out")
+    assert done.code == 1
+    said = " ".join(done.out.split())
+    assert "failed line(" in said and "dense: the engine closed the connection." in said
+    assert "The same command tries only the failed again." in said
+    mended[0] = True
+    again = cli("run", "--out", "out")
+    assert again.code == 0 and again.err.count("kept from before") == 1
+
+
+def test_a_failed_system_in_json(mended: list[bool], cli: Any) -> None:
+    done = cli("run", "--out", "out", "--json")
+    assert done.code == 1
+    assert list(done.json["failed"].values()) == ["the engine closed the connection."]
+    assert len(done.json["systems"]) == 1
+
+
+def test_all_systems_failed(mended: list[bool], small: Path, cli: Any) -> None:
+    small.write_text(small.read_text().replace("[exact, broken]", "[broken]"))
+    for options in ((), ("--json",)):
+        done = cli("run", "--out", "out", *options)
+        assert done.code == 1 and "the engine closed the connection." in done.out
+        assert "fault in bakeoff" not in done.err
+
+
+# --- what is wrong ----------------------------------------------------------------------------------
+
+
+def test_no_experiment(home: Path, cli: Any) -> None:
+    assert "bakeoff.yaml does not exist. Write one with: bakeoff init FOLDER" in one_paragraph(cli("run"), 2)
+
+
+def test_bad_yaml(small: Path, cli: Any) -> None:
+    small.write_text("corpus: {folder: a\n")
+    assert "bakeoff.yaml, line" in one_paragraph(cli("run"), 2)
+
+
+def test_an_unknown_key(small: Path, cli: Any) -> None:
+    small.write_text(small.read_text() + "dept: 5\n")
+    assert 'line 9: unknown key "dept". Did you mean "depth"?' in one_paragraph(cli("run"), 2)
+
+
+def test_an_unknown_plugin(small: Path, cli: Any) -> None:
+    small.write_text(small.read_text().replace("[exact]", "[exakt]"))
+    assert "no store is called 'exakt'. Did you mean 'exact'?" in one_paragraph(cli("run"), 2)
+
+
+def test_a_missing_extra(small: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.delitem(sys.modules, "bakeoff.plugins.stores.faiss", raising=False)
+    small.write_text(small.read_text().replace("[exact]", "[faiss]"))
+    assert "faiss needs faiss: pip install 'bakeoff[faiss]'" in one_paragraph(cli("run"), 2)
+
+
+def test_no_query_file(small: Path, cli: Any) -> None:
+    Path("queries.yaml").unlink()
+    assert "queries.yaml does not exist" in one_paragraph(cli("run"), 2)
+    assert not Path("runs").exists()
+
+
+def test_no_corpus_folder(small: Path, cli: Any) -> None:
+    shutil.rmtree("corpus")
+    assert "does not exist" in one_paragraph(cli("run", "-q", "--out", "out"), 2)
+
+
+def test_an_empty_corpus(small: Path, cli: Any) -> None:
+    shutil.rmtree("corpus")
+    Path("corpus").mkdir()
+    assert "no document was found in" in one_paragraph(cli("run", "-q", "--out", "out"), 2)
+
+
+def test_nothing_but_a_binary_file(small: Path, cli: Any) -> None:
+    shutil.rmtree("corpus")
+    Path("corpus").mkdir()
+    Path("corpus/picture.md").write_bytes(b"\x89PNG\x00\x00")
+    said = one_paragraph(cli("run", "-q", "--out", "out"), 2)
+    assert "1 left out (picture.md: binary: it holds zero bytes)" in said
+
+
+def test_an_unreadable_file_among_others_is_left_out_and_named(small: Path, cli: Any) -> None:
+    Path("corpus/latin.md").write_bytes("Größe\x00".encode("utf-16-le") + b"\xff\xfe\xfd")
+    Path("corpus/gone.md").symlink_to("nowhere.md")
+    assert cli("run", "-q", "--out", "out").code == 0
+    skipped = dict(json.loads(Path("out/run.json").read_text())["corpus"]["skipped"])
+    assert set(skipped) == {"gone.md", "latin.md"}
+
+
+def test_truth_that_matches_nothing(small: Path, cli: Any) -> None:
+    path = Path("queries.yaml")
+    path.write_text(path.read_text().replace("[guide/auth.md]", "[doc_001]"))
+    said = one_paragraph(cli("run", "-q", "--out", "out"), 2)
+    assert said.count('no document matches "doc_001"') == 3
+    assert not Path(os.environ["BAKEOFF_HOME"], "cache", "embed").exists()
+
+
+def test_out_below_a_file(small: Path, cli: Any) -> None:
+    said = one_paragraph(cli("run", "--out", small / "below"), 2)
+    assert "cannot make the folder" in said and "--out" in said
+
+
+def test_out_is_a_file(small: Path, cli: Any) -> None:
+    assert "cannot make the folder" in one_paragraph(cli("run", "--out", "queries.yaml"), 2)
+
+
+def test_home_below_a_file(small: Path, cli: Any) -> None:
+    said = one_paragraph(cli("--home", small / "below", "run", "-q", "--out", "out"), 2)
+    assert "a file stands where a folder should be" in said and "BAKEOFF_HOME" in said
+
+
+def test_no_permission_to_write_the_cache(small: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *rest: Any, **options: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    Path("out").mkdir()
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    said = one_paragraph(cli("run", "-q", "--out", "out"), 2)
+    assert "Permission denied" in said or "no permission to write" in said
+
+
+# --- a full disk ------------------------------------------------------------------------------------
+
+
+def test_a_disk_that_says_it_is_full(small: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, sync = [12], os.fsync
+
+    def full(handle: int) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    said = one_paragraph(cli("run", "-q", "--out", "out"), 1)
+    assert "the disk is full" in said and "what was finished before is kept" in said
+    monkeypatch.undo()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
+    """A file system of so many kilobytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = shutil.which("mount")
+    options = [mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if mount is None or subprocess.run(options, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system needs root")
+
+    def sized(kilobytes: int) -> Path:
+        subprocess.run(["mount", "-o", f"remount,size={kilobytes}k", str(place)], check=True)
+        return place
+
+    yield sized
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_really_full_disk_and_then_a_larger_one(tiny: Path, cli: Any, disk: Callable[[int], Path]) -> None:
+    sizes = range(12, 400, 48)
+    for kilobytes in sizes:
+        place = disk(kilobytes)
+        done = cli("--home", place, "run", "-q", "--out", "out")
+        assert done.code in (0, 1) and "Traceback" not in done.err and "fault in bakeoff" not in done.err
+        if done.code == 0:
+            break
+        assert "disk is full" in done.err or "failed" in done.out
+    assert done.code == 0 and kilobytes > sizes[0]
+    found = json.loads(Path("out/run.json").read_text())
+    assert found["status"] == "done"
+
+
+def test_debug_shows_where(small: Path, cli: Any) -> None:
+    shutil.rmtree("corpus")
+    done = cli("--debug", "run", "-q", "--out", "out")
+    assert done.code == 2 and "Traceback" in done.err and "error  corpus folder" in done.err
+
+
+# --- status -----------------------------------------------------------------------------------------
+
+
+def test_status_of_a_finished_run(small: Path, cli: Any) -> None:
+    cli("run", "-q", "--out", "runs/one")
+    done = cli("status")
+    assert done.code == 0 and "one" in done.out and "Next     open runs/one/report.html" in done.out
+    assert cli("status", "runs/one", "--json").json[0] | {"started": ""} == {
+        "run": "runs/one",
+        "status": "done",
+        "done": 1,
+        "failed": 0,
+        "to_do": 0,
+        "started": "",
+    }
+
+
+def test_status_of_a_run_with_failures(mended: list[bool], cli: Any) -> None:
+    cli("run", "-q", "--out", "runs/one")
+    found = cli("status", "--json").json[0]
+    assert (found["status"], found["done"], found["failed"]) == ("partial", 1, 1)
+    assert "tries the failed systems again" in cli("status").out
+
+
+def test_status_of_a_stopped_run(small: Path, cli: Any) -> None:
+    path = Path("queries.yaml")
+    right = path.read_text()
+    path.write_text(right.replace("[guide/auth.md]", "[doc_001]"))
+    cli("run", "-q", "--out", "runs/one")
+    found = cli("status", "--json").json[0]
+    assert (found["status"], found["done"], found["to_do"]) == ("stopped", 0, 1)
+    path.write_text(right)
+    assert cli("run", "-q", "--out", "runs/one").code == 0
+    assert cli("status", "--json").json[0]["status"] == "done"
+
+
+def test_status_never_counts_below_zero(small: Path, cli: Any) -> None:
+    cli("run", "-q", "--out", "runs/one")
+    small.write_text(small.read_text().replace("depth: 20", "depth: 5"))
+    cli("run", "-q", "--out", "runs/one")
+    record = json.loads(Path("runs/one/run.json").read_text())
+    Path("runs/one/run.json").write_text(json.dumps({**record, "status": "running"}))
+    found = cli("status", "--json").json[0]
+    assert (found["done"], found["to_do"]) == (1, 0)
+
+
+def test_status_of_nothing(home: Path, cli: Any) -> None:
+    assert "runs holds no run. Start one with: bakeoff run" in one_paragraph(cli("status"), 2)
+    assert cli("status", "--json").json == []
