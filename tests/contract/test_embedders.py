@@ -1,7 +1,15 @@
 """Every embedder whose weights are at hand under the contract."""
 
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
+from bakeoff import registry
 from bakeoff.errors import ModelNotFoundError
 from bakeoff.testing import EmbedderContract
 from bakeoff.weights import find
@@ -28,3 +36,61 @@ class TestMiniLM(EmbedderContract):
 class TestMiniLMInt8(EmbedderContract):
     name = "minilm"
     params = {"precision": "int8"}
+
+
+@pytest.mark.skipif(not weights_at_hand("minilm"), reason="no MiniLM weights: run make models")
+class TestOnnx(EmbedderContract):
+    name = "onnx"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+        plugin = registry.load("embedders", "onnx")
+        folder = minilm_folder(tmp_path_factory.mktemp("all-MiniLM-L6-v2"))
+        made = plugin(plugin.Params(folder=folder, max_tokens=256))
+        yield made
+        made.close()
+
+
+@pytest.mark.skipif(not weights_at_hand("minilm"), reason="no MiniLM weights: run make models")
+@pytest.mark.skipif(
+    find_spec("xllamacpp") is None, reason="llama.cpp is not installed: pip install 'bakeoff[llamacpp]'"
+)
+class TestLlamaCpp(EmbedderContract):
+    name = "llamacpp"
+    params = {"quantization": "q8", "threads": 1}
+
+
+@pytest.mark.skipif(find_spec("model2vec") is None, reason="not installed: pip install 'bakeoff[model2vec]'")
+class TestModel2Vec(EmbedderContract):
+    name = "model2vec"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+        plugin = registry.load("embedders", "model2vec")
+        made = plugin(plugin.Params(folder=static_folder(tmp_path_factory.mktemp("static"))))
+        yield made
+        made.close()
+
+
+def minilm_folder(folder: Path) -> Path:
+    """The graph that minilm makes, laid out as an exported model."""
+    minilm = registry.load("embedders", "minilm")
+    embedder = minilm(minilm.Params())
+    shutil.copy(embedder._graph(), folder / "model.onnx")
+    shutil.copy(embedder._found.folder / "tokenizer.json", folder)
+    return folder
+
+
+def static_folder(folder: Path) -> Path:
+    """WordLlama's token vectors, laid out as a model of Model2Vec."""
+    from model2vec import StaticModel
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    package = Path(str(find_spec("wordllama").origin)).parent
+    table = load_file(package / "weights" / "l2_supercat_256.safetensors")["embedding.weight"]
+    tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    StaticModel(table.astype(np.float32), tokenizer, normalize=True).save_pretrained(folder)
+    return folder

@@ -10,103 +10,85 @@ import sysconfig
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
 KILLS = 10
+LINES = 21  # what a run tells: one line of reading, ten of chunks, vectors and indexes, ten of systems
 SEED = 11
+
+
+class Run:
+    """`bakeoff run` as a process of its own, always into the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.out = folder / "run"
+        command = [BAKEOFF, "--home", folder / "home", "run", folder, "--out", self.out]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def told(self, lines: int | None = None) -> list[str]:
+        """The next lines of its progress, or all that are left."""
+        assert self.process.stderr is not None
+        if lines is None:
+            return self.process.stderr.readlines()
+        return [self.process.stderr.readline() for _ in range(lines)]
+
+    def kill(self) -> bool:
+        """Whether it was still running."""
+        assert self.process.stderr is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.stderr.close()
+        return self.process.wait(60) == -signal.SIGKILL
+
+    def cells(self) -> set[str]:
+        """The systems that are durable."""
+        return {path.parent.name for path in self.out.glob("cells/*/manifest.json")}
 
 
 def tables(folder: Path) -> dict[str, bytes]:
     return {name: (folder / f"{name}.parquet").read_bytes() for name in TABLES}
 
 
-def start(folder: Path, out: Path) -> subprocess.Popen[str]:
-    command = [BAKEOFF, "--home", folder / "home", "run", folder, "--out", out]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
-def cells(out: Path) -> set[str]:
-    return {
-        path.parent.name for path in out.glob("cells/*/manifest.json") if path.parent.parent.name == "cells"
-    }
-
-
-def killed(process: subprocess.Popen[str], after: float) -> bool:
-    """Kill a run so many seconds after it began to read; whether it was still running."""
-    assert process.stderr is not None
-    process.stderr.readline()
-    time.sleep(after)
-    process.send_signal(signal.SIGKILL)
-    process.stderr.close()
-    return process.wait(60) == -signal.SIGKILL
+def goes_on_to_the_end(folder: Path, kept: set[str], quiet: Path) -> None:
+    """One more run: what was finished is not done again, and the bytes are those of the quiet run."""
+    last = Run(folder)
+    told = "".join(last.told())
+    assert last.process.wait(120) == 0
+    assert told.count("kept from before") == len(kept)
+    assert tables(last.out) == tables(quiet)
+    assert json.loads((last.out / "run.json").read_text())["status"] == "done"
+    stages = [path for path in (folder / "home" / "cache").iterdir() if path.name not in ("aside", "locks")]
+    assert all((made / "manifest.json").is_file() for stage in stages for made in stage.glob("??/*"))
 
 
 def test_a_run_killed_again_and_again_gives_the_same_bytes(
-    tmp_path: Path, laid_out: Callable[..., Path]
+    tmp_path: Path, laid_out: Callable[..., Path], ran: Any
 ) -> None:
-    disturbed, quiet = tmp_path / "disturbed", tmp_path / "quiet"
-    for folder in (disturbed, quiet):
-        laid_out(folder)
-    begin = time.monotonic()
-    calm = start(quiet, quiet / "run")
-    assert calm.stderr is not None
-    calm.stderr.readline()
-    reading = time.monotonic()
-    calm.stderr.read()
-    assert calm.wait(120) == 0
-    work = time.monotonic() - reading
-    assert begin < reading
-
-    moments, out, seen, kills = random.Random(SEED), disturbed / "run", set[str](), 0
+    laid_out(tmp_path)
+    chance, kept, kills = random.Random(SEED), set[str](), 0
     for _ in range(KILLS):
-        if not killed(start(disturbed, out), moments.uniform(0, work * 0.6)):
-            break
-        kills += 1
-        assert seen <= cells(out), "a finished system was lost"
-        seen = cells(out)
-        record = out / "run.json"
-        assert not record.exists() or json.loads(record.read_text())["status"] in ("running", "done")
-    assert kills >= 3, "the run ended before it could be killed"
-
-    last = start(disturbed, out)
-    assert last.stderr is not None
-    told = last.stderr.read()
-    assert last.wait(120) == 0
-    assert told.count("kept from before") == len(seen)
-    assert tables(out) == tables(quiet / "run")
-    assert json.loads((out / "run.json").read_text())["status"] == "done"
-    stages = [
-        path for path in (disturbed / "home" / "cache").iterdir() if path.name not in ("aside", "locks")
-    ]
-    assert all((folder / "manifest.json").is_file() for stage in stages for folder in stage.glob("??/*"))
+        run = Run(tmp_path)
+        run.told(chance.randint(1, LINES))
+        time.sleep(chance.uniform(0, 0.03))
+        kills += run.kill()
+        assert kept <= run.cells(), "a finished system was lost"
+        kept = run.cells()
+    assert kills >= KILLS // 2, "the runs ended before they could be killed"
+    assert 0 < len(kept)
+    goes_on_to_the_end(tmp_path, kept, ran.result.path)
 
 
-@pytest.mark.parametrize("moment", ["cells", "tables"])
-def test_killed_while_results_are_written(tmp_path: Path, laid_out: Callable[..., Path], moment: str) -> None:
-    """Killed when the first system is durable, or when the first table of the whole run appears."""
-    laid_out(tmp_path / "a")
-    out = tmp_path / "a" / "run"
-    process = start(tmp_path / "a", out)
-    assert process.stderr is not None
-    wanted = "cells/*/manifest.json" if moment == "cells" else "*.parquet"
-    while process.poll() is None and not list(out.glob(wanted)):
+@pytest.mark.parametrize("appears", ["cells/*/manifest.json", "*.parquet"], ids=["a system", "a table"])
+def test_killed_when_results_are_being_written(
+    tmp_path: Path, laid_out: Callable[..., Path], ran: Any, appears: str
+) -> None:
+    laid_out(tmp_path)
+    run = Run(tmp_path)
+    while run.process.poll() is None and not list(run.out.glob(appears)):
         time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.stderr.close()
-    process.wait(60)
-    kept = cells(out)
-    assert kept
-    again = start(tmp_path / "a", out)
-    assert again.stderr is not None
-    told = again.stderr.read()
-    assert again.wait(120) == 0
-    assert told.count("kept from before") == len(kept)
-    laid_out(tmp_path / "b")
-    calm = start(tmp_path / "b", tmp_path / "b" / "run")
-    assert calm.stderr is not None
-    calm.stderr.read()
-    assert calm.wait(120) == 0
-    assert tables(out) == tables(tmp_path / "b" / "run")
+    run.kill()
+    assert run.cells()
+    goes_on_to_the_end(tmp_path, run.cells(), ran.result.path)

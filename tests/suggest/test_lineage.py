@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("sqlglot")
 
+from bakeoff.errors import SettingError
 from bakeoff.suggest.lineage import from_lineage
 from bakeoff.suggest.relations import Relation, relations
 
@@ -126,3 +127,8 @@ def test_relations_that_read_each_other_are_still_relations() -> None:
     made, _ = relations(files, "")
     assert made["a"].reads == {"b"} and made["b"].reads == {"a"}
     assert list(from_lineage(made))
+
+
+def test_an_unknown_dialect_is_an_error() -> None:
+    with pytest.raises(SettingError, match="--dialect: Unknown dialect 'duckbd'"):
+        relations([("a.sql", "SELECT 1 AS x")], "duckbd")

@@ -138,3 +138,11 @@ def test_f07_truth_by_symbol_and_passage_needs_no_chunks(lab: Make) -> None:
     made = lab(queries=(("{documents: [trains.md]}", '{passage: "announced two weeks ahead"}'),))
     report = made.report()
     assert report.corpus.chunks == {} and not report.of("error")
+
+
+def test_a_leaked_run_is_quoted_as_the_query_writes_it(lab: Make) -> None:
+    text = "isn't it true: a timetable change is announced two weeks ahead"
+    made = lab(queries=(("when do passengers learn of new departures", f'"{text}"'),))
+    (found,) = made.found("leak-run")
+    assert '"a timetable change is announced two weeks ahead"' in found.message
+    assert found.message.endswith("stand in trains.md. Ask in other words.")

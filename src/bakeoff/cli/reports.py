@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from bakeoff.stats.comparison import Comparison
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(report)
     app.command()(compare)
+    app.command()(diff)
 
 
 def report(
@@ -69,6 +73,45 @@ def compare(
         console.say(
             f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"
         )
+
+
+def diff(
+    before: Annotated[Path, typer.Argument(help="A run's folder.")],
+    after: Annotated[Path, typer.Argument(help="Another run's folder.")],
+    measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
+    allow_mixed: Annotated[
+        bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Compare two runs: what each system they share gained or lost, paired by query."""
+    from dataclasses import asdict
+
+    from bakeoff.analysis import across, open_run
+    from bakeoff.cli import console
+
+    one, other = open_run(before), open_run(after)
+    comparison = across(one, other, measure, allow_mixed=allow_mixed)
+    shared = [name.removesuffix(f" @ {one.record.run}") for name in _of(comparison, one.record.run)]
+    pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]
+    if as_json:
+        console.say_json([asdict(pair) for pair in pairs])
+        return
+    rows = []
+    for system, pair in zip(shared, pairs, strict=True):
+        low, high = pair.interval.low, pair.interval.high
+        interval = f"[{low:.3f} {high:.3f}]" if low is not None and high is not None else "no spread"
+        wins = f"{pair.wins} / {pair.losses} / {pair.ties}"
+        rows.append(
+            [system, _shown(pair.mean_b), _shown(pair.mean_a), _shown(pair.difference), interval, wins]
+        )
+    headers = ["system", "before", "after", "difference", "interval", "better / worse / equal"]
+    console.say(f"{comparison.measure}: {one.record.run} → {other.record.run}")
+    console.table(headers, rows, right=(1, 2, 3, 4, 5))
+
+
+def _of(comparison: Comparison, run: str) -> list[str]:
+    return [summary.system for summary in comparison.systems if summary.system.endswith(f" @ {run}")]
 
 
 def _shown(value: float | None) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from bakeoff.errors import SettingError, SystemFailure
 from bakeoff.load.clock import NOT_RUN, Loop
-from bakeoff.load.null import NullStore, Nothing
+from bakeoff.load.null import Nothing, NullStore
 from bakeoff.load.workers import Crew, run_crew
 from bakeoff.types import Hits
 
@@ -44,7 +44,7 @@ def closed_loop(
     """Every query once, shared by the threads."""
     if threads < 1 or threads > len(vectors):
         raise SettingError(
-            f"{threads} threads and {len(vectors)} queries: each thread needs one at least. Lower --threads or add queries."
+            f"{threads} threads and {len(vectors)} queries: each thread needs one. Lower --threads or add queries."
         )
     asked = list(vectors)
     took = array("q", [NOT_RUN]) * len(asked)

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
+from bakeoff.errors import SettingError
 from bakeoff.suggest.stars import columns_of
 
 DIALECTS = ("", "duckdb", "postgres", "snowflake", "bigquery", "spark", "tsql", "mysql", "oracle")
@@ -50,6 +51,7 @@ class Relation:
 
 def relations(files: Iterable[tuple[str, str]], dialect: str) -> tuple[dict[str, Relation], list[str]]:
     """The relations of files (document, text) by name, and the files that could not be parsed."""
+    _check(dialect)
     parsed: list[_Made] = []
     failed: list[str] = []
     for document, text in files:
@@ -66,6 +68,13 @@ def relations(files: Iterable[tuple[str, str]], dialect: str) -> tuple[dict[str,
         if not found[made.name].opaque:
             columns[made.name] = found[made.name].columns
     return dict(sorted(found.items())), failed
+
+
+def _check(dialect: str) -> None:
+    try:
+        sqlglot.Dialect.get_or_raise(dialect or None)
+    except ValueError as exc:
+        raise SettingError(f"--dialect: {exc} Known: {', '.join(filter(None, DIALECTS))} and more.") from exc
 
 
 class _Names:

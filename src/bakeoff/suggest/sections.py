@@ -6,9 +6,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from bakeoff.headings import Section, normalised, sections
 from bakeoff.suggest.draft import LEAK, Draft
 from bakeoff.truth.corpus import line_starts
-from bakeoff.truth.headings import Section, normalised, sections
 
 KINDS = ("markdown", "rst")
 WORDS_ALONE = 4

@@ -10,7 +10,7 @@ import numpy as np
 from bakeoff.errors import TruthError
 from bakeoff.truth.corpus import Corpus
 from bakeoff.truth.documents import SHOWN
-from bakeoff.truth.headings import Section, matches, normalised, sections
+from bakeoff.headings import Section, matches, normalised, sections
 from bakeoff.truth.hits import Hits, hits, whole_documents
 from bakeoff.truth.overlap import ranges
 from bakeoff.truth.rules import Documents, Neighbours, Rule, Sections, Spans

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bakeoff.truth.headings import sections
+from bakeoff.headings import sections
 from bakeoff.truth.hits import whole_documents
 from bakeoff.truth.overlap import Ranges, ranges
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from bakeoff.stages.read import Corpus
@@ -71,4 +72,6 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
 
 
 def _words_from(text: str, at: int) -> str:
-    return " ".join(text.split()[at : at + RUN])
+    """The part of a text from one of its words on, as long as a run."""
+    found = list(re.finditer(r"\w+", text))[at : at + RUN]
+    return text[found[0].start() : found[-1].end()] if found else text

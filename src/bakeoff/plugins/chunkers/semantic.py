@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff.plugins._kinds import CODE, DATA
+from bakeoff import headings
+from bakeoff.kinds import CODE, DATA
 from bakeoff.plugins._titles import title_of
-from bakeoff.plugins.chunkers import _headings
 from bakeoff.plugins.chunkers._code import Block, ParseError, blocks
 from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context
 from bakeoff.plugins.chunkers._grammars import GRAMMARS, Loaded, installed, load
@@ -18,13 +18,6 @@ from bakeoff.plugins.chunkers._pieces import PROSE, SOURCE, Span, split, split_l
 from bakeoff.types import Document, Piece
 
 _log = logging.getLogger(__name__)
-
-_FINDERS: Mapping[str, Callable[[str], list[_headings.Heading]]] = {
-    "markdown": _headings.markdown,
-    "html": _headings.markdown,
-    "rst": _headings.rst,
-}
-"""Kinds whose headings are marked, so that their depth is certain; other prose is read as a report."""
 
 
 class SemanticChunker:
@@ -116,12 +109,11 @@ class SemanticChunker:
 
     def _prose(self, document: Document) -> Iterator[Piece]:
         text = document.text
-        finder = _FINDERS.get(document.kind)
-        for part in _headings.sections(text, (finder or _headings.report)(text)):
+        for part in headings.stretches(text, document.kind):
             titles = [heading.title for heading in part.trail]
-            levels = [heading.level if finder else 0 for heading in part.trail]
+            levels = [heading.level if document.kind in headings.MARKED else 0 for heading in part.trail]
             context = section_context(self._params.context, document.id, titles, levels)
-            section = " > ".join(titles if finder else titles[-1:])
+            section = headings.label(document.kind, part.trail)
             for start, end in split(text, part.start, part.end, self._params.max_chars, PROSE):
                 if span := trim(text, start, end):
                     yield Piece(*span, context, section)

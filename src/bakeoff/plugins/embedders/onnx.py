@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -20,7 +21,7 @@ from bakeoff.types import ModelInfo, Role
 from bakeoff.weights import sha256
 
 _REFUSED = (ort_errors.Fail, ort_errors.InvalidArgument, ort_errors.RuntimeException)
-_FEEDS = {
+_FEEDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "input_ids": lambda ids: ids,
     "ids": lambda ids: ids,
     "attention_mask": np.ones_like,
@@ -121,8 +122,6 @@ class _PoolingEngine(Engine):
     """The engine for a graph with the usual inputs, whose output is a vector for each text or for each token."""
 
     def __init__(self, found: OnnxFolder, tokens: Tokens, params: OnnxEmbedder.Params) -> None:
-        from concurrent.futures import ThreadPoolExecutor
-
         self._session = _session(found.graph, optimise=True)
         self._inputs = _inputs(self._session, found.graph)
         self._output, self.pooling = _choose(self._session, params.pooling or "", found)

@@ -12,7 +12,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import CorpusError
-from bakeoff.plugins._kinds import DEFAULT_INCLUDE, KIND_OF_SUFFIX
+from bakeoff.kinds import DEFAULT_INCLUDE, KIND_OF_SUFFIX
 from bakeoff.plugins._titles import title_of
 from bakeoff.plugins.sources._decoding import decode, is_binary
 from bakeoff.plugins.sources._globs import matcher

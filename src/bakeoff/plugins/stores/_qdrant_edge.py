@@ -9,7 +9,7 @@ import numpy as np
 import qdrant_edge as edge
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import hits, translated
+from bakeoff.plugins.stores._base import hits, translated
 from bakeoff.types import Batch, Hits, Metric
 
 THRESHOLD_KB = (

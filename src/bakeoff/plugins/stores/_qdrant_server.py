@@ -11,7 +11,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import hits, translated
+from bakeoff.plugins.stores._base import hits, translated
 from bakeoff.types import Batch, Hits, Metric
 
 ERRORS = (ApiException, HTTPError, RpcError, OSError, ValueError)

@@ -16,7 +16,7 @@ from chromadb.errors import ChromaError
 from httpx import HTTPError
 from pydantic import Field
 
-from bakeoff.plugins.stores._engine import (
+from bakeoff.plugins.stores._base import (
     GraphBuild,
     NoQuery,
     Settings,
@@ -68,15 +68,10 @@ class ChromaStore:
         self._metric, self._dims, self._rows = metric, dims, 0
         if name in [known.name for known in client.list_collections()]:
             client.delete_collection(name)
-        shape = {
-            "space": SPACES[metric],
-            "max_neighbors": build.m,
-            "ef_construction": build.ef_construction,
-            "ef_search": build.ef_search,
-        }
-        self._collection = client.create_collection(
-            name, configuration={"hnsw": shape}, embedding_function=None
-        )
+        shape = {"space": SPACES[metric], "max_neighbors": build.m}
+        shape |= {"ef_construction": build.ef_construction, "ef_search": build.ef_search}
+        made = {"configuration": {"hnsw": shape}, "embedding_function": None}
+        self._collection = client.create_collection(name, **made)
 
     @translated("Chroma", *ERRORS)
     def insert(self, batch: Batch) -> None:
@@ -95,14 +90,12 @@ class ChromaStore:
 
     @translated("Chroma", *ERRORS)
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._metric, self._dims = metric, dims
-        home = self._home
+        self._metric, self._dims, home = metric, dims, self._home
         if not self._params.url:
             self._copy = tempfile.TemporaryDirectory(prefix="bakeoff-chroma-")
             home = shutil.copytree(self._home, Path(self._copy.name) / "home")
-        self._collection = self._connect(home).get_collection(
-            f"bakeoff_{collection}", embedding_function=None
-        )
+        name = f"bakeoff_{collection}"
+        self._collection = self._connect(home).get_collection(name, embedding_function=None)
         self._rows = self._collection.count()
         self.ready()
         return self._rows
@@ -110,9 +103,8 @@ class ChromaStore:
     @translated("Chroma", *ERRORS)
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
         found = self._collection.query(query_embeddings=[vector], n_results=k, include=["distances"])
-        return hits(
-            [int(number) for number in found["ids"][0]], nearness(found["distances"][0], self._metric)
-        )
+        scores = nearness(found["distances"][0], self._metric)
+        return hits([int(number) for number in found["ids"][0]], scores)
 
     @translated("Chroma", *ERRORS)
     def delete(self, ids: np.ndarray) -> None:
@@ -127,10 +119,10 @@ class ChromaStore:
 
     def _connect(self, home: Path) -> ClientAPI:
         quiet = ClientSettings(anonymized_telemetry=False)
-        if not self._params.url:
+        if self._params.url:
+            token = os.environ.get("CHROMA_TOKEN")
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            self._client = chromadb.HttpClient(self._params.url, headers=headers, settings=quiet)
+        else:
             self._client = chromadb.PersistentClient(path=home, settings=quiet)
-            return self._client
-        token = os.environ.get("CHROMA_TOKEN")
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._client = chromadb.HttpClient(self._params.url, headers=headers, settings=quiet)
         return self._client

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import duckdb
 import duckdb_extension_vss
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import (
+from bakeoff.plugins.stores._base import (
     GraphBuild,
     GraphQuery,
     Settings,
@@ -48,18 +48,18 @@ class DuckdbVssStore:
         self._build, self._file = params.build, home / FILE
         self._rows, self._ef, self._table, self._dims = 0, 0, "", 0
         self._metric = Metric.COSINE
-        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._connection: Any = None
 
     @translated("DuckDB vss", duckdb.Error)
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._named(collection, dims, metric)
-        self._rows, connection = 0, self._connect(read_only=False)
-        connection.execute("SET hnsw_enable_experimental_persistence = true")
-        connection.execute(f'CREATE OR REPLACE TABLE "{collection}" (id BIGINT, vector FLOAT[{dims}])')
+        self._rows = 0
+        self._connect(read_only=False)
+        self._connection.execute("SET hnsw_enable_experimental_persistence = true")
+        self._connection.execute(f'CREATE OR REPLACE TABLE "{collection}" (id BIGINT, vector FLOAT[{dims}])')
 
     @translated("DuckDB vss", duckdb.Error)
     def insert(self, batch: Batch) -> None:
-        assert self._connection is not None
         self._connection.register("batch", arrow_rows(batch))
         self._connection.execute(f'INSERT INTO "{self._table}" SELECT * FROM batch')  # noqa: S608
         self._connection.unregister("batch")
@@ -67,7 +67,6 @@ class DuckdbVssStore:
 
     @translated("DuckDB vss", duckdb.Error)
     def ready(self) -> None:
-        assert self._connection is not None
         build, metric = self._build, METRICS[self._metric][0]
         shape = f"metric = '{metric}', M = {build.m}, ef_construction = {build.ef_construction}"
         index = f'"{self._table}_hnsw" ON "{self._table}" USING HNSW (vector) WITH ({shape})'
@@ -86,7 +85,6 @@ class DuckdbVssStore:
 
     @translated("DuckDB vss", duckdb.Error)
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
-        assert self._connection is not None
         if query.ef != self._ef:
             self._connection.execute(f"SET hnsw_ef_search = {query.ef}")
             self._ef = query.ef
@@ -108,7 +106,6 @@ class DuckdbVssStore:
         return f'SELECT id, {far} AS far FROM "{self._table}" ORDER BY far LIMIT {int(k)}'  # noqa: S608
 
     def _count(self) -> int:
-        assert self._connection is not None
         asked = "SELECT count FROM pragma_hnsw_index_info() WHERE table_name = ?"
         found = self._connection.execute(asked, [self._table]).fetchone()
         if found is None:
@@ -116,14 +113,12 @@ class DuckdbVssStore:
         return int(found[0])
 
     def _assert_index_is_used(self) -> None:
-        assert self._connection is not None
         nothing = np.zeros(self._dims, np.float32)
         plan = self._connection.execute(f"EXPLAIN {self._sql(10)}", [nothing]).fetchall()
         if self._rows and "HNSW_INDEX_SCAN" not in plan[0][1]:
             raise StoreError("DuckDB vss would scan the table: its planner does not use the HNSW index.")
 
-    def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    def _connect(self, *, read_only: bool) -> None:
         self.close()
         self._ef, self._connection = 0, duckdb.connect(str(self._file), read_only=read_only)
         self._connection.execute(f"LOAD '{EXTENSION}'")
-        return self._connection

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import (
+from bakeoff.plugins.stores._base import (
     GraphBuild,
     GraphQuery,
     Settings,

@@ -19,7 +19,7 @@ import lancedb
 from lancedb.index import HnswFlat, HnswSq, IvfFlat, IvfPq
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import (
+from bakeoff.plugins.stores._base import (
     GraphBuild,
     GraphQuery,
     Settings,

@@ -12,20 +12,19 @@ from pydantic import Field
 from pymilvus import DataType, MilvusClient, MilvusException
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import GraphBuild, GraphQuery, Settings, expect_rows, hits, translated
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_rows, hits, translated
 from bakeoff.types import Batch, Hits, Metric
 
 FILE = "milvus.db"
 PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
+Index = Literal["flat", "ivf_flat", "hnsw"]
 METRICS = {Metric.COSINE: "COSINE", Metric.DOT: "IP", Metric.L2: "L2"}
 
 
 class Build(GraphBuild):
     """What shapes the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
 
-    index: Annotated[
-        Literal["flat", "ivf_flat", "hnsw"] | None, Field(description="None: hnsw on a server, flat embedded")
-    ] = None
+    index: Annotated[Index | None, Field(description="None: hnsw on a server, flat embedded")] = None
     lists: Annotated[int, Field(ge=1, description="IVF: cells")] = 128
 
 
@@ -54,16 +53,12 @@ class MilvusStore:
         self._build, self._file = params.build, home / FILE
         self._index = params.build.index or ("hnsw" if params.uri else "flat")
         if params.uri is None and self._index != "flat":
-            raise StoreError(
-                f"milvus-lite has no {self._index} index. Leave build.index out, or give a server's uri."
-            )
+            raise StoreError(f"milvus-lite has no {self._index} index. Leave it out, or give a server's uri.")
         self._embedded = params.uri is None
         self._name, self._metric, self._rows = "", Metric.COSINE, 0
         at = params.uri or lite.start_and_get_uri(str(self._file))
         if at is None:
-            raise StoreError(
-                f"milvus-lite does not start on {self._file.name}: another process may have it open."
-            )
+            raise StoreError(f"milvus-lite does not start on {self._file.name}. Is it open elsewhere?")
         self._client = MilvusClient(at, token=os.environ.get("MILVUS_TOKEN", ""), dedicated=True)
 
     @translated("Milvus", MilvusException)
@@ -87,9 +82,8 @@ class MilvusStore:
     def ready(self) -> None:
         self._client.flush(self._name)
         index = self._client.prepare_index_params()
-        index.add_index(
-            "vector", index_type=self._index.upper(), metric_type=METRICS[self._metric], params=self._shape()
-        )
+        metric = METRICS[self._metric]
+        index.add_index("vector", index_type=self._index.upper(), metric_type=metric, params=self._shape())
         self._client.create_index(self._name, index)
         self._client.load_collection(self._name)
         self._assert_state()

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bakeoff.plugins.stores._engine import GraphBuild, GraphQuery, Settings
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings
 from bakeoff.plugins.stores._qdrant_edge import Edge
 from bakeoff.types import Batch, Hits, Metric
 

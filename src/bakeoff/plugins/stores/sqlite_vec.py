@@ -9,7 +9,7 @@ import numpy as np
 import sqlite_vec
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import NoQuery, Settings, expect_rows, hits, nearness, translated
+from bakeoff.plugins.stores._base import NoQuery, Settings, expect_rows, hits, nearness, translated
 from bakeoff.types import Batch, Hits, Metric
 
 try:

@@ -10,7 +10,7 @@ from pydantic import Field
 from usearch.index import Index, MetricKind
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._engine import (
+from bakeoff.plugins.stores._base import (
     GraphBuild,
     GraphQuery,
     Settings,

@@ -1,11 +1,17 @@
-"""Headings of documents: Markdown, reStructuredText, and reports whose headings are only typed."""
+"""Headings of documents and the sections below them: the one place that says what a heading is.
+
+Markdown and reStructuredText mark theirs; in plain texts and PDFs they are only typed. Chunkers label chunks by
+them and truth finds sections by them, so that both always mean the same.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from bakeoff.kinds import CODE, DATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ _RST = re.compile(
 _RULE = re.compile(r"[=\-`:.'\"~^_*+#<>\s]*")
 
 
-def markdown(text: str) -> list[Heading]:
+def _markdown(text: str) -> list[Heading]:
     """Headings of a Markdown text, outside fenced code and front matter."""
     found: list[Heading] = []
     front = _FRONT.match(text)
@@ -58,7 +64,7 @@ def _next_fence(fence: str, mark: str, info: str) -> str:
     return "" if closes else fence
 
 
-def rst(text: str) -> list[Heading]:
+def _rst(text: str) -> list[Heading]:
     """Headings of a reStructuredText; a style's level is the order in which it first appears."""
     found: list[Heading] = []
     styles: list[tuple[str, bool]] = []
@@ -88,7 +94,7 @@ _SMALL = frozenset(
 )
 
 
-def report(text: str) -> list[Heading]:
+def _report(text: str) -> list[Heading]:
     """Lines of a plain text or PDF that read as headings: numbered, lettered, or in capitals."""
     found = [heading for match in _LINE.finditer(text) if (heading := _report_heading(match))]
     seen = Counter(heading.title for heading in found)
@@ -138,9 +144,23 @@ def _is_title(words: str) -> bool:
 
 # --- sections ---------------------------------------------------------------------------------------
 
+MARKED: Mapping[str, Callable[[str], list[Heading]]] = {"markdown": _markdown, "html": _markdown, "rst": _rst}
+"""Kinds whose headings are marked, so that their depth is certain; other prose is read as a report."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """A heading with what follows it, up to the next (`end`) and with subsections (`deep_end`)."""
+
+    title: str
+    level: int
+    start: int
+    end: int
+    deep_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
     """A span under one heading, with that heading and those above it, outermost first."""
 
     start: int
@@ -148,16 +168,62 @@ class Section:
     trail: tuple[Heading, ...]
 
 
-def sections(text: str, headings: Sequence[Heading]) -> Iterator[Section]:
+def headings(text: str, kind: str) -> list[Heading]:
+    """The headings of a document in order; program text and data have none."""
+    if kind in CODE or kind in DATA:
+        return []
+    return MARKED.get(kind, _report)(text)
+
+
+def sections(text: str, kind: str) -> list[Section]:
+    """The sections of a document in order; what stands before the first heading belongs to none."""
+    found = headings(text, kind)
+    ends = [*(heading.start for heading in found[1:]), len(text)]
+    deep = _deep_ends(found, len(text))
+    return [
+        Section(heading.title, heading.level, heading.start, end, deep_end)
+        for heading, end, deep_end in zip(found, ends, deep, strict=False)
+    ]
+
+
+def _deep_ends(found: Sequence[Heading], length: int) -> list[int]:
+    """Where the next heading that is not below each one starts."""
+    ends = [length] * len(found)
+    waiting: list[int] = []
+    for place, heading in enumerate(found):
+        while waiting and found[waiting[-1]].level >= heading.level:
+            ends[waiting.pop()] = heading.start
+        waiting.append(place)
+    return ends
+
+
+def stretches(text: str, kind: str) -> Iterator[Stretch]:
     """The whole text by its headings; a heading without text of its own goes with the section after it."""
+    found = headings(text, kind)
     trail: tuple[Heading, ...] = ()
     start = 0
-    for heading, following in zip([None, *headings], [*headings, None], strict=True):
+    for heading, following in zip([None, *found], [*found, None], strict=True):
         if heading:
             trail = (*(above for above in trail if above.level < heading.level), heading)
         end = following.start if following else len(text)
         if following and not text[heading.end if heading else start : end].strip():
             continue
         if start < end:
-            yield Section(start, end, trail)
+            yield Stretch(start, end, trail)
         start = end
+
+
+def label(kind: str, trail: Sequence[Heading]) -> str:
+    """The section a chunk is said to be of: all headings above it where their depth is certain, else the last."""
+    titles = [heading.title for heading in trail]
+    return " > ".join(titles if kind in MARKED else titles[-1:])
+
+
+def normalised(title: str) -> str:
+    """A title as compared: case folded, one space between words."""
+    return " ".join(title.casefold().split())
+
+
+def matches(title: str, wanted: str) -> bool:
+    """Whether a section's title contains a wanted title (S4-16)."""
+    return normalised(wanted) in normalised(title)

@@ -1,0 +1,131 @@
+"""Processor and memory of the client and of the servers it started or was told of, apart; null where unseen (F33)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+INTERVAL = 0.1
+RESCAN = 1.0
+NO_SERVER = (
+    "no server process is known: an embedded engine works inside the client, a remote one cannot be seen"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Processor in percent of one core and memory (RSS) in MB of one side; null with the reason in `note`."""
+
+    avg_cpu_percent: float | None = None
+    peak_cpu_percent: float | None = None
+    avg_memory_mb: float | None = None
+    peak_memory_mb: float | None = None
+    samples: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Both sides over one stretch of work of `seconds`."""
+
+    client: Use
+    server: Use
+    seconds: float
+
+
+class Sampler:
+    """Samples while the `with` block runs; the server side is the client's child processes, and `server` if given."""
+
+    def __init__(self, server: int | None = None, interval: float = INTERVAL) -> None:
+        self._server, self._interval = server, interval
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._client, self._others = _Side(), _Side()
+        self._begin = self._end = 0.0
+
+    def __enter__(self) -> Self:
+        self._begin = time.perf_counter()
+        self._look(scan=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._look(scan=True)
+        self._end = time.perf_counter()
+
+    @property
+    def found(self) -> Resources:
+        """What was seen, after the block has ended."""
+        return Resources(self._client.use(""), self._others.use(NO_SERVER), self._end - self._begin)
+
+    def _run(self) -> None:
+        scanned = time.perf_counter()
+        while not self._stop.wait(self._interval):
+            scan = time.perf_counter() - scanned > RESCAN
+            scanned = time.perf_counter() if scan else scanned
+            self._look(scan)
+
+    def _look(self, scan: bool) -> None:
+        import psutil
+
+        me = psutil.Process()
+        self._client.sample([me])
+        if scan:
+            self._others.known = _servers(me, self._server)
+        if self._others.known:
+            self._others.sample(self._others.known)
+
+
+class _Side:
+    """The samples of one side: (time, processor seconds, bytes)."""
+
+    def __init__(self) -> None:
+        self.known: list[Any] = []
+        self._rows: list[tuple[float, float, int]] = []
+        self._gone: dict[int, float] = {}
+
+    def sample(self, processes: list[Any]) -> None:
+        import psutil
+
+        memory = 0
+        for process in processes:
+            try:
+                with process.oneshot():
+                    times = process.cpu_times()
+                    self._gone[process.pid] = times.user + times.system
+                    memory += process.memory_info().rss
+            except psutil.Error:
+                continue  # it ended; its processor time so far stays counted
+        self._rows.append((time.perf_counter(), sum(self._gone.values()), memory))
+
+    def use(self, unseen: str) -> Use:
+        if len(self._rows) < 2 or not any(memory for _, _, memory in self._rows):
+            return Use(note=unseen or "nothing was sampled")
+        pairs = zip(self._rows, self._rows[1:], strict=False)
+        rates = [100 * (b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if b[0] - a[0] >= INTERVAL / 2]
+        first, last = self._rows[0], self._rows[-1]
+        memory = [row[2] / 1e6 for row in self._rows]
+        average = 100 * (last[1] - first[1]) / max(last[0] - first[0], 1e-9)
+        return Use(
+            average, max(rates, default=average), sum(memory) / len(memory), max(memory), len(self._rows)
+        )
+
+
+def _servers(me: Any, given: int | None) -> list[Any]:
+    import psutil
+
+    found = {child.pid: child for child in me.children(recursive=True)}
+    if given is not None:
+        try:
+            server = psutil.Process(given)
+            found |= {one.pid: one for one in (server, *server.children(recursive=True))}
+        except psutil.Error:
+            pass  # it is gone or not ours to see: that side stays null
+    return list(found.values())

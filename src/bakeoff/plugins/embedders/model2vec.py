@@ -1,0 +1,89 @@
+"""Static models of Model2Vec from a folder: the mean of one stored vector a token."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from model2vec import StaticModel
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.errors import ModelNotFoundError
+from bakeoff.types import ModelInfo, Role
+from bakeoff.weights import WEIGHTS_FILE, sha256
+
+_FILES = (WEIGHTS_FILE, "tokenizer.json", "config.json")
+
+
+class Model2VecEmbedder:
+    """A static model in a folder of its own; queries and documents are embedded alike."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """Where the model is and how much of a text and a vector is used."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        folder: Path = Field(description="folder with model.safetensors, tokenizer.json and config.json")
+        dims: int | None = Field(
+            None, ge=1, description="first numbers of a vector that are kept; default: all"
+        )
+        max_tokens: int | None = Field(None, ge=1, description="tokens of a text that are read; default: all")
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+        self._lock = threading.Lock()
+        self._model: StaticModel | None = None
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        """What identifies these vectors; vectors have unit length whatever the folder's default is."""
+        folder = self._folder
+        hashes = "".join(sha256(folder / file) for file in _FILES[1:])
+        return ModelInfo(
+            name=folder.resolve().name,
+            dims=int(self._loaded().dim),
+            max_tokens=self._params.max_tokens,
+            revision=f"model2vec {version('model2vec')}, files {hashlib.sha256(hashes.encode()).hexdigest()[:16]}",
+            weights=sha256(folder / WEIGHTS_FILE),
+            normalised=True,
+            pooling="mean",
+        )
+
+    def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+        """One float32 unit vector for each text, in order; an unknown text is all zeros."""
+        if not texts:
+            return np.empty((0, self.info.dims), np.float32)
+        rows = self._loaded().encode(
+            list(texts), max_length=self._params.max_tokens, normalize=True, use_multiprocessing=False
+        )
+        return np.ascontiguousarray(rows, np.float32)
+
+    def close(self) -> None:
+        """Give back the token vectors."""
+        with self._lock:
+            self._model = None
+
+    @property
+    def _folder(self) -> Path:
+        folder = self._params.folder.expanduser()
+        missing = [file for file in _FILES if not (folder / file).is_file()]
+        if missing:  # else the library would look for a model of that name on the network
+            raise ModelNotFoundError(
+                f"{folder} has no {', '.join(missing)}. Give a folder with {', '.join(_FILES)}."
+            )
+        return folder
+
+    def _loaded(self) -> StaticModel:
+        with self._lock:
+            if self._model is None:
+                folder = str(self._folder)
+                self._model = StaticModel.from_pretrained(folder, dimensionality=self._params.dims)
+            return self._model
