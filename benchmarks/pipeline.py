@@ -20,7 +20,8 @@ import yaml
 from bakeoff import registry
 from bakeoff.cache import Cache
 from bakeoff.examples import find
-from bakeoff.experiment import Plan, load
+from bakeoff.experiment import load
+from bakeoff.plan import Plan
 from bakeoff.runner import run
 from bakeoff.stages.chunk import chunk, embedded_texts
 from bakeoff.stages.read import read

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -26,7 +27,7 @@ from bakeoff.truth.units import Ranked, collapse, derive
 from bakeoff.types import CHUNKS, DOCUMENTS, Query, Unit
 from common import Row, show
 
-CHUNKS_A_DOCUMENT, CHARACTERS, BLOCK, BLOCKS = 100, 60, 250_000, 20
+CHUNKS_A_DOCUMENT, CHARACTERS, BLOCK, BLOCKS = 10, 60, 250_000, 20
 TOTAL = BLOCK * BLOCKS
 LIMIT = 1500.0
 SERVED = 100
@@ -36,12 +37,10 @@ _T = TypeVar("_T")
 
 
 class Peak:
-    """The highest growth of this process's anonymous memory while it is open, in MB."""
+    """The highest anonymous memory of this process while it is open, in MB."""
 
     def __enter__(self) -> Self:
-        gc.collect()
-        pa.default_memory_pool().release_unused()
-        self._before = self._most = _anonymous()
+        self.most = _anonymous()
         self._done = threading.Event()
         self._watch = threading.Thread(target=self._look, daemon=True)
         self._watch.start()
@@ -50,15 +49,11 @@ class Peak:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._watch.join()
+        self.most = max(self.most, _anonymous())
 
     def _look(self) -> None:
         while not self._done.wait(0.01):
-            self._most = max(self._most, _anonymous())
-
-    @property
-    def grown(self) -> float:
-        """Megabytes above what was held before."""
-        return self._most - self._before
+            self.most = max(self.most, _anonymous())
 
 
 def _anonymous() -> float:
@@ -72,25 +67,26 @@ def main() -> int:
     """Make the files, measure each step and print the rows."""
     with tempfile.TemporaryDirectory() as folder:
         documents, chunks = _corpus(Path(folder))
-        truth, resolving = _peak(lambda: resolve(_queries(), documents, {"c": chunks}, strict=True))
+        gc.collect()
+        pa.default_memory_pool().release_unused()
+        before = _anonymous()
+        truth, most = _peak(lambda: resolve(_queries(), documents, {"c": chunks}, strict=True))
         _check(truth)
-        rows = [_row("5 sql, 5 keyword and 1 section rules", resolving)]
+        peaks = {"5 sql, 5 keyword and 1 section rules": most}
         for unit in (Unit.CHUNK, Unit.SECTION, Unit.ANSWER):
-            _, grown = _peak(lambda unit=unit: derive(truth.judgments, chunks, "c", unit))
-            rows.append(_row(f"judgments of {unit.value}s", grown))
-            _, grown = _peak(lambda unit=unit: collapse(_served(), chunks, unit, truth.judgments, "c"))
-            rows.append(_row(f"rankings of {unit.value}s", grown))
-        return show(rows)
-
-
-def _row(what: str, grown: float) -> Row:
-    return Row(f"{TOTAL:,} chunks, {what}: growth, limit, MB", grown, LIMIT, "<= 1")
+            peaks[f"judgments of {unit.value}s"] = _peak(partial(derive, truth.judgments, chunks, "c", unit))[
+                1
+            ]
+            ranking = partial(collapse, _served(), chunks, unit, truth.judgments, "c")
+            peaks[f"rankings of {unit.value}s"] = _peak(ranking)[1]
+        name = f"{TOTAL:,} chunks, {{}}: growth since the start, limit, MB".format
+        return show(Row(name(what), most - before, LIMIT, "<= 1") for what, most in peaks.items())
 
 
 def _peak(work: Callable[[], _T]) -> tuple[_T, float]:
     with Peak() as peak:
         result = work()
-    return result, peak.grown
+    return result, peak.most
 
 
 def _corpus(folder: Path) -> tuple[pa.Table, pa.Table]:
@@ -130,7 +126,12 @@ def _documents(block: int, data: bytes) -> pa.Table:
     texts = _texts(data, CHUNKS_A_DOCUMENT * CHARACTERS)
     count = len(texts)
     names = [f"reports/{block * count + row:07}.txt" for row in range(count)]
-    plain = {"version": "", "kind": "text", "title": "A report of middling length", "fields": '{"year": "1999"}'}
+    plain = {
+        "version": "",
+        "kind": "text",
+        "title": "A report of middling length",
+        "fields": '{"year": "1999"}',
+    }
     repeated = {key: pa.repeat(value, count) for key, value in plain.items()}
     return DOCUMENTS.table({"id": names, "text": texts, **repeated})
 
@@ -165,7 +166,10 @@ def _queries() -> QuerySet:
         Sql(where=f"{like('abe')} OR {like('rst')}"),
         Sql(where=f"section_name = 'PROBABLE CAUSE' AND {like('ba')}"),
         Sql(where=f"report_id LIKE '%0001.txt' AND {like('d')}"),
-        *(Words(of=(word, "in", "ti"), at_least=2, match="substring") for word in ("ad", "ee", "lo", "pa", "mi")),
+        *(
+            Words(of=(word, "in", "ti"), at_least=2, match="substring")
+            for word in ("ad", "ee", "lo", "pa", "mi")
+        ),
         Sections(names=("PROBABLE CAUSE",), over="chunks"),
     ]
     return QuerySet(tuple(Query(f"q{i}", "x") for i in range(len(rules))), tuple(rules))

@@ -226,7 +226,7 @@ def test_a_key_that_stands_twice(tmp_path: Path) -> None:
     ("text", "line", "said"),
     [
         ("chunkers: [lines]\n", 3, "no chunker is called 'lines'. Did you mean 'line'?"),
-        ("embedders:\n  - wordlama\n", 4, "no embedder is called 'wordlama'. Did you mean 'wordllama'?"),
+        ("embedders:\n  - wordlama\n", 4, "no embedder is called 'wordlama'. Did you mean 'wordllama'"),
         ("stores: [exact, faisss]\n", 3, "no store is called 'faisss'. Did you mean 'faiss'?"),
         ("rerankers: [nobody]\n", 3, "no reranker is called 'nobody'"),
         ("modes: [{bm25: {engine: lucene}}]\n", 3, "no store is called 'lucene'"),

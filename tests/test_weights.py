@@ -62,7 +62,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir(parents=True)
 
     class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None: ...
+        def log_message(self, *args: object) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "hub")))
     threading.Thread(target=server.serve_forever, daemon=True).start()

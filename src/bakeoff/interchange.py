@@ -16,7 +16,7 @@ from bakeoff.analysis import Result, open_run
 from bakeoff.cache import Cache, write_file
 from bakeoff.errors import DataError, SettingError
 from bakeoff.events import Emit, ignore
-from bakeoff.experiment import Plan
+from bakeoff.plan import Plan
 from bakeoff.stages.chunk import Chunking, chunk, embedded_texts
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop

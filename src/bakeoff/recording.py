@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from bakeoff import __version__
 from bakeoff.errors import DataError, SettingError
-from bakeoff.experiment import Plan
 from bakeoff.fingerprint import fingerprint
 from bakeoff.machine import machine, versions
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
+from bakeoff.plan import Plan
 from bakeoff.results import (
     CELL,
     PASSAGES,

@@ -10,10 +10,10 @@ from bakeoff.analysis import Result, identical_rankings, open_run
 from bakeoff.cache import Cache
 from bakeoff.errors import BakeoffError, CacheError, TruthError
 from bakeoff.events import Emit, SystemFinished, Warned, ignore
-from bakeoff.experiment import Plan, System
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.presets import preset
+from bakeoff.plan import Plan, System
 from bakeoff.recording import (
     Ingredients,
     choose_folder,

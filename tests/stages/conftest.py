@@ -11,7 +11,7 @@ import pytest
 
 from bakeoff import experiment, registry
 from bakeoff.cache import Cache
-from bakeoff.experiment import Part, Plan, System
+from bakeoff.plan import Part, Plan, System
 from bakeoff.stages.chunk import Chunking, chunk
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.read import Corpus, read

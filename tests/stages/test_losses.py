@@ -80,7 +80,7 @@ def test_what_an_index_misses_is_laid_at_its_door(reachable: Any, bench: Any, re
     register("stores", "blind", Blind)
     import dataclasses
 
-    from bakeoff.experiment import Part
+    from bakeoff.plan import Part
 
     faiss = bench.system("line · wordllama(dims=64) · faiss · dense")
     blind = dataclasses.replace(faiss, store=Part("stores", "blind", "blind", faiss.store.params))

@@ -51,9 +51,18 @@ def test_a_measure_that_no_query_has_a_value_for_is_an_error_if_it_decides(lab: 
     assert found.level == "warning" and "no truth names sections" in found.message
 
 
-def test_measures_that_need_what_a_run_has_not_are_errors(lab: Make) -> None:
-    (found,) = lab(experiment=measures("P@5", "kNN@10")).found("measure")
-    assert found.level == "error" and "exact neighbours" in found.message
+def test_measures_of_a_review_are_errors_before_it(lab: Make) -> None:
+    (found,) = lab(experiment=measures("P@5", "SemPrec@10")).found("measure")
+    assert found.level == "error" and "review labels" in found.message
+
+
+def test_recall_of_neighbours_needs_a_system_that_searches_by_vector(lab: Make) -> None:
+    (found,) = lab(experiment=measures("P@5", "R100@10")).found("measure")
+    assert found.level == "warning" and "no system searches by vector" in found.message
+    report = lab(experiment=(("[bm25]", "[dense]"), *measures("P@5", "R100@10"))).report()
+    row = report.ceilings[1]
+    assert (row.measure, row.best, row.queries) == ("R100@10", 0.1, 4)
+    assert not report.of("error")
 
 
 def test_a_measure_deeper_than_what_is_retrieved_is_named(lab: Make) -> None:

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bakeoff.experiment import Part, System
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import parse
+from bakeoff.plan import Part, System
 from bakeoff.results import CELL, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.index import Index

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import ChunkerError
-from bakeoff.experiment import Part
 from bakeoff.fingerprint import fingerprint
+from bakeoff.plan import Part
 from bakeoff.pool import Pool, Rows, read_arrow, write_arrow
 from bakeoff.protocols import Chunker
 from bakeoff.stages.read import Corpus

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import EmbedderError
-from bakeoff.experiment import Part
 from bakeoff.fingerprint import fingerprint, text_keys
+from bakeoff.plan import Part
 from bakeoff.pool import Pool, Rows
 from bakeoff.protocols import Embedder
 from bakeoff.stages.chunk import Chunking, embedded_texts

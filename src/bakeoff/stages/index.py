@@ -11,8 +11,8 @@ from typing import Any
 from bakeoff import registry
 from bakeoff.cache import folder_bytes
 from bakeoff.errors import StoreError
-from bakeoff.experiment import Part
 from bakeoff.fingerprint import fingerprint
+from bakeoff.plan import Part
 from bakeoff.protocols import SupportsReopen
 from bakeoff.stages.chunk import Chunking, embedded_texts
 from bakeoff.stages.embed import Vectors

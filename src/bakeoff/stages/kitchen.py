@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bakeoff import registry
 from bakeoff.errors import BakeoffError
-from bakeoff.experiment import Part, System
 from bakeoff.modes import Hybrid
+from bakeoff.plan import Part, System
 from bakeoff.protocols import Embedder
 from bakeoff.stages import fuse, retrieve
 from bakeoff.stages.chunk import Chunking, chunk, embedded_texts, token_counts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bakeoff.experiment import System
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure
+from bakeoff.plan import System
 from bakeoff.results import LOSSES
 from bakeoff.stages.kitchen import EXACT, Answers, Kitchen
 from bakeoff.stages.retrieve import Leg

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import CorpusError
-from bakeoff.experiment import Part
 from bakeoff.fingerprint import fingerprint
+from bakeoff.plan import Part
 from bakeoff.pool import Pool, Rows
 from bakeoff.protocols import Source
 from bakeoff.stages.work import Workshop, stage

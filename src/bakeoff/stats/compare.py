@@ -17,6 +17,7 @@ from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, win_loss_tie
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import POWER, detectable_difference, queries_needed
 from bakeoff.stats.tests import flips_for, randomisations, wilcoxon
+from bakeoff.stats.wording import listed
 
 CORRECTIONS = ("holm", "max-t")
 
@@ -241,15 +242,26 @@ def _not_beaten(
     return tuple(system for system in systems if system not in beaten)
 
 
+def _identical(pairs: tuple[PairComparison, ...]) -> list[tuple[str, ...]]:
+    """Groups of systems without any difference between them."""
+    groups: list[set[str]] = []
+    for pair in pairs:
+        if pair.identical:
+            touched = [group for group in groups if group & {pair.a, pair.b}]
+            groups = [group for group in groups if group not in touched]
+            groups.append({pair.a, pair.b}.union(*touched))
+    order = list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
+    return [tuple(sorted(group, key=order.index)) for group in groups]
+
+
 def _notes(
     scored: _Scored, pairs: tuple[PairComparison, ...], ranking: tuple[str, ...], common: int
 ) -> tuple[str, ...]:
     matrix, missing = scored.matrix, np.isnan(scored.values)
     notes = [
-        f"{pair.a} and {pair.b} have identical scores on all {pair.n} queries of {matrix.measure}: "
+        f"{listed(group)} have identical scores on every query of {matrix.measure}: "
         "check that they are not the same system."
-        for pair in pairs
-        if pair.identical
+        for group in _identical(pairs)
     ]
     left = [system for system in matrix.systems if system not in ranking]
     if ranking and left:

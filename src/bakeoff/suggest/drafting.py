@@ -10,7 +10,7 @@ from pathlib import Path
 from bakeoff import experiment
 from bakeoff.cache import Cache
 from bakeoff.errors import CorpusError, MissingExtraError, SettingError
-from bakeoff.experiment import Plan
+from bakeoff.plan import Plan
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop
 from bakeoff.suggest.docstrings import from_docstrings

@@ -1,12 +1,13 @@
-"""The documents as truth rules see them: found by name, read by row, with lines and definitions."""
+"""The documents as truth rules see them: found by name, read by row, with lines and sections."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from bakeoff.headings import sections
 from bakeoff.truth.documents import Names
 
 if TYPE_CHECKING:
@@ -18,19 +19,51 @@ _BREAK = re.compile(r"\r\n|\r|\n")
 
 
 class Corpus:
-    """A documents table with an index of its names; texts are read on demand."""
+    """A documents table; texts are read on demand, names and sections are listed when first asked for."""
 
     def __init__(self, documents: pa.Table) -> None:
         self.table = documents
-        self.ids: list[str] = documents["id"].to_pylist()
-        self.kinds: list[str] = documents["kind"].to_pylist()
-        self.names = Names(self.ids)
         # a few at a time, so that a scan of all documents does not hold them all
         self.text = lru_cache(KEPT)(self._text)
         self.line_starts = lru_cache(KEPT)(self._line_starts)
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return int(self.table.num_rows)
+
+    @cached_property
+    def names(self) -> Names:
+        """The index of the documents' names."""
+        return Names(self.table["id"].to_pylist())
+
+    @cached_property
+    def sections(self) -> pa.Table:
+        """The sections of all documents: doc, start, end, deep_end (int32) and section, its title."""
+        import pyarrow as pa
+
+        numbers = [(key, pa.int32()) for key in ("doc", "start", "end", "deep_end")]
+        schema = pa.schema([*numbers, ("section", pa.string())])
+        blocks = (range(first, min(first + KEPT, len(self))) for first in range(0, len(self), KEPT))
+        return pa.Table.from_batches((self._sections(docs, schema) for docs in blocks), schema)
+
+    def _sections(self, docs: range, schema: pa.Schema) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        rows = [
+            (doc, part.start, part.end, part.deep_end, part.title)
+            for doc in docs
+            for part in sections(self.text(doc), self.kind(doc))
+        ]
+        columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+        typed = zip(columns, schema.types, strict=True)
+        return pa.record_batch([pa.array(column, kind) for column, kind in typed], schema=schema)
+
+    def id(self, doc: int) -> str:
+        """The id of a document."""
+        return str(self.table["id"][doc].as_py())
+
+    def kind(self, doc: int) -> str:
+        """The kind of a document."""
+        return str(self.table["kind"][doc].as_py())
 
     def _text(self, doc: int) -> str:
         """The text of a document."""

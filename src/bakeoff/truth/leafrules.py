@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bakeoff.errors import TruthError
+from bakeoff.headings import matches, normalised
 from bakeoff.truth.corpus import Corpus
 from bakeoff.truth.documents import SHOWN
-from bakeoff.headings import Section, matches, normalised, sections
 from bakeoff.truth.hits import Hits, hits, whole_documents
 from bakeoff.truth.overlap import ranges
 from bakeoff.truth.rules import Documents, Neighbours, Rule, Sections, Spans
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 
 
 class PlaceFinder:
-    """Answers rules that point at places of a corpus; headings are looked for once."""
+    """Answers rules that point at places of a corpus."""
 
     def __init__(self, corpus: Corpus, chunkings: Mapping[str, pa.Table]) -> None:
         self.corpus = corpus
         self.chunkings = chunkings
         self._spans = SpanFinder(corpus)
-        self._sections: list[tuple[int, Section]] | None = None
 
     def find(self, rule: Rule) -> list[Hits]:
         """What a rule finds, or a TruthError with every part of it that cannot be found."""
@@ -71,14 +70,10 @@ class PlaceFinder:
         return hits(rule.source, rule.grade, ranges(*zip(*found, strict=True)))
 
     def _headings(self, rule: Sections) -> Hits:
-        if self._sections is None:
-            texts = ((doc, self.corpus.text(doc)) for doc in range(len(self.corpus)))
-            found = ((doc, sections(text, self.corpus.kinds[doc])) for doc, text in texts)
-            self._sections = [(doc, part) for doc, parts in found for part in parts]
-        known = [part.title for _, part in self._sections]
-        chosen = [self._sections[row] for row in _chosen(rule, known, "heading")]
-        places = [(doc, part.start, part.deep_end) for doc, part in chosen]
-        return hits(rule.source, rule.grade, ranges(*zip(*places, strict=True)))
+        known = self.corpus.sections
+        rows = _chosen(rule, known["section"], "heading")
+        places = ranges(*(known[key].to_numpy() for key in ("doc", "start", "deep_end")))
+        return hits(rule.source, rule.grade, places.take(rows))
 
     def _labels(self, rule: Sections) -> list[Hits]:
         if not self.chunkings:
@@ -86,19 +81,21 @@ class PlaceFinder:
         return [self._labelled(rule, name, chunks) for name, chunks in self.chunkings.items()]
 
     def _labelled(self, rule: Sections, chunking: str, chunks: pa.Table) -> Hits:
-        labels = chunks["section"].to_pylist()
-        rows = np.array(_chosen(rule, labels, "section label of a chunk"))
+        rows = _chosen(rule, chunks["section"], "section label of a chunk")
         return hits(rule.source, rule.grade, chunk_ranges(chunks).take(rows), chunking)
 
 
-def _chosen(rule: Sections, known: list[str], what: str) -> list[int]:
+def _chosen(rule: Sections, known: pa.ChunkedArray, what: str) -> np.ndarray:
     """Rows whose title contains a wanted one; a wanted title that is contained in none is an error."""
-    titles = list(dict.fromkeys(known))
-    good = {title for title in titles if any(matches(title, wanted) for wanted in rule.names)}
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    titles = pc.unique(known).to_pylist()
+    good = [title for title in titles if any(matches(title, wanted) for wanted in rule.names)]
     lost = [wanted for wanted in rule.names if not any(matches(title, wanted) for title in good)]
     other = "documents" if rule.over == "chunks" else "chunks"
     _raise([_lost(wanted, titles, what, other) for wanted in lost])
-    return [row for row, title in enumerate(known) if title in good]
+    return np.flatnonzero(pc.is_in(known, value_set=pa.array(good, known.type)).to_numpy())
 
 
 def _lost(wanted: str, titles: list[str], what: str, other: str) -> str:

@@ -40,7 +40,7 @@ class SpanFinder:
         text = self.corpus.text(doc)
         if place.last > len(starts):
             raise TruthError(
-                f"lines {place.first} to {place.last} of {self.corpus.ids[doc]}, which has {len(starts)}."
+                f"lines {place.first} to {place.last} of {self.corpus.id(doc)}, which has {len(starts)}."
                 " Correct the lines; they count from 1."
             )
         end = starts[place.last] if place.last < len(starts) else len(text)
@@ -52,7 +52,7 @@ class SpanFinder:
         length = len(self.corpus.text(doc))
         if place.end > length:
             raise TruthError(
-                f"characters {place.start} to {place.end} of {self.corpus.ids[doc]}, which has {length}."
+                f"characters {place.start} to {place.end} of {self.corpus.id(doc)}, which has {length}."
                 " Correct them; they count from 0, and they are characters, not bytes."
             )
         return doc, place.start, place.end
@@ -63,10 +63,10 @@ class SpanFinder:
         if len(found) == 1:
             return found[0]
         quoted = shorten(place.text)
-        where = self.corpus.ids[docs[0]] if place.document else "any document"
+        where = self.corpus.id(docs[0]) if place.document else "any document"
         if not found:
             raise TruthError(f"passage {quoted} is not in {where}. Copy it from the text as it was read.")
-        some = " and ".join(f"{self.corpus.ids[d]} line {self.corpus.line_of(d, s)}" for d, s, _ in found[:2])
+        some = " and ".join(f"{self.corpus.id(d)} line {self.corpus.line_of(d, s)}" for d, s, _ in found[:2])
         raise TruthError(
             f"passage {quoted} stands {len(found)} times: {some}."
             " Quote more of it, or name the document: passage: {document: ..., text: ...}."
@@ -75,11 +75,11 @@ class SpanFinder:
     def _symbol(self, place: Symbol) -> list[Span]:
         doc = self.corpus.names.one(place.document)
         if doc not in self._definitions:
-            parts = self.corpus.text(doc), self.corpus.kinds[doc], self.corpus.ids[doc]
+            parts = self.corpus.text(doc), self.corpus.kind(doc), self.corpus.id(doc)
             self._definitions[doc] = definitions(*parts)
         known = self._definitions[doc]
         if place.name not in known:
-            raise TruthError(self._unknown_symbol(place.name, self.corpus.ids[doc], known))
+            raise TruthError(self._unknown_symbol(place.name, self.corpus.id(doc), known))
         return [(doc, *span) for span in known[place.name]]
 
     def _unknown_symbol(self, name: str, document: str, known: Definitions) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -35,13 +35,26 @@ class Engine:
     """Runs conditions over the rows of one table, under its columns' names and their synonyms."""
 
     def __init__(
-        self, name: str, table: pa.Table, synonyms: Mapping[str, str], seconds: float = SECONDS
+        self,
+        name: str,
+        rows: pa.Table,
+        synonyms: Mapping[str, str],
+        seconds: float = SECONDS,
+        widen: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch,
+        size: int | None = None,
     ) -> None:
+        """`widen` gives a batch of the rows its further columns, while it is scanned; `size` is in bytes."""
+        import pyarrow as pa
+
         self._connection = duckdb.connect(":memory:", config=dict(_SHUT))
-        self._seconds = seconds * max(table.nbytes / 1e9, 1)
+        size = rows.nbytes if size is None else size
+        self._seconds = seconds * max(size / 1e9, 1)
         self._name = name
-        self.columns = (*synonyms, *table.column_names)
-        self._connection.register("given", _in_steps(table))
+        self._rows, self._widen = rows, widen
+        self._step = max(STEP * rows.num_rows // max(size, 1), 1)
+        self._schema = widen(pa.RecordBatch.from_pylist([], schema=rows.schema)).schema
+        self.columns = (*synonyms, *self._schema.names)
+        self._connection.register("given", self._schema.empty_table())
         also = "".join(f', "{column}" AS "{name}"' for name, column in synonyms.items())
         self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT *{also} FROM given")  # noqa: S608
         self._connection.execute("SET python_enable_replacements = false")
@@ -93,9 +106,20 @@ class Engine:
         wanted = ", ".join(
             f"CASE WHEN (\n{text}\n) THEN true END AS c{i}" for i, text in enumerate(expressions)
         )
+        self._connection.register("given", self._scanned())
         with self._limit(seconds):
             table = self._connection.sql(f"SELECT {wanted} FROM {self._name}").to_arrow_table()  # noqa: S608
         return [np.flatnonzero(table.column(i).is_valid().to_numpy()) for i in range(len(expressions))]
+
+    def _scanned(self) -> pa.RecordBatchReader:
+        """The rows in batches of about STEP bytes, each made when its turn comes.
+
+        DuckDB can be interrupted only between them.
+        """
+        import pyarrow as pa
+
+        batches = map(self._widen, self._rows.to_batches(max_chunksize=self._step))
+        return pa.RecordBatchReader.from_batches(self._schema, batches)
 
     @contextmanager
     def _limit(self, seconds: float) -> Iterator[None]:
@@ -118,14 +142,6 @@ class Engine:
         while not done.wait(wait):
             self._connection.interrupt()
             wait = 0.05
-
-
-def _in_steps(table: pa.Table) -> pa.Table:
-    """The same table in batches of about STEP bytes: DuckDB can be interrupted only between them."""
-    import pyarrow as pa
-
-    rows = STEP * table.num_rows // max(table.nbytes, 1)
-    return pa.Table.from_batches(table.to_batches(max_chunksize=max(rows, 1)), table.schema)
 
 
 def _first_line(exc: duckdb.Error) -> str:

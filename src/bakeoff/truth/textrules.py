@@ -55,7 +55,8 @@ def _scopes(over: str, corpus: Corpus, chunkings: Mapping[str, pa.Table]) -> lis
 
 
 def _answer(wanted: Sequence[TextRule], scope: Texts, seconds: float) -> list[Hits | TruthError]:
-    with Engine(scope.over, scope.table, SYNONYMS[scope.over], seconds) as engine:
+    given = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size
+    with Engine(*given) as engine:
         checked = [_checked(rule, engine) for rule in wanted]
         sound = list(dict.fromkeys(text for text in checked if isinstance(text, str)))
         rows = dict(zip(sound, engine.rows(sound), strict=True))

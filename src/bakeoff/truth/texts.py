@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bakeoff.headings import sections
 from bakeoff.truth.hits import whole_documents
 from bakeoff.truth.overlap import Ranges, ranges
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from bakeoff.truth.corpus import Corpus
 
+_NAMES = {"id": "document", "kind": "kind", "title": "title", "fields": "fields"}
+"""The labels of documents, and the columns they are in."""
 _DOCUMENT = {"document_id": "document", "report_id": "document"}
 _TEXT = {"chunk_text": "text", "section_name": "section"}
 SYNONYMS: Mapping[str, Mapping[str, str]] = {
@@ -26,40 +28,48 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
 """Further names of the columns (S4-22)."""
 
 
+Widen = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""Some rows with all columns a condition may name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Rows a condition can be true of, and the place each stands for."""
+    """Rows a condition can be true of, and the place each stands for.
+
+    `rows` holds what is at hand, `widen` adds the other columns to some of them; `size` is about how many bytes
+    all of them take, which are never in memory at once.
+    """
 
     over: str
     chunking: str
-    table: pa.Table
+    rows: pa.Table
+    widen: Widen
+    size: int
     at: Ranges
 
 
 def chunk_texts(corpus: Corpus, chunks: pa.Table, chunking: str) -> Texts:
     """The chunks of a chunking with the labels of their documents."""
-    at = chunk_ranges(chunks)
-    own = {key: chunks[key] for key in ("id", "section", "symbol", "line_start", "line_end", "text")}
-    return Texts("chunks", chunking, pa.table({**own, **_labels(corpus, at)}), at)
+    rows = chunks.select(["doc", "id", "section", "symbol", "line_start", "line_end", "text"])
+    return Texts(
+        "chunks", chunking, rows, lambda batch: _labelled(corpus, batch), rows.nbytes, chunk_ranges(chunks)
+    )
 
 
 def document_texts(corpus: Corpus) -> Texts:
     """Whole documents."""
-    at = whole_documents(range(len(corpus)))
-    return Texts("documents", "", pa.table({**_labels(corpus, at), "text": corpus.table["text"]}), at)
+    names = [_NAMES.get(key, key) for key in corpus.table.column_names]
+    rows = corpus.table.rename_columns(names).select([*_NAMES.values(), "text"])
+    return Texts("documents", "", rows, lambda batch: batch, rows.nbytes, whole_documents(range(len(corpus))))
 
 
 def section_texts(corpus: Corpus) -> Texts:
     """What stands under each heading, up to the next."""
-    rows = [
-        (doc, part.start, part.end, part.title, corpus.text(doc)[part.start : part.end])
-        for doc in range(len(corpus))
-        for part in sections(corpus.text(doc), corpus.kinds[doc])
-    ]
-    docs, starts, ends, titles, texts = zip(*rows, strict=True) if rows else ((), (), (), (), ())
-    at = ranges(docs, starts, ends)
-    own = {"section": pa.array(titles, pa.string()), "text": pa.array(texts, pa.large_string())}
-    return Texts("sections", "", pa.table({**own, **_labels(corpus, at)}), at)
+    rows = corpus.sections.select(["doc", "start", "end", "section"])
+    return Texts(
+        *("sections", "", rows, lambda batch: _labelled(corpus, _with_texts(corpus, batch))),
+        *(corpus.table["text"].nbytes, chunk_ranges(rows)),
+    )
 
 
 def chunk_ranges(chunks: pa.Table) -> Ranges:
@@ -67,7 +77,19 @@ def chunk_ranges(chunks: pa.Table) -> Ranges:
     return ranges(*(chunks[key].to_numpy() for key in ("doc", "start", "end")))
 
 
-def _labels(corpus: Corpus, at: Ranges) -> dict[str, pa.ChunkedArray]:
-    rows = pa.array(at.doc)
-    names = {"document": "id", "kind": "kind", "title": "title", "fields": "fields"}
-    return {name: corpus.table[column].take(rows) for name, column in names.items()}
+def _with_texts(corpus: Corpus, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with their characters of their documents."""
+    places = zip(*(batch[key].to_pylist() for key in ("doc", "start", "end")), strict=True)
+    texts = pa.array([corpus.text(doc)[start:end] for doc, start, end in places], pa.large_string())
+    return batch.select(["doc", "section"]).append_column("text", texts)
+
+
+def _labelled(corpus: Corpus, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with the labels of their documents in the place of `doc`."""
+    docs = batch["doc"].to_numpy()
+    first, past = (int(docs.min()), int(docs.max()) + 1) if len(docs) else (0, 0)
+    # only the documents of these rows: to take from a whole column is to put it together each time
+    near, rows = corpus.table.slice(first, past - first), pa.array(docs - first)
+    for column, name in _NAMES.items():
+        batch = batch.append_column(name, near[column].combine_chunks().take(rows))
+    return batch.select([name for name in batch.schema.names if name != "doc"])

@@ -56,16 +56,18 @@ class Places:
 
 def bound_chunkings(judgments: pa.Table, source: str | None = None) -> tuple[str, ...]:
     """The chunkings whose chunks were judged; where there are any, chunkers must not be compared (F08)."""
-    return tuple(sorted(set(_of_source(judgments, source)["chunking"].to_pylist()) - {""}))
+    return tuple(sorted(set(_of_source(judgments, source)["chunking"].unique().to_pylist()) - {""}))
 
 
 def places(judgments: pa.Table, chunking: str, source: str | None = None) -> Places:
     """The judgments, of one source or of all, that hold under a chunking."""
+    import pyarrow.compute as pc
+
     table = _of_source(judgments, source)
-    made_on = np.array(table["chunking"].to_pylist(), dtype=object)
-    bound = made_on != ""
-    if bound.any() and not (made_on == chunking).any():
-        names = ", ".join(sorted(set(made_on[bound])))
+    bound = pc.not_equal(table["chunking"], "").to_numpy()
+    holds = pc.equal(table["chunking"], chunking).to_numpy()
+    if bound.any() and not holds.any():
+        names = ", ".join(bound_chunkings(table))
         raise TruthError(
             f'the truth was made on chunks of "{names}" and says nothing about chunks of "{chunking}".'
             " Resolve it on this chunking, or let its rules say over: documents or over: sections."
@@ -77,7 +79,7 @@ def places(judgments: pa.Table, chunking: str, source: str | None = None) -> Pla
         table["grade"].to_numpy(),
         bound,
     )
-    return found.take(np.flatnonzero(~bound | (made_on == chunking)))
+    return found.take(np.flatnonzero(~bound | holds))
 
 
 def _of_source(judgments: pa.Table, source: str | None) -> pa.Table:
@@ -87,7 +89,7 @@ def _of_source(judgments: pa.Table, source: str | None) -> pa.Table:
 
     kept = judgments.filter(pc.equal(judgments["source"], source))
     if not kept.num_rows:
-        known = ", ".join(sorted(set(judgments["source"].to_pylist())))
+        known = ", ".join(sorted(judgments["source"].unique().to_pylist()))
         raise TruthError(f'no judgment has the source "{source}". Sources: {known or "none"}.')
     return kept
 
@@ -100,7 +102,7 @@ def unit_items(chunks: pa.Table, unit: Unit) -> np.ndarray:
     if unit is Unit.DOCUMENT:
         return doc
     if unit is Unit.SECTION:
-        labels = chunks["section"].combine_chunks().dictionary_encode()
+        labels = chunks["section"].dictionary_encode().unify_dictionaries().combine_chunks()
         return doc * max(len(labels.dictionary), 1) + labels.indices.to_numpy()
     raise TruthError(f"a chunk is not one {unit.value}: collapse rankings of the query instead.")
 

@@ -19,8 +19,8 @@ from bakeoff.validation.findings import Ceiling, Finding, Level, Target
 from bakeoff.validation.material import Material
 from bakeoff.validation.wording import number, some
 
-IMPOSSIBLE = (Needs.NEIGHBOURS, Needs.LABELS)
-"""What a run over documents does not have."""
+IMPOSSIBLE = (Needs.LABELS,)
+"""What a run does not have before people have reviewed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,10 @@ class Ceilings:
         return {"": np.where(self._has_value(needs), fixed_ceiling(measure), np.nan)}
 
     def _has_value(self, needs: Needs) -> np.ndarray:
-        """Which queries have what a measure needs: spans, or no right answer."""
+        """Which queries have what a measure needs: vectors, no right answer, or spans."""
         queries = self._material.queries.queries
+        if needs is Needs.NEIGHBOURS:
+            return np.full(len(queries), any(system.embedder for system in self._material.plan.systems))
         if needs is Needs.TOP_SCORES:
             return np.array([query.negative for query in queries])
         table = self._material.truth.judgments
@@ -118,7 +120,7 @@ def check_measures(material: Material, ceilings: Ceilings) -> Iterator[Finding]:
         where = material.where(("measures", "also", position - 1) if position else ("measures", "primary"))
         if measure.definition.needs in IMPOSSIBLE:
             needs = measure.definition.needs
-            text = f"{name} needs {needs}, which a run over documents does not have. Leave it out."
+            text = f"{name} needs {needs}, which a run does not have. Leave it out."
             yield Finding("error", "measure", where, text)
         elif measure.definition.needs is not Needs.TOKENS and not ceilings.scorable(measure):
             level: Level = "warning" if position else "error"
@@ -218,6 +220,8 @@ def _lacking(measure: Measure) -> str:
         return "no truth names sections"
     if needs is Needs.TOP_SCORES:
         return "no query is negative"
+    if needs is Needs.NEIGHBOURS:
+        return "no system searches by vector"
     if needs is Needs.SPANS or measure.unit is Unit.ANSWER:
         return "no truth says where in a document the answer is"
     return f"no {measure.unit} is relevant to any"

@@ -8,8 +8,8 @@ from bakeoff import experiment, registry
 from bakeoff.cache import Cache
 from bakeoff.errors import BakeoffError, UserError
 from bakeoff.events import Emit, ignore
-from bakeoff.experiment import Plan
 from bakeoff.measures.names import parse
+from bakeoff.plan import Plan
 from bakeoff.stages.chunk import Chunking, chunk
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop

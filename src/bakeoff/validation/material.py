@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from bakeoff import registry, yamlfile
 from bakeoff.errors import ExperimentError, TruthError
-from bakeoff.experiment import Part, Plan
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
+from bakeoff.plan import Part, Plan
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bakeoff import registry, yamlfile
 from bakeoff.errors import BakeoffError, ExperimentError, MissingExtraError, UserError
-from bakeoff.experiment import Part, Plan
+from bakeoff.plan import Part, Plan
 from bakeoff.validation.findings import Finding
 
 _LISTS = ("chunkers", "embedders", "stores", "rerankers")

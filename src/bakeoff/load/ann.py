@@ -1,0 +1,186 @@
+"""The comparison of stores on vectors, from truth to verdict; each pass is on disk when it ends (F40)."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bakeoff.cache import Cache
+from bakeoff.errors import SettingError, SystemFailure
+from bakeoff.load import equal
+from bakeoff.load.building import Built, build
+from bakeoff.load.closed import TIMEOUT, harness_seconds
+from bakeoff.load.datasets import VectorSet
+from bakeoff.load.quality import ALL
+from bakeoff.load.settings import Candidate
+from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
+from bakeoff.load.truth import truth_of
+from bakeoff.types import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How stores are compared."""
+
+    k: int = 10
+    runs: int = 3
+    threads: int = 1
+    target: float | None = None
+    timeout: float = TIMEOUT
+    seed: int = 7
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.runs < 1 or self.threads < 1 or not self.timeout > 0:
+            raise SettingError("--k, --runs, --threads and --timeout must be positive.")
+        if self.target is not None and not 0 < self.target <= 1:
+            raise SettingError(f"--target-recall is {self.target:g}; it must be above 0 and at most 1.")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What is known so far; `failed` and `unreached` say why by system."""
+
+    dataset: VectorSet
+    options: Options
+    harness: dict[int, float] = field(default_factory=dict)
+    built: list[Built] = field(default_factory=list)
+    tuned: dict[str, equal.Tuned] = field(default_factory=dict)
+    passes: list[Pass] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    unreached: dict[str, str] = field(default_factory=dict)
+    status: Status = Status.PARTIAL
+    stopped: str = ""
+
+    def points(self) -> tuple[Point, ...]:
+        """All settings measured so far."""
+        return points(self.passes)
+
+    def on_front(self) -> tuple[bool, ...]:
+        """Which of the points are on the Pareto front."""
+        return front(self.points())
+
+    def comparable(self) -> tuple[Point, ...]:
+        """The points whose speeds may be compared: those at the target recall on queries that were not tuned on."""
+        target = self.options.target
+        if target is None:
+            return ()
+        skip = {*self.failed, *self.unreached}
+        return tuple(point for point in self.points() if point.system not in skip)
+
+
+Save = Callable[[Outcome, Pass | None], None]
+Tell = Callable[[str], None]
+
+
+def compare_stores(
+    dataset: VectorSet, stores: Sequence[Candidate], options: Options, cache: Cache, *, save: Save, tell: Tell
+) -> Outcome:
+    """Measure every store; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
+    if options.k > len(dataset.base):
+        raise SettingError(f"--k is {options.k}; the base has {len(dataset.base)} vectors.")
+    outcome = Outcome(dataset, options)
+    with tempfile.TemporaryDirectory(prefix="bakeoff-ann-", ignore_cleanup_errors=True) as folder:
+        try:
+            _measured(outcome, stores, cache, Path(folder), save, tell)
+        except KeyboardInterrupt:
+            outcome.stopped = "stopped by Ctrl-C"
+        finally:
+            _close(outcome)
+    if not outcome.stopped:
+        outcome.status = Status.FAILED if outcome.failed else Status.DONE
+    save(outcome, None)
+    return outcome
+
+
+def _measured(
+    outcome: Outcome, stores: Sequence[Candidate], cache: Cache, folder: Path, save: Save, tell: Tell
+) -> None:
+    dataset, options = outcome.dataset, outcome.options
+    tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
+    truth = truth_of(dataset, max(options.k, ALL), cache)
+    outcome.harness = {
+        threads: harness_seconds(dataset.queries, options.k, threads=threads)
+        for threads in {1, options.threads}
+    }
+    whole = Work(dataset, truth, options.k, options.threads, options.timeout, outcome.harness, options.seed)
+    for number, candidate in enumerate(stores):
+        tell(f"{candidate.label}: building")
+        with _failing(outcome, candidate.label):
+            outcome.built.append(build(candidate, dataset, folder / str(number)))
+    work, values = _settings(outcome, whole, tell)
+    save(outcome, None)
+    _runs(outcome, work, values, save, tell)
+
+
+def _settings(outcome: Outcome, whole: Work, tell: Tell) -> tuple[Work, list[tuple[int | None, ...]]]:
+    """The queries to measure on, and the settings of each built store."""
+    target, k = outcome.options.target, outcome.options.k
+    if target is None:
+        return whole, [built.candidate.grid(k) for built in outcome.built]
+    tuning, measured = equal.split(len(whole.dataset.queries), outcome.options.seed)
+    values: list[tuple[int | None, ...]] = []
+    for built in outcome.built:
+        label = built.candidate.label
+        values.append(())
+        with _failing(outcome, label):
+            found = outcome.tuned[label] = tune(built, target, whole.of(tuning))
+            tell(f"{label}: {built.candidate.setting(found.value)} has recall {found.recall:.4f}")
+            if not found.reached:
+                outcome.unreached[label] = _unreached(built.candidate, found, target)
+            values[-1] = (found.value,)
+    return whole.of(measured), values
+
+
+def _unreached(candidate: Candidate, found: equal.Tuned, target: float) -> str:
+    best = f"its best is {found.recall:.4f} at {candidate.setting(found.value)}"
+    return f"cannot reach a recall of {target:g}: {best}"
+
+
+def _runs(outcome: Outcome, work: Work, values: list[tuple[int | None, ...]], save: Save, tell: Tell) -> None:
+    for run in range(outcome.options.runs):
+        for number, value in order(values, run):
+            built = outcome.built[number]
+            label = built.candidate.label
+            if label in outcome.failed:
+                continue
+            tell(f"run {run + 1} of {outcome.options.runs}: {label} {built.candidate.setting(value)}")
+            with _failing(outcome, label):
+                one = measure(built, value, run, work)
+                outcome.passes.append(one)
+                save(outcome, one)
+                if one.stopped.startswith("stopped by"):
+                    outcome.stopped = one.stopped
+                    return
+                if one.stopped:
+                    outcome.failed[label] = one.stopped
+    _check_targets(outcome)
+
+
+def _check_targets(outcome: Outcome) -> None:
+    """A setting that was enough for the tuning queries must be enough for the others too."""
+    target = outcome.options.target
+    if target is None:
+        return
+    for point in outcome.comparable():
+        if not equal.holds(point.knn.median, point.quality.knn_error, target):
+            outcome.unreached[point.system] = (
+                f"reached {target:g} on the tuning queries only: {point.knn.median or 0:.4f} on the others"
+            )
+
+
+@contextlib.contextmanager
+def _failing(outcome: Outcome, label: str) -> Iterator[None]:
+    """A failure of one store is written down; the others go on (F39)."""
+    try:
+        yield
+    except SystemFailure as exc:
+        outcome.failed[label] = str(exc)
+
+
+def _close(outcome: Outcome) -> None:
+    for built in outcome.built:
+        if "did not come back" not in outcome.failed.get(built.candidate.label, ""):
+            built.store.close()

@@ -1,0 +1,230 @@
+"""Every store at every setting, several runs, interleaved so that a slow minute of the machine hits all alike (F35)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bakeoff.errors import StoreError
+from bakeoff.load.building import Built
+from bakeoff.load.clock import Latency, Loop, one_engine_thread, statistics
+from bakeoff.load.closed import HARNESS_LIMIT, WARM_UP, WarmUp, closed_loop, warm_up
+from bakeoff.load.datasets import VectorSet
+from bakeoff.load.equal import HIGHEST, Tuned, smallest
+from bakeoff.load.quality import Quality, quality
+from bakeoff.load.resources import Resources, Sampler
+from bakeoff.load.truth import Neighbours
+from bakeoff.stats.runs import RunSummary, summarise
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is measured and how; `harness` is the loop's own cost in seconds a query, by threads."""
+
+    dataset: VectorSet
+    truth: Neighbours
+    k: int
+    threads: int
+    timeout: float
+    harness: dict[int, float]
+    seed: int = 7
+
+    def of(self, rows: np.ndarray) -> Work:
+        """The same on some of the queries."""
+        part = replace(self.dataset, queries=self.dataset.queries[rows], neighbours=None)
+        return replace(self, dataset=part, truth=Neighbours(self.truth.ids[rows], self.truth.distances[rows]))
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One run of one store at one setting: one thread, and `threads` threads where more were asked for."""
+
+    system: str
+    setting: str
+    run: int
+    nanoseconds: np.ndarray
+    unfinished: int
+    quality: Quality
+    qps_serial_derived: float | None
+    qps_measured: tuple[tuple[int, float | None], ...]
+    harness_share: float | None
+    warm_up: WarmUp
+    resources: Resources
+    errors: tuple[str, ...]
+    timeouts: int
+    stopped: str
+
+    @property
+    def marked(self) -> bool:
+        """Whether the harness is more than 5 % of what was measured (F38)."""
+        return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """All runs of one store at one setting: medians with spread; percentiles over every sample of every run."""
+
+    system: str
+    setting: str
+    runs: int
+    knn: RunSummary
+    quality: Quality
+    latencies: tuple[Latency, ...]
+    qps_serial_derived: RunSummary
+    qps_measured: tuple[tuple[int, RunSummary], ...]
+    harness_share: float | None
+    first_ms: float | None
+    errors: int
+    timeouts: int
+    stopped: str
+
+    @property
+    def marked(self) -> bool:
+        """Whether the harness is more than 5 % of what was measured (F38)."""
+        return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
+
+    def qps(self, threads: int = 1) -> float | None:
+        """The median of the measured queries a second."""
+        return dict(self.qps_measured)[threads].median
+
+
+def order(systems: Sequence[Sequence[int | None]], run: int) -> list[tuple[int, int | None]]:
+    """(system, value) of one run: systems take turns, and each run begins at another place."""
+    turns = [
+        (number, value)
+        for step in itertools.zip_longest(*([(n, v) for v in values] for n, values in enumerate(systems)))
+        for number, value in filter(None, step)
+    ]
+    shift = run % len(turns) if turns else 0
+    return turns[shift:] + turns[:shift]
+
+
+def measure(built: Built, value: int | None, run: int, work: Work) -> Pass:
+    """One pass over the queries: warm-up with other vectors, the loops, and only then conversion and scoring."""
+    search, query = built.store.search, built.candidate.query(value)
+    asked, others = work.dataset.queries, _others(work)
+    with Sampler() as sampler, one_engine_thread():
+        warm = warm_up(search, others, work.k, query, timeout=work.timeout)
+        serial = closed_loop(search, asked, work.k, query, timeout=work.timeout)
+        loops = [serial]
+        if work.threads > 1 and not serial.stopped:
+            loops.append(
+                closed_loop(search, asked, work.k, query, threads=work.threads, timeout=work.timeout)
+            )
+    if not len(serial.done) and not serial.stopped:
+        raise StoreError(f"every search failed: {serial.errors[0] if serial.errors else 'no reason given'}")
+    return _pass(built, value, run, work, warm, loops, sampler.found)
+
+
+def tune(built: Built, target: float, work: Work) -> Tuned:
+    """The smallest setting that reaches the target on the tuning queries; untimed."""
+    candidate, k = built.candidate, work.k
+
+    def recall_at(value: int | None) -> float:
+        with one_engine_thread():
+            loop = closed_loop(
+                built.store.search, work.dataset.queries, k, candidate.query(value), timeout=work.timeout
+            )
+        if loop.stopped:
+            raise StoreError(f"{loop.stopped} while tuning {candidate.setting(value)}.")
+        return quality(loop.answers, work.truth, work.dataset, k).knn or 0.0
+
+    if not candidate.knob:
+        recall = recall_at(None)
+        return Tuned(None, recall, recall >= target)
+    low = k if candidate.knob == "ef" else 1
+    return smallest(recall_at, target, low, max(low, min(HIGHEST, len(work.dataset.base))))
+
+
+def points(passes: Sequence[Pass]) -> tuple[Point, ...]:
+    """One point a store and setting, in the order first measured."""
+    keys = dict.fromkeys((one.system, one.setting) for one in passes)
+    return tuple(_point([one for one in passes if (one.system, one.setting) == key]) for key in keys)
+
+
+def front(found: Sequence[Point], threads: int = 1) -> tuple[bool, ...]:
+    """Whether each point is on the Pareto front: none is both as good in recall and QPS and better in one."""
+    values = [(point.knn.median, point.qps(threads)) for point in found]
+    return tuple(_unbeaten(one, values) for one in values)
+
+
+def _unbeaten(
+    one: tuple[float | None, float | None], values: Sequence[tuple[float | None, float | None]]
+) -> bool:
+    if one[0] is None or one[1] is None:
+        return False
+    whole = [(recall, qps) for recall, qps in values if recall is not None and qps is not None]
+    return not any(
+        recall >= one[0] and qps >= one[1] and (recall > one[0] or qps > one[1]) for recall, qps in whole
+    )
+
+
+def _others(work: Work) -> np.ndarray:
+    """Vectors to warm up with that are no measured query: rows of the base."""
+    count = min(WARM_UP, len(work.dataset.base))
+    rows = np.random.default_rng(work.seed).choice(len(work.dataset.base), count, replace=False)
+    return np.asarray(work.dataset.base[rows])
+
+
+def _pass(
+    built: Built,
+    value: int | None,
+    run: int,
+    work: Work,
+    warm: WarmUp,
+    loops: Sequence[Loop],
+    used: Resources,
+) -> Pass:
+    serial = loops[0]
+    each = serial.seconds / max(1, len(serial.done))
+    share = work.harness[1] / each if each > 0 else None
+    return Pass(
+        built.candidate.label,
+        built.candidate.setting(value),
+        run,
+        serial.done,
+        len(serial.nanoseconds) - len(serial.done),
+        quality(serial.answers, work.truth, work.dataset, work.k),
+        serial.qps_serial_derived,
+        tuple((loop.threads, loop.qps_measured) for loop in loops),
+        share,
+        warm,
+        used,
+        tuple(error for loop in loops for error in loop.errors),
+        sum(loop.timeouts for loop in loops),
+        next((loop.stopped for loop in loops if loop.stopped), ""),
+    )
+
+
+def _point(passes: Sequence[Pass]) -> Point:
+    first = passes[0]
+    threads = dict.fromkeys(count for one in passes for count, _ in one.qps_measured)
+    measured = [
+        (count, summarise([_number(dict(one.qps_measured).get(count)) for one in passes]))
+        for count in threads
+    ]
+    shares = [one.harness_share for one in passes if one.harness_share is not None]
+    return Point(
+        first.system,
+        first.setting,
+        len(passes),
+        summarise([_number(one.quality.knn) for one in passes]),
+        first.quality,
+        statistics(
+            np.concatenate([one.nanoseconds for one in passes]), sum(one.unfinished for one in passes)
+        ),
+        summarise([_number(one.qps_serial_derived) for one in passes]),
+        tuple(measured),
+        float(np.median(shares)) if shares else None,
+        first.warm_up.first_ms,
+        sum(len(one.errors) for one in passes),
+        sum(one.timeouts for one in passes),
+        next((one.stopped for one in passes if one.stopped), ""),
+    )
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value

@@ -1,0 +1,53 @@
+"""F32: the first measured query pays the cold start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff import registry
+from bakeoff.runner import run
+from bakeoff.types import Hits, Role
+
+
+def test_f32_model_and_store_are_warmed_up_with_other_texts(
+    small: Path, counts: Any, register: Callable[..., None]
+) -> None:
+    asked: list[bytes] = []
+
+    class Watched(registry.load("stores", "exact")):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            asked.append(vector.tobytes())
+            return super().search(vector, k, query)
+
+    register("stores", "watched", Watched)
+    small.write_text(small.read_text().replace("{wordllama:", "{counted:").replace("[exact]", "[watched]"))
+    result = run(small, out=Path("run"))
+    queries = result.queries["text"].to_pylist()
+    texts = [text for role, text in counts.embedded if role is Role.QUERY]
+    assert texts[5:] == queries and not set(texts[:5]) & set(queries)
+    model = registry.load("embedders", "counted")(registry.load("embedders", "counted").Params(dims=64))
+    vectors = [row.tobytes() for row in model.embed(queries, Role.QUERY)]
+    assert asked[10:24] == vectors and not set(asked[:10]) & set(vectors)
+    assert result.latencies.num_rows == len(queries)
+
+
+def test_f32_a_slow_first_call_is_in_no_measured_time(small: Path, register: Callable[..., None]) -> None:
+    import time
+
+    class Cold(registry.load("stores", "exact")):
+        warm = False
+
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            if not self.warm:
+                time.sleep(0.5)
+                self.warm = True
+            return super().search(vector, k, query)
+
+    register("stores", "cold", Cold)
+    small.write_text(small.read_text().replace("[exact]", "[cold]"))
+    result = run(small, out=Path("run"))
+    assert max(result.latencies["search_ms"].to_pylist()) < 500

@@ -1,0 +1,68 @@
+"""F34: silent zero timings for phases that were not measured."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.runner import run
+
+PHASES = ("read", "chunk", "embed_chunks", "insert", "index")
+
+
+def seconds(result: Any, system: str) -> dict[str, dict[str, Any]]:
+    rows = [row for row in result.timings.to_pylist() if row["system"] == system]
+    return {row["phase"]: row for row in rows if row["statistic"] == "seconds"}
+
+
+def test_f34_phases_of_this_run_have_seconds(ran: Any) -> None:
+    found = seconds(ran.result, "line · wordllama(dims=64) · faiss · dense")
+    assert tuple(found) == PHASES
+    assert all(row["value"] > 0 and row["count"] == 7 and row["note"] == "" for row in found.values())
+
+
+def test_f34_phases_of_an_earlier_run_are_null_with_the_reason(ran: Any, tiny: Path, home: Path) -> None:
+    shutil.copytree(ran.result.path.parent / "home", home)
+    found = seconds(run(tiny, out=Path("again")), "line · wordllama(dims=64) · faiss · dense")
+    assert tuple(found) == PHASES
+    for row in found.values():
+        assert (
+            row["value"] is None
+            and row["note"] == "made by an earlier run; timings are never read from the cache"
+        )
+
+
+def test_f34_seconds_of_a_part_do_not_stand_for_the_whole(ran: Any, tiny: Path, home: Path) -> None:
+    shutil.copytree(ran.result.path.parent / "home", home)
+    Path("corpus/new.md").write_text("# New\n\nA document that was not there before.\n")
+    found = seconds(run(tiny, out=Path("again")), "line · wordllama(dims=64) · faiss · dense")
+    for phase in ("read", "chunk", "embed_chunks"):
+        assert found[phase]["value"] is None and found[phase]["count"] == 1
+        assert found[phase]["note"].startswith("7 of 8 were made before")
+    assert found["insert"]["value"] > 0 and found["index"]["value"] > 0
+
+
+def test_f34_times_of_queries_are_measured_even_where_their_vectors_are_known(
+    ran: Any, tiny: Path, home: Path
+) -> None:
+    shutil.copytree(ran.result.path.parent / "home", home)
+    for row in run(tiny, out=Path("again")).latencies.to_pylist():
+        assert row["search_ms"] > 0 and row["total_ms"] > 0
+        assert (row["embed_ms"] is None) == row["system"].endswith("bm25")
+
+
+def test_f34_a_step_that_did_not_happen_has_no_number(ran: Any) -> None:
+    words = [row for row in ran.result.timings.to_pylist() if row["system"] == "line · bm25"]
+    assert {row["phase"] for row in words} == {"read", "chunk", "insert", "index", "search", "total"}
+    assert not [row for row in words if row["value"] == 0]
+
+
+@pytest.mark.parametrize("system", ["line · wordllama(dims=64) · exact · hybrid", "semantic · bm25"])
+def test_f34_the_steps_add_up_to_the_total(ran: Any, system: str) -> None:
+    for row in ran.result.latencies.to_pylist():
+        if row["system"] == system:
+            parts = [row[f"{step}_ms"] or 0.0 for step in ("embed", "search", "fuse", "rerank")]
+            assert sum(parts) == pytest.approx(row["total_ms"])

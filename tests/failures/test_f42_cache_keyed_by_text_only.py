@@ -1,0 +1,110 @@
+"""F42: an embedding cache keyed by text only: roles, models or revisions share a vector."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff import registry
+from bakeoff.cache import Cache
+from bakeoff.experiment import Part
+from bakeoff.runner import run
+from bakeoff.stages.embed import embed_queries, identity
+from bakeoff.stages.work import Workshop
+from bakeoff.types import ModelInfo, Role
+
+WORDLLAMA = registry.load("embedders", "wordllama")
+BASE = WORDLLAMA(WORDLLAMA.Params(dims=64))
+PART = Part("embedders", "wordllama", "wordllama", WORDLLAMA.Params(dims=64))
+
+
+class Changed:
+    """The same model that says something else about itself."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.info: ModelInfo = dataclasses.replace(BASE.info, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other"},
+        {"revision": "2"},
+        {"weights": "f" * 64},
+        {"max_tokens": 128},
+        {"normalised": False},
+        {"dtype": "float16"},
+        {"pooling": "cls"},
+        {"query_prompt": "query: "},
+        {"document_prompt": "passage: "},
+        {"dims": 128},
+        {"stand_in": True},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_f42_everything_that_shapes_a_vector_is_in_its_name(changes: dict[str, Any]) -> None:
+    assert identity(PART, Changed(**changes), Role.QUERY) != identity(PART, BASE, Role.QUERY)
+
+
+def test_f42_every_field_of_a_model_is_tried_or_shapes_nothing() -> None:
+    tried = {"name", "revision", "weights", "max_tokens", "normalised", "dtype", "pooling", "query_prompt"}
+    tried |= {"document_prompt", "dims", "stand_in"}
+    assert {field.name for field in dataclasses.fields(ModelInfo)} - tried == {"licence"}
+
+
+def test_f42_role_parameters_and_code_version_are_in_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = identity(PART, BASE, Role.QUERY)
+    assert identity(PART, BASE, Role.DOCUMENT) != before
+    longer = dataclasses.replace(PART, params=WORDLLAMA.Params(dims=128))
+    assert identity(longer, BASE, Role.QUERY) != before
+    monkeypatch.setattr(WORDLLAMA, "version", "2")
+    assert identity(PART, BASE, Role.QUERY) != before
+
+
+def test_f42_a_text_that_is_query_and_document_has_two_vectors(
+    small: Path, tmp_path: Path, register: Callable[..., None]
+) -> None:
+    class TwoFaced(WORDLLAMA):
+        """Queries and documents get different vectors, as with prompts."""
+
+        def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+            rows = super().embed(texts, role)
+            return -rows if role is Role.QUERY else rows
+
+    register("embedders", "twofaced", TwoFaced)
+    part = Part("embedders", "twofaced", "twofaced", TwoFaced.Params(dims=64))
+    shop = Workshop(Cache(tmp_path / "cache"))
+    model = TwoFaced(part.params)
+    found = embed_queries(part, model, ["same text"], [], 1, shop).matrix[0]
+    assert np.array_equal(found, -model.embed(["same text"], Role.DOCUMENT)[0])
+
+
+def test_f42_a_new_revision_embeds_everything_again(small: Path, register: Callable[..., None]) -> None:
+    embedded: list[str] = []
+
+    class Revised(WORDLLAMA):
+        revision = "1"
+
+        @property
+        def info(self) -> ModelInfo:
+            return dataclasses.replace(BASE.info, revision=self.revision)
+
+        def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+            embedded.extend(texts if role is Role.DOCUMENT else [])
+            return super().embed(texts, role)
+
+    register("embedders", "revised", Revised)
+    small.write_text(small.read_text().replace("{wordllama:", "{revised:"))
+    run(small, out=Path("one"))
+    first = sorted(embedded)
+    embedded.clear()
+    run(small, out=Path("two"))
+    assert embedded == []
+    Revised.revision = "2"
+    run(small, out=Path("three"))
+    assert sorted(embedded) == first != []

@@ -1,0 +1,131 @@
+"""Exported ONNX models: the real encoder, and a small graph whose vectors can be computed by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from bakeoff.errors import EmbedderError, ModelNotFoundError
+from bakeoff.plugins.embedders.minilm import MiniLMEmbedder
+from bakeoff.plugins.embedders.onnx import OnnxEmbedder
+from bakeoff.types import Role
+
+TABLE = np.random.default_rng(3).normal(size=(64, 6)).astype(np.float32)
+
+
+@pytest.fixture
+def exported(tiny: Path, tmp_path: Path) -> Path:
+    """A folder whose graph looks up one vector a token, with the inputs and output of a usual export."""
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in names]
+    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 6])
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["token_type_ids"], ["kinds"], to=TensorProto.FLOAT),
+        helper.make_node("Sub", ["mask", "kinds"], ["kept"]),
+        helper.make_node("Unsqueeze", ["kept", "axis"], ["wide"]),
+        helper.make_node("Mul", ["rows", "wide"], ["last_hidden_state"]),
+    ]
+    constants = [
+        numpy_helper.from_array(TABLE, "table"),
+        numpy_helper.from_array(np.array([2], np.int64), "axis"),
+    ]
+    graph = helper.make_graph(nodes, "lookup", inputs, [output], constants)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9),
+        tmp_path / "model.onnx",
+    )
+    shutil.copy(tiny / "tokenizer.json", tmp_path)
+    return tmp_path
+
+
+def made(folder: Path, **params: object) -> OnnxEmbedder:
+    return OnnxEmbedder(OnnxEmbedder.Params.model_validate({"folder": folder, **params}))
+
+
+def test_the_real_encoder_gives_the_same_vectors_from_a_folder(
+    minilm: MiniLMEmbedder, tmp_path: Path
+) -> None:
+    shutil.copy(minilm._graph(), tmp_path / "model.onnx")
+    shutil.copy(minilm._found.folder / "tokenizer.json", tmp_path)
+    embedder = made(tmp_path, name="all-MiniLM-L6-v2", max_tokens=256)
+    texts = ["A man is eating food.", "", "longer words " * 300, "東京"]
+    rows = embedder.embed(texts, Role.DOCUMENT)
+    assert np.sum(rows * minilm.embed(texts, Role.DOCUMENT), axis=1).min() > 0.99999
+    assert (embedder.info.dims, embedder.info.pooling, embedder.info.normalised) == (384, "graph", True)
+    embedder.close()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "last"])
+def test_tokens_are_pooled_as_told(exported: Path, pooling: str) -> None:
+    embedder = made(exported, pooling=pooling, normalise=False)
+    rows = embedder.embed(["w1 w2", "w3"], Role.DOCUMENT)
+    for row, ids in zip(rows, embedder._tokens.encode(["w1 w2", "w3"]), strict=True):
+        tokens = TABLE[ids]
+        expected = {"mean": tokens.mean(axis=0), "cls": tokens[0], "last": tokens[-1]}[pooling]
+        assert np.allclose(row, expected, atol=1e-6)
+    assert not embedder.info.normalised
+
+
+def test_the_folders_configuration_is_used(exported: Path) -> None:
+    (exported / "1_Pooling").mkdir()
+    (exported / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True}))
+    (exported / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 12}))
+    prompts = {"prompts": {"query": "w1 ", "document": ""}}
+    (exported / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    embedder = made(exported)
+    info = embedder.info
+    assert (info.pooling, info.max_tokens, info.query_prompt, info.document_prompt) == ("cls", 12, "w1 ", "")
+    mean = made(exported, pooling="mean")
+    asked, same = mean.embed(["w2"], Role.QUERY), mean.embed(["w1 w2"], Role.DOCUMENT)
+    assert np.array_equal(asked, same)
+    assert not np.array_equal(asked, mean.embed(["w2"], Role.DOCUMENT))
+
+
+def test_no_pooling_is_guessed(exported: Path) -> None:
+    with pytest.raises(EmbedderError, match="does not say how to pool"):
+        _ = made(exported).info
+
+
+def test_f42_another_graph_pooling_or_prompt_is_another_identity(exported: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(exported, tmp_path / "copy" / exported.name)
+    model = onnx.load(other / "model.onnx")
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(TABLE + 1, "table"))
+    onnx.save(model, other / "model.onnx")
+    infos = {
+        made(exported, pooling="mean").info,
+        made(exported, pooling="cls").info,
+        made(exported, pooling="mean", query_prompt="w1 ").info,
+        made(exported, pooling="mean", max_tokens=16).info,
+        made(other, pooling="mean").info,
+    }
+    assert len(infos) == 5
+
+
+def test_tensors_beside_the_graph_are_part_of_the_weights(exported: Path) -> None:
+    before = made(exported, pooling="mean")._found.weights()
+    (exported / "model.onnx_data").write_bytes(b"1")
+    assert made(exported, pooling="mean")._found.weights() != before
+
+
+def test_what_is_missing_is_named(tmp_path: Path, exported: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match=r"has no model\.onnx or onnx/model\.onnx"):
+        _ = made(tmp_path / "empty").info
+    (exported / "tokenizer.json").unlink()
+    with pytest.raises(ModelNotFoundError, match=r"has no tokenizer\.json"):
+        _ = made(exported, pooling="mean").info
+
+
+def test_a_graph_with_other_inputs_is_refused(exported: Path) -> None:
+    model = onnx.load(exported / "model.onnx")
+    model.graph.input.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n"]))
+    onnx.save(model, exported / "model.onnx")
+    with pytest.raises(EmbedderError, match="wants the inputs pixel_values"):
+        _ = made(exported, pooling="mean").info
