@@ -27,6 +27,7 @@ from bakeoff.results import Cell, RunFolder
 from bakeoff.stages.cell import Measuring, failed_cell, measure
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.kitchen import Kitchen
+from bakeoff.stages.mask import without_leaks
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet, read_queries
@@ -65,7 +66,7 @@ def _measured(
 ) -> tuple[Ingredients, list[Cell]]:
     """Read, prepare and measure; stores and models are closed whatever happens."""
     corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
-    kitchen = _kitchen(plan, queries, corpus, shop)
+    kitchen = _kitchen(plan, queries, without_leaks(corpus, queries), shop)
     try:
         made = _prepare(plan, queries, corpus, kitchen, conventions, shop.emit)
         return made, list(_cells(made, kitchen, folder, shop.emit))
@@ -175,6 +176,6 @@ def _cell_key(made: Ingredients, system: System, run_name: str) -> str:
         made.conventions.to_dict(),
         list(made.plan.measures),
     ]
-    inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]
+    inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]  # queries hold what is masked
     names = [run_name, system.label]  # they stand in every row
     return fingerprint("cell", __version__, names, system.identity(), shaped, inputs)

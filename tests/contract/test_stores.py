@@ -1,5 +1,6 @@
 """Every registered store under the contract, with its real engine; a gap is a skip with its reason."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -116,6 +117,29 @@ class TestChromaServer(StoreContract):
     @pytest.fixture(autouse=True)
     def _at(self, chroma_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(self), "params", {"url": chroma_server})
+
+
+class ServerByUrl(StoreContract):
+    """A server that is started by hand: its address is given to the tests in the environment."""
+
+    setting: str
+    variable: str
+    gaps = VECTORS
+
+    @pytest.fixture(autouse=True)
+    def _at(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        address = os.environ.get(self.variable)
+        if not address:
+            pytest.skip(f"no {self.name} server: set {self.variable} to the address of one")
+        monkeypatch.setattr(type(self), "params", {self.setting: address})
+
+
+class TestMilvusServer(ServerByUrl):
+    name, setting, variable = "milvus", "uri", "BAKEOFF_TEST_MILVUS_URI"
+
+
+class TestQdrantServer(ServerByUrl):
+    name, setting, variable = "qdrant", "url", "BAKEOFF_TEST_QDRANT_URL"
 
 
 def test_every_store_is_tested() -> None:

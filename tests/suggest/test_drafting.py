@@ -109,7 +109,7 @@ def test_a_masked_corpus_has_no_leak_and_the_truth_still_resolves(experiment: Co
     made = suggest(path, Wish(12), out, masked=folder, home=path.parent / "home")
     before = checked(path)
     if corpus == "python":
-        assert [finding.code for finding in before.of("warning")].count("leak-synthetic") == 1
+        assert [finding.code for finding in before.of("note")].count("leak-synthetic") == 1
     include = "['*.py']" if corpus == "python" else "['*.md']"
     path.write_text(f"corpus: {{folder: masked, include: {include}}}\n{CHEAP}")
     after = checked(path)

@@ -33,7 +33,7 @@ Resolved = Callable[[str], Truth]
             "stands 2 times: docs/manual.md line 2 and docs/manual.md line 13",
         ),
         ("{symbol: 'json/decoder.py::raw_decode'}", "Nearest: JSONDecoder.raw_decode"),
-        ("{symbol: 'main.go::main'}", "Use lines or passage"),
+        ("{symbol: 'manual.md::main'}", "Use lines or passage"),
         ("{symbol: 'nowhere.py::main'}", 'no document matches "nowhere.py"'),
         ("{sections: [PROBABLY CAUSE]}", "Nearest: (b) PROBABLE CAUSE"),
         ("{sections: [PROBABLY CAUSE], over: chunks}", "say over: documents"),

@@ -68,8 +68,8 @@ match 1:
 
 
 def test_other_kinds_are_refused_by_name() -> None:
-    with pytest.raises(TruthError, match=r'"main.go" is go. Use lines or passage'):
-        definitions("", "go", "main.go")
+    with pytest.raises(TruthError, match=r'"main.kt" is kotlin. Use lines or passage'):
+        definitions("", "kotlin", "main.kt")
     assert "f" in definitions("def f(): pass", "text", "odd.py")
 
 

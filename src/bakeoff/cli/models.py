@@ -1,12 +1,14 @@
-"""bakeoff models: how to get weights."""
+"""bakeoff models: which there are, and how to get weights."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-models_app = typer.Typer(help="Weights of embedding models.", no_args_is_help=True)
+models_app = typer.Typer(help="Embedding models and their weights.", no_args_is_help=True)
+UNKNOWN = "–"
 
 
 def register(app: typer.Typer) -> None:
@@ -14,9 +16,26 @@ def register(app: typer.Typer) -> None:
     app.add_typer(models_app, name="models")
 
 
+@models_app.command("list")
+def list_models(
+    models_toml: Annotated[
+        Path | None, typer.Option(help="Show the models of this models.toml instead.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Show the models: dimensions, most tokens, size, engine, licence, and whether the weights are here."""
+    from bakeoff.cli import console
+
+    listed = rows_of_file(models_toml) if models_toml is not None else rows()
+    if as_json:
+        console.say_json(listed)
+        return
+    console.table(list(listed[0]), [[_shown(value) for value in row.values()] for row in listed])
+
+
 @models_app.command()
 def pull(
-    name: Annotated[str, typer.Argument(help="A model of `bakeoff list models`.")],
+    name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Say nothing if the weights are there.")
     ] = False,
@@ -33,3 +52,99 @@ def pull(
         return
     if not quiet:
         console.say(f"{name} is in {found.folder}")
+
+
+def rows() -> list[dict[str, Any]]:
+    """One row for each embedder; None where a server or a folder of the user's has to be asked."""
+    from bakeoff import registry
+
+    return [_row(entry.name, entry.missing) for entry in registry.entries("embedders")]
+
+
+def rows_of_file(path: Path) -> list[dict[str, Any]]:
+    """One row for each model of a models.toml, with the embedder that runs it here."""
+    from bakeoff import modelfile
+
+    return [
+        {
+            "engine": choice.engine,
+            "model": choice.model,
+            "embedder": choice.embedder,
+            "parameters": ", ".join(f"{key}={value}" for key, value in choice.params.items()),
+            "weights": choice.missing or "given to the embedder",
+        }
+        for choice in modelfile.read(path)
+    ]
+
+
+def _row(name: str, missing: str) -> dict[str, Any]:
+    from bakeoff import registry
+
+    if missing:
+        return _line(name, weights=missing)
+    plugin = registry.load("embedders", name)
+    engine = getattr(plugin, "engine", None)
+    required = [key for key, field in plugin.Params.model_fields.items() if field.is_required()]
+    needs = getattr(plugin, "needs", "") or (f"a {' and a '.join(required)} of yours" if required else "")
+    if not needs:
+        return _local(name, engine, plugin)
+    named = plugin.Params.model_fields.get("model")
+    return _line(name, model=named.default if named else None, engine=engine, weights=needs)
+
+
+def _local(name: str, engine: str | None, plugin: Any) -> dict[str, Any]:
+    """The row of a model that runs from files of this machine."""
+    from bakeoff.errors import ModelNotFoundError
+
+    embedder = plugin(plugin.Params())
+    try:
+        info = embedder.info
+    except ModelNotFoundError as exc:
+        return _line(name, engine=engine, weights=str(exc))
+    finally:
+        embedder.close()
+    return _line(
+        name,
+        model=info.name,
+        dims=info.dims,
+        max_tokens=info.max_tokens or "no limit",
+        megabytes=_megabytes(name),
+        engine=engine,
+        licence=info.licence,
+        weights="here",
+    )
+
+
+def _megabytes(name: str) -> float | None:
+    """The size of weights that can be pulled, in millions of bytes."""
+    from bakeoff import weights
+
+    if name not in weights.TABLE:
+        return None
+    return round((weights.find(name).folder / weights.WEIGHTS_FILE).stat().st_size / 1e6, 1)
+
+
+def _line(
+    name: str,
+    model: str | None = None,
+    dims: int | None = None,
+    max_tokens: int | str | None = None,
+    megabytes: float | None = None,
+    engine: str | None = None,
+    licence: str | None = None,
+    weights: str = "",
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "model": model,
+        "dims": dims,
+        "max tokens": max_tokens,
+        "MB": megabytes,
+        "engine": engine,
+        "licence": licence,
+        "weights": weights,
+    }
+
+
+def _shown(value: Any) -> str:
+    return UNKNOWN if value is None or value == "" else str(value)

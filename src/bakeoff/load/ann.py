@@ -20,6 +20,9 @@ from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points,
 from bakeoff.load.truth import truth_of
 from bakeoff.types import Status
 
+ENGINE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError)
+"""What engines raise past their adapter; it ends one store, not the others."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -178,6 +181,8 @@ def _failing(outcome: Outcome, label: str) -> Iterator[None]:
         yield
     except SystemFailure as exc:
         outcome.failed[label] = str(exc)
+    except ENGINE_FAULTS as exc:
+        outcome.failed[label] = f"{type(exc).__name__}: {exc}"
 
 
 def _close(outcome: Outcome) -> None:

@@ -8,7 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from bakeoff.suggest.draft import LEAK, Draft
+from bakeoff.stages.mask import LEAK
+from bakeoff.suggest.draft import Draft
 from bakeoff.truth.spans import passages
 
 FEWEST_WORDS, MOST_WORDS = 5, 30

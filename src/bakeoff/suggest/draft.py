@@ -13,9 +13,6 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.validation.duplicates import alike
 from bakeoff.validation.texts import words
 
-LEAK = "leak"
-"""The tag that holds the sentence of the corpus a query was made of."""
-
 
 @dataclass(frozen=True, slots=True)
 class Draft:

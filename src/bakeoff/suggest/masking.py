@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from bakeoff.errors import SettingError
-from bakeoff.suggest.draft import LEAK, Draft
-from bakeoff.truth.spans import passages
-
-_SEEN = re.compile(r"\S")
-
-
-def masked(text: str, sentences: Iterable[str]) -> str:
-    """A text in which each of the sentences is blank, line breaks kept."""
-    for sentence in sentences:
-        for start, end in passages(text, sentence):
-            text = text[:start] + _SEEN.sub(" ", text[start:end]) + text[end:]
-    return text
+from bakeoff.stages.mask import LEAK, masked
+from bakeoff.suggest.draft import Draft
 
 
 def write_masked(folder: Path, into: Path, texts: dict[str, str], drafts: Iterable[Draft]) -> int:

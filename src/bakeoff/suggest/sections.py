@@ -7,7 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from bakeoff.headings import Section, normalised, sections
-from bakeoff.suggest.draft import LEAK, Draft
+from bakeoff.stages.mask import LEAK
+from bakeoff.suggest.draft import Draft
 from bakeoff.truth.corpus import line_starts
 
 KINDS = ("markdown", "rst")

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 from bakeoff.errors import TruthError
+from bakeoff.grammars import GRAMMARS
+from bakeoff.kinds import KIND_OF_SUFFIX
 from bakeoff.truth.corpus import line_starts
-
-Definitions = Mapping[str, list[tuple[int, int]]]
-"""Dotted name → (start, end) in characters of each definition of that name."""
+from bakeoff.truth.treesymbols import Definitions, parsed
 
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def definitions(text: str, kind: str, document: str) -> Definitions:
     """The definitions of a document; a kind without a parser is an error that says what else to write."""
-    suffix = document.rsplit(".", 1)[-1].lower()
-    finder = FINDERS.get(kind) or FINDERS.get(suffix)
-    if finder is None:
-        known = ", ".join(sorted(FINDERS))
-        raise TruthError(
-            f'symbols are found in {known} files; "{document}" is {kind}. Use lines or passage for it.'
-        )
-    return finder(text, document)
+    language = kind if kind in GRAMMARS else KIND_OF_SUFFIX.get(document.rsplit(".", 1)[-1].lower(), "")
+    if language == "python":
+        return python(text, document)
+    if language in GRAMMARS:
+        return parsed(text, language, document)
+    raise TruthError(
+        f'symbols are found in {", ".join(GRAMMARS)} files; "{document}" is {kind}. Use lines or passage for it.'
+    )
 
 
 def python(text: str, document: str) -> Definitions:
@@ -89,7 +89,3 @@ class _Places:
         # a character takes at most four bytes, so `column` characters hold at least `column` bytes
         taken = self.text[start : start + column].encode("utf-8", "surrogatepass")[:column]
         return start + len(taken.decode("utf-8", "surrogatepass"))
-
-
-FINDERS: dict[str, Callable[[str, str], Definitions]] = {"python": python, "py": python}
-"""Finder of definitions by document kind or file suffix."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bakeoff.stages.mask import LEAK
 from bakeoff.stages.read import Corpus
 from bakeoff.truth.queries import QuerySet
 from bakeoff.validation.findings import CorpusFacts, Finding
 from bakeoff.validation.leaks import RUN, Leak, leaks
 from bakeoff.validation.wording import number, quoted, some
 
-LEAK = "leak"
 """The tag of a synthetic query that holds the sentence it was made of."""
 
 
@@ -63,8 +63,8 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
     others = [query.id for query in whole if LEAK not in query.tags]
     if tagged:
         text = f"{number(len(tagged), 'synthetic query', 'synthetic queries')} ({some(tagged)}) stand in the corpus"
-        fix = "`bakeoff suggest --masked FOLDER` writes the corpus without these sentences; run on that."
-        yield Finding("warning", "leak-synthetic", queries.name, f"{text}, as their {LEAK} tags say. {fix}")
+        fix = "A run blanks these sentences before it embeds the documents."
+        yield Finding("note", "leak-synthetic", queries.name, f"{text}, as their {LEAK} tags say. {fix}")
     if others:
         text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({some(others)}) share {RUN} words"
         fix = "Word search is favoured by them; reword them, or tell their scores apart."

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.plugins.chunkers import _grammars
+from bakeoff import grammars
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.types import Document, Piece
 
@@ -161,7 +161,7 @@ def test_definitions_of_each_language(kind: str) -> None:
 
 
 def test_every_grammar_is_tried_above() -> None:
-    assert set(SAMPLES) | {"python"} == set(_grammars.GRAMMARS)
+    assert set(SAMPLES) | {"python"} == set(grammars.GRAMMARS)
 
 
 def test_the_version_names_the_grammars_at_hand() -> None:
@@ -211,11 +211,11 @@ def test_a_kind_without_a_grammar_is_cut_at_lines_and_said_once(caplog: pytest.L
 def test_a_missing_wheel_is_named_and_said_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _grammars.load.cache_clear()
+    grammars.load.cache_clear()
     monkeypatch.setitem(sys.modules, "tree_sitter_ruby", None)
     (message,) = warned(caplog, "ruby", "a\nb\nc\n")
     assert "pip install tree-sitter-ruby" in message
-    _grammars.load.cache_clear()
+    grammars.load.cache_clear()
 
 
 def test_text_that_does_not_parse_is_cut_at_lines_and_said_once(caplog: pytest.LogCaptureFixture) -> None:

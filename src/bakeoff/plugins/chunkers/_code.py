@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import local
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
+from bakeoff.grammars import Loaded, Part
+from bakeoff.grammars.names import name_of, symbol_of
+from bakeoff.grammars.parsing import parse, to_characters
 from bakeoff.plugins.chunkers._context import Definition, Path
-from bakeoff.plugins.chunkers._grammars import Loaded, Part
-from bakeoff.plugins.chunkers._names import name_of, symbol_of
 
 # as names of this module: reading a member of an enum costs as much as reading a node
 _SCOPE, _WRAPPER, _OPEN, _LEADING = Part.SCOPE, Part.WRAPPER, Part.OPEN, Part.LEADING
-# noise has an error every 2 to 10 characters, prose or a file cut off in a comment one in 25 or more
-_LONG, _SAMPLE, _ERROR_EVERY = 60_000, 2000, 15
 _DEPTH = 40  # nested scopes looked into; deeper ones stay whole
 _INDENT = 200  # bytes of indentation before a definition
 _SIGNATURE = 200  # bytes of a definition's first line that are kept
@@ -31,19 +29,6 @@ class Block(NamedTuple):
     own: Path
 
 
-class ParseError(ValueError):
-    """A text that is not of the language it is named as."""
-
-
-class _Parsers(local):
-    """Parsers of one thread by grammar."""
-
-    def __init__(self) -> None:
-        self.made: dict[int, Parser] = {}
-
-
-_here = _Parsers()
-
 _Mark = tuple[int, Path, Definition | None]
 """Where a block starts in bytes, the scopes around it, and what it defines; plain as there are many."""
 
@@ -52,58 +37,12 @@ def blocks(
     text: str, grammar: Loaded, join_below: int, max_chars: int, signatures: bool = False
 ) -> list[Block]:
     """The text's blocks in order, together the whole text; raises ParseError."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) > _LONG and _foreign(text[:_SAMPLE], grammar):
-        raise ParseError("its beginning is no program text")
-    root = _parser(grammar).parse(data).root_node
-    if _broken(root):
-        raise ParseError("more than half of it is not understood")
+    data, root = parse(text, grammar)
     walk = _Walk(data, grammar, join_below, signatures)
     walk.visit(root.named_children, (), 0)
     marks = walk.marks or [(0, (), None)]
     starts = to_characters(text, data, [mark[0] for mark in marks])
     return _join(marks, [0, *starts[1:], len(text)], join_below, max_chars)
-
-
-def _parser(grammar: Loaded) -> Parser:
-    """This thread's parser of a grammar: one must not parse two texts at once, and making one takes time."""
-    parsers, key = _here.made, id(grammar)
-    if key not in parsers:
-        parsers[key] = Parser(grammar.language)
-    return parsers[key]
-
-
-def to_characters(text: str, data: bytes, offsets: Sequence[int]) -> list[int]:
-    """Ascending byte offsets as character offsets (F45)."""
-    if len(data) == len(text):
-        return list(offsets)
-    found, byte, char = [], 0, 0
-    for offset in offsets:
-        char += len(data[byte:offset].decode("utf-8", "surrogatepass"))
-        byte = offset
-        found.append(char)
-    return found
-
-
-def _foreign(sample: str, grammar: Loaded) -> bool:
-    """Whether a text is full of errors from the start: parsing all of such a one takes quadratic time."""
-    data = sample.encode("utf-8", "surrogatepass")
-    errors, nodes = 0, [_parser(grammar).parse(data).root_node]
-    while nodes:
-        node = nodes.pop()
-        errors += node.is_error or node.is_missing
-        if node.has_error:
-            nodes += node.children
-    return errors * _ERROR_EVERY > len(sample)
-
-
-def _broken(root: Node) -> bool:
-    if root.type == "ERROR":
-        return True
-    if not root.has_error:
-        return False
-    lost = sum(node.end_byte - node.start_byte for node in root.named_children if node.is_error)
-    return lost * 2 > root.end_byte - root.start_byte
 
 
 class _Walk:

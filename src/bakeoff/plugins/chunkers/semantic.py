@@ -9,11 +9,12 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff import headings
+from bakeoff.grammars import GRAMMARS, Loaded, installed, load
+from bakeoff.grammars.parsing import ParseError
 from bakeoff.kinds import CODE, DATA
 from bakeoff.plugins._titles import title_of
-from bakeoff.plugins.chunkers._code import Block, ParseError, blocks
+from bakeoff.plugins.chunkers._code import Block, blocks
 from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context
-from bakeoff.plugins.chunkers._grammars import GRAMMARS, Loaded, installed, load
 from bakeoff.plugins.chunkers._pieces import PROSE, SOURCE, Span, split, split_lines, trim
 from bakeoff.types import Document, Piece
 

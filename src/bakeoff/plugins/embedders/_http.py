@@ -185,6 +185,8 @@ class HttpEmbedder(ABC):
     """An embedder behind HTTP; a kind of server says how it is asked and what it tells about its model."""
 
     version: ClassVar[str] = "1"
+    engine: ClassVar[str] = "HTTP"
+    needs: ClassVar[str] = "a server"
 
     def __init__(self, params: Any, address: str, key_env: str) -> None:
         self._params = params

@@ -36,6 +36,8 @@ class LlamaCppEmbedder:
     """A GGUF model run by llama.cpp, one text at a time, so that no vector depends on its neighbours."""
 
     version: ClassVar[str] = "1"
+    engine: ClassVar[str] = "llama.cpp"
+    needs: ClassVar[str] = "the weights of minilm, or a .gguf file"
 
     class Params(BaseModel):
         """Which weights at which precision, and how fast they run."""

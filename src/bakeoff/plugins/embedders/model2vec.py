@@ -25,6 +25,7 @@ class Model2VecEmbedder:
     """A static model in a folder of its own; queries and documents are embedded alike."""
 
     version: ClassVar[str] = "1"
+    engine: ClassVar[str] = "numpy"
 
     class Params(BaseModel):
         """Where the model is and how much of a text and a vector is used."""

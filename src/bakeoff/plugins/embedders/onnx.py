@@ -35,6 +35,7 @@ class OnnxEmbedder:
     """An exported sentence encoder on ONNX Runtime; texts of one length run together, so nothing is padded."""
 
     version: ClassVar[str] = "1"
+    engine: ClassVar[str] = "ONNX Runtime"
 
     class Params(BaseModel):
         """Where the model is and how its tokens become vectors."""

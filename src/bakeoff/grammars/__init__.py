@@ -9,14 +9,16 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from tree_sitter import Language
+from bakeoff.grammars.names import Namer, namer
 
-from bakeoff.plugins.chunkers._names import Namer, namer
+if TYPE_CHECKING:
+    from tree_sitter import Language
 
 
 class Part(IntEnum):
-    """What a syntax node is for the chunker."""
+    """What a syntax node is for those who look for definitions."""
 
     SCOPE = 1  # has members that are chunks of their own
     LEAF = 2  # is kept whole
@@ -214,6 +216,8 @@ def _version(package: str) -> str:
 @cache
 def load(kind: str) -> Loaded:
     """The grammar of a kind; raises ImportError where the wheel of its grammar is not installed."""
+    from tree_sitter import Language
+
     grammar = GRAMMARS[kind]
     language = Language(getattr(import_module(grammar.package), grammar.entry)())
     names: dict[str, Part] = dict.fromkeys(grammar.scopes, Part.SCOPE) | dict.fromkeys(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from tree_sitter import Node
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _FIELDS = ("name", "left", "property")
 _MAX = 120
 
 
-Namer = Callable[[Node, bytes], str]
+Namer = Callable[["Node", bytes], str]
 
 
 def namer(kind: str) -> Namer:

@@ -1,0 +1,190 @@
+"""A comparison on disk: record.json, passes.parquet, and the raw nanoseconds of every pass as it ends (F40)."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bakeoff.cache import write_file
+from bakeoff.load.ann import Outcome
+from bakeoff.load.building import Built
+from bakeoff.load.quality import ALL
+from bakeoff.load.sweep import Pass, Point
+from bakeoff.load.verdict import comparisons, verdict
+from bakeoff.machine import machine, versions
+from bakeoff.stats.runs import RunSummary
+from bakeoff.types import Schema
+
+FORMAT = 1
+PASSES = Schema(
+    "passes",
+    (
+        ("system", "string"),
+        ("setting", "string"),
+        ("run", "int32"),
+        ("knn", "double"),
+        ("r100", "double"),
+        ("precision", "double"),
+        ("mrr", "double"),
+        ("queries", "int64"),
+        ("short", "int64"),
+        ("qps_serial_derived", "double"),
+        ("threads", "int32"),
+        ("qps_measured", "double"),
+        ("harness_share", "double"),
+        ("errors", "int64"),
+        ("timeouts", "int64"),
+        ("stopped", "string"),
+    ),
+)
+"""One row a pass and number of threads; a null was not measured."""
+LATENCIES = Schema(
+    "latencies", (("system", "string"), ("setting", "string"), ("run", "int32"), ("ns", "int64"))
+)
+
+
+def save(folder: Path, outcome: Outcome, one: Pass | None) -> None:
+    """Write what is known, and the samples of the pass that has just ended."""
+    (folder / "latencies").mkdir(parents=True, exist_ok=True)
+    if one is not None:
+        name = f"{len(outcome.passes):04d}.parquet"
+        _parquet(folder / "latencies" / name, LATENCIES, _samples(one))
+        _parquet(folder / "passes.parquet", PASSES, _columns(outcome.passes))
+    text = json.dumps(to_dict(outcome), indent=1, ensure_ascii=False)
+    write_file(folder / "record.json", text.encode())
+
+
+def to_dict(outcome: Outcome) -> dict[str, Any]:
+    """Everything but the samples, as plain values."""
+    dataset, options = outcome.dataset, outcome.options
+    flags = outcome.on_front()
+    return {
+        "format": FORMAT,
+        "kind": "ann",
+        "status": outcome.status.value,
+        "stopped": outcome.stopped,
+        "verdict": verdict(outcome),
+        "dataset": {
+            "name": dataset.name,
+            "fingerprint": dataset.fingerprint,
+            "vectors": len(dataset.base),
+            "queries": len(dataset.queries),
+            "dims": dataset.dims,
+            "metric": dataset.metric.value,
+            "duplicates": dataset.duplicates,
+            "queries_in_base": dataset.leaked,
+            "notes": list(dataset.notes),
+        },
+        "options": asdict(options),
+        "harness_us": {str(threads): seconds * 1e6 for threads, seconds in outcome.harness.items()},
+        "stores": [_store(built, outcome) for built in outcome.built],
+        "failed": outcome.failed,
+        "unreached": outcome.unreached,
+        "points": [
+            _point(point, on_front, outcome) for point, on_front in zip(outcome.points(), flags, strict=True)
+        ],
+        "comparisons": [asdict(pair) for pair in comparisons(outcome)],
+        "machine": machine(),
+        "versions": versions(),
+    }
+
+
+def _store(built: Built, outcome: Outcome) -> dict[str, Any]:
+    tuned = outcome.tuned.get(built.candidate.label)
+    return {
+        "system": built.candidate.label,
+        "store": built.candidate.name,
+        "params": built.candidate.params.model_dump(mode="json"),
+        "insert_s": built.insert_seconds,
+        "index_s": built.index_seconds,
+        "build_time_s": built.build_seconds,
+        "index_mb": built.index_bytes / 1e6,
+        "index_is": "vectors in memory" if built.in_memory else "files",
+        "resources": asdict(built.resources),
+        "tuned": asdict(tuned) if tuned is not None else None,
+    }
+
+
+def _point(point: Point, on_front: bool, outcome: Outcome) -> dict[str, Any]:
+    k, quality = outcome.options.k, point.quality
+    used = [
+        one.resources for one in outcome.passes if (one.system, one.setting) == (point.system, point.setting)
+    ]
+    return {
+        "system": point.system,
+        "setting": point.setting,
+        "runs": point.runs,
+        "queries": quality.queries,
+        f"kNN@{k}": _spread(point.knn),
+        f"R100@{k}": quality.r100,
+        f"R100@{k}_ceiling": min(1.0, k / ALL),
+        f"P@{k}": quality.precision,
+        f"MRR@{k}": quality.mrr,
+        "short_answers": quality.short,
+        "latency_across_queries": {row.name: _latency(row) for row in point.latencies},
+        "first_search_ms": point.first_ms,
+        "qps_serial_derived": _spread(point.qps_serial_derived),
+        "qps_measured": {str(threads): _spread(summary) for threads, summary in point.qps_measured},
+        "harness_share": point.harness_share,
+        "harness_over_limit": point.marked,
+        "front": on_front,
+        "errors": point.errors,
+        "timeouts": point.timeouts,
+        "stopped": point.stopped,
+        "resources": [asdict(one) for one in used],
+    }
+
+
+def _spread(summary: RunSummary) -> dict[str, Any]:
+    """Across runs: median, [q1, q3], sample standard deviation, every value (S3-14)."""
+    return {
+        "across_runs": {
+            "runs": summary.n,
+            "median": summary.median,
+            "iqr": None if summary.q1 is None else [summary.q1, summary.q3],
+            "std": summary.sd,
+            "values": list(summary.values),
+            "note": summary.note,
+        }
+    }
+
+
+def _latency(row: Any) -> dict[str, Any]:
+    return {"value": row.milliseconds, "samples": row.count, "note": row.note}
+
+
+def _columns(passes: list[Pass]) -> dict[str, list[Any]]:
+    rows = [_row(one, threads, qps) for one in passes for threads, qps in one.qps_measured]
+    return {
+        name: list(column) for (name, _), column in zip(PASSES.columns, zip(*rows, strict=True), strict=True)
+    }
+
+
+def _row(one: Pass, threads: int, qps: float | None) -> tuple[Any, ...]:
+    found = one.quality
+    return (
+        one.system, one.setting, one.run, found.knn, found.r100, found.precision, found.mrr, found.queries,
+        found.short, one.qps_serial_derived, threads, qps, one.harness_share, len(one.errors), one.timeouts,
+        one.stopped,
+    )  # fmt: skip
+
+
+def _samples(one: Pass) -> dict[str, Any]:
+    count = len(one.nanoseconds)
+    return {
+        "system": [one.system] * count,
+        "setting": [one.setting] * count,
+        "run": [one.run] * count,
+        "ns": one.nanoseconds,
+    }
+
+
+def _parquet(path: Path, schema: Schema, columns: dict[str, Any]) -> None:
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(schema.table(columns), buffer)
+    write_file(path, buffer.getvalue())

@@ -1,0 +1,67 @@
+"""mask: a corpus without the sentences that synthetic queries were made of, so that none finds itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bakeoff.fingerprint import fingerprint
+from bakeoff.stages.read import Corpus
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.rules import Documents, Rule, Spans, leaves
+from bakeoff.truth.spans import passages
+
+LEAK = "leak"
+"""The tag of a query whose text stands in the document that answers it."""
+
+_SEEN = re.compile(r"\S")
+
+
+def masked(text: str, sentences: Iterable[str]) -> str:
+    """A text in which each of the sentences is blank; every offset and line stays."""
+    for sentence in sentences:
+        for start, end in passages(text, sentence):
+            text = text[:start] + _SEEN.sub(" ", text[start:end]) + text[end:]
+    return text
+
+
+def without_leaks(corpus: Corpus, queries: QuerySet) -> Corpus:
+    """The corpus as it is embedded: blank where a query was taken from; the same corpus where none was."""
+    import pyarrow as pa
+
+    leaks = _leaks(queries)
+    if not leaks:
+        return corpus
+    documents = corpus.documents
+    names, versions = documents["id"].to_pylist(), documents["version"].to_pylist()
+    texts = documents["text"].to_pylist()
+    for row, name in enumerate(names):
+        if name in leaks:
+            texts[row] = masked(texts[row], leaks[name])
+            versions[row] = fingerprint("masked", versions[row], leaks[name])
+    for column, values in (("version", versions), ("text", texts)):
+        field = documents.schema.field(column)
+        place = documents.column_names.index(column)
+        documents = documents.set_column(place, field, pa.array(values, field.type))
+    return replace(corpus, documents=documents, fingerprint=fingerprint("masked", corpus.fingerprint, leaks))
+
+
+def _leaks(queries: QuerySet) -> dict[str, list[str]]:
+    """The sentences to blank, by document."""
+    found: dict[str, list[str]] = {}
+    for query, rule in zip(queries.queries, queries.rules, strict=True):
+        if LEAK in query.tags and rule is not None:
+            for name in _documents(rule):
+                found.setdefault(name, []).append(query.tags[LEAK])
+    return found
+
+
+def _documents(rule: Rule) -> set[str]:
+    names: set[str] = set()
+    for _, leaf in leaves(rule):
+        if isinstance(leaf, Documents):
+            names.update(leaf.names)
+        elif isinstance(leaf, Spans):
+            names.update(place.document for place in leaf.places)
+    return names

@@ -1,0 +1,149 @@
+"""Closed and open loops on stores whose behaviour is known."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import SettingError
+from bakeoff.load.clock import NOT_RUN, statistics
+from bakeoff.load.closed import closed_loop, harness_seconds, warm_up
+from bakeoff.load.null import Nothing, NullStore
+from bakeoff.load.open import open_loop, schedule
+from bakeoff.types import Hits
+
+ANSWER = Hits(np.array([1]), np.array([1.0]))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_every_query_once(asked: np.ndarray, threads: int) -> None:
+    seen: list[bytes] = []
+
+    def search(vector: np.ndarray, k: int, query: Any) -> Hits:
+        seen.append(vector.tobytes())
+        return Hits(vector[:k], vector[:k])
+
+    loop = closed_loop(search, asked, 3, None, threads=threads)
+    assert sorted(seen) == sorted(row.tobytes() for row in asked)
+    assert all((hits.ids == row[:3]).all() for hits, row in zip(loop.answers, asked, strict=True) if hits)
+    assert len(loop.done) == 600 and not loop.stopped and loop.threads == threads
+
+
+def test_qps_measured_is_answers_by_wall_time(asked: np.ndarray) -> None:
+    def search(vector: np.ndarray, k: int, query: Any) -> Hits:
+        time.sleep(0.005)
+        return ANSWER
+
+    one = closed_loop(search, asked[:40], 1, None)
+    four = closed_loop(search, asked[:40], 1, None, threads=4)
+    assert one.qps_measured == pytest.approx(one.qps_serial_derived, rel=0.1)
+    assert four.qps_measured > 2.5 * one.qps_measured
+    assert four.qps_serial_derived is None
+
+
+def test_a_refused_search_is_an_error_not_a_latency(asked: np.ndarray, failing: Any) -> None:
+    loop = closed_loop(failing.search, asked[:30], 1, None)
+    assert len(loop.errors) == 10 and "tired" in loop.errors[0]
+    assert (loop.nanoseconds == NOT_RUN).sum() == 10 and len(loop.done) == 20
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_hanging_store_is_left_behind(asked: np.ndarray, hanging: Any, threads: int) -> None:
+    begin = time.perf_counter()
+    loop = closed_loop(hanging.search, asked, 1, None, threads=threads, timeout=0.2)
+    assert time.perf_counter() - begin < 3
+    assert len(loop.done) == 10 and loop.timeouts == threads and "0.2 s" in loop.stopped
+
+
+def test_hanging_in_the_open_loop(asked: np.ndarray, hanging: Any) -> None:
+    loop = open_loop(hanging.search, asked, 1, None, rate=200, seconds=0.5, workers=4, timeout=0.2)
+    assert loop.answered == 10 and loop.timeouts == 4 and loop.unsent == 86 and not loop.reached
+    assert {row.name: row.milliseconds for row in loop.latencies()}["p50_ms"] is None
+
+
+def test_a_fault_in_a_thread_is_raised_here(asked: np.ndarray) -> None:
+    def search(vector: np.ndarray, k: int, query: Any) -> Hits:
+        raise RuntimeError("broken engine")
+
+    with pytest.raises(RuntimeError, match="broken engine"):
+        closed_loop(search, asked, 1, None, threads=2)
+
+
+def test_ctrl_c_keeps_what_was_measured(asked: np.ndarray) -> None:
+    def search(vector: np.ndarray, k: int, query: Any) -> Hits:
+        time.sleep(0.005)
+        return ANSWER
+
+    threading.Timer(0.3, _thread.interrupt_main).start()
+    loop = closed_loop(search, asked, 1, None)
+    assert 10 < len(loop.done) < 600 and loop.stopped == "stopped by Ctrl-C"
+
+
+@pytest.mark.parametrize("threads", [0, 601])
+def test_fewer_queries_than_threads(asked: np.ndarray, null: NullStore, threads: int) -> None:
+    with pytest.raises(SettingError, match="600 queries"):
+        closed_loop(null.search, asked, 1, None, threads=threads)
+
+
+def test_warm_up_stands_apart(null: NullStore, asked: np.ndarray) -> None:
+    assert warm_up(null.search, asked[:0], 1, Nothing()).queries == 0
+    found = warm_up(null.search, asked[:5], 1, Nothing())
+    assert found.queries == 5 and found.first_ms is not None and found.rest_mean_ms is not None
+
+
+def test_the_harness_costs_microseconds(asked: np.ndarray) -> None:
+    assert 0 < harness_seconds(asked, 10) < 50e-6
+
+
+def test_arrivals() -> None:
+    assert schedule(4, 1000, "fixed", 1).tolist() == [0, 1_000_000, 2_000_000, 3_000_000]
+    random = schedule(20_000, 1000, "poisson", 1)
+    gaps = np.diff(random)
+    assert gaps.mean() == pytest.approx(1e6, rel=0.05) and gaps.std() == pytest.approx(1e6, rel=0.05)
+    assert (random == schedule(20_000, 1000, "poisson", 1)).all()
+
+
+def test_open_loop_holds_a_modest_rate(asked: np.ndarray, null: NullStore) -> None:
+    loop = open_loop(null.search, asked, 1, Nothing(), rate=500, seconds=0.6, arrivals="fixed")
+    assert loop.answered == 300 and loop.unsent == 0 and loop.reached
+    assert loop.rate_measured == pytest.approx(500, rel=0.1)
+    assert (loop.latency >= loop.lag).all()
+
+
+def test_a_rate_beyond_reach_says_so(asked: np.ndarray) -> None:
+    def search(vector: np.ndarray, k: int, query: Any) -> Hits:
+        time.sleep(0.01)
+        return ANSWER
+
+    loop = open_loop(search, asked, 1, None, rate=2000, seconds=0.3, workers=2, timeout=0.5)
+    assert not loop.reached and "limit" in loop.stopped
+    assert loop.unsent > 0 and loop.answered + loop.unsent <= 600
+    assert {row.name: row.note for row in loop.latencies()}["p99_ms"].endswith("beyond them")
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "workers"),
+    [(0, 1, 1), (-5, 1, 1), (float("nan"), 1, 1), (1e9, 10, 1), (0.1, 1, 1), (10, 1, 0)],
+)
+def test_rates_that_cannot_be(
+    asked: np.ndarray, null: NullStore, rate: float, seconds: float, workers: int
+) -> None:
+    with pytest.raises(SettingError):
+        open_loop(null.search, asked, 1, Nothing(), rate=rate, seconds=seconds, workers=workers)
+
+
+def test_statistics_of_what_did_not_come_back() -> None:
+    rows = {row.name: row for row in statistics(np.full(980, 1_000_000), unfinished=20)}
+    assert rows["p50_ms"].milliseconds == 1.0 and rows["p99_ms"].milliseconds is None
+    assert rows["mean_ms"].milliseconds is None and "20 of 1000" in rows["mean_ms"].note
+
+
+def test_stalls_are_real(stalling: Callable[..., Any], asked: np.ndarray) -> None:
+    loop = closed_loop(stalling(100, 0.1).search, asked, 1, None)
+    assert (loop.done > 90e6).sum() == 6

@@ -1,0 +1,88 @@
+"""models.toml as it is written for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bakeoff import modelfile
+from bakeoff.errors import DataError, UnknownPluginError
+
+SHAPE = """\
+[[fastembed]]
+model = "BAAI/bge-small-en-v1.5"
+
+[[fastembed]]
+model = "sentence-transformers/all-MiniLM-L6-v2"
+
+[[mistralrs]]
+model = "embedding-gemma"
+quantization = "q8"
+device = "metal"
+
+[[mistralrs]]
+model = "own/model.gguf"
+
+[[ollama]]
+model = "nomic-embed-text"
+"""
+
+
+def read(folder: Path, text: str) -> list[modelfile.ModelChoice]:
+    (folder / "models.toml").write_text(text, encoding="utf-8")
+    return modelfile.read(folder / "models.toml")
+
+
+def test_every_table_becomes_an_embedder(tmp_path: Path, home: Path) -> None:
+    bge, minilm, gemma, own, ollama = read(tmp_path, SHAPE)
+    kept = home / "models"
+    assert bge.given() == {
+        "onnx": {"folder": str(kept / "BAAI--bge-small-en-v1.5"), "name": "BAAI/bge-small-en-v1.5"}
+    }
+    assert "BAAI/bge-small-en-v1.5 is not at hand" in bge.missing
+    assert minilm.given() == {"minilm": {}} and not minilm.missing
+    assert gemma.params == {
+        "file": str(kept / "embedding-gemma" / "embedding-gemma-q8.gguf"),
+        "device": "metal",
+    }
+    assert "precision q8" in gemma.missing
+    assert own.params["file"] == str(tmp_path / "own" / "model.gguf")
+    assert ollama.given() == {"ollama": {"model": "nomic-embed-text"}}
+
+
+def test_a_model_that_is_there_is_not_missing(tmp_path: Path, home: Path) -> None:
+    folder = home / "models" / "BAAI--bge-small-en-v1.5"
+    folder.mkdir(parents=True)
+    (folder / "tokenizer.json").write_text("{}")
+    assert not read(tmp_path, SHAPE)[0].missing
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '[[mistralrs]]\nmodel = "x"\nquantization = "q3"',
+            r"number 1: quantization: .*'q8' or 'q4k' \(it is 'q3'\)",
+        ),
+        ('[[mistralrs]]\nmodel = "x"\ndevice = "cuda"', "device"),
+        ("[[fastembed]]", "model is missing"),
+        ('[[fastembed]]\nmodle = "x"', 'Did you mean "model"'),
+        ('[fastembed]\nmodel = "x"', r"Write \[\[fastembed\]\]"),
+        ("", "names no model"),
+        ("[[", "is not TOML"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, text)
+
+
+def test_an_unknown_engine_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnknownPluginError, match='Did you mean "fastembed"'):
+        read(tmp_path, '[[fastembd]]\nmodel = "x"')
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot read"):
+        modelfile.read(tmp_path / "models.toml")
