@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bakeoff import cache
 from bakeoff.cache import Cache, durable_folder, intact, write_file
 from bakeoff.errors import CacheError, SettingError
 
@@ -131,3 +132,57 @@ def test_write_file_replaces_in_one_step(tmp_path: Path) -> None:
     write_file(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_another_process_made_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at a folder and its removal another process may have put a whole one there."""
+    folder = Cache(tmp_path).make("stage", KEY, hello)
+    (folder / "hello.txt").write_text("jello")
+    look = cache._fault
+    looked = []
+
+    def slow_look(at: Path) -> str | None:
+        fault = look(at)
+        if not looked:
+            looked.append(fault)
+            Cache(tmp_path).drop("stage", KEY)
+            Cache(tmp_path).make("stage", KEY, hello)
+        return fault
+
+    monkeypatch.setattr(cache, "_fault", slow_look)
+    assert Cache(tmp_path).get("stage", KEY) == folder
+    assert looked == ["has a damaged file (hello.txt)"] and intact(folder)
+
+
+def test_an_artifact_that_appears_while_it_is_looked_for_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, is_dir = cache._fault, Path.is_dir
+    folder = tmp_path / "stage" / KEY[:2] / KEY
+
+    def appears(at: Path) -> None:
+        if at == folder and not folder.exists():
+            with durable_folder(folder, tmp_path / "other") as made:
+                hello(made)
+
+    def slow_look(at: Path) -> str | None:
+        fault = look(at)
+        appears(at)
+        return fault
+
+    def slow_is_dir(at: Path) -> bool:
+        found = is_dir(at)
+        appears(at)
+        return found
+
+    monkeypatch.setattr(cache, "_fault", slow_look)
+    monkeypatch.setattr(Path, "is_dir", slow_is_dir)
+    Cache(tmp_path).get("stage", KEY)
+    monkeypatch.undo()
+    assert intact(folder)
+
+
+def test_a_file_in_place_of_a_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingError, match=r"a file stands where a folder should be. Set BAKEOFF_HOME"):
+        Cache(tmp_path / "file" / "cache").make("stage", KEY, hello)

@@ -11,6 +11,7 @@ A gap is declared with a reason and shown as a skip: `gaps = {"reopen": "keeps e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -220,6 +221,20 @@ class StoreContract(PluginContract):
             found += len(set(truth.tolist()) & set(hits.ids.tolist()))
             wanted += 10
         assert found / wanted >= self.recall
+
+    def test_many_threads_get_the_answers_one_gets(self, store: Any, home: Path) -> None:
+        """A store is opened in one thread, searched in others, at once, and closed in a third."""
+        self.needs("vectors", isinstance(store, SupportsVectors))
+        rows = self.filled(store)
+        if isinstance(store, SupportsReopen):
+            store.close()
+            store = self.made(home)
+            store.open("contract_rows", self.dims, Metric.COSINE)
+        alone = [store.search(row, 10, self.query()).ids.tolist() for row in rows]
+        with ThreadPoolExecutor(4) as threads:
+            together = list(threads.map(lambda row: store.search(row, 10, self.query()).ids.tolist(), rows))
+            threads.submit(store.close).result()
+        assert together == alone
 
     def test_k_larger_than_the_collection(self, store: Any) -> None:
         self.needs("vectors", isinstance(store, SupportsVectors))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,3 +126,15 @@ def test_unusable_vectors_are_refused_and_not_kept(
     with pytest.raises(EmbedderError, match=said):
         embed_chunks(faulty, Faulty(faulty.params), bench.chunking("line"), bench.shop)
     assert not list((bench.shop.cache.root / "embed").rglob("rows.arrow"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_an_error_not_a_signal(bench: Any, part: Any, model: Any, tmp_path: Path) -> None:
+    texts = [f"text {n}" for n in range(300)]
+    keys = embed.text_keys(texts)
+    pool = embed.Pool(bench.shop.cache, "embed", "ab" * 16)
+    pool.fill(keys, lambda at: embed._rows(model, [texts[p] for p in at], texts), batch=300)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "vectors.npy").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left on device"):
+        embed._assemble(tmp_path / "full", pool, keys, 64)

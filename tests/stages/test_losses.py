@@ -44,17 +44,17 @@ def reachable(bench: Any) -> Any:
 @pytest.mark.parametrize(
     ("label", "steps"),
     [
-        ("line · bm25", ["in no chunk", "words miss", "ranked too low"]),
-        ("line · wordllama(dims=64) · exact · dense", ["in no chunk", "model misses", "ranked too low"]),
+        ("line · bm25", ["in no chunk", "search misses", "ranked too low"]),
+        ("line · wordllama(dims=64) · exact · dense", ["in no chunk", "search misses", "ranked too low"]),
         (
             "line · wordllama(dims=64) · faiss · dense",
-            ["in no chunk", "model misses", "index misses", "ranked too low"],
+            ["in no chunk", "search misses", "index misses", "ranked too low"],
         ),
         (
             "line · wordllama(dims=64) · faiss · hybrid",
             [
                 "in no chunk",
-                "model and words miss",
+                "search misses",
                 "index misses",
                 "fused or reranked away",
                 "ranked too low",
@@ -85,7 +85,7 @@ def test_what_an_index_misses_is_laid_at_its_door(reachable: Any, bench: Any, re
     faiss = bench.system("line · wordllama(dims=64) · faiss · dense")
     blind = dataclasses.replace(faiss, store=Part("stores", "blind", "blind", faiss.store.params))
     found = reachable("", system=blind)
-    assert found["model misses"] == pytest.approx(1.0)
+    assert found["search misses"] == pytest.approx(1.0)
     assert found["index misses"] < 0.5
 
 

@@ -28,7 +28,9 @@ def test_offsets_and_lines_stay() -> None:
 def test_a_sentence_a_query_was_made_of_is_not_embedded(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "time.py").write_text(SOURCE)
-    (tmp_path / "docs" / "else.py").write_text(SOURCE.replace("parse", "read").replace("a duration", "anything"))
+    (tmp_path / "docs" / "else.py").write_text(
+        SOURCE.replace("parse", "read").replace("a duration", "anything")
+    )
     sentence = "Turn a duration such as five minutes into a number of seconds."
     queries = [
         {

@@ -128,3 +128,25 @@ def test_recall_against_exact_search_needs_a_search_by_vector(scored: Any) -> No
     found = scored(answers, "Hit@5(document)", "kNN@2")
     values = [found[query, "kNN@2"] for query in ("doc", "span", "none", "unjudged")]
     assert values == [1.0, 0.5, 0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [("", 0.5), (", universal: [TAXES]", 1.0), (", universal: [Z]", 0.5)]
+)
+def test_a_rule_brings_its_own_universal_sections(bench: Any, own: str, expected: float) -> None:
+    Path("queries.yaml").write_text(
+        f"queries:\n  - {{id: a, text: x, truth: {{sections: {{of: [Refunds]{own}}}}}}}\n"
+        "  - {id: b, text: y, truth: {sections: [Refunds]}}\n"
+    )
+    queries, chunking = read_queries(Path("queries.yaml")), bench.chunking("semantic", merge_below=0)
+    truth = resolve(queries, bench.corpus().documents, {}, strict=True)
+    rows = [
+        i
+        for i, label in enumerate(chunking.chunks["section"].to_pylist())
+        if "Refunds" in label or "Taxes" in label
+    ]
+    hits = Hits(np.array(rows, np.int64), np.arange(len(rows), 0.0, -1.0))
+    leg = Leg((hits, hits), np.ones((1, 4)), True)
+    work = Scored(leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking), lambda: None)
+    table = score("run", "system", work, ("SecAcc@2", "SecAcc_primary@2"))
+    assert table["value"].to_pylist() == [expected, 0.5, 0.5, 0.5]

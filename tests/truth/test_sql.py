@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import duckdb
@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from bakeoff.errors import TruthError
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.resolve import resolve
 from bakeoff.truth.sql import SCAN, Engine
 from bakeoff.truth.texts import SYNONYMS
 
@@ -233,3 +235,40 @@ def test_python_variables_are_out_of_reach(engine: Engine) -> None:
     with pytest.raises(duckdb.Error):
         engine._connection.execute("SELECT * FROM secret")
     assert secret.num_rows == 1
+
+
+def test_rows_are_widened_batch_by_batch_and_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bakeoff.truth.sql.STEP", 4_000)
+    numbers = pa.table({"n": pa.chunked_array([range(3_000), range(3_000, 10_000)])})
+    seen: list[int] = []
+
+    def widen(batch: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append(batch.num_rows)
+        texts = [f"row {n}" for n in batch["n"].to_pylist()]
+        return batch.append_column("text", pa.array(texts, pa.string()))
+
+    with Engine("chunks", numbers, {"chunk_text": "text"}, widen=widen) as engine:
+        conditions = [engine.check("chunk_text LIKE '%7'"), engine.check("n = 9999 OR text = 'row 0'")]
+        (sevens, ends), again = engine.rows(conditions), engine.rows(conditions)
+    assert sevens.tolist() == list(range(7, 10_000, 10)) == again[0].tolist()
+    assert ends.tolist() == [0, 9_999]
+    assert max(seen) <= 500
+    assert sum(seen) == 20_000
+
+
+def test_chunks_of_documents_in_any_order_carry_their_labels(
+    make_documents: Callable[[Mapping[str, str]], pa.Table],
+    make_chunks: Callable[..., pa.Table],
+    make_queries: Callable[[str], QuerySet],
+) -> None:
+    texts = {f"d{n}.txt": f"text of {n} " * 5 for n in range(40)}
+    documents, chunks = make_documents(texts), make_chunks(texts, 20)
+    documents = pa.concat_tables([documents.slice(0, 7), documents.slice(7, 0), documents.slice(7)])
+    shuffled = chunks.take(pa.array(np.random.default_rng(3).permutation(chunks.num_rows)))
+    queries = make_queries(
+        "queries:\n  - {id: q, text: x, truth: {sql: \"document_id IN ('d3.txt', 'd31.txt')\"}}\n"
+    )
+    found = resolve(queries, documents, {"c": shuffled}, strict=True).judgments
+    wanted = sum(doc in (3, 31) for doc in chunks["doc"].to_pylist())
+    assert found.num_rows == wanted > 2
+    assert set(found["doc"].to_pylist()) == {3, 31}

@@ -20,15 +20,17 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Show what there is: models, chunkers, stores, modes, rerankers, measures or examples."""
-    from bakeoff.cli import console
+    from bakeoff.cli import console, models
     from bakeoff.errors import SettingError
 
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "modes": _modes,
         "measures": _measures,
         "examples": _examples,
-        "models": lambda: _plugins("embedders"),
     }
+    if kind == "models":
+        models.list_models(models_toml=None, as_json=as_json)
+        return
     if kind not in KINDS:
         raise SettingError(f"there is no list of {kind!r}. Lists: {', '.join(KINDS)}.")
     rows = makers[kind]() if kind in makers else _plugins(kind)

@@ -86,9 +86,13 @@ def ann(
 
 def load(
     dataset: Dataset,
-    store: Annotated[str, typer.Option(help="The store; faiss:build.index=ivf sets build parameters.")] = "faiss",
+    store: Annotated[
+        str, typer.Option(help="The store; faiss:build.index=ivf sets build parameters.")
+    ] = "faiss",
     value: Annotated[int | None, typer.Option("--setting", help="ef or probes of the search.")] = None,
-    threads: Annotated[str | None, typer.Option(help="Closed loop with so many threads, by comma: 1,2,4.")] = None,
+    threads: Annotated[
+        str | None, typer.Option(help="Closed loop with so many threads, by comma: 1,2,4.")
+    ] = None,
     rate: Annotated[float | None, typer.Option(help="Open loop at so many queries a second.")] = None,
     find_max_rate: Annotated[
         bool, typer.Option("--find-max-rate", help="The highest rate that keeps --slo.")
@@ -102,7 +106,9 @@ def load(
     queries: Queries = None,
     timeout: Timeout = 10.0,
     seed: Annotated[int, typer.Option(help="Of synthetic vectors and arrivals.")] = 7,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of results. [default: runs/load-NAME-TIME]")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of results. [default: runs/load-NAME-TIME]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Put one store under load: client threads in a closed loop, or arrivals at a rate in an open one."""
@@ -111,7 +117,9 @@ def load(
     from bakeoff.load.pressure import Demand, press, write
     from bakeoff.load.settings import candidates
 
-    demand = Demand.checked(threads, rate, slo if find_max_rate else None, seconds, workers, arrivals, k, timeout, seed)
+    demand = Demand.checked(
+        threads, rate, slo if find_max_rate else None, seconds, workers, arrivals, k, timeout, seed
+    )
     (chosen,) = candidates([store])
     vectors = open_dataset(dataset, metric=_metric(metric), queries=queries, seed=seed)
     for note in vectors.notes:
@@ -122,7 +130,19 @@ def load(
     if as_json:
         console.say_json({**record, "folder": str(folder)})
     else:
-        headers = ["load", "sent", "answered", "QPS", "p50 ms", "p90", "p95", "p99", "sent late p99", "errors", "time-outs"]
+        headers = [
+            "load",
+            "sent",
+            "answered",
+            "QPS",
+            "p50 ms",
+            "p90",
+            "p95",
+            "p99",
+            "sent late p99",
+            "errors",
+            "time-outs",
+        ]
         console.table(headers, [row.cells() for row in found.rows], right=tuple(range(1, len(headers))))
         for note in dict.fromkeys(note for row in found.rows for note in row.notes):
             console.say(f"– {note}", style="dim")

@@ -18,6 +18,7 @@ from bakeoff.load.quality import ALL
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
 from bakeoff.load.truth import truth_of
+from bakeoff.load.workers import INTERRUPTED
 from bakeoff.types import Status
 
 ENGINE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError)
@@ -89,7 +90,7 @@ def compare_stores(
         try:
             _measured(outcome, stores, cache, Path(folder), save, tell)
         except KeyboardInterrupt:
-            outcome.stopped = "stopped by Ctrl-C"
+            outcome.stopped = INTERRUPTED
         finally:
             _close(outcome)
     if not outcome.stopped:
@@ -154,7 +155,7 @@ def _runs(outcome: Outcome, work: Work, values: list[tuple[int | None, ...]], sa
                 one = measure(built, value, run, work)
                 outcome.passes.append(one)
                 save(outcome, one)
-                if one.stopped.startswith("stopped by"):
+                if one.stopped == INTERRUPTED:
                     outcome.stopped = one.stopped
                     return
                 if one.stopped:

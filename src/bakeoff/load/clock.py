@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bakeoff.errors import StoreError
+from bakeoff.load.workers import INTERRUPTED
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 from bakeoff.types import Hits
 
@@ -58,6 +56,15 @@ class Loop:
         return float(1e9 / self.done.mean()) if self.threads == 1 and len(self.done) else None
 
 
+def whole(loop: Loop) -> Loop:
+    """The loop, if it came to its end: Ctrl-C goes on as Ctrl-C, a hang is the store's failure."""
+    if loop.stopped == INTERRUPTED:
+        raise KeyboardInterrupt
+    if loop.stopped:
+        raise StoreError(f"{loop.stopped}.")
+    return loop
+
+
 def statistics(nanoseconds: np.ndarray, unfinished: int = 0) -> tuple[Latency, ...]:
     """Mean and percentiles; no sample is removed (F41), and what did not come back stands beyond all others."""
     count = len(nanoseconds)
@@ -79,18 +86,3 @@ def _percentile(nanoseconds: np.ndarray, percent: int, unfinished: int) -> Laten
             name, None, count, f"{unfinished} of {count} did not come back: p{percent} is beyond them"
         )
     return Latency(name, value, count)
-
-
-@contextlib.contextmanager
-def one_engine_thread() -> Iterator[None]:
-    """Hold FAISS, where it is in use, to one thread a search, so that a client thread is what is measured."""
-    faiss: Any = sys.modules.get("faiss")
-    if faiss is None:
-        yield
-        return
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)

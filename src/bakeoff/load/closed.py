@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import SettingError, SystemFailure
-from bakeoff.load.clock import NOT_RUN, Loop
+from bakeoff.load.clock import NOT_RUN, Loop, whole
 from bakeoff.load.null import Nothing, NullStore
 from bakeoff.load.workers import Crew, run_crew
 from bakeoff.types import Hits
@@ -75,7 +75,7 @@ def warm_up(search: Search, vectors: np.ndarray, k: int, query: Any, *, timeout:
     """Searches with vectors that are not measured, so that no measured query pays the cold start (F32)."""
     if not len(vectors):
         return WarmUp(0, None, None)
-    took = closed_loop(search, vectors, k, query, timeout=timeout).nanoseconds / 1e6
+    took = whole(closed_loop(search, vectors, k, query, timeout=timeout)).nanoseconds / 1e6
     rest = took[1:][took[1:] >= 0]
     first = float(took[0]) if took[0] >= 0 else None
     return WarmUp(len(took), first, float(rest.mean()) if len(rest) else None)
@@ -86,7 +86,7 @@ def harness_seconds(vectors: np.ndarray, k: int, *, threads: int = 1, passes: in
     from pathlib import Path
 
     null, query = NullStore(Nothing(), Path()), Nothing()
-    loops = [closed_loop(null.search, vectors, k, query, threads=threads) for _ in range(passes)]
+    loops = [whole(closed_loop(null.search, vectors, k, query, threads=threads)) for _ in range(passes)]
     return float(np.median([loop.seconds / len(vectors) for loop in loops]))
 
 

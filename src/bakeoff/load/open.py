@@ -28,12 +28,16 @@ REACHED = 0.95
 
 @dataclass(frozen=True, slots=True)
 class OpenLoop:
-    """Nanoseconds from the intended arrival to the answer and to the sending; −1 where there was none."""
+    """Nanoseconds from the intended arrival to the answer and to the sending; −1 where there was none.
+
+    `sending` is when the last query was due and when the last one was sent, in seconds from the begin.
+    """
 
     latency: np.ndarray
     lag: np.ndarray
     rate: float
     seconds: float
+    sending: tuple[float, float]
     workers: int
     errors: tuple[str, ...]
     timeouts: int
@@ -52,8 +56,10 @@ class OpenLoop:
 
     @property
     def reached(self) -> bool:
-        """Whether the intended rate was held."""
-        return not self.stopped and (self.rate_measured or 0) >= REACHED * self.rate
+        """Whether queries went out at the intended rate and were answered."""
+        due, sent = self.sending
+        in_time = REACHED * sent <= due + LEAD_SECONDS
+        return not self.stopped and in_time and self.answered >= REACHED * len(self.latency)
 
     def latencies(self) -> tuple[Latency, ...]:
         """Statistics of all intended queries; those without an answer stand beyond all others."""
@@ -139,6 +145,7 @@ def _result(
         lag,
         rate,
         max(0.0, (last - zero) / 1e9),
+        (due[-1] / 1e9, max(0.0, (int(sending.max(initial=zero)) - zero) / 1e9)),
         workers,
         errors,
         late + crew.hung,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.load.datasets import VectorSet
+from bakeoff.load.datasets import VectorSet, blocks
 from bakeoff.load.truth import Neighbours, distances
 from bakeoff.measures.neighbours import NO_RESULT, knn_recall, recall_of_100
 from bakeoff.types import Hits
@@ -49,9 +49,9 @@ def quality(answers: Sequence[Hits | None], truth: Neighbours, dataset: VectorSe
     error = float(knn.std(ddof=1) / len(knn) ** 0.5) if len(knn) > 1 else None
     if truth.depth < ALL:
         return Quality(float(knn.mean()), None, None, None, error, len(asked), short)
-    r100 = float(recall_of_100(found, exact, k).mean())
+    among = float(np.rint(recall_of_100(found, exact, k) * ALL).mean())
     mrr = float(_reciprocal_rank(found, exact[:, :ALL]).mean())
-    return Quality(float(knn.mean()), r100, r100 * ALL / k, mrr, error, len(asked), short)
+    return Quality(float(knn.mean()), among / ALL, among / k, mrr, error, len(asked), short)
 
 
 def table(answers: Sequence[Hits], k: int, rows: int) -> np.ndarray:
@@ -70,6 +70,9 @@ def table(answers: Sequence[Hits], k: int, rows: int) -> np.ndarray:
 
 
 def _reciprocal_rank(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    hit = (found[:, :, None] == exact[:, None, :]).any(axis=2)
-    first = hit.argmax(axis=1)
-    return np.where(hit.any(axis=1), 1 / (first + 1), 0.0)
+    """1 / rank of the first of the true neighbours, 0 where none was found."""
+    reciprocal = np.empty(len(found))
+    for part in blocks(len(found), found.shape[1] * exact.shape[1]):
+        hit = (found[part, :, None] == exact[part, None, :]).any(axis=2)
+        reciprocal[part] = np.where(hit.any(axis=1), 1 / (hit.argmax(axis=1) + 1), 0.0)
+    return reciprocal

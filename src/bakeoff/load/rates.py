@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bakeoff.errors import SettingError
 from bakeoff.load.open import OpenLoop
+from bakeoff.load.workers import INTERRUPTED
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 
 UNITS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
@@ -43,8 +44,15 @@ def parse_slo(text: str) -> Slo:
     """`p99<50ms` and the like."""
     match = _SLO.fullmatch(text)
     known = ", ".join(f"p{one}" for one in PERCENTILES)
-    if match is None or int(match[1]) not in PERCENTILES or match[2].count(".") > 1 or not match[2].strip("."):
-        raise SettingError(f"--slo is {text!r}; write a percentile and a limit, p99<50ms. Percentiles: {known}.")
+    if (
+        match is None
+        or int(match[1]) not in PERCENTILES
+        or match[2].count(".") > 1
+        or not match[2].strip(".")
+    ):
+        raise SettingError(
+            f"--slo is {text!r}; write a percentile and a limit, p99<50ms. Percentiles: {known}."
+        )
     return Slo(int(match[1]), float(match[2]) * UNITS[match[3]])
 
 
@@ -61,7 +69,7 @@ def max_rate(send: Callable[[float], OpenLoop], slo: Slo, start: float, highest:
     def kept(rate: float) -> bool:
         nonlocal stopped
         loop = send(rate)
-        stopped = loop.stopped if loop.stopped.startswith("stopped by") else ""
+        stopped = loop.stopped if loop.stopped == INTERRUPTED else ""
         tried.append((rate, slo.kept(loop)))
         return tried[-1][1]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bakeoff.errors import StoreError
 from bakeoff.load.building import Built
-from bakeoff.load.clock import Latency, Loop, one_engine_thread, statistics
+from bakeoff.load.clock import Latency, Loop, statistics, whole
 from bakeoff.load.closed import HARNESS_LIMIT, WARM_UP, WarmUp, closed_loop, warm_up
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.equal import HIGHEST, Tuned, smallest
@@ -106,7 +106,7 @@ def measure(built: Built, value: int | None, run: int, work: Work) -> Pass:
     """One pass over the queries: warm-up with other vectors, the loops, and only then conversion and scoring."""
     search, query = built.store.search, built.candidate.query(value)
     asked, others = work.dataset.queries, _others(work)
-    with Sampler() as sampler, one_engine_thread():
+    with Sampler() as sampler:
         warm = warm_up(search, others, work.k, query, timeout=work.timeout)
         serial = closed_loop(search, asked, work.k, query, timeout=work.timeout)
         loops = [serial]
@@ -124,13 +124,9 @@ def tune(built: Built, target: float, work: Work) -> Tuned:
     candidate, k = built.candidate, work.k
 
     def recall_at(value: int | None) -> float:
-        with one_engine_thread():
-            loop = closed_loop(
-                built.store.search, work.dataset.queries, k, candidate.query(value), timeout=work.timeout
-            )
-        if loop.stopped:
-            raise StoreError(f"{loop.stopped} while tuning {candidate.setting(value)}.")
-        return quality(loop.answers, work.truth, work.dataset, k).knn or 0.0
+        query = candidate.query(value)
+        loop = closed_loop(built.store.search, work.dataset.queries, k, query, timeout=work.timeout)
+        return quality(whole(loop).answers, work.truth, work.dataset, k).knn or 0.0
 
     if not candidate.knob:
         recall = recall_at(None)

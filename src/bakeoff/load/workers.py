@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 WATCH_SECONDS = 0.05
+INTERRUPTED = "stopped by Ctrl-C"
 
 
 @dataclass(slots=True)
@@ -34,6 +37,7 @@ def run_crew(
 
     def body(number: int) -> None:
         try:
+            _hold_engine()
             work(crew, number)
         except BaseException as exc:  # noqa: BLE001 - carried to the caller, who raises it
             crew.failures.append(exc)
@@ -50,6 +54,16 @@ def run_crew(
     return crew
 
 
+def _hold_engine() -> None:
+    """One FAISS thread a search on this client thread, so that client threads are what is counted.
+
+    OpenMP keeps the number by thread, which is why it is set on each one.
+    """
+    faiss: Any = sys.modules.get("faiss")
+    if faiss is not None:
+        faiss.omp_set_num_threads(1)
+
+
 def _watch(
     crew: Crew, ended: threading.Semaphore, threads: int, timeout: float, deadline: float | None
 ) -> None:
@@ -59,7 +73,7 @@ def _watch(
         try:
             left -= ended.acquire(timeout=WATCH_SECONDS)
         except KeyboardInterrupt:
-            _halt(crew, "stopped by Ctrl-C")
+            _halt(crew, INTERRUPTED)
         now = time.perf_counter_ns()
         crew.hung = sum(1 for sent in crew.begun if sent and now - sent > timeout * 1e9)
         if crew.hung:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import MeasureError, SystemFailure
@@ -14,7 +14,7 @@ from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.retrieve import Leg
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
-from bakeoff.truth.rules import Sections, leaves
+from bakeoff.truth.rules import section_titles
 from bakeoff.types import SCORES, Unit
 
 if TYPE_CHECKING:
@@ -153,14 +153,13 @@ def _by_sections(scored: Scored, measures: list[Measure]) -> dict[Measure, np.nd
     sections = scored.chunking.chunks["section"].to_pylist()
     columns = {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
     for place, rule in enumerate(scored.queries.rules):
-        targets = (
-            [n for _, leaf in leaves(rule) if isinstance(leaf, Sections) for n in leaf.names] if rule else []
-        )
+        targets, universal = section_titles(rule, scored.conventions.universal_sections)
         if not targets:
             continue
+        conventions = replace(scored.conventions, universal_sections=universal)
         served = [sections[row] for row in scored.ranking.hits[place].ids.tolist()]
         for measure in measures:
-            found = section_scores(served, targets, measure.k or len(served), scored.conventions)
+            found = section_scores(served, targets, measure.k or len(served), conventions)
             columns[measure][place] = getattr(found, names[measure.name])
     return columns
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bakeoff.truth.overlap import WHOLE, Ranges, overlap_pairs, ranges, together
+from bakeoff.truth.overlap import WHOLE, Ranges, changes, overlap_pairs, ranges, together
 
 CHUNK_SHARE = 0.5
 """A chunk and a span meet under `all` where they share this much of the shorter one."""
@@ -53,10 +53,7 @@ def unique(found: Hits) -> Hits:
     """Each place once, with its highest grade, in order of document and start."""
     order = np.lexsort((-found.grade, found.at.end, found.at.start, found.at.doc))
     ordered = found.take(order)
-    keys = np.stack([ordered.at.doc, ordered.at.start, ordered.at.end])
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    return ordered.take(np.flatnonzero(fresh))
+    return ordered.take(np.flatnonzero(changes(ordered.at.doc, ordered.at.start, ordered.at.end)))
 
 
 def joined(parts: Iterable[Hits], source: str, chunking: str) -> Hits:

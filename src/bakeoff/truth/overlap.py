@@ -47,6 +47,15 @@ def together(parts: Iterable[Ranges]) -> Ranges:
     )
 
 
+def changes(*columns: np.ndarray) -> np.ndarray:
+    """Which rows of sorted columns are the first of their values."""
+    first = np.zeros(len(columns[0]), dtype=bool)
+    first[:1] = True
+    for column in columns:
+        first[1:] |= column[1:] != column[:-1]
+    return first
+
+
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """Rows of the left and of the right set that overlap, in order of left, then of the right's start."""

@@ -122,7 +122,7 @@ class Sql(Rule):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sections(Rule):
-    """Sections by title; `universal` ones count only for SecAcc, never as judgments."""
+    """Sections by title; `universal` ones, else the conventions', count only for SecAcc, never as judgments."""
 
     names: tuple[str, ...]
     universal: tuple[str, ...] = ()
@@ -168,3 +168,11 @@ def leaves(rule: Rule, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
             yield from leaves(child, (*path, key, place))
     else:
         yield path, rule
+
+
+def section_titles(rule: Rule | None, universal: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The titles a query's section rules want, and what also counts for SecAcc: theirs, else `universal`."""
+    parts = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Sections)] if rule else []
+    wanted = tuple(name for part in parts for name in part.names)
+    own = tuple(dict.fromkeys(name for part in parts for name in part.universal))
+    return wanted, own or universal

@@ -9,7 +9,8 @@ from bakeoff.errors import TruthError
 from bakeoff.modelerrors import shorten
 from bakeoff.truth.corpus import Corpus
 from bakeoff.truth.rules import CharacterRange, LineRange, Passage, Symbol
-from bakeoff.truth.symbols import Definitions, definitions
+from bakeoff.truth.symbols import definitions
+from bakeoff.truth.treesymbols import Definitions
 
 Span = tuple[int, int, int]
 """(document row, start, end) in characters."""

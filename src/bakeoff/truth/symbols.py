@@ -22,8 +22,9 @@ def definitions(text: str, kind: str, document: str) -> Definitions:
         return python(text, document)
     if language in GRAMMARS:
         return parsed(text, language, document)
+    known = ", ".join(GRAMMARS)
     raise TruthError(
-        f'symbols are found in {", ".join(GRAMMARS)} files; "{document}" is {kind}. Use lines or passage for it.'
+        f'symbols are found in {known} files; "{document}" is {kind}. Use lines or passage for it.'
     )
 
 

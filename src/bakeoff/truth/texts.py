@@ -36,8 +36,8 @@ Widen = Callable[[pa.RecordBatch], pa.RecordBatch]
 class Texts:
     """Rows a condition can be true of, and the place each stands for.
 
-    `rows` holds what is at hand, `widen` adds the other columns to some of them; `size` is about how many bytes
-    all of them take, which are never in memory at once.
+    `rows` holds what is at hand, `widen` adds the other columns to some of them at a time; `size` is about
+    how many bytes all take.
     """
 
     over: str

@@ -1,4 +1,4 @@
-"""Definitions in files of languages that tree-sitter parses, by the dotted names the semantic chunker gives them."""
+"""Definitions in files that tree-sitter parses, by the dotted names the semantic chunker gives them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Found = tuple[str, _Span]
 
 
 def parsed(text: str, language: str, document: str) -> Definitions:
-    """Types, functions and methods of a file, each with what stands around it: export, template, attributes."""
+    """Types, functions and methods of a file, each with its export, template or attributes."""
     try:
         grammar = load(language)
     except ImportError as exc:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bakeoff.errors import TruthError
-from bakeoff.truth.overlap import WHOLE, Pairs, Ranges, overlap_pairs
+from bakeoff.truth.overlap import WHOLE, Pairs, Ranges, changes, overlap_pairs
 from bakeoff.truth.texts import chunk_ranges
 from bakeoff.types import Unit
 
@@ -175,10 +175,7 @@ def _answers(held: Places) -> Places:
     found = held.take(spans)
     order = np.lexsort((-found.grade, found.at.end, found.at.start, found.at.doc, found.query))
     found = found.take(order)
-    keys = np.stack([found.query, found.at.doc, found.at.start, found.at.end])
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    first = np.flatnonzero(fresh)
+    first = np.flatnonzero(changes(found.query, found.at.doc, found.at.start, found.at.end))
     if not len(first):
         return found
     # a span that is also judged as a chunk is found by overlap, as any span
@@ -207,8 +204,7 @@ def _answers_in(
 def _highest(query: np.ndarray, item: np.ndarray, grade: np.ndarray) -> Judged:
     order = np.lexsort((-grade, item, query))
     query, item, grade = query[order], item[order], grade[order]
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = (query[1:] != query[:-1]) | (item[1:] != item[:-1])
+    fresh = changes(query, item)
     return Judged(query[fresh].astype(np.int32), item[fresh].astype(np.int64), grade[fresh].astype(np.int8))
 
 

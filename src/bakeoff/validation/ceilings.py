@@ -13,7 +13,7 @@ from bakeoff.measures.ceilings import ceiling, fixed_ceiling
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.sections import matches
-from bakeoff.truth.rules import Sections, leaves
+from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
 from bakeoff.validation.findings import Ceiling, Finding, Level, Target
 from bakeoff.validation.material import Material
@@ -100,13 +100,12 @@ class Ceilings:
 
     def _section_values(self, measure: Measure, sections: list[str]) -> np.ndarray:
         conventions = self._material.conventions
-        also = conventions.universal_sections if measure.name == "SecAcc" else ()
         names, counts = np.unique(np.array(sections, dtype=object), return_counts=True)
         values = np.full(len(self._material.queries.queries), np.nan)
         for place, rule in enumerate(self._material.queries.rules):
-            parts = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Sections)] if rule else []
-            wanted = (*(name for part in parts for name in part.names), *also)
-            if parts:
+            titles, universal = section_titles(rule, conventions.universal_sections)
+            wanted = (*titles, *universal) if measure.name == "SecAcc" else titles
+            if titles:
                 there = sum(c for n, c in zip(names, counts, strict=True) if matches(n, wanted, conventions))
                 values[place] = min(1.0, there / (measure.k or 1))
         return values

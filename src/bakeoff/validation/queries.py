@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bakeoff.measures.conventions import Conventions
 from bakeoff.truth.declared import check_declared
 from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.rules import Sections, leaves
+from bakeoff.truth.rules import section_titles
 from bakeoff.validation.duplicates import Alike, alike
 from bakeoff.validation.findings import Finding
 from bakeoff.validation.wording import number, quoted, some
@@ -42,15 +42,11 @@ def check_sections(
         yield Finding("note", "universal-sections", "measures", text)
     known = {name.casefold() for name in conventions.universal_sections}
     for place, rule in enumerate(queries.rules):
-        given = (
-            [n for _, leaf in leaves(rule) if isinstance(leaf, Sections) for n in leaf.universal]
-            if rule
-            else []
-        )
+        _, given = section_titles(rule, ())
         extra = [name for name in given if name.casefold() not in known]
         if extra:
-            text = f"universal sections that the conventions do not have: {some(extra)}. They are not counted"
-            fix = "Name them as targets of this query, or remove them."
+            text = f"universal sections that the conventions do not have: {some(extra)}. They widen its SecAcc"
+            fix = "Name them as targets of this query, or remove them, unless they are meant."
             yield Finding("warning", "universal-sections", queries.where(place), f"{text}. {fix}")
 
 

@@ -224,3 +224,27 @@ def test_long_texts_are_cut_only_when_asked_and_empty_ones_are_a_space():
         sent = [request.body["input"] for request in server.posts("/v1/embeddings")]
     assert sent[1] == ["x" * 9000, " "]
     assert sent[3] == ["x" * 10]
+
+
+@pytest.mark.parametrize("key", ["sk-ünlaut-0123", "sk-line\nbreak"])
+def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(monkeypatch, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with (
+        Loopback(openai) as server,
+        pytest.raises(EmbedderError, match="characters that no key has") as caught,
+    ):
+        made(server).embed(["a"], Role.QUERY)
+    assert key[:6] not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_a_key_with_a_line_end_is_used_without_it(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{SECRET}\n")
+    with Loopback(openai) as server:
+        assert made(server).info.dims == 16
+        assert server.requests[0].headers["Authorization"] == f"Bearer {SECRET}"
+
+
+def test_a_text_that_is_no_unicode_is_said():
+    with Loopback(openai) as server, pytest.raises(EmbedderError, match="not valid Unicode"):
+        made(server).embed(["\ud800"], Role.DOCUMENT)

@@ -113,6 +113,10 @@ class Connection:
         """The reply, or None where the connection broke and another attempt is left."""
         try:
             return self._client.request(method, path, json=body, headers=self._headers())
+        except UnicodeEncodeError as exc:
+            raise EmbedderError(
+                "a text is not valid Unicode and cannot be sent. Read it in its encoding."
+            ) from exc
         except httpx.ConnectError as exc:
             raise EmbedderError(
                 f"no server answers at {self.host} ({exc}). Start it, or correct the address."
@@ -174,7 +178,11 @@ class Connection:
         time.sleep(turn - now)
 
     def _key(self) -> str:
-        return os.environ.get(self._key_env, "") if self._key_env else ""
+        """The key; one that no header can hold is refused here, since the library's error would show it."""
+        key = os.environ.get(self._key_env, "").strip() if self._key_env else ""
+        if not (key.isascii() and key.isprintable()):
+            raise EmbedderError(f"the key in ${self._key_env} has characters that no key has. Set it again.")
+        return key
 
     def _headers(self) -> dict[str, str]:
         key = self._key()

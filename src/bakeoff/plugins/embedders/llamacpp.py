@@ -30,6 +30,7 @@ _POOLINGS = {
     "last": _POOLING.LLAMA_POOLING_TYPE_LAST,
 }
 _ALL_LAYERS = 999
+_TOKENS_A_BYTE = 2  # more than any tokenizer makes; below it, one call less
 
 
 class LlamaCppEmbedder:
@@ -172,7 +173,7 @@ class _Engine:
     def embed(self, texts: list[str]) -> np.ndarray:
         """One row for each text, in order."""
         answer = self._server.handle_embeddings(
-            {"input": [self._cut(text) for text in texts], "model": "local"}
+            {"input": [self._input(text) for text in texts], "model": "local"}
         )
         if "error" in answer:
             raise EmbedderError(
@@ -190,9 +191,14 @@ class _Engine:
         self._http.close()
         del self._server
 
-    def _cut(self, text: str) -> list[int]:
+    def _input(self, text: str) -> str | list[int]:
+        """A text that is surely short enough as it is; the ids of any other, cut."""
         room = self._limit - len(self._before) - len(self._after)
-        return self._before + self._plain(text)[:room] + self._after
+        try:
+            short = len(text.encode()) * _TOKENS_A_BYTE <= room
+        except UnicodeEncodeError as exc:
+            raise EmbedderError("a text is not valid Unicode. Read it in its encoding.") from exc
+        return text if short else self._before + self._plain(text)[:room] + self._after
 
     def _plain(self, text: str) -> list[int]:
         return list(self._http.post("/tokenize", {"content": text, "add_special": False})["tokens"])

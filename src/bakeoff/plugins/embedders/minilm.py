@@ -31,6 +31,7 @@ NAME = "minilm"
 class MiniLMEmbedder:
     """A sentence encoder whose ONNX graph is made once; queries and documents are embedded alike."""
 
+    engine: ClassVar[str] = "ONNX Runtime"
     version: ClassVar[str] = "1"
 
     class Params(BaseModel):

@@ -31,6 +31,7 @@ _BLOCK = 4096  # token vectors gathered at once: 4 MB
 class WordLlamaEmbedder:
     """WordLlama l2_supercat_256; queries and documents are embedded alike, and no text is cut."""
 
+    engine: ClassVar[str] = "numpy"
     version: ClassVar[str] = "1"
 
     class Params(BaseModel):

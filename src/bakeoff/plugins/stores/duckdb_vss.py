@@ -86,9 +86,10 @@ class DuckdbVssStore:
     @translated("DuckDB vss", duckdb.Error)
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
         if query.ef != self._ef:
-            self._connection.execute(f"SET hnsw_ef_search = {query.ef}")
+            self._connection.execute(f"SET GLOBAL hnsw_ef_search = {query.ef}")
             self._ef = query.ef
-        found = self._connection.execute(self._sql(k), [vector]).fetchnumpy()
+        with self._connection.cursor() as cursor:  # two threads must not share one
+            found = cursor.execute(self._sql(k), [vector]).fetchnumpy()
         far = found["far"].astype(np.float64)
         scores = {Metric.COSINE: 1.0 - far, Metric.DOT: -far, Metric.L2: -(far**2)}[self._metric]
         return hits(found["id"], scores)

@@ -111,6 +111,7 @@ class MilvusStore:
         self._client.close()
         if self._embedded:
             lite.release_server(str(self._file))
+        self._embedded = False  # released once; a file opened again by another instance is not ours
 
     def _shape(self) -> dict[str, Any]:
         build = self._build

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,13 +36,15 @@ class SqliteVecStore:
     def __init__(self, params: SqliteVecParams, home: Path) -> None:
         self._home = home
         self._metric, self._rows, self._table = Metric.COSINE, 0, ""
-        self._connection: Any = None
+        self._mode, self._local = "", threading.local()
+        self._connections: list[Any] = []
 
     @translated("sqlite-vec", sqlite.Error)
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         if metric is Metric.DOT:
             raise StoreError("sqlite-vec has no inner product. Use metric: cosine or l2 with it.")
-        self._connect("rwc")
+        self.close()
+        self._mode = "rwc"
         self._metric, self._rows, self._table = metric, 0, collection
         self._connection.execute(f'DROP TABLE IF EXISTS "{collection}"')
         column = f"vector float[{dims}] distance_metric={metric.value}"
@@ -64,7 +67,8 @@ class SqliteVecStore:
 
     @translated("sqlite-vec", sqlite.Error)
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._connect("rw")
+        self.close()
+        self._mode = "rw"
         self._metric, self._table = metric, collection
         self._rows = self._count()
         return self._rows
@@ -85,18 +89,29 @@ class SqliteVecStore:
         self._rows = self._count()
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+        for connection in self._connections:
+            connection.close()
+        self._connections, self._local = [], threading.local()
 
     def _count(self) -> int:
         return int(self._connection.execute(f'SELECT count(*) FROM "{self._table}"').fetchone()[0])  # noqa: S608
 
-    def _connect(self, mode: str) -> None:
-        self.close()
-        self._connection = sqlite.connect(f"file:{self._home / FILE}?mode={mode}", uri=True)
-        if not hasattr(self._connection, "enable_load_extension"):
+    @property
+    def _connection(self) -> Any:
+        """This thread's own connection: SQLite answers one search at a time on each."""
+        if not hasattr(self._local, "connection"):
+            self._local.connection = self._connected()
+            self._connections.append(self._local.connection)
+        return self._local.connection
+
+    def _connected(self) -> Any:
+        where = f"file:{self._home / FILE}?mode={self._mode}"
+        connection = sqlite.connect(
+            where, uri=True, check_same_thread=False
+        )  # closed by whoever closes the store
+        if not hasattr(connection, "enable_load_extension"):
             raise StoreError("this Python's SQLite cannot load extensions. Install pysqlite3-binary.")
-        self._connection.enable_load_extension(True)
-        sqlite_vec.load(self._connection)
-        self._connection.enable_load_extension(False)
+        connection.enable_load_extension(True)
+        sqlite_vec.load(connection)
+        connection.enable_load_extension(False)
+        return connection

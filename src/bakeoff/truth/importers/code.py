@@ -9,7 +9,7 @@ from typing import Any
 
 from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options, TruthValue, made_id
 from bakeoff.truth.importers.fields import Fields, as_tag, difficulty, merged
-from bakeoff.truth.importers.listing import Listing, one_file, read_located
+from bakeoff.truth.importers.listing import read_listing
 from bakeoff.truth.importers.rules import combined, documents
 
 FORMAT = "code"
@@ -21,11 +21,7 @@ _DASH = re.compile(r"L?(\d+)(?:\s*[-–:]\s*L?(\d+))?")
 
 def read(paths: Sequence[Path], options: Options) -> Imported:  # noqa: ARG001 - every importer takes options
     """The queries of a code search benchmark."""
-    path = one_file(paths, FORMAT)
-    ledger = Ledger()
-    listing = Listing(read_located(path), ledger, ("queries",))
-    drafts = [_draft(item, ledger) for item in listing.items()]
-    return ledger.imported(FORMAT, (path,), listing.metadata(drafts), drafts)
+    return read_listing(paths, FORMAT, ("queries",), _draft)
 
 
 def _draft(item: Fields, ledger: Ledger) -> Draft:

@@ -63,8 +63,8 @@ def _universal(located: Located, lists: Sequence[str], ledger: Ledger) -> tuple[
         raise DataError(f"{located.where((key,))}: {key} is not a list of section names. Correct it.")
     ledger.moved(key, "truth.sections.universal")
     ledger.attend(
-        f"{key}: its {len(names)} names stand in every section rule; SecAcc is widened by the universal sections"
-        " of the conventions. Compare the two lists."
+        f"{key}: its {len(names)} names stand in every section rule and widen SecAcc there, in the place of the"
+        " universal sections of the conventions. Compare the two lists."
     )
     return key, tuple(dict.fromkeys(names))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options, TruthValue
 from bakeoff.truth.importers.fields import Fields, difficulty, merged
-from bakeoff.truth.importers.listing import Listing, one_file, read_located
+from bakeoff.truth.importers.listing import read_listing
 from bakeoff.truth.importers.rules import documents
 
 FORMAT = "lineage"
@@ -15,11 +15,7 @@ FORMAT = "lineage"
 
 def read(paths: Sequence[Path], options: Options) -> Imported:  # noqa: ARG001 - every importer takes options
     """The queries of a file of paths that are called chunks."""
-    path = one_file(paths, FORMAT)
-    ledger = Ledger()
-    listing = Listing(read_located(path), ledger, ("queries",))
-    drafts = [_draft(item, ledger) for item in listing.items()]
-    return ledger.imported(FORMAT, (path,), listing.metadata(drafts), drafts)
+    return read_listing(paths, FORMAT, ("queries",), _draft)
 
 
 def _draft(item: Fields, ledger: Ledger) -> Draft:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bakeoff import yamlfile
 from bakeoff.errors import DataError
-from bakeoff.truth.importers.draft import Draft, Ledger
+from bakeoff.truth.importers.draft import Draft, Imported, Ledger
 from bakeoff.truth.importers.fields import Fields
 from bakeoff.yamlfile import Keys, Located
 
@@ -57,6 +57,16 @@ class Listing:
             return {}
         beside = {key: value for key, value in self._located.data.items() if key != self._at[0]}
         return file_metadata(self._located, beside, queries, self._ledger)
+
+
+def read_listing(
+    paths: Sequence[Path], format_: str, lists: Sequence[str], draft: Callable[[Fields, Ledger], Draft]
+) -> Imported:
+    """The queries of a file that is a list, or has one under one of these names."""
+    path, ledger = one_file(paths, format_), Ledger()
+    listing = Listing(read_located(path), ledger, lists)
+    drafts = [draft(item, ledger) for item in listing.items()]
+    return ledger.imported(format_, (path,), listing.metadata(drafts), drafts)
 
 
 def file_metadata(

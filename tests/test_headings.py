@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bakeoff.headings import matches, sections
+from bakeoff.plugins.chunkers.semantic import SemanticChunker
+from bakeoff.types import Document
 
 
 @pytest.mark.parametrize(
@@ -40,3 +44,32 @@ def test_sections_follow_each_other_without_a_gap() -> None:
 
 def test_sentences_are_no_headings() -> None:
     assert sections("The NTSB said so.\nNASA.\nIt was 1977.\nA B C\n", "text") == []
+
+
+def test_program_text_and_data_have_no_headings() -> None:
+    assert sections("CONSTANTS AND SUCH\nx = 1\n", "python") == []
+    assert sections("CONSTANTS AND SUCH\nx\n", "yaml") == []
+    assert len(sections("CONSTANTS AND SUCH\nx\n", "docx")) == 1
+
+
+ROOT = Path(__file__).resolve().parents[1]
+PROSE = {"md": "markdown", "rst": "rst", "txt": "text"}
+FILES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted(path for path in (ROOT / "src/bakeoff/examples").rglob("*.*") if path.suffix[1:] in PROSE),
+]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_label_of_a_chunk_is_a_section_that_holds_it(path: Path) -> None:
+    text, kind = path.read_text(encoding="utf-8"), PROSE[path.suffix[1:]]
+    known = sections(text, kind)
+    labelled = 0
+    for piece in SemanticChunker(SemanticChunker.Params()).chunk(Document(path.name, text, kind)):
+        around = [part for part in known if part.start < piece.end <= part.deep_end]
+        if kind == "text":
+            assert piece.section == (around[-1].title if around else "")
+        else:
+            assert piece.section == " > ".join(part.title for part in around)
+        labelled += bool(piece.section)
+    assert labelled or not known

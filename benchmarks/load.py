@@ -1,0 +1,108 @@
+"""What measuring costs: the loops on a store that answers at once, exact truth against a bare matrix product.
+
+Closed loops and truth are CPU time, so that other work on the machine does not enter; the open loop is wall time.
+Run with: python benchmarks/load.py
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ |= {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}  # before numpy: waiting threads burn CPU time
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff import registry
+from bakeoff.load import truth
+from bakeoff.load.closed import closed_loop, harness_seconds
+from bakeoff.load.datasets import open_dataset
+from bakeoff.load.null import Nothing, NullStore
+from bakeoff.load.open import open_loop
+from bakeoff.types import Batch, Metric
+from common import Row, show
+
+QUERIES, ROWS, DIMS, DEPTH = 1000, 200_000, 384, 100
+PASSES = 9
+
+
+def cpu(work: Callable[[], Any]) -> float:
+    """CPU seconds of all threads."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def harness() -> list[Row]:
+    """The closed loop's own cost, against one microsecond a query."""
+    asked = np.zeros((50_000, 8), np.float32)
+    return [Row("closed loop, null store, µs a query", harness_seconds(asked, 10) * 1e6, 1.0, "<= 1")]
+
+
+def open_rates() -> list[Row]:
+    """What of the intended rate is held on the null store."""
+    null, asked, rows = NullStore(Nothing(), Path()), np.zeros((1000, 8), np.float32), []
+    for rate in (1000, 5000, 20_000):
+        loop = open_loop(null.search, asked, 10, Nothing(), rate=rate, seconds=2, arrivals="fixed")
+        rows.append(Row(f"open loop, null store, {rate:,}/s", loop.rate_measured or 0.0, rate, ">= 0.95"))
+    return rows
+
+
+def products(base: np.ndarray, queries: np.ndarray) -> None:
+    """Every score and nothing else, in blocks that fit the cache."""
+    out = np.empty((len(queries), 8192), np.float32)
+    for begin in range(0, len(base), 8192):
+        rows = base[begin : begin + 8192]
+        np.matmul(queries, rows.T, out=out[:, : len(rows)])
+
+
+def exact_truth() -> list[Row]:
+    """Multiplications a second of exact truth, against those of the bare product."""
+    generator = np.random.default_rng(1)
+    base = generator.standard_normal((ROWS, DIMS), np.float32)
+    queries = generator.standard_normal((QUERIES, DIMS), np.float32)
+    giga = 2e-9 * QUERIES * ROWS * DIMS
+    bare = giga / min(cpu(lambda: products(base, queries)) for _ in range(3))
+    rows = []
+    for metric in (Metric.L2, Metric.DOT, Metric.COSINE):
+        seconds = cpu(lambda: truth.exact_neighbours(base, queries, metric, DEPTH))  # noqa: B023 - called at once
+        rows.append(Row(f"exact truth by {metric.value}, Gflop/s of CPU", giga / seconds, bare, ">= 0.55"))
+    found = cpu(lambda: truth.by_numpy(base, queries, Metric.L2, DEPTH))
+    rows.append(Row("the same without FAISS, by l2", giga / found, bare, ">= 0.55"))
+    return rows
+
+
+def graph() -> list[Row]:
+    """FAISS HNSW on one thread: our closed loop against a bare loop over the same searches."""
+    dataset = open_dataset("synthetic:20000x64", queries=2000)
+    plugin = registry.load("stores", "faiss")
+    with tempfile.TemporaryDirectory() as folder:
+        store, query = plugin(plugin.Params(), Path(folder)), plugin.Query()
+        store.create("bench", dataset.dims, dataset.metric)
+        store.insert(Batch(np.arange(len(dataset.base)), vectors=dataset.base))
+        store.ready()
+
+        def bare() -> None:
+            for vector in dataset.queries:
+                store.search(vector, 10, query)
+
+        pairs = [
+            (cpu(lambda: closed_loop(store.search, dataset.queries, 10, query)), cpu(bare))
+            for _ in range(PASSES)
+        ]
+        store.close()
+    ours, peer = (len(dataset.queries) / float(np.median(side)) for side in zip(*pairs, strict=True))
+    return [Row("FAISS HNSW, queries a CPU second", ours, peer, ">= 0.97")]
+
+
+if __name__ == "__main__":
+    sys.exit(show([*harness(), *open_rates(), *graph(), *exact_truth()]))

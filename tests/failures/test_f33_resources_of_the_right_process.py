@@ -1,0 +1,33 @@
+"""F33: memory and CPU measured system-wide, or of the client while the work happens in a server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from bakeoff.load.resources import NO_SERVER, Sampler
+
+BUSY = "import time\nheld = bytearray(200_000_000)\nend = time.time() + 20\nwhile time.time() < end: pass"
+
+
+def test_f33_the_servers_work_is_not_the_clients() -> None:
+    server = subprocess.Popen([sys.executable, "-c", BUSY])
+    try:
+        time.sleep(0.5)
+        with Sampler(server=server.pid) as sampler:
+            time.sleep(0.5)
+    finally:
+        server.kill()
+        server.wait()
+    found = sampler.found
+    assert found.server.peak_memory_mb > 200
+    assert found.server.avg_cpu_percent > found.client.avg_cpu_percent
+
+
+def test_f33_what_cannot_be_seen_is_null_not_zero() -> None:
+    with Sampler(server=2**22 + 1) as sampler:
+        time.sleep(0.15)
+    server = sampler.found.server
+    assert server.avg_cpu_percent is None and server.peak_memory_mb is None and server.note == NO_SERVER
+    assert sampler.found.client.peak_memory_mb > 1

@@ -1,0 +1,51 @@
+"""F37: closed-loop load only; what waits behind a stall is never sent and never counted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff.load.clock import statistics
+from bakeoff.load.closed import closed_loop
+from bakeoff.load.null import Nothing, NullStore
+from bakeoff.load.open import open_loop
+from bakeoff.types import Hits
+
+STALL, EVERY, RATE = 1.0, 600, 600
+QUERIES = np.zeros((600, 4), np.float32)
+
+
+class Stalling(NullStore):
+    """Answers at once, but stops for one second at every 600th query and lets nobody by."""
+
+    def __init__(self) -> None:
+        super().__init__(Nothing(), Path())
+        self._lock, self._count = threading.Lock(), 0
+
+    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+        with self._lock:
+            self._count += 1
+            if self._count % EVERY == EVERY // 2:
+                time.sleep(STALL)
+            return super().search(vector, k, query)
+
+
+def p99(rows: tuple[Any, ...]) -> float:
+    return next(row.milliseconds for row in rows if row.name == "p99_ms")
+
+
+def test_f37_a_closed_loop_hides_the_stall_and_an_open_one_shows_it() -> None:
+    closed = closed_loop(Stalling().search, QUERIES, 10, Nothing())
+    assert closed.done.max() > STALL * 1e9  # it was there
+    assert p99(statistics(closed.done)) < 50
+    opened = open_loop(
+        Stalling().search, QUERIES, 10, Nothing(), rate=RATE, seconds=2, workers=8, arrivals="fixed"
+    )
+    assert opened.answered == 2 * RATE
+    assert p99(opened.latencies()) > 0.9 * STALL * 1000
+    assert (opened.latency > 0.1e9).sum() > 0.8 * RATE  # everything due during the stall waited
+    assert p99(opened.lags()) > 0.5 * STALL * 1000  # and the client says how late it sent

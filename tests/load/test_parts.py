@@ -1,0 +1,156 @@
+"""Store settings, quality, equal recall, resources, promises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import SettingError, StoreError, UnknownPluginError
+from bakeoff.load.datasets import open_dataset
+from bakeoff.load.equal import holds, smallest, split
+from bakeoff.load.open import OpenLoop
+from bakeoff.load.quality import quality, table
+from bakeoff.load.rates import Slo, lowest_rate, max_rate, parse_slo
+from bakeoff.load.resources import Sampler
+from bakeoff.load.settings import candidates
+from bakeoff.load.truth import exact_neighbours
+from bakeoff.types import Hits
+
+
+def hits(ids: list[int]) -> Hits:
+    return Hits(np.array(ids, np.int64), -np.arange(len(ids), dtype=np.float64))
+
+
+def test_stores_of_a_command_line() -> None:
+    pytest.importorskip("faiss")
+    exact, graph, cells, flat = candidates(
+        ["exact", "faiss", "faiss:build.index=ivf;build.lists=8", "faiss:build.index=flat"]
+    )
+    assert (exact.knob, graph.knob, cells.knob, flat.knob) == ("", "ef", "probes", "")
+    assert cells.params.build.lists == 8 and graph.query(99).ef == 99
+    assert graph.grid(40) == (64, 128, 256) and graph.grid(1000) == (1000,) and exact.grid(10) == (None,)
+    assert exact.setting(None) == "default" and cells.setting(4) == "probes=4"
+
+
+@pytest.mark.parametrize("spec", ["faiss:build.index=tree", "faiss:nothing=1", "faiss:m", "exact:x=1"])
+def test_settings_that_are_none(spec: str) -> None:
+    with pytest.raises(SettingError, match="--stores"):
+        candidates([spec])
+
+
+def test_stores_that_are_none() -> None:
+    with pytest.raises(UnknownPluginError, match="Did you mean 'faiss'"):
+        candidates(["fais"])
+    with pytest.raises(SettingError, match="twice"):
+        candidates(["exact", "exact"])
+    with pytest.raises(SettingError, match="by words"):
+        candidates(["tantivy"])
+    with pytest.raises(SettingError, match="no store"):
+        candidates([""])
+
+
+def test_quality_identity_of_recall_and_precision() -> None:
+    """S1-10: with 100 true neighbours R100@k is P@k · k / 100."""
+    dataset = open_dataset("synthetic:2000x8", queries=30)
+    truth = exact_neighbours(dataset.base, dataset.queries, dataset.metric, 100)
+    answers = [hits([int(i) for i in [*row[:7], *row[97:100]]]) for row in truth.ids]
+    found = quality(answers, truth, dataset, 10)
+    assert found.knn == pytest.approx(0.7) and found.r100 == pytest.approx(0.10)
+    assert found.precision == 1.0 and found.mrr == 1.0 and found.short == 0
+
+
+def test_mrr_and_short_answers() -> None:
+    dataset = open_dataset("synthetic:2000x8", queries=2)
+    truth = exact_neighbours(dataset.base, dataset.queries, dataset.metric, 100)
+    far = [i for i in range(2000) if i not in truth.ids[0]]
+    found = quality([hits([far[0], far[1], int(truth.ids[0, 0])]), None], truth, dataset, 10)
+    assert found.mrr == pytest.approx(1 / 3) and found.knn == pytest.approx(0.1)
+    assert found.short == 1 and found.queries == 1
+
+
+def test_an_equally_near_row_counts() -> None:
+    dataset = open_dataset("synthetic:500x8", queries=3)
+    doubled = replace(dataset, base=np.vstack([dataset.base, dataset.base]))
+    truth = exact_neighbours(doubled.base, doubled.queries, doubled.metric, 100)
+    answers = [hits([int((i + 500) % 1000) for i in row[:5]]) for row in truth.ids]
+    assert quality(answers, truth, doubled, 5).knn == 1.0
+
+
+def test_small_bases_have_no_r100() -> None:
+    dataset = open_dataset("synthetic:50x8", queries=3)
+    truth = exact_neighbours(dataset.base, dataset.queries, dataset.metric, 50)
+    found = quality([hits(row[:10].tolist()) for row in truth.ids], truth, dataset, 10)
+    assert found.knn == 1.0 and found.r100 is None and found.precision is None and found.mrr is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [([1, 1], "twice"), ([5], "row 5"), ([1, 2, 3], "3 rows where 2")]
+)
+def test_answers_that_cannot_be(ids: list[int], message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        table([hits(ids)], 2, 5)
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3, 37, 100])
+def test_bisection_finds_the_smallest(needed: int) -> None:
+    asked: list[int] = []
+
+    def recall(value: int) -> float:
+        asked.append(value)
+        return 0.96 if value >= needed else 0.9
+
+    found = smallest(recall, 0.95, 1, 100)
+    assert found.value == needed and found.reached and found.recall == 0.96
+    assert len(asked) == len(set(asked)) <= 15
+
+
+def test_bisection_that_cannot_reach() -> None:
+    found = smallest(lambda value: value / 200, 0.95, 1, 100)
+    assert not found.reached and found.value == 100 and found.recall == 0.5
+
+
+def test_split_is_disjoint_and_seeded() -> None:
+    tuning, rest = split(101, 7)
+    assert sorted([*tuning, *rest]) == list(range(101)) and (split(101, 7)[0] == tuning).all()
+    with pytest.raises(SettingError, match="too few"):
+        split(39, 7)
+    assert holds(0.949, 0.002, 0.95) and not holds(0.94, 0.002, 0.95) and not holds(None, None, 0.95)
+
+
+def test_resources_of_client_and_server_apart() -> None:
+    busy = "import time\nend = time.time() + 20\nwhile time.time() < end: pass"
+    child = subprocess.Popen([sys.executable, "-c", busy])
+    try:
+        with Sampler() as sampler:
+            time.sleep(0.6)
+    finally:
+        child.kill()
+        child.wait()
+    found = sampler.found
+    assert found.server.avg_cpu_percent > 20 > found.client.avg_cpu_percent
+    assert found.server.peak_memory_mb < found.client.peak_memory_mb
+
+
+def test_promises() -> None:
+    assert parse_slo("p99<50ms") == Slo(99, 50.0) and parse_slo("p50 < 2s") == Slo(50, 2000.0)
+    assert parse_slo("p95<=500us").milliseconds == 0.5
+    assert lowest_rate(Slo(99, 1), 5) == 100
+    for text in ("p99", "p98<5ms", "p99<5", "p99<.ms", "99<5ms"):
+        with pytest.raises(SettingError, match="--slo"):
+            parse_slo(text)
+
+
+def test_highest_rate_by_bisection() -> None:
+    def send(rate: float) -> OpenLoop:
+        latency = np.full(1000, 1_000_000 if rate <= 700 else 90_000_000, np.int64)
+        return OpenLoop(latency, latency * 0, rate, 1000 / rate, (1.0, 1.0), 4, (), 0, 0, "")
+
+    found = max_rate(send, Slo(99, 50.0), 100)
+    assert found.rate == 700 and [rate for rate, _ in found.tried[:4]] == [100, 200, 400, 800]
+    assert max_rate(send, Slo(99, 0.5), 100).rate is None
+    assert max_rate(send, Slo(99, 500.0), 100, highest=1000).rate == 1000
