@@ -12,7 +12,7 @@ from bakeoff.cache import Cache
 from bakeoff.errors import DataError
 from bakeoff.load import truth
 from bakeoff.load.datasets import open_dataset
-from bakeoff.load.truth import by_numpy, exact_neighbours, truth_of
+from bakeoff.load.truth import exact_neighbours, truth_of
 from bakeoff.testing import exact
 from bakeoff.types import Metric
 
@@ -31,8 +31,8 @@ def test_equals_a_plain_sort(metric: Metric, depth: int) -> None:
 
 
 @pytest.mark.parametrize("metric", list(Metric))
-def test_without_faiss(metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(truth, "find_spec", lambda _: None)
+def test_in_small_blocks(metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(truth, "FIRST_BLOCK", 128)
     monkeypatch.setattr(truth, "BASE_BLOCK", 512)
     monkeypatch.setattr(truth, "QUERY_BLOCK", 32)
     found = exact_neighbours(BASE, QUERIES, metric, 100)
@@ -71,4 +71,4 @@ def test_given_truth_is_believed_only_when_true(tmp_path: Path) -> None:
 def test_depth_beyond_the_base() -> None:
     with pytest.raises(DataError, match="3001 neighbours"):
         exact_neighbours(BASE, QUERIES, Metric.L2, 3001)
-    assert by_numpy(BASE[:5], QUERIES, Metric.L2, 5).shape == (70, 5)
+    assert exact_neighbours(BASE[:5], QUERIES, Metric.L2, 5).ids.shape == (70, 5)

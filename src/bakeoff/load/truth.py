@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from bakeoff.types import Metric
 VERSION = "1"
 SPARE = 16
 """Neighbours kept beyond the depth, so that single-precision rounding at the edge is settled in double precision."""
-QUERY_BLOCK, BASE_BLOCK = 256, 8192
+QUERY_BLOCK, BASE_BLOCK, FIRST_BLOCK = 1024, 2048, 2048
 VERIFIED = 16
 """Given truth is recomputed for so many queries before it is believed."""
 
@@ -56,8 +55,7 @@ def exact_neighbours(base: np.ndarray, queries: np.ndarray, metric: Metric, dept
     if not 1 <= depth <= len(base):
         raise DataError(f"{depth} neighbours were asked for; the base has {len(base)} rows.")
     wide = min(depth + SPARE, len(base))
-    search = _by_faiss if find_spec("faiss") else by_numpy
-    ids = search(base, queries, metric, wide)
+    ids = _candidates(base, queries, metric, wide)
     near = distances(base, queries, ids, metric)
     order = np.lexsort((ids, near), axis=1)[:, :depth]
     return Neighbours(np.take_along_axis(ids, order, 1), np.take_along_axis(near, order, 1))
@@ -103,78 +101,62 @@ def _given(dataset: VectorSet, depth: int) -> Neighbours:
     return Neighbours(ids, near)
 
 
-def _by_faiss(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> np.ndarray:
-    import faiss
-
-    kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
-    asked = _shaped(queries, metric)
-    if metric is not Metric.COSINE:
-        return np.asarray(faiss.knn(asked, base, depth, metric=kind)[1], np.int64)
-    best_scores = np.empty((len(asked), 0), np.float32)
-    best_ids = np.empty((len(asked), 0), np.int64)
-    for part in blocks(len(base), base.shape[1] * 4):
-        scores, ids = faiss.knn(
-            asked, _shaped(base[part], metric), min(depth, part.stop - part.start), metric=kind
-        )
-        best_scores = np.hstack([best_scores, scores])
-        best_ids = np.hstack([best_ids, ids.astype(np.int64) + part.start])
-        if best_ids.shape[1] > depth:
-            keep = np.argpartition(-best_scores, depth - 1, axis=1)[:, :depth]
-            best_scores = np.take_along_axis(best_scores, keep, 1)
-            best_ids = np.take_along_axis(best_ids, keep, 1)
-    return best_ids
-
-
-def by_numpy(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> np.ndarray:
-    """The same by blocked products; only scores above the query's present k-th best are looked at again."""
+def _candidates(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> np.ndarray:
+    """The best rows in single precision, unordered: blocked products, and only what beats the present k-th best."""
     found = np.empty((len(queries), depth), np.int64)
-    asked = _shaped(queries, metric)
-    halves = [_halved(base[begin : begin + BASE_BLOCK], metric) for begin in range(0, len(base), BASE_BLOCK)]
+    asked = _shaped(queries, metric, -1.0)
     for begin in range(0, len(asked), QUERY_BLOCK):
         part = slice(begin, begin + QUERY_BLOCK)
-        found[part] = _nearest(base, asked[part], metric, depth, halves)
+        found[part] = _nearest(base, asked[part], metric, depth)
     return found
 
 
-def _nearest(
-    base: np.ndarray, asked: np.ndarray, metric: Metric, depth: int, halves: list[np.ndarray | None]
-) -> np.ndarray:
-    scores = np.full((len(asked), depth), -np.inf, np.float32)
-    ids = np.full((len(asked), depth), -1, np.int64)
-    for number, begin in enumerate(range(0, len(base), BASE_BLOCK)):
-        near = asked @ _shaped(base[begin : begin + BASE_BLOCK], metric).T
-        half = halves[number]
-        if half is not None:
-            near -= half
-        scores, ids = _merged(scores, ids, near, begin, depth)
+def _nearest(base: np.ndarray, asked: np.ndarray, metric: Metric, depth: int) -> np.ndarray:
+    first = min(len(base), max(depth, FIRST_BLOCK))
+    scores, ids = _best(asked @ _shaped(base[:first], metric).T, np.arange(first), depth)
+    near = np.empty((len(asked), BASE_BLOCK), np.float32)
+    for begin in range(first, len(base), BASE_BLOCK):
+        rows = _shaped(base[begin : begin + BASE_BLOCK], metric)
+        tile = near if len(rows) == BASE_BLOCK else np.empty((len(asked), len(rows)), np.float32)
+        np.matmul(asked, rows.T, out=tile)
+        scores, ids = _merged(scores, ids, tile, begin, depth)
     return ids
+
+
+def _best(scores: np.ndarray, ids: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """The `depth` highest of each row, unordered; the ids are shared by all rows, or one row each."""
+    ids = np.broadcast_to(ids, scores.shape)
+    if scores.shape[1] == depth:
+        return scores, np.ascontiguousarray(ids)
+    keep = np.argpartition(scores, scores.shape[1] - depth, axis=1)[:, scores.shape[1] - depth :]
+    return np.take_along_axis(scores, keep, 1), np.take_along_axis(ids, keep, 1)
 
 
 def _merged(
     scores: np.ndarray, ids: np.ndarray, near: np.ndarray, begin: int, depth: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best of what was kept and the new block, row by row in one padded table."""
-    row, column = np.nonzero(near > scores.min(axis=1)[:, None])
-    counts = np.bincount(row, minlength=len(scores))
-    width = int(counts.max(initial=0))
-    if not width:
+    """The best of what was kept and of the new block's few rows that beat it, in one padded table."""
+    place = np.flatnonzero(near > scores.min(axis=1)[:, None])
+    if not len(place):
         return scores, ids
-    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    new_scores = np.full((len(scores), width), -np.inf, np.float32)
-    new_ids = np.full((len(scores), width), -1, np.int64)
-    new_scores[row, place], new_ids[row, place] = near[row, column], column + begin
-    all_scores, all_ids = np.hstack([scores, new_scores]), np.hstack([ids, new_ids])
-    keep = np.argpartition(-all_scores, depth - 1, axis=1)[:, :depth]
-    return np.take_along_axis(all_scores, keep, 1), np.take_along_axis(all_ids, keep, 1)
+    row, column = np.divmod(place, near.shape[1])
+    counts = np.bincount(row, minlength=len(scores))
+    seat = depth + np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = (len(scores), depth + int(counts.max()))
+    wide_scores, wide_ids = np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int64)
+    wide_scores[:, :depth], wide_ids[:, :depth] = scores, ids
+    wide_scores[row, seat], wide_ids[row, seat] = near.ravel()[place], column + begin
+    return _best(wide_scores, wide_ids, depth)
 
 
-def _halved(rows: np.ndarray, metric: Metric) -> np.ndarray | None:
-    """Half the squared lengths: x·y − y²/2 orders rows as their distance to x does."""
-    return np.einsum("ij,ij->i", rows, rows) / 2 if metric is Metric.L2 else None
-
-
-def _shaped(rows: np.ndarray, metric: Metric) -> np.ndarray:
+def _shaped(rows: np.ndarray, metric: Metric, last: float | None = None) -> np.ndarray:
+    """Rows whose product orders as the metric does; by L2 a last column turns x·y into x·y − y²/2."""
     rows = np.ascontiguousarray(rows, np.float32)
-    if metric is not Metric.COSINE:
+    if metric is Metric.COSINE:
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-30))
+    if metric is Metric.DOT:
         return rows
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-30))
+    shaped = np.empty((len(rows), rows.shape[1] + 1), np.float32)
+    shaped[:, :-1] = rows
+    shaped[:, -1] = np.einsum("ij,ij->i", rows, rows) / 2 if last is None else last
+    return shaped

@@ -94,7 +94,7 @@ class Kitchen:
             lambda: embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._shop),
         )
 
-    def query_vectors(self, embedder: Part, chunker: Part) -> QueryVectors:
+    def query_vectors(self, embedder: Part) -> QueryVectors:
         """The queries' vectors with their times."""
         return self._once(
             ("queries", embedder.label),
@@ -102,7 +102,7 @@ class Kitchen:
                 embedder,
                 self.embedder(embedder),
                 self._texts,
-                self._warm_up(chunker),
+                self._warm_up(),
                 self._repeats,
                 self._shop,
             ),
@@ -129,7 +129,7 @@ class Kitchen:
             fused = fuse.reciprocal_rank((legs[0], legs[1]), cast(Hybrid, system.mode.params), self._depth)
         ranking = fused or legs[0]
         reranked = self._reranked(system, ranking)
-        embedded = self.query_vectors(system.embedder, system.chunker) if system.embedder else None
+        embedded = self.query_vectors(system.embedder) if system.embedder else None
         return Answers(reranked or ranking, embedded, tuple(legs), fused, reranked)
 
     def reference(self, system: System) -> Leg:
@@ -159,7 +159,7 @@ class Kitchen:
         store, embedder = system.store, system.embedder
         assert store is not None and embedder is not None
         search = system.search.model_dump_json() if system.search else ""
-        vectors = self.query_vectors(embedder, system.chunker)
+        vectors = self.query_vectors(embedder)
 
         def make() -> Leg:
             index = self.index(store, system.chunker, embedder)
@@ -177,7 +177,7 @@ class Kitchen:
         def make() -> Leg:
             index = self.index(keyword, system.chunker, None)
             query = registry.load("stores", keyword.name).Query()
-            warm_up = self._warm_up(system.chunker)
+            warm_up = self._warm_up()
             return retrieve.keywords(
                 index, self._texts, warm_up, k=self._depth, query=query, repeats=self._repeats
             )
@@ -193,10 +193,12 @@ class Kitchen:
         passages = embedded_texts(self.chunking(system.chunker).chunks)
         return rerank(reranker, ranking, self._texts, passages)
 
-    def _warm_up(self, chunker: Part) -> list[str]:
-        """Texts that are not queries: the beginnings of a few chunks."""
-        texts = self.chunking(chunker).chunks["text"][:WARM_UP_TEXTS].to_pylist()
-        return [text[:WARM_UP_CHARACTERS] for text in texts]
+    def _warm_up(self) -> list[str]:
+        """Texts that are not queries, the same for every system: pieces of the first documents."""
+        texts = self.corpus.documents["text"][:WARM_UP_TEXTS].to_pylist()
+        starts = range(0, WARM_UP_TEXTS * WARM_UP_CHARACTERS, WARM_UP_CHARACTERS)
+        pieces = [text[at : at + WARM_UP_CHARACTERS].strip() for at in starts for text in texts]
+        return [piece for piece in pieces if piece][:WARM_UP_TEXTS]
 
     def _once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
         """What `make` gives, made by the first who asks; the others wait, and share its failure too."""

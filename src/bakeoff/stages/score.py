@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import MeasureError, SystemFailure
@@ -150,14 +151,17 @@ def _by_sections(scored: Scored, measures: list[Measure]) -> dict[Measure, np.nd
     from bakeoff.measures.sections import section_scores
 
     names = {"SecAcc": "universal", "SecAcc_primary": "primary", "SecAcc_returned": "returned"}
-    sections = scored.chunking.chunks["section"].to_pylist()
+    # of the served chunks alone: there may be millions
+    _, chunk, _ = flat(scored.ranking)
+    sections = iter(scored.chunking.chunks["section"].take(chunk).to_pylist())
+    by_query = [list(islice(sections, len(hit.ids))) for hit in scored.ranking.hits]
     columns = {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
     for place, rule in enumerate(scored.queries.rules):
         targets, universal = section_titles(rule, scored.conventions.universal_sections)
         if not targets:
             continue
         conventions = replace(scored.conventions, universal_sections=universal)
-        served = [sections[row] for row in scored.ranking.hits[place].ids.tolist()]
+        served = by_query[place]
         for measure in measures:
             found = section_scores(served, targets, measure.k or len(served), conventions)
             columns[measure][place] = getattr(found, names[measure.name])

@@ -45,7 +45,9 @@ def check_sections(
         _, given = section_titles(rule, ())
         extra = [name for name in given if name.casefold() not in known]
         if extra:
-            text = f"universal sections that the conventions do not have: {some(extra)}. They widen its SecAcc"
+            text = (
+                f"universal sections that the conventions do not have: {some(extra)}. They widen its SecAcc"
+            )
             fix = "Name them as targets of this query, or remove them, unless they are meant."
             yield Finding("warning", "universal-sections", queries.where(place), f"{text}. {fix}")
 
