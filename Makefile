@@ -54,6 +54,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@echo "installing bakeoff and what the tests need into $(VENV) (first time only)"
 	@$(BIN)/python -m pip install -q -e '.[test]'
+	@if command -v c++ >/dev/null; then $(BIN)/python -m pip install -q -e '.[hnswlib]'; else echo "no C++ compiler: hnswlib is left out"; fi
 	@touch $@ $(VENV)/.demo
 
 clean:           ## remove everything that was made, the cache included
