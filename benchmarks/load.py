@@ -32,7 +32,7 @@ from bakeoff.types import Batch, Metric
 from common import Row, show
 
 QUERIES, ROWS, DIMS, DEPTH = 1000, 200_000, 384, 100
-PASSES = 9
+PASSES = 15
 
 
 def cpu(work: Callable[[], Any]) -> float:

@@ -88,6 +88,12 @@ def experiment_text(seen: Seen, into: Path) -> str:
     folder = yaml.safe_dump(_relative(seen.folder, into), allow_unicode=True, default_flow_style=True).split(
         "\n"
     )[0]
+    inside = into.resolve().is_relative_to(seen.folder.resolve())
+    exclude = (
+        'exclude: ["**/bakeoff.yaml", "**/queries.yaml", "runs/**"]'
+        if inside
+        else '# exclude: ["**/drafts/**"]'
+    )
     lines = "windows of 50 lines" if seen.code else "windows of 100 lines"
     cut = "at functions and classes" if seen.code else "at headings and sections"
     return f"""\
@@ -97,7 +103,7 @@ def experiment_text(seen: Seen, into: Path) -> str:
 corpus:
   folder: {folder}
   include: [{patterns}]
-  # exclude: ["**/drafts/**"]
+  {exclude}
 
 queries: queries.yaml
 

@@ -226,7 +226,7 @@ class StoreContract(PluginContract):
         """A store is opened in one thread, searched in others, at once, and closed in a third."""
         self.needs("vectors", isinstance(store, SupportsVectors))
         rows = self.filled(store)
-        if isinstance(store, SupportsReopen):
+        if hasattr(store, "open"):
             store.close()
             store = self.made(home)
             store.open("contract_rows", self.dims, Metric.COSINE)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 WATCH_SECONDS = 0.05
+PATIENCE_SECONDS = 2.0
+"""How long Ctrl-C waits for searches under way."""
 INTERRUPTED = "stopped by Ctrl-C"
 
 
@@ -73,6 +75,8 @@ def _watch(
         try:
             left -= ended.acquire(timeout=WATCH_SECONDS)
         except KeyboardInterrupt:
+            if crew.stopped == INTERRUPTED:
+                return  # the second Ctrl-C does not wait
             _halt(crew, INTERRUPTED)
         now = time.perf_counter_ns()
         crew.hung = sum(1 for sent in crew.begun if sent and now - sent > timeout * 1e9)
@@ -81,7 +85,8 @@ def _watch(
         if deadline is not None and time.perf_counter() - begin > deadline:
             _halt(crew, f"the limit of {deadline:g} s was reached")
         if crew.stop.is_set():
-            grace = grace or time.perf_counter() + timeout
+            patience = min(timeout, PATIENCE_SECONDS) if crew.stopped == INTERRUPTED else timeout
+            grace = grace or time.perf_counter() + patience
             if crew.hung >= left or time.perf_counter() > grace:
                 return  # what hangs is left behind on its daemon thread
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,7 +39,10 @@ class DuckdbVssParams(Settings):
 
 
 class DuckdbVssStore:
-    """A DuckDB file with one table for each collection; the extension comes from its package, not the network."""
+    """A DuckDB file with one table for each collection; the extension comes from its package, not the network.
+
+    Searches take turns: two at once in one process break the extension's memory (seen with 1.5.5).
+    """
 
     version: ClassVar[str] = "1"
     Params = DuckdbVssParams
@@ -49,6 +53,7 @@ class DuckdbVssStore:
         self._rows, self._ef, self._table, self._dims = 0, 0, "", 0
         self._metric = Metric.COSINE
         self._connection: Any = None
+        self._turn = threading.Lock()
 
     @translated("DuckDB vss", duckdb.Error)
     def create(self, collection: str, dims: int, metric: Metric) -> None:
@@ -85,11 +90,11 @@ class DuckdbVssStore:
 
     @translated("DuckDB vss", duckdb.Error)
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
-        if query.ef != self._ef:
-            self._connection.execute(f"SET GLOBAL hnsw_ef_search = {query.ef}")
-            self._ef = query.ef
-        with self._connection.cursor() as cursor:  # two threads must not share one
-            found = cursor.execute(self._sql(k), [vector]).fetchnumpy()
+        with self._turn:
+            if query.ef != self._ef:
+                self._connection.execute(f"SET hnsw_ef_search = {query.ef}")
+                self._ef = query.ef
+            found = self._connection.execute(self._sql(k), [vector]).fetchnumpy()
         far = found["far"].astype(np.float64)
         scores = {Metric.COSINE: 1.0 - far, Metric.DOT: -far, Metric.L2: -(far**2)}[self._metric]
         return hits(found["id"], scores)

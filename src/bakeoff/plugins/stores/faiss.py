@@ -20,6 +20,7 @@ class Build(BaseModel):
     index: Literal["flat", "hnsw", "ivf"] = "hnsw"
     m: Annotated[int, Field(ge=2, le=128, description="HNSW: links a node")] = 16
     ef_construction: Annotated[int, Field(ge=4)] = 200
+    threads: Annotated[int, Field(ge=1, description="1: the same graph each time")] = 1
     lists: Annotated[int | None, Field(ge=1, description="IVF: cells; None is 4·sqrt(n)")] = None
 
 
@@ -41,7 +42,7 @@ class FaissQuery(BaseModel):
 class FaissStore:
     """One FAISS index, kept as a file."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     Params = FaissParams
     Query = FaissQuery
 
@@ -63,6 +64,7 @@ class FaissStore:
             return
         ids = np.concatenate([batch.ids for batch in self._batches]).astype(np.int64)
         rows = self._shaped(np.concatenate([batch.vectors for batch in self._batches]))
+        faiss.omp_set_num_threads(self._build.threads)
         inner = self._made(len(rows))
         if not inner.is_trained:
             inner.train(rows)
@@ -72,12 +74,14 @@ class FaissStore:
         if self._index.ntotal != len(ids):
             raise StoreError(f"FAISS holds {self._index.ntotal} of {len(ids)} vectors after building.")
         faiss.write_index(self._index, str(self._file))
+        faiss.omp_set_num_threads(1)  # one query at a time: more threads would only wait for each other
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         if not self._file.exists():
             raise StoreError(f"FAISS has no index at {self._file.name}.")
         self._dims, self._metric = dims, metric
         self._index = faiss.read_index(str(self._file))
+        faiss.omp_set_num_threads(1)
         return int(self._index.ntotal)
 
     def search(self, vector: np.ndarray, k: int, query: FaissQuery) -> Hits:
