@@ -1,6 +1,6 @@
 """What measuring costs: the loops on a store that answers at once, exact truth against a bare matrix product.
 
-Closed loops and truth are CPU time, so that other work on the machine does not enter; the open loop is wall time.
+Truth is CPU time, so that other work on the machine enters less; loops are wall time where not said otherwise.
 Run with: python benchmarks/load.py
 """
 
@@ -32,7 +32,7 @@ from bakeoff.types import Batch, Metric
 from common import Row, show
 
 QUERIES, ROWS, DIMS, DEPTH = 1000, 200_000, 384, 100
-PASSES = 15
+PASSES = 31
 
 
 def cpu(work: Callable[[], Any]) -> float:
@@ -80,27 +80,38 @@ def exact_truth() -> list[Row]:
 
 
 def graph() -> list[Row]:
-    """FAISS HNSW on one thread: our closed loop against a bare loop that keeps the answers too."""
+    """FAISS HNSW on one thread: our closed loop against a bare loop that keeps the answers too.
+
+    Twice: the queries a second that we report against those of the bare loop by wall time, and all CPU time spent,
+    which holds starting the thread and its memory as well.
+    """
     dataset = open_dataset("synthetic:20000x64", queries=2000)
     asked = list(dataset.queries)
     plugin = registry.load("stores", "faiss")
+    ours, peer = [], []
     with tempfile.TemporaryDirectory() as folder:
         store, query = plugin(plugin.Params(), Path(folder)), plugin.Query()
         store.create("bench", dataset.dims, dataset.metric)
         store.insert(Batch(np.arange(len(dataset.base)), vectors=dataset.base))
         store.ready()
-
-        def bare() -> None:
+        for _ in range(PASSES):
+            begin = time.process_time()
+            wall = closed_loop(store.search, dataset.queries, 10, query).seconds
+            ours.append((wall, time.process_time() - begin))
+            begin, start = time.process_time(), time.perf_counter()
             answers = [store.search(vector, 10, query) for vector in asked]
+            peer.append((time.perf_counter() - start, time.process_time() - begin))
             assert len(answers) == len(asked)
-
-        pairs = [
-            (cpu(lambda: closed_loop(store.search, dataset.queries, 10, query)), cpu(bare))
-            for _ in range(PASSES)
-        ]
         store.close()
-    ours, peer = (len(dataset.queries) / float(np.median(side)) for side in zip(*pairs, strict=True))
-    return [Row("FAISS HNSW, queries a CPU second", ours, peer, ">= 0.97")]
+    rates = [len(asked) / np.median(np.array(side), axis=0) for side in (ours, peer)]
+    names = (
+        "FAISS HNSW, queries a second as reported",
+        "FAISS HNSW, queries a CPU second, thread start and all",
+    )
+    return [
+        Row(name, float(mine), float(theirs), ">= 0.97")
+        for name, mine, theirs in zip(names, *rates, strict=True)
+    ]
 
 
 if __name__ == "__main__":

@@ -149,6 +149,8 @@ def test_bad_options(tmp_path: Path) -> None:
             Options(**wrong)
     with pytest.raises(SettingError, match="--k is 601"):
         compared(tmp_path, ["exact"], Options(k=601))
+    with pytest.raises(SettingError, match="--threads is 61"):
+        compared(tmp_path, ["exact"], Options(threads=61))
     with pytest.raises(SettingError, match="too few"):
         compared(tmp_path, ["exact"], Options(target=0.9), queries=10)
 

@@ -147,3 +147,10 @@ def test_statistics_of_what_did_not_come_back() -> None:
 def test_stalls_are_real(stalling: Callable[..., Any], asked: np.ndarray) -> None:
     loop = closed_loop(stalling(100, 0.1).search, asked, 1, None)
     assert (loop.done > 90e6).sum() == 6
+
+
+def test_ctrl_c_does_not_wait_long_for_a_search_that_hangs(asked: np.ndarray, hanging: Any) -> None:
+    begin = time.perf_counter()
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    loop = closed_loop(hanging.search, asked, 1, None, timeout=60)
+    assert time.perf_counter() - begin < 6 and loop.stopped == "stopped by Ctrl-C" and len(loop.done) == 10

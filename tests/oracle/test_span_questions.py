@@ -57,7 +57,9 @@ def test_every_span_resolves_and_every_chunker_is_measured(result: bakeoff.Resul
 
 
 def test_the_measures_fit_together(result: bakeoff.Result) -> None:
-    recall, precision, iou = (result.matrix(f"Span{name}@5").values for name in ("Recall", "Precision", "IoU"))
+    recall, precision, iou = (
+        result.matrix(f"Span{name}@5").values for name in ("Recall", "Precision", "IoU")
+    )
     assert (iou <= recall + 1e-12).all() and (iou <= precision + 1e-12).all()
     found = result.matrix("Hit@5(answer)").values
     assert (found[recall == 0] == 0).all()

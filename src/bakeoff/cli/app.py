@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bakeoff import __version__
-from bakeoff.cli import cache, checks, evaluate, imports, init, lists, models, reports, runs, tests
+from bakeoff.cli import cache, checks, evaluate, imports, init, lists, load, models, reports, runs, tests
 
 app = typer.Typer(
     name="bakeoff",
@@ -45,7 +45,7 @@ def version() -> None:
     console.say(f"bakeoff {__version__}")
 
 
-for module in (runs, reports, init, checks, evaluate, imports, lists, models, tests, cache):
+for module in (runs, reports, load, init, checks, evaluate, imports, lists, models, tests, cache):
     module.register(app)
 
 

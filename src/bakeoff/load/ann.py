@@ -85,6 +85,12 @@ def compare_stores(
     """Measure every store; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
     if options.k > len(dataset.base):
         raise SettingError(f"--k is {options.k}; the base has {len(dataset.base)} vectors.")
+    if options.target is not None:
+        equal.split(len(dataset.queries), options.seed)  # too few queries are said before anything is built
+    if options.threads > len(dataset.queries):
+        raise SettingError(
+            f"--threads is {options.threads}; there are {len(dataset.queries)} queries to share."
+        )
     outcome = Outcome(dataset, options)
     with tempfile.TemporaryDirectory(prefix="bakeoff-ann-", ignore_cleanup_errors=True) as folder:
         try:

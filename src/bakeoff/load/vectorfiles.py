@@ -68,7 +68,9 @@ def _npy(path: Path) -> np.ndarray:
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (ValueError, EOFError, OSError) as exc:
-        raise DataError(f"{path.name} is not a NumPy array file: {exc}. Save it with numpy.save.") from exc
+        raise DataError(
+            f"{path.name} is not a NumPy file of numbers, or it is cut off. Save the array with numpy.save."
+        ) from exc
 
 
 def _npz(path: Path) -> Raw:
@@ -78,7 +80,9 @@ def _npz(path: Path) -> Raw:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, zipfile.BadZipFile) as exc:
-        raise DataError(f"{path.name} is not a NumPy archive: {exc}. Save it with numpy.savez.") from exc
+        raise DataError(
+            f"{path.name} is not a NumPy archive of numbers, or it is cut off. Save the arrays with numpy.savez."
+        ) from exc
     base = _named(arrays, BASE_NAMES)
     if base is None:
         raise DataError(

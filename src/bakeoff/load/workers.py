@@ -74,21 +74,26 @@ def _watch(
     while left:
         try:
             left -= ended.acquire(timeout=WATCH_SECONDS)
+            _look(crew, timeout, begin, deadline)
         except KeyboardInterrupt:
             if crew.stopped == INTERRUPTED:
                 return  # the second Ctrl-C does not wait
             _halt(crew, INTERRUPTED)
-        now = time.perf_counter_ns()
-        crew.hung = sum(1 for sent in crew.begun if sent and now - sent > timeout * 1e9)
-        if crew.hung:
-            _halt(crew, f"a search did not come back within {timeout:g} s")
-        if deadline is not None and time.perf_counter() - begin > deadline:
-            _halt(crew, f"the limit of {deadline:g} s was reached")
         if crew.stop.is_set():
             patience = min(timeout, PATIENCE_SECONDS) if crew.stopped == INTERRUPTED else timeout
             grace = grace or time.perf_counter() + patience
             if crew.hung >= left or time.perf_counter() > grace:
                 return  # what hangs is left behind on its daemon thread
+
+
+def _look(crew: Crew, timeout: float, begin: float, deadline: float | None) -> None:
+    """Stop the crew where a search takes too long, or all of it does."""
+    now = time.perf_counter_ns()
+    crew.hung = sum(1 for sent in crew.begun if sent and now - sent > timeout * 1e9)
+    if crew.hung:
+        _halt(crew, f"a search did not come back within {timeout:g} s")
+    if deadline is not None and time.perf_counter() - begin > deadline:
+        _halt(crew, f"the limit of {deadline:g} s was reached")
 
 
 def _halt(crew: Crew, why: str) -> None:
