@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.conventions import Conventions, check_same
 from bakeoff.measures.names import Measure, parse
-from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, Cell, RunRecord, read_record, read_table
+from bakeoff.results import (
+    LATENCIES,
+    LOSSES,
+    PASSAGES,
+    QUERIES,
+    TIES,
+    Cell,
+    RunRecord,
+    read_record,
+    read_table,
+)
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Status
 
 if TYPE_CHECKING:
@@ -71,6 +81,11 @@ class Result:
     def losses(self) -> pa.Table:
         """One row a system, query and step: the best score still reachable after it."""
         return read_table(self.path, LOSSES)
+
+    @cached_property
+    def ties(self) -> pa.Table:
+        """One row a system, query and measure whose value depends on the order of equal scores."""
+        return read_table(self.path, TIES)
 
     @property
     def done(self) -> tuple[str, ...]:

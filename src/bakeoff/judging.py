@@ -83,6 +83,23 @@ def false_alarms(result: Result, system: str) -> Alarms | None:
     return Alarms(int(wrong.sum()), above, auroc(scores[~wrong], scores[wrong]))
 
 
+def tie_note(result: Result) -> str | None:
+    """How many scores of the primary measure hang on the order of equally scored results (F17)."""
+    import pyarrow.compute as pc
+
+    rows = result.ties.filter(pc.equal(result.ties["measure"], result.record.primary))
+    if not rows.num_rows:
+        return None
+    systems = sorted(set(rows["system"].to_pylist()))
+    widest = max(
+        high - low for high, low in zip(rows["high"].to_pylist(), rows["low"].to_pylist(), strict=True)
+    )
+    return (
+        f"{rows.num_rows} scores of {result.record.primary} (in {len(systems)} systems) depend on the order of equally "
+        f"scored results, by up to {widest:.3f}; the served order is scored."
+    )
+
+
 FACTORS = ("chunker", "embedder", "store", "mode", "reranker")
 FOLDS = 5
 

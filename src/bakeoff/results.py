@@ -9,6 +9,7 @@ latencies.parquet   one row a (system, repeat, query): milliseconds of each step
 rankings.parquet    one row a (system, query, rank)
 passages.parquet    the text of every chunk that is among the first ten of a ranking
 losses.parquet      one row a (system, query, step): what the primary measure could still reach after it
+ties.parquet        one row a (system, query, measure) whose value depends on the order of equal scores
 cells/              one folder a finished system, durable when it is finished; a rerun starts from here
 """
 
@@ -88,7 +89,21 @@ LOSSES = Schema(
 )
 """The best score of the primary measure that was still reachable after each step; null where not computed."""
 
-CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES)
+TIES = Schema(
+    "ties",
+    (
+        ("run", "string"),
+        ("system", "string"),
+        ("query_id", "string"),
+        ("measure", "string"),
+        ("low", "double"),
+        ("high", "double"),
+        ("expected", "double"),
+    ),
+)
+"""Only where the order of equally scored results changes a value; `expected` is over all orders."""
+
+CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES)
 
 
 class _Record(BaseModel):
@@ -177,6 +192,7 @@ class Cell:
     rankings: pa.Table
     passages: pa.Table
     losses: pa.Table
+    ties: pa.Table
 
 
 class RunFolder:

@@ -12,6 +12,7 @@ from bakeoff.judging import (
     false_alarms,
     held_out,
     preset_lines,
+    tie_note,
     what_makes_the_difference,
     where_the_loss_is,
 )
@@ -40,8 +41,9 @@ def say_result(result: Result, report: Path | None) -> None:
     for line in preset_lines(result)[:PRESET_LINES]:
         _say_field("Preset", line)
     _say_failed(result)
-    for note in result.record.notes:
-        _say_field("Note", note)
+    for note in (*result.record.notes, tie_note(result)):
+        if note:
+            _say_field("Note", note)
     if report is not None:
         _say_field("Report", str(report))
 

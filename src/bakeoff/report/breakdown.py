@@ -56,8 +56,8 @@ class RankTable:
 
 
 def breakdown(grid: Grid, measure: str, systems: Sequence[str], label: str) -> Breakdown | None:
-    """Means by `category` or `difficulty`; None where the queries have fewer than two different ones."""
-    names = [getattr(query, label) or NOT_GIVEN for query in grid.queries]
+    """Means by category, difficulty, intent or a tag; None where the queries have fewer than two different ones."""
+    names = [query.label(label) or NOT_GIVEN for query in grid.queries]
     groups = sorted(set(names), key=lambda name: (name == NOT_GIVEN, names.index(name)))
     if len(groups) < 2:
         return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,15 @@ class QueryRow:
     difficulty: str
     negative: bool
     synthetic: bool
+    intent: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def label(self, name: str) -> str:
+        """The category, difficulty, intent, or the value of a tag."""
+        return str(getattr(self, name)) if name in LABELS else self.tags.get(name, "")
+
+
+LABELS = ("category", "difficulty", "intent")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,9 +156,16 @@ def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, t
 
 
 def _query_rows(table: pa.Table) -> list[QueryRow]:
-    names = ("query_id", "text", "category", "difficulty", "negative", "synthetic")
-    columns = [table[name].to_pylist() for name in names]
     return [
-        QueryRow(query, text or "", category or "", difficulty or "", bool(negative), bool(synthetic))
-        for query, text, category, difficulty, negative, synthetic in zip(*columns, strict=True)
+        QueryRow(
+            row["query_id"],
+            row["text"] or "",
+            row["category"] or "",
+            row["difficulty"] or "",
+            bool(row["negative"]),
+            bool(row["synthetic"]),
+            row["intent"] or "",
+            json.loads(row["tags"] or "{}"),
+        )
+        for row in table.to_pylist()
     ]

@@ -10,7 +10,7 @@ from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint, latency_rows, phase_rows, trade_points
 from bakeoff.report.differing import DifferingQuery, differing_queries
-from bakeoff.report.grid import Grid, averages, read_grid
+from bakeoff.report.grid import LABELS, Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
 from bakeoff.report.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.pairs import Pairs, compared, too_many
@@ -19,6 +19,8 @@ from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.factors import FactorAnalysis
 from bakeoff.stats.selection import Selection
 from bakeoff.stats.verdict import Verdict
+
+MOST_GROUPS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +88,13 @@ def _judged(result: Result, grid: Grid) -> tuple[Comparison | None, Verdict | No
 
 
 def _breakdowns(grid: Grid, measure: str, shown: tuple[str, ...]) -> tuple[Breakdown, ...]:
-    found = [breakdown(grid, measure, shown, label) for label in ("category", "difficulty")] if shown else []
+    labels = (*LABELS, *_grouping_tags(grid)) if shown else ()
+    found = [breakdown(grid, measure, shown, label) for label in labels]
     return tuple(one for one in found if one is not None)
+
+
+def _grouping_tags(grid: Grid) -> list[str]:
+    """Tags that put the queries into a few groups; one that is nearly each query's own tells nothing."""
+    names = dict.fromkeys(name for query in grid.queries for name in query.tags)
+    groups = {name: len({query.tags.get(name, "") for query in grid.queries}) for name in names}
+    return [name for name, count in groups.items() if 2 <= count <= MOST_GROUPS]

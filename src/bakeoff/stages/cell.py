@@ -12,11 +12,13 @@ from bakeoff.plan import Part, System
 from bakeoff.results import CELL, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.index import Index
+from bakeoff.stages.judged import Scored
 from bakeoff.stages.kitchen import Answers, Kitchen
 from bakeoff.stages.losses import losses
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.retrieve import Leg
-from bakeoff.stages.score import Scored, score
+from bakeoff.stages.score import score
+from bakeoff.stages.ties import ties
 from bakeoff.stages.timing import Row, latency_rows, latency_table, phase_row, timings_table
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
@@ -64,6 +66,7 @@ def measure(task: Measuring, kitchen: Kitchen) -> Cell:
         latencies=latency_table(task.run, system.label, ids, answers),
         rankings=_rankings(task.run, system.label, ids, answers, kitchen.corpus, chunking),
         passages=_passages(answers.ranking, kitchen.corpus, chunking),
+        ties=ties(task.run, system.label, scored, task.measures),
         losses=losses(task.run, system, scored, answers, kitchen, parse(task.measures[0])),
     )
 
@@ -80,7 +83,7 @@ class SystemSizes:
 
     chunks: int
     dims: int | None
-    index_bytes: int
+    index_bytes: int | None
     stand_in: bool
 
 
@@ -122,7 +125,8 @@ def _indexes(system: System, kitchen: Kitchen) -> list[Index]:
 
 def _sizes(system: System, kitchen: Kitchen, chunking: Chunking) -> SystemSizes:
     info = kitchen.embedder(system.embedder).info if system.embedder else None
-    total = sum(index.bytes for index in _indexes(system, kitchen))
+    parts = [index.bytes for index in _indexes(system, kitchen)]
+    total = None if None in parts else sum(part or 0 for part in parts)
     return SystemSizes(
         chunking.chunks.num_rows, info.dims if info else None, total, info.stand_in if info else False
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import registry
-from bakeoff.cache import folder_bytes
+from bakeoff.cache import MANIFEST, folder_bytes
 from bakeoff.errors import StoreError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.plan import Part
@@ -64,7 +64,7 @@ class Index:
     """An open store; the seconds are None where the index was built by an earlier run."""
 
     store: Any
-    bytes: int
+    bytes: int | None
     insert_seconds: float | None
     index_seconds: float | None
 
@@ -114,7 +114,7 @@ def _opened(
     except StoreError:
         rows = -1
     if rows == content.rows:
-        return Index(store, folder_bytes(home), None, None)
+        return Index(store, _bytes_on_disk(home), None, None)
     store.close()
     shop.cache.drop("index", name)
     return None
@@ -130,6 +130,12 @@ def _build(store: Any, name: str, content: Content, metric: Metric, advance: Any
     inserted = time.perf_counter()
     store.ready()
     return inserted - begin, time.perf_counter() - inserted
+
+
+def _bytes_on_disk(home: Path) -> int | None:
+    """What the index takes here; unknown for one that lives in a server."""
+    files = [path for path in home.rglob("*") if path.is_file() and path.name != MANIFEST]
+    return folder_bytes(home) if files else None
 
 
 def _bytes_in_memory(content: Content) -> int:

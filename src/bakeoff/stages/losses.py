@@ -8,9 +8,9 @@ from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure
 from bakeoff.plan import System
 from bakeoff.results import LOSSES
+from bakeoff.stages.judged import Judging, Scored, flat
 from bakeoff.stages.kitchen import EXACT, Answers, Kitchen
 from bakeoff.stages.retrieve import Leg
-from bakeoff.stages.score import Judging, Scored, flat
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import MeasureError, SystemFailure
-from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
-from bakeoff.stages.chunk import Chunking
+from bakeoff.stages.judged import Judging, Scored, flat, with_spans
 from bakeoff.stages.retrieve import Leg
-from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.resolve import Truth
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import SCORES, Unit
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
-
-    from bakeoff.truth.units import Ranked
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """What a system is scored with."""
-
-    ranking: Leg
-    chunking: Chunking
-    queries: QuerySet
-    truth: Truth
-    conventions: Conventions
-    tokens: Callable[[], np.ndarray]
-    neighbours: Callable[[], tuple[Leg, Leg] | None]
 
 
 def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
@@ -61,75 +43,6 @@ def _at_unit(scored: Scored, unit: Unit, measures: list[Measure]) -> dict[Measur
     return {measure: values[:, i] for i, measure in enumerate(measures)}
 
 
-class Judging:
-    """The judgments of one unit under a system's chunking, and rankings of chunks held against them."""
-
-    def __init__(self, scored: Scored, unit: Unit) -> None:
-        from bakeoff.truth.units import derive
-
-        self._scored, self._unit = scored, unit
-        judgments = scored.truth.judgments
-        self._table = _with_spans(judgments) if unit is Unit.ANSWER else judgments
-        self._share = scored.conventions.overlap_share
-        self.judged = derive(self._table, *self._chunking, unit, overlap=self._share)
-
-    @property
-    def _chunking(self) -> tuple[pa.Table, str]:
-        return self._scored.chunking.chunks, self._scored.chunking.fingerprint
-
-    def relevant_chunks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Query and chunk of every chunk that is relevant to a query."""
-        from bakeoff.truth.units import derive
-
-        found = derive(self._table, *self._chunking, Unit.CHUNK, overlap=self._share)
-        kept = found.grade > 0
-        return found.query[kept], found.item[kept]
-
-    def values(
-        self,
-        query: np.ndarray,
-        chunk: np.ndarray,
-        score: np.ndarray,
-        measures: list[Measure],
-        *,
-        ideal: bool = False,
-    ) -> np.ndarray:
-        """Queries × measures of rankings of chunks, as served or in the best order of what they hold."""
-        import numpy as np
-
-        from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
-        from bakeoff.measures.evaluate import evaluate
-        from bakeoff.truth.units import Ranked, collapse
-
-        chunks, name = self._chunking
-        units = collapse(
-            Ranked(query, chunk, score), chunks, self._unit, self._table, name, overlap=self._share
-        )
-        item, value = self._best_first(units) if ideal else (units.item, units.score)
-        judged = self.judged
-        scores = evaluate(
-            RankingArrays(units.query, item, value),
-            JudgmentArrays(judged.query, judged.item, judged.grade),
-            measures,
-            conventions=self._scored.conventions,
-            queries=np.arange(len(self._scored.queries.queries)),
-        )
-        return scores.values
-
-    def _best_first(self, units: Ranked) -> tuple[np.ndarray, np.ndarray]:
-        """The items of each query with the highest grades first, with falling scores."""
-        import numpy as np
-
-        span = max(int(units.item.max(initial=0)), int(self.judged.item.max(initial=0))) + 1
-        keys = self.judged.query.astype(np.int64) * span + self.judged.item
-        wanted = units.query.astype(np.int64) * span + units.item
-        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        known = keys[place] == wanted if len(keys) else np.zeros(len(wanted), bool)
-        grade = np.where(known, self.judged.grade[place], 0) if len(keys) else np.zeros(len(wanted))
-        order = np.lexsort((-grade, units.query))
-        return units.item[order], -np.arange(len(order), dtype=np.float64)
-
-
 def _by_spans(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
     import numpy as np
 
@@ -138,7 +51,7 @@ def _by_spans(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarr
     query, chunk, _ = flat(scored.ranking)
     doc, start, end = (scored.chunking.chunks[n].to_numpy()[chunk] for n in ("doc", "start", "end"))
     retrieved = Spans(query, doc, start, end, _ranks(scored.ranking))
-    table = _with_spans(scored.truth.judgments)
+    table = with_spans(scored.truth.judgments)
     gold = Spans(*(table[n].to_numpy() for n in ("query", "doc", "start", "end")))
     everyone = np.arange(len(scored.queries.queries))
     names = {"SpanRecall": "recall", "SpanPrecision": "precision", "SpanIoU": "iou"}
@@ -239,27 +152,10 @@ _SCORERS: dict[Needs, Callable[[Scored, list[Measure]], dict[Measure, np.ndarray
 }
 
 
-def flat(ranking: Leg) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Query, chunk and score of every served row, query by query."""
-    import numpy as np
-
-    counts = [len(hit.ids) for hit in ranking.hits]
-    query = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-    chunk = np.concatenate([hit.ids for hit in ranking.hits]).astype(np.int64)
-    return query, chunk, np.concatenate([hit.scores for hit in ranking.hits]).astype(np.float64)
-
-
 def _ranks(ranking: Leg) -> np.ndarray:
     import numpy as np
 
     return np.concatenate([np.arange(1, len(hit.ids) + 1) for hit in ranking.hits])
-
-
-def _with_spans(judgments: pa.Table) -> pa.Table:
-    """The judgments that say where the answer is; queries judged by whole documents only have none."""
-    import pyarrow.compute as pc
-
-    return judgments.filter(pc.is_valid(judgments["start"]))
 
 
 def _refuse_all_zero(measure: Measure, values: np.ndarray) -> None:

@@ -1,0 +1,56 @@
+"""ties: which scores depend on the order of results that a system scored equally (F17)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import Measure, parse
+from bakeoff.results import TIES
+from bakeoff.stages.judged import Judging, Scored, flat
+from bakeoff.types import Unit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def ties(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
+    """The range and the expected value over all orders of equal scores, where they differ from one order's."""
+    parsed = [measure for measure in map(parse, measures) if measure.definition.needs is Needs.JUDGMENTS]
+    rows: list[tuple[str, str, str, str, float, float, float | None]] = []
+    if _any_equal(scored):
+        for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in parsed):
+            chosen = [measure for measure in parsed if (measure.unit or Unit.DOCUMENT) is unit]
+            rows += [(run, system, *row) for row in _at_unit(scored, unit, chosen)]
+    columns = list(zip(*rows, strict=True)) or [()] * len(TIES.columns)
+    return TIES.table({name: list(column) for (name, _), column in zip(TIES.columns, columns, strict=True)})
+
+
+def _any_equal(scored: Scored) -> bool:
+    query, _, score = flat(scored.ranking)
+    return bool(((query[1:] == query[:-1]) & (score[1:] == score[:-1])).any())
+
+
+def _at_unit(
+    scored: Scored, unit: Unit, measures: list[Measure]
+) -> list[tuple[str, str, float, float, float | None]]:
+    import numpy as np
+
+    found = Judging(scored, unit).scores(*flat(scored.ranking), measures)
+    if found.tied_low is None or found.tied_high is None or found.tied_expected is None:
+        return []
+    ids = [query.id for query in scored.queries.queries]
+    rows = []
+    for place, column in zip(*np.nonzero(~np.isnan(found.tied_low)), strict=True):
+        low, high = float(found.tied_low[place, column]), float(found.tied_high[place, column])
+        mean = float(found.tied_expected[place, column])
+        rows.append(
+            (
+                ids[int(found.queries[place])],
+                str(measures[column]),
+                low,
+                high,
+                None if np.isnan(mean) else mean,
+            )
+        )
+    return rows
