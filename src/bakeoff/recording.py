@@ -26,12 +26,14 @@ from bakeoff.results import (
     ChunkingRecord,
     CorpusRecord,
     Excluded,
+    LengthRecord,
     RuleHit,
     RunFolder,
     RunRecord,
     read_record,
 )
 from bakeoff.stages.chunk import Chunking, sizes
+from bakeoff.stages.lengths import Lengths
 from bakeoff.stages.read import Corpus
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
@@ -55,6 +57,7 @@ class Ingredients:
     conventions: Conventions
     queries_key: str
     truth_key: str
+    lengths: tuple[Lengths, ...] = ()
 
 
 def choose_folder(plan: Plan, out: Path | None) -> Path:
@@ -111,6 +114,7 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
                 skipped=[(item.id, item.reason) for item in corpus.skipped],
             ),
             "chunkings": [_chunking(chunking) for chunking in made.chunkings.values()],
+            "lengths": [LengthRecord.model_validate(asdict(one)) for one in made.lengths],
             "queries_fingerprint": made.queries_key,
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],

@@ -148,6 +148,17 @@ class ChunkingRecord(_Record):
     quantiles: tuple[int, int, int, int, int]
 
 
+class LengthRecord(_Record):
+    """How long chunks are for a model, in its tokens, and the share of them beyond its limit."""
+
+    chunker: str
+    embedder: str
+    max_tokens: int | None
+    quantiles: tuple[int, int, int, int, int]
+    cut: float
+    cut_chunks: float
+
+
 class RunRecord(_Record):
     """Everything about a run that is not a row."""
 
@@ -173,6 +184,7 @@ class RunRecord(_Record):
     versions: dict[str, str]
     corpus: CorpusRecord | None = None
     chunkings: list[ChunkingRecord] = []
+    lengths: list[LengthRecord] = []
     queries_fingerprint: str = ""
     truth_fingerprint: str = ""
     truth_hits: list[RuleHit] = []

@@ -97,7 +97,15 @@ def _prepare(
         emit(Warned(problem.message))
     _build(plan, kitchen)
     return Ingredients(
-        plan, queries, truth, corpus, chunkings, conventions, queries_key(queries), truth_key(truth)
+        plan,
+        queries,
+        truth,
+        corpus,
+        chunkings,
+        conventions,
+        queries_key(queries),
+        truth_key(truth),
+        tuple(kitchen.known_lengths()),
     )
 
 

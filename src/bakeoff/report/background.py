@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
-from bakeoff.results import ChunkingRecord, RuleHit
+from bakeoff.results import ChunkingRecord, LengthRecord, RuleHit
 from bakeoff.stats.verdict import rule_table
 
 ROWS_SHOWN = 200
@@ -49,6 +49,7 @@ class Background:
     rules: tuple[RuleHit, ...]
     rules_hidden: int
     chunkings: tuple[ChunkingRecord, ...]
+    lengths: tuple[LengthRecord, ...]
     exclusions: tuple[Exclusion, ...]
     skipped: Capped
     conventions: tuple[tuple[str, str], ...]
@@ -68,6 +69,7 @@ def background(result: Result, applied: str | None) -> Background:
         rules=tuple(record.truth_hits[:ROWS_SHOWN]),
         rules_hidden=max(0, len(record.truth_hits) - ROWS_SHOWN),
         chunkings=tuple(record.chunkings),
+        lengths=tuple(record.lengths),
         exclusions=_exclusions(result),
         skipped=Capped(tuple(skipped[:ROWS_SHOWN]), max(0, len(skipped) - ROWS_SHOWN)),
         conventions=tuple((name, _plain(value)) for name, value in record.conventions.items()),

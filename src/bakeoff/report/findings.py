@@ -12,7 +12,7 @@ from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.losses import LossTable
 from bakeoff.report.pairs import Pairs
 from bakeoff.report.systems import SystemsTable
-from bakeoff.results import ChunkingRecord
+from bakeoff.results import ChunkingRecord, LengthRecord
 from bakeoff.stats.factors import FactorAnalysis
 
 
@@ -96,6 +96,14 @@ def of_losses(table: LossTable) -> str:
     if worst.lost <= 0:
         return f"{system} loses nothing at any step"
     return f"{system} loses most at “{worst.step}”: {say.score(worst.lost)} of a possible {waterfall.start:g}"
+
+
+def of_lengths(rows: Sequence[LengthRecord]) -> str:
+    """How much text the models do not see."""
+    worst = max(rows, key=lambda row: row.cut)
+    if worst.cut < 0.005:
+        return "The models read the whole text of all chunks"
+    return f"{worst.embedder} does not see {worst.cut:.0%} of the text of {worst.chunker} chunks"
 
 
 def of_spread(spread: FactorAnalysis) -> str:

@@ -244,6 +244,20 @@ def _truth(back: Background) -> list[str]:
             ],
             sizes,
         )
+    if back.lengths:
+        cut = [
+            (
+                one.embedder,
+                one.chunker,
+                one.max_tokens or "none",
+                one.quantiles[2],
+                f"{one.cut_chunks:.0%}",
+                f"{one.cut:.0%}",
+            )
+            for one in back.lengths
+        ]
+        lines += ["", f"**{plain(find.of_lengths(back.lengths))}**", ""]
+        lines += table(["model", "chunker", "limit in tokens", "median", "chunks cut", "text cut off"], cut)
     if back.exclusions:
         gone = [
             (
@@ -287,3 +301,7 @@ def _mean(mean: Mean) -> str:
 
 def _rest(hidden: int, what: str, file: str) -> list[str]:
     return [f"{hidden:,} more {what} in {file}.", ""] if hidden else []
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"

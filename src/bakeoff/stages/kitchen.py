@@ -16,6 +16,7 @@ from bakeoff.stages import fuse, retrieve
 from bakeoff.stages.chunk import Chunking, chunk, embedded_texts, token_counts
 from bakeoff.stages.embed import QueryVectors, Vectors, embed_chunks, embed_queries
 from bakeoff.stages.index import Content, Index, open_index
+from bakeoff.stages.lengths import Lengths, lengths
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.rerank import rerank
 from bakeoff.stages.retrieve import Leg
@@ -89,10 +90,25 @@ class Kitchen:
 
     def vectors(self, embedder: Part, chunker: Part) -> Vectors:
         """A chunking's vectors."""
+
+        def make() -> Vectors:
+            self.lengths(embedder, chunker)
+            return embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._shop)
+
+        return self._once(("vectors", embedder.label, chunker.label), make)
+
+    def lengths(self, embedder: Part, chunker: Part) -> Lengths | None:
+        """How long a chunking's chunks are for a model."""
         return self._once(
-            ("vectors", embedder.label, chunker.label),
-            lambda: embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._shop),
+            ("lengths", embedder.label, chunker.label),
+            lambda: lengths(embedder, self.embedder(embedder), self.chunking(chunker), self._shop),
         )
+
+    def known_lengths(self) -> list[Lengths]:
+        """The lengths that were counted, by model and chunker."""
+        made = [slot.value for key, slot in self._slots.items() if key[0] == "lengths" and slot.made]
+        found = [one for one in made if one is not None]
+        return sorted(found, key=lambda one: (one.embedder, one.chunker))
 
     def query_vectors(self, embedder: Part) -> QueryVectors:
         """The queries' vectors with their times."""
