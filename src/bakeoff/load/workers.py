@@ -35,7 +35,6 @@ def run_crew(
     `timeout` is seconds for one query, `deadline` seconds for all. A fault in a thread is raised here.
     """
     crew = Crew(array("q", [0]) * threads)
-    ended = threading.Semaphore(0)
 
     def body(number: int) -> None:
         try:
@@ -44,13 +43,11 @@ def run_crew(
         except BaseException as exc:  # noqa: BLE001 - carried to the caller, who raises it
             crew.failures.append(exc)
             crew.stop.set()
-        finally:
-            ended.release()
 
     team = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(threads)]
     for thread in team:
         thread.start()
-    _watch(crew, ended, threads, timeout, deadline)
+    _watch(crew, team, timeout, deadline)
     if crew.failures:
         raise crew.failures[0]
     return crew
@@ -67,13 +64,18 @@ def _hold_engine() -> None:
 
 
 def _watch(
-    crew: Crew, ended: threading.Semaphore, threads: int, timeout: float, deadline: float | None
+    crew: Crew,
+    ended: threading.Semaphore,
+    team: list[threading.Thread],
+    timeout: float,
+    deadline: float | None,
 ) -> None:
+    """Wait for the team; `ended` only wakes the wait, for an interrupt may fall between its count and ours."""
     begin = time.perf_counter()
-    left, grace = threads, None
-    while left:
+    grace = None
+    while left := sum(thread.is_alive() for thread in team):
         try:
-            left -= ended.acquire(timeout=WATCH_SECONDS)
+            ended.acquire(timeout=WATCH_SECONDS)
             _look(crew, timeout, begin, deadline)
         except KeyboardInterrupt:
             if crew.stopped == INTERRUPTED:
@@ -82,7 +84,7 @@ def _watch(
         if crew.stop.is_set():
             patience = min(timeout, PATIENCE_SECONDS) if crew.stopped == INTERRUPTED else timeout
             grace = grace or time.perf_counter() + patience
-            if crew.hung >= left or time.perf_counter() > grace:
+            if crew.hung >= len(left) or time.perf_counter() > grace:
                 return  # what hangs is left behind on its daemon thread
 
 
