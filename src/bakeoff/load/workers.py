@@ -63,19 +63,13 @@ def _hold_engine() -> None:
         faiss.omp_set_num_threads(1)
 
 
-def _watch(
-    crew: Crew,
-    ended: threading.Semaphore,
-    team: list[threading.Thread],
-    timeout: float,
-    deadline: float | None,
-) -> None:
-    """Wait for the team; `ended` only wakes the wait, for an interrupt may fall between its count and ours."""
+def _watch(crew: Crew, team: list[threading.Thread], timeout: float, deadline: float | None) -> None:
+    """Wait for the team, asking the threads themselves: a count of ours could be lost to an interrupt."""
     begin = time.perf_counter()
     grace = None
-    while left := sum(thread.is_alive() for thread in team):
+    while left := [thread for thread in team if thread.is_alive()]:
         try:
-            ended.acquire(timeout=WATCH_SECONDS)
+            left[0].join(WATCH_SECONDS)
             _look(crew, timeout, begin, deadline)
         except KeyboardInterrupt:
             if crew.stopped == INTERRUPTED:
