@@ -41,7 +41,7 @@ def p99(rows: tuple[Any, ...]) -> float:
 def test_f37_a_closed_loop_hides_the_stall_and_an_open_one_shows_it() -> None:
     closed = closed_loop(Stalling().search, QUERIES, 10, Nothing())
     assert closed.done.max() > STALL * 1e9  # it was there
-    assert p99(statistics(closed.done)) < 50
+    assert p99(statistics(closed.done)) < 0.5 * STALL * 1000
     opened = open_loop(
         Stalling().search, QUERIES, 10, Nothing(), rate=RATE, seconds=2, workers=8, arrivals="fixed"
     )

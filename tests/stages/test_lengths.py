@@ -33,7 +33,9 @@ def test_what_a_limit_cuts_off_is_counted_once_and_said(bench: Any, part: Any) -
     shop = Workshop(bench.shop.cache, said.append)
     chunking, model = bench.chunking("whole"), Words(10)
     found = lengths(part("embedders/wordllama"), model, chunking, shop)
-    texts = [c + t for c, t in zip(*(chunking.chunks[n].to_pylist() for n in ("context", "text")), strict=True)]
+    texts = [
+        c + t for c, t in zip(*(chunking.chunks[n].to_pylist() for n in ("context", "text")), strict=True)
+    ]
     words = np.array([len(text.split()) for text in texts])
     assert found is not None
     assert found.cut == pytest.approx(np.maximum(words - 10, 0).sum() / words.sum())

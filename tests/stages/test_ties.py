@@ -25,7 +25,9 @@ def tied(bench: Any) -> Any:
     chunking = bench.chunking("semantic", merge_below=0)
     truth = resolve(queries, bench.corpus().documents, {chunking.fingerprint: chunking.chunks}, strict=True)
     texts = chunking.chunks["text"].to_pylist()
-    rows = [next(i for i, text in enumerate(texts) if words in text) for words in ("Value added", "Access tokens")]
+    rows = [
+        next(i for i, text in enumerate(texts) if words in text) for words in ("Value added", "Access tokens")
+    ]
 
     def run(*scores: float) -> list[dict[str, Any]]:
         leg = Leg((Hits(np.array(rows, np.int64), np.array(scores)),), np.ones((1, 1)), True)

@@ -224,7 +224,7 @@ def test_a_condition_that_takes_too_long_is_stopped() -> None:
     with Engine("chunks", table, {}, seconds=0.3) as engine:
         start = time.monotonic()
         (found,) = engine.rows([engine.check(slow)])
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 60
         assert isinstance(found, TruthError)
         assert "stopped after 0.3 s" in str(found)
         assert rows(engine, "id = 'y'") == []
