@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,10 @@ from bakeoff.types import Document, Piece, Role, SourceItem
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # threads that wait for a core make a tiny search a thousand times slower
+
+if threading.current_thread() is threading.main_thread():
+    # a run started in the background of a script ignores Ctrl-C, and so would every test of it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FILES = {
     "guide/auth.md": """\
