@@ -50,7 +50,7 @@ def test_names_that_yaml_would_misread(home: Path, name: str) -> None:
 
 def test_a_folder_inside_is_written_relative(tiny: Path) -> None:
     starter.write(starter.look(Path("corpus")), Path(), force=True)
-    assert "folder: corpus" in Path("bakeoff.yaml").read_text()
+    assert 'folder: "corpus"' in Path("bakeoff.yaml").read_text()
 
 
 def test_files_that_are_there_are_kept(tiny: Path) -> None:

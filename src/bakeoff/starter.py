@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -85,9 +86,9 @@ def write(seen: Seen, into: Path, *, force: bool) -> tuple[Path, Path]:
 def experiment_text(seen: Seen, into: Path) -> str:
     """A commented experiment for the folder."""
     patterns = ", ".join(f'"**/*{suffix}"' for suffix, _ in seen.suffixes.most_common(8))
-    folder = yaml.safe_dump(_relative(seen.folder, into), allow_unicode=True, default_flow_style=True).split(
-        "\n"
-    )[0]
+    folder = json.dumps(
+        _relative(seen.folder, into), ensure_ascii=False
+    )  # JSON text is YAML text on one line
     inside = into.resolve().is_relative_to(seen.folder.resolve())
     exclude = (
         'exclude: ["**/bakeoff.yaml", "**/queries.yaml", "runs/**"]'
