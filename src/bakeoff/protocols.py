@@ -7,7 +7,19 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from bakeoff.types import Batch, Document, Hits, Metric, ModelInfo, Piece, Role, Skipped, SourceItem
+from bakeoff.types import (
+    Batch,
+    Document,
+    Hits,
+    Metric,
+    ModelInfo,
+    PayloadField,
+    Piece,
+    Role,
+    Skipped,
+    SourceItem,
+    Where,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,6 +139,41 @@ class SupportsDelete(Protocol):
 
     def delete(self, ids: np.ndarray) -> None:
         """Remove rows by id."""
+        ...
+
+
+@runtime_checkable
+class SupportsReplace(Protocol):
+    """A store that can write a row again."""
+
+    def replace(self, batch: Batch) -> None:
+        """Put rows in the place of those with the same ids; searches see only the new ones."""
+        ...
+
+
+@runtime_checkable
+class SupportsPayload(Protocol):
+    """A store that keeps what belongs to a row beside its vector, and searches among the rows that satisfy it."""
+
+    def declare(self, fields: tuple[PayloadField, ...]) -> None:
+        """Name the payload's fields, before `create` or `open`; without it a collection has no payload."""
+        ...
+
+    def payloads(self, ids: np.ndarray) -> list[dict[str, str | int | float]]:
+        """The payload of each row, in the order of the ids."""
+        ...
+
+    def search_where(self, vector: np.ndarray, k: int, query: Any, where: Where) -> Hits:
+        """The k nearest rows among those whose payload satisfies every condition."""
+        ...
+
+
+@runtime_checkable
+class SupportsHybrid(Protocol):
+    """A store that fuses its own vector and word search."""
+
+    def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: Any) -> Hits:
+        """The k best rows by the store's own fusion, best first."""
         ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,6 +133,28 @@ class Batch:
     vectors: np.ndarray | None = None
     texts: list[str] | None = None
     payloads: list[dict[str, str | int | float]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadField:
+    """One field that every row's payload has: text, integer or number."""
+
+    name: str
+    kind: Literal["text", "integer", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a row's payload must hold in one field: one of some values, or a number within bounds, ends included."""
+
+    field: str
+    among: tuple[str | int | float, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+
+Where = tuple[Condition, ...]
+"""A filter: every condition must hold."""
 
 
 @dataclass(frozen=True, slots=True)
