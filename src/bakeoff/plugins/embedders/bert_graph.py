@@ -23,12 +23,12 @@ _FUSED = "com.microsoft"
 _ATTENTION_INPUTS = ("attention.self.query", "attention.self.key", "attention.self.value")
 
 
-def save_graph(folder: Path, target: Path, quantise: bool) -> None:
+def save_graph(folder: Path, target: Path, quantise: bool, pooled: bool = True) -> None:
     """Write the graph of the encoder in `folder`; quantised, its matrices are int8 with a scale a column.
 
     Weights use 7 bits: 8 overflow the 16-bit sums of CPUs without VNNI, and products would depend on the CPU.
     """
-    graph = build_graph(folder)
+    graph = build_graph(folder, pooled)
     if not quantise:
         onnx.save(graph, target)
         return
@@ -46,8 +46,8 @@ def save_graph(folder: Path, target: Path, quantise: bool) -> None:
     )
 
 
-def build_graph(folder: Path) -> onnx.ModelProto:
-    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors` (texts × dims)."""
+def build_graph(folder: Path, pooled: bool = True) -> onnx.ModelProto:
+    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors` (texts × dims, or × tokens × dims)."""
     shape = read_shape(folder / "config.json")
     try:
         graph = _Graph(load_file(folder / "model.safetensors"), shape)
@@ -56,8 +56,11 @@ def build_graph(folder: Path) -> onnx.ModelProto:
             hidden = graph.layer(hidden, f"encoder.layer.{layer}")
     except (SafetensorError, KeyError) as exc:
         raise ModelNotFoundError(f"{folder / 'model.safetensors'} is not a BERT encoder's: {exc}") from exc
-    graph.pool(hidden, "vectors")
-    return graph.model()
+    if pooled:
+        graph.pool(hidden, "vectors")
+    else:
+        graph.unit_tokens(hidden, "vectors")
+    return graph.model(pooled)
 
 
 class _Graph:
@@ -94,10 +97,15 @@ class _Graph:
         mean = self._op("ReduceMean", [across, axis], keepdims=0)
         self._nodes.append(helper.make_node("LpNormalization", [mean], [output], axis=1, p=2))
 
-    def model(self) -> onnx.ModelProto:
+    def unit_tokens(self, hidden: str, output: str) -> None:
+        """A unit vector for each token."""
+        self._nodes.append(helper.make_node("LpNormalization", [hidden], [output], axis=2, p=2))
+
+    def model(self, pooled: bool) -> onnx.ModelProto:
         """The graph with the operator sets it needs."""
         ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])
-        vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", self._shape.dims])
+        rows = ["texts"] if pooled else ["texts", "tokens"]
+        vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, [*rows, self._shape.dims])
         graph = helper.make_graph(self._nodes, "bert", [ids], [vectors], list(self._constants.values()))
         operators = [helper.make_opsetid("", 18), helper.make_opsetid(_FUSED, 1)]
         return helper.make_model(graph, opset_imports=operators, ir_version=9)

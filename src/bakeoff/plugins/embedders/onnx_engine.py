@@ -109,6 +109,34 @@ class Engine:
         return answer[0]
 
 
+class TokenEngine:
+    """One ONNX session that gives a vector for each token of a text."""
+
+    def __init__(self, graph: Path, tokens: Tokens, threads: int) -> None:
+        self._session = _session(graph, optimise=False)
+        self._tokens = tokens
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="onnx")
+
+    def embed(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Tokens × dims for each text, in order."""
+        ids = self._tokens.encode(texts)
+        found: list[np.ndarray] = [np.empty(0, np.float32)] * len(texts)
+        groups = list(_groups(ids, len(texts)))
+        runs = [self._pool.submit(self._run, [ids[row] for row in group]) for group in groups]
+        for group, run in zip(groups, runs, strict=True):
+            for row, vectors in zip(group, run.result(), strict=True):
+                found[row] = vectors
+        return found
+
+    def close(self) -> None:
+        """Stop the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _run(self, ids: list[TokenIds]) -> np.ndarray:
+        answer: list[np.ndarray] = self._session.run(None, {"ids": np.array(ids, np.int64)})
+        return answer[0]
+
+
 def _groups(ids: list[TokenIds], batch: int) -> Iterator[list[int]]:
     """Row numbers of texts of equal length, the longest first so that the threads end together."""
     by_length: dict[int, list[int]] = defaultdict(list)

@@ -1,0 +1,64 @@
+"""MMR: a ranking with near-copies moved down, so that the first passages say different things."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+_WORD = re.compile(r"\w+")
+
+
+class MmrReranker:
+    """Maximal marginal relevance; relevance is the place a passage came with, likeness the cosine of its words."""
+
+    version: ClassVar[str] = "1"
+
+    class Params(BaseModel):
+        """How much being different counts."""
+
+        model_config = ConfigDict(extra="forbid", frozen=True)
+
+        relevance: float = Field(
+            0.7, ge=0, le=1, description="1: the order stays as it is; 0: only being different counts"
+        )
+
+    def __init__(self, params: Params) -> None:
+        self._relevance = params.relevance
+
+    def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
+        """Scores that fall in the order of picking: each pick is relevant and unlike those before it."""
+        count = len(passages)
+        gain = self._relevance * (1 - np.arange(count) / max(count, 1))
+        likeness = _likeness(passages)
+        nearest = np.zeros(count)
+        scores = np.empty(count)
+        left = np.ones(count, bool)
+        for place in range(count):
+            worth = np.where(left, gain - (1 - self._relevance) * nearest, -np.inf)
+            pick = int(worth.argmax())
+            scores[pick], left[pick] = count - place, False
+            nearest = np.maximum(nearest, likeness[pick])
+        return scores
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _likeness(passages: Sequence[str]) -> np.ndarray:
+    """Cosines between passages, each word weighed by how few of the passages have it."""
+    counts = [Counter(_WORD.findall(passage.lower())) for passage in passages]
+    spread = Counter(word for words in counts for word in words)
+    places = {word: i for i, word in enumerate(spread)}
+    rows = np.zeros((len(passages), len(places)))
+    for row, words in zip(rows, counts, strict=True):
+        for word, times in words.items():
+            row[places[word]] = (1 + math.log(times)) * math.log(1 + len(passages) / spread[word])
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = np.divide(rows, norms, out=rows, where=norms > 0)
+    return unit @ unit.T
