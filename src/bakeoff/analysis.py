@@ -221,11 +221,11 @@ def across(
 
     check_comparable(one, other, allow_mixed=allow_mixed)
     name = measure or one.record.primary
-    joined = _joined(one.matrix(name), other.matrix(name), one.record.run, other.record.run)
-    return compare_systems(joined, one.record.seed)
+    matrix = joined(one.matrix(name), other.matrix(name), one.record.run, other.record.run)
+    return compare_systems(matrix, one.record.seed)
 
 
-def _joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> ScoreMatrix:
+def joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> ScoreMatrix:
     """One matrix of two runs; a query that only one has is not computed for the other."""
     import numpy as np
 
@@ -237,6 +237,11 @@ def _joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> S
     if not shared:
         raise ComparisonError("the runs share no system. Compare runs of the same experiment.")
     queries = tuple(dict.fromkeys((*left.queries, *right.queries)))
+    categories = {
+        query: category
+        for matrix in (left, right)
+        for query, category in zip(matrix.queries, matrix.categories, strict=bool(matrix.categories))
+    }
     rows = []
     for matrix in (left, right):
         place = {query: i for i, query in enumerate(matrix.queries)}
@@ -249,7 +254,7 @@ def _joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> S
         systems=names,
         queries=queries,
         values=np.array(rows, dtype=float),
-        categories=(),
+        categories=tuple(categories.get(query, "") for query in queries),
         structural={**left.structural, **right.structural},
     )
 

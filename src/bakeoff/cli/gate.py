@@ -1,0 +1,87 @@
+"""bakeoff gate, history: runs over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(gate)
+    app.command()(history)
+
+
+def gate(
+    baseline: Annotated[Path, typer.Argument(help="The folder of the run to hold against.")],
+    run: Annotated[Path, typer.Argument(help="The new run's folder.")],
+    margin: Annotated[float, typer.Option("--margin", help="Points of the measure that may be lost.")] = 0.02,
+    measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="A system, or words that fit only it. [default: all]")
+    ] = None,
+    category_margin: Annotated[
+        float | None,
+        typer.Option("--category-margin", help="Fail where a category is shown to lose more than this."),
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option("--summary", help="Write Markdown for a pull request here.")
+    ] = None,
+    allow_mixed: Annotated[
+        bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> int:
+    """Exit 0 only if the new run is shown to be no worse than the baseline by more than a margin."""
+    from dataclasses import asdict
+
+    from bakeoff.analysis import open_run
+    from bakeoff.cli import console
+    from bakeoff.gate import Rules
+    from bakeoff.gate import gate as test
+    from bakeoff.report import gating
+
+    rules = Rules(margin, category_margin)
+    outcome = test(
+        open_run(baseline),
+        open_run(run),
+        rules,
+        system=system,
+        measure=measure,
+        allow_mixed=allow_mixed,
+    )
+    if summary is not None:
+        summary.write_text(gating.summary(outcome), encoding="utf-8")
+    if as_json:
+        console.say_json({**asdict(outcome), "passed": outcome.passed})
+    else:
+        console.table(*gating.table(outcome), right=(1, 2, 3, 4, 5))
+        for note in outcome.notes:
+            console.warn(note)
+        console.say(gating.sentence(outcome))
+    return 0 if outcome.passed else 1
+
+
+def history(
+    folder: Annotated[Path, typer.Argument(help="The folder that holds the runs.")] = Path("runs"),
+    measure: Annotated[
+        str | None, typer.Option("--measure", "-m", help="[default: each run's primary]")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="Words of one system. [default: each run's best]")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Show the runs of a folder over time: what led, and what changed since the run before."""
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+    from bakeoff.report import past
+
+    entries = past.history(folder, measure, system)
+    if as_json:
+        console.say_json([asdict(entry) for entry in entries])
+        return
+    console.table(*past.table(entries), right=(4, 5))

@@ -1,0 +1,106 @@
+"""Runs over time: what each run measured, what led, and whether that changed since the run before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.analysis import Result, across, open_run
+from bakeoff.errors import ComparisonError, UserError
+from bakeoff.results import read_record
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One run; `change` is against the run before, on the queries they share."""
+
+    run: str
+    started: str
+    status: str
+    measure: str
+    system: str | None
+    mean: float | None
+    change: float | None
+    told_apart: bool
+    note: str
+
+
+def history(folder: Path, measure: str | None = None, system: str | None = None) -> list[Entry]:
+    """The runs in a folder, oldest first; a run that can't be read is an entry with its reason."""
+    paths = sorted((path.parent for path in folder.glob("*/run.json")), key=_started)
+    if not paths:
+        raise ComparisonError(
+            f"{folder} holds no run. Give the folder that holds runs, or run one: bakeoff run"
+        )
+    entries: list[tuple[Entry, Result | None]] = []
+    for path in paths:
+        before = entries[-1] if entries else None
+        entries.append(_read(path, measure, system, before))
+    return [entry for entry, _ in entries]
+
+
+def table(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
+    """Headers and rows for the terminal, one a run."""
+    headers = ["run", "started", "status", "system", "mean", "since", ""]
+    return headers, [_cells(entry) for entry in entries]
+
+
+def _started(path: Path) -> tuple[str, str]:
+    """When a run began, then its name; one that can't be read comes first."""
+    try:
+        return read_record(path).started, path.name
+    except UserError:
+        return "", path.name
+
+
+def _read(
+    path: Path, measure: str | None, system: str | None, before: tuple[Entry, Result | None] | None
+) -> tuple[Entry, Result | None]:
+    try:
+        result = open_run(path)
+        if not result.done:
+            return _unread(path, result.record.status, result.record.started, "no system is done"), None
+        return _entry(result, measure, system, before), result
+    except UserError as exc:
+        return _unread(path, "unreadable", "", str(exc)), None
+
+
+def _entry(
+    result: Result, measure: str | None, system: str | None, before: tuple[Entry, Result | None] | None
+) -> Entry:
+    name = result.measure(measure or result.record.primary)
+    comparison = result.compare(name)
+    chosen = result.system(system) if system else comparison.best
+    mean = comparison.summary(chosen).mean if chosen else None
+    change, apart, note = _change(result, name, chosen, before)
+    record = result.record
+    return Entry(record.run, record.started, record.status, name, chosen, mean, change, apart, note)
+
+
+def _change(
+    result: Result, measure: str, system: str | None, before: tuple[Entry, Result | None] | None
+) -> tuple[float | None, bool, str]:
+    """The paired difference of a system to the run before, whether it is told apart, and what hinders."""
+    if before is None or before[1] is None or system is None:
+        return None, False, ""
+    earlier = before[1]
+    if system not in earlier.done:
+        return None, False, "new system"
+    try:
+        pair = across(earlier, result, measure).pair(
+            f"{system} @ {result.record.run}", f"{system} @ {earlier.record.run}"
+        )
+    except ComparisonError as exc:
+        return None, False, str(exc)
+    return pair.difference, pair.better is not None, "" if pair.better else "not told apart"
+
+
+def _unread(path: Path, status: str, started: str, note: str) -> Entry:
+    return Entry(path.name, started, status, "", None, None, None, False, note)
+
+
+def _cells(entry: Entry) -> list[str]:
+    mean = "–" if entry.mean is None else f"{entry.mean:.4f}"
+    change = "–" if entry.change is None else f"{entry.change:+.4f}".replace("-", "−")
+    started = entry.started[:16].replace("T", " ")
+    return [entry.run, started, entry.status, entry.system or "–", mean, change, entry.note]
