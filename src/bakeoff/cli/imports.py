@@ -65,6 +65,12 @@ def export(
         Path, typer.Argument(help="A run's folder (rankings), or an experiment (queries and judgments).")
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write into.")],
+    preset: Annotated[
+        str,
+        typer.Option(
+            "--preset", help="The files of a source system: lineage | ann | code | vectordb | goldsql"
+        ),
+    ] = "",
     format_: Annotated[str, typer.Option("--format", help="beir | trec")] = "beir",
     level: Annotated[str, typer.Option(help="document | chunk: what is ranked and judged.")] = "document",
     scores: Annotated[
@@ -73,11 +79,14 @@ def export(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write queries and judgments, or the rankings of a run, as files of BEIR or TREC."""
+    """Write a run in the files of a source system, or queries, judgments and rankings as files of BEIR or TREC."""
     from bakeoff.cli import console
     from bakeoff.interchange import Choice, Format, Level, Scores
     from bakeoff.interchange import export as write
 
+    if preset:
+        _export_preset(source, preset, out, force, as_json)
+        return
     choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
     exported = write(source, choice)
     paths = exported.write(out, overwrite=force)
@@ -85,6 +94,21 @@ def export(
         console.say_json({"files": [str(path) for path in paths], "notes": list(exported.notes)})
         return
     for note in exported.notes:
+        console.warn(note)
+    for path in paths:
+        console.say(str(path))
+
+
+def _export_preset(run: Path, preset: str, out: Path, force: bool, as_json: bool) -> None:
+    from bakeoff.cli import console
+    from bakeoff.report.exports.presets import export_run
+
+    files = export_run(run, preset)
+    paths = files.write(out, overwrite=force)
+    if as_json:
+        console.say_json({"files": [str(path) for path in paths], "notes": list(files.notes)})
+        return
+    for note in files.notes:
         console.warn(note)
     for path in paths:
         console.say(str(path))

@@ -1,0 +1,1 @@
+"""Runs in the files of the source systems, named and shaped as they name and shape them."""

@@ -1,0 +1,118 @@
+"""S0's files: one JSON a model and a Markdown comparison (S0-22, S0-36, S0-37)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bakeoff.report import marks
+from bakeoff.report.exports.files import Files, Shape, json_bytes
+from bakeoff.report.exports.material import Material
+from bakeoff.stats.presets import read_bands, weighted_score
+
+MEASURES = {
+    "precision_at_5": ("P", 5),
+    "recall_at_10": ("R", 10),
+    "mrr": ("RR", None),
+    "ndcg_at_5": ("nDCG", 5),
+}
+
+
+class Group(Shape):
+    """The queries of one category; `count` is of those that were scored."""
+
+    precision_at_5: float | None
+    recall_at_10: float | None
+    mrr: float | None
+    ndcg_at_5: float | None
+    count: int
+
+
+class ModelResults(Shape):
+    """One model; `score` is S0-24's weighted score, `band` S0-27..29's reading of it."""
+
+    model: str
+    system: str
+    total_queries: int
+    precision_at_5: float | None
+    recall_at_10: float | None
+    mrr: float | None
+    ndcg_at_5: float | None
+    avg_latency_ms: float | None
+    dimensions: int | None
+    score: float | None
+    band: str
+    measures: dict[str, str | None]
+    by_category: dict[str, Group]
+    by_difficulty: dict[str, Group]
+
+
+def export(material: Material) -> Files:
+    """A JSON file a model, and the comparison."""
+    models = [_model(material, row) for row in material.systems]
+    contents = {f"{model.model}_results.json": json_bytes(model) for model in models}
+    schemas: dict[str, type[Shape]] = dict.fromkeys(contents, ModelResults)
+    contents[f"embedding_comparison_{material.stamp[:8]}.md"] = _report(material, models).encode()
+    return Files(contents, schemas)
+
+
+def _model(material: Material, row: Mapping[str, Any]) -> ModelResults:
+    system = row["system"]
+    named = {alias: material.pick(*name) for alias, name in MEASURES.items()}
+    means = {alias: material.mean(system, measure) for alias, measure in named.items()}
+    latency = material.result.timing(system, "total", "mean_ms")
+    known = {
+        "P@5": means["precision_at_5"],
+        "R@10": means["recall_at_10"],
+        "MRR": means["mrr"],
+        "nDCG@5": means["ndcg_at_5"],
+        "latency_ms": latency,
+        "dims": row["dims"],
+    }
+    return ModelResults(
+        model=material.slugs[system],
+        system=system,
+        total_queries=len(material.queries),
+        **means,
+        avg_latency_ms=latency,
+        dimensions=row["dims"],
+        score=weighted_score(known).value,
+        band=read_bands(known).overall,
+        measures=named,
+        by_category=_groups(material, system, named, "category"),
+        by_difficulty=_groups(material, system, named, "difficulty"),
+    )
+
+
+def _groups(material: Material, system: str, named: Mapping[str, str | None], label: str) -> dict[str, Group]:
+    parts = {alias: material.groups(system, measure, label) for alias, measure in named.items()}
+    first = parts["precision_at_5"]
+    return {
+        name: Group(**{alias: groups[name][0] for alias, groups in parts.items()}, count=first[name][1])
+        for name in first
+    }
+
+
+def _report(material: Material, models: list[ModelResults]) -> str:
+    headings = ["model", "P@5", "R@10", "MRR", "nDCG@5", "latency ms", "dims", "score", "band"]
+    ranked = sorted(models, key=lambda model: (model.score is None, -(model.score or 0.0)))
+    rows = [
+        [m.model, *map(_shown, (m.precision_at_5, m.recall_at_10, m.mrr, m.ndcg_at_5, m.avg_latency_ms)),
+         m.dimensions if m.dimensions is not None else "–", _shown(m.score), m.band]
+        for m in ranked
+    ]  # fmt: skip
+    lines = [
+        "# Embedding comparison",
+        "",
+        f"{len(material.queries)} queries, run {marks.plain(material.result.record.run)}.",
+        "",
+        *marks.table(headings, rows),
+        "## Recommendation",
+        "",
+        marks.plain(material.result.verdict.sentence),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
