@@ -28,7 +28,8 @@ from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Status
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bakeoff.stats.comparison import Comparison, PairComparison, ScoreMatrix
+    from bakeoff.stats.compare import CompareSettings
+    from bakeoff.stats.comparison import Comparison, PairComparison, ScoreMatrix, SystemSummary
     from bakeoff.stats.verdict import Verdict
 
 
@@ -38,6 +39,8 @@ class Result:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.record: RunRecord = read_record(path)
+        self._comparisons: dict[str, Comparison] = {}
+        self._summaries: dict[str, dict[str, SystemSummary]] = {}
 
     def __repr__(self) -> str:
         return f"Result({str(self.path)!r}, {len(self.record.systems)} systems, {self.record.status})"
@@ -112,17 +115,30 @@ class Result:
 
     def compare(self, measure: str) -> Comparison:
         """All pairs of systems on a measure, paired by query."""
-        return self._comparisons[self.measure(measure)]
+        from bakeoff.stats.compare import compare_all
 
-    @cached_property
-    def _comparisons(self) -> dict[str, Comparison]:
-        """Every measure's comparison: one set of resamples serves them all."""
+        name = self.measure(measure)
+        if name not in self._comparisons:
+            self._comparisons[name] = compare_all([self.matrix(name)], self._settings)[0]
+        return self._comparisons[name]
+
+    def summaries(self, measure: str) -> dict[str, SystemSummary]:
+        """Each system's mean and interval on a measure; cheap where the pairs are not needed."""
+        from bakeoff.stats.compare import summarise
+
+        name = self.measure(measure)
+        if name not in self._summaries:
+            compared = self._comparisons.get(name)
+            found = compared.systems if compared else summarise(self.matrix(name), self._settings)
+            self._summaries[name] = {one.system: one for one in found}
+        return self._summaries[name]
+
+    @property
+    def _settings(self) -> CompareSettings:
         from bakeoff.stats.bootstrap import BootstrapSettings
-        from bakeoff.stats.compare import CompareSettings, compare_all
+        from bakeoff.stats.compare import CompareSettings
 
-        settings = CompareSettings(BootstrapSettings(self.record.seed))
-        matrices = [self.matrix(measure) for measure in self.record.measures]
-        return dict(zip(self.record.measures, compare_all(matrices, settings), strict=True))
+        return CompareSettings(BootstrapSettings(self.record.seed))
 
     def matrix(self, measure: str) -> ScoreMatrix:
         """The scores of a measure, systems × queries; negative queries are structural."""
@@ -158,7 +174,7 @@ class Result:
         wanted = parse(name)
         known = [parse(text) for text in self.record.measures]
         for measure in known:
-            if measure in (wanted, wanted.at_unit(measure.unit) if measure.unit else wanted):
+            if measure == wanted or (measure.name == wanted.name and measure == replace(wanted, unit=measure.unit)):
                 return str(measure)
         raise ComparisonError(
             f"{name} was not measured in this run. It has: {', '.join(self.record.measures)}."

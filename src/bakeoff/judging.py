@@ -162,7 +162,7 @@ def _s4(result: Result) -> list[str]:
 
 def _mean(result: Result, system: str, measure: str) -> float | None:
     try:
-        return result.compare(measure).summary(system).mean
+        return result.summaries(measure)[system].mean
     except ComparisonError:
         return None
 

@@ -16,8 +16,10 @@ from bakeoff.judging import (
     what_makes_the_difference,
     where_the_loss_is,
 )
+from bakeoff.measures.names import parse
+from bakeoff.report.pairs import too_many
 from bakeoff.results import RunRecord, read_record
-from bakeoff.stats.comparison import Comparison
+from bakeoff.stats.comparison import SystemSummary
 
 SHOWN = 25
 PRESET_LINES = 3
@@ -32,14 +34,11 @@ def say_result(result: Result, report: Path | None) -> None:
     console.say()
     _say_table(result)
     console.say()
-    _say_verdict(result)
-    best = result.verdict.system or result.comparison.best
-    if best is not None:
-        _say_negatives(result, best)
-        _say_loss(result, best)
-    _say_spread(result)
-    for line in preset_lines(result)[:PRESET_LINES]:
-        _say_field("Preset", line)
+    if _comparable(result):
+        _say_judged(result)
+    else:
+        _say_field("Verdict", f"{len(result.done):,} systems are too many to compare all pairs of them here.")
+        _say_field("", "Compare two of them: bakeoff compare RUN A B")
     _say_failed(result)
     for note in (*result.record.notes, tie_note(result)):
         if note:
@@ -48,17 +47,33 @@ def say_result(result: Result, report: Path | None) -> None:
         _say_field("Report", str(report))
 
 
+def _say_judged(result: Result) -> None:
+    """The verdict, and what it rests on."""
+    _say_verdict(result)
+    best = result.verdict.system or result.comparison.best
+    if best is not None:
+        _say_negatives(result, best)
+        _say_loss(result, best)
+    _say_spread(result)
+    for line in preset_lines(result)[:PRESET_LINES]:
+        _say_field("Preset", line)
+
+
+def _comparable(result: Result) -> bool:
+    return not too_many(len(result.done), result.queries.num_rows)
+
+
 def result_json(result: Result) -> dict[str, Any]:
     """The outcome for a script."""
     rows = []
     for system in result.done:
-        means = {name: _mean_json(result.compare(name), system) for name in result.record.measures}
+        means = {name: _mean_json(result.summaries(name)[system]) for name in result.record.measures}
         p50 = result.timing(system, "total", "p50_ms")
         rows.append(
             {"system": system, "measures": means, "p50_ms": p50, "index_bytes": _size(result, system)}
         )
     found: dict[str, Any] = {"run": str(result.path), "systems": rows, "failed": result.failed}
-    if result.done:
+    if result.done and _comparable(result):
         verdict = result.verdict
         found["verdict"] = {
             "kind": str(verdict.kind),
@@ -93,7 +108,7 @@ def status_json(folder: Path) -> list[dict[str, Any]]:
 
 def _say_table(result: Result) -> None:
     """Systems best first, with as many measures as the terminal is wide."""
-    order = _order(result, result.comparison)
+    order = _order(result)
     shown = order[:SHOWN]
     first = [("", [str(i) for i in range(1, len(shown) + 1)]), ("system", shown)]
     measures = [_measure_column(result, name, shown) for name in result.record.measures]
@@ -116,8 +131,8 @@ def _say_table(result: Result) -> None:
 
 
 def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:
-    comparison, interval = result.compare(name), name == result.record.primary
-    return _heading(name), [_mean(comparison, system, interval=interval) for system in systems]
+    found, interval = result.summaries(name), name == result.record.primary
+    return _heading(name), [_mean(found[system], interval=interval) for system in systems]
 
 
 def _width(columns: list[tuple[str, list[str]]]) -> int:
@@ -180,10 +195,10 @@ def _say_field(name: str, text: str) -> None:
         console.say(" " * LABEL + line)
 
 
-def _order(result: Result, comparison: Comparison) -> list[str]:
+def _order(result: Result) -> list[str]:
     """Systems best first; those without a mean last."""
-    means = {summary.system: summary.mean for summary in comparison.systems}
-    sign = 1 if comparison.higher_is_better else -1
+    means = {system: one.mean for system, one in result.summaries(result.record.primary).items()}
+    sign = 1 if parse(result.record.primary).definition.higher_is_better else -1
     return sorted(result.done, key=lambda s: (means[s] is None, -sign * (means[s] or 0.0)))
 
 
@@ -193,8 +208,7 @@ def _heading(measure: str) -> str:
     return f"{name}\n({unit})" if unit else name
 
 
-def _mean(comparison: Comparison, system: str, *, interval: bool) -> str:
-    summary = comparison.summary(system)
+def _mean(summary: SystemSummary, *, interval: bool) -> str:
     if summary.mean is None:
         return "–"
     text = number(summary.mean)
@@ -211,8 +225,7 @@ def number(value: float) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
-def _mean_json(comparison: Comparison, system: str) -> dict[str, Any]:
-    summary = comparison.summary(system)
+def _mean_json(summary: SystemSummary) -> dict[str, Any]:
     interval = [summary.interval.low, summary.interval.high]
     return {"mean": summary.mean, "interval": interval, "n": summary.n, "excluded": len(summary.excluded)}
 

@@ -15,7 +15,7 @@ from bakeoff.measures.names import parse
 from bakeoff.report.rows import score_rows
 from bakeoff.stats.arrays import FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
-from bakeoff.stats.comparison import Comparison
+from bakeoff.stats.comparison import SystemSummary
 from bakeoff.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -94,12 +94,14 @@ def averages(grid: Grid, measure: str) -> dict[str, float | None]:
     }
 
 
-def compared_means(comparison: Comparison, systems: Sequence[str]) -> dict[str, Mean]:
+def compared_means(
+    summaries: Mapping[str, SystemSummary], measure: str, systems: Sequence[str]
+) -> dict[str, Mean]:
     """Systems' means as the comparison has them."""
     found = {}
     for system in systems:
-        one = comparison.summary(system)
-        found[system] = Mean(comparison.measure, one.mean, one.interval, one.n, len(one.excluded))
+        one = summaries[system]
+        found[system] = Mean(measure, one.mean, one.interval, one.n, len(one.excluded))
     return found
 
 

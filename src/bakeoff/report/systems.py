@@ -118,7 +118,7 @@ def _means(
     result: Result, grid: Grid, measure: str, systems: tuple[str, ...], judged: bool
 ) -> dict[str, Mean]:
     if judged:
-        return compared_means(result.compare(measure), systems)
+        return compared_means(result.summaries(measure), measure, systems)
     return resampled_means(grid, measure, systems, result.record.seed)
 
 

@@ -68,6 +68,12 @@ def compare(
     return compare_all([matrix], settings)[0]
 
 
+def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSummary, ...]:
+    """Each system's mean with its interval, as the comparison gives them, without comparing."""
+    ordered = matrix.sorted()
+    return _summaries(_Scored(ordered, ordered.scored(), settings))
+
+
 def compare_all(matrices: Sequence[ScoreMatrix], settings: CompareSettings) -> list[Comparison]:
     """Compare on several measures at once; one set of resamples serves every pair of every measure."""
     ordered = [matrix.sorted() for matrix in matrices]
