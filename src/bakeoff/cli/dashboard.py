@@ -1,0 +1,47 @@
+"""bakeoff dashboard: pages to look at runs with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command()(dashboard)
+
+
+def dashboard(
+    folder: Annotated[Path, typer.Argument(help="The folder that holds the runs, or one run.")] = Path(
+        "runs"
+    ),
+    port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Port on this machine.")] = 8501,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+) -> int:
+    """Look at runs in a browser: overview, comparison, questions, load, review, what is going on, history."""
+    import os
+    import subprocess
+    import sys
+    from importlib.util import find_spec
+
+    from bakeoff.cli import console
+    from bakeoff.errors import DataError, MissingExtraError
+
+    if find_spec("streamlit") is None:
+        raise MissingExtraError("dashboard needs streamlit: pip install 'bakeoff[dashboard]'")
+    if not folder.is_dir():
+        raise DataError(f"{folder} is no folder. Give the folder that holds the runs.")
+    script = Path(__file__).parents[1] / "dashboard" / "app.py"
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.address", "127.0.0.1",
+               "--server.port", str(port), "--server.headless", "false" if browser else "true",
+               "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none",
+               "--client.toolbarMode", "minimal", "--theme.primaryColor", "#1f6f8b", "--server.enableXsrfProtection", "true",
+               "--client.showErrorDetails", "none"]  # fmt: skip
+    console.say(f"Dashboard of {folder} at http://127.0.0.1:{port}   Ctrl-C ends it")
+    environment = {**os.environ, "BAKEOFF_DASHBOARD_RUNS": str(folder.resolve())}
+    try:
+        return subprocess.run(command, env=environment, check=False, stdout=subprocess.DEVNULL).returncode  # noqa: S603
+    except KeyboardInterrupt:
+        return 0

@@ -1,0 +1,1 @@
+"""Pages to look at runs with, on Streamlit: they read through report, and compute nothing."""

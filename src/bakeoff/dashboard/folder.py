@@ -1,0 +1,96 @@
+"""Which folder of runs is looked at, and its runs, read once each until they change."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import streamlit as st
+
+from bakeoff.analysis import Result, open_run
+from bakeoff.errors import BakeoffError
+from bakeoff.report.explorer import Quick, quick
+from bakeoff.report.grid import Grid, read_grid
+from bakeoff.report.tables import Report, tables
+from bakeoff.results import RunRecord, read_record
+
+VARIABLE = "BAKEOFF_DASHBOARD_RUNS"
+
+
+def folder() -> Path:
+    """The folder that `bakeoff dashboard` was given."""
+    return Path(os.environ.get(VARIABLE, "runs"))
+
+
+def runs() -> list[tuple[Path, RunRecord | str]]:
+    """The runs below the folder, newest first; one that can't be read has its reason."""
+    root = folder()
+    paths = [root] if (root / "run.json").exists() else [path.parent for path in root.glob("*/run.json")]
+    found = [(path, _record(path)) for path in paths]
+    return sorted(found, key=lambda one: getattr(one[1], "started", ""), reverse=True)
+
+
+def chosen() -> Result | None:
+    """The run picked at the side, or None with a message where there is none to show."""
+    found = runs()
+    if not found:
+        st.info(f"{folder()} holds no run. Start one with: bakeoff run")
+        return None
+    names = [path.name for path, _ in found]
+    name = st.sidebar.selectbox("Run", names, key="run")
+    path, record = found[names.index(name)]
+    if isinstance(record, str):
+        st.error(record)
+        return None
+    if not (path / "scores.parquet").exists():
+        st.info(f"{name} is not finished: it is {record.status}. The monitor shows how far it is.")
+        return None
+    result = opened(str(path), _changed(path))
+    if not result.done:
+        st.error(
+            "No system of this run finished. " + "; ".join(f"{s}: {why}" for s, why in result.failed.items())
+        )
+        return None
+    return result
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def opened(path: str, changed: float) -> Result:  # noqa: ARG001 - a part of what the cache asks with
+    """A run, opened again when its files change."""
+    return open_run(path)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def grid(path: str, changed: float) -> Grid:
+    """A run's scores."""
+    return read_grid(opened(path, changed))
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def glance(path: str, changed: float) -> Quick:
+    """A run's systems, without comparing them."""
+    return quick(opened(path, changed), grid(path, changed))
+
+
+@st.cache_resource(show_spinner="Comparing the systems …", max_entries=16)
+def report(path: str, changed: float) -> Report:
+    """Everything the report says of a run."""
+    return tables(opened(path, changed))
+
+
+def key(result: Result) -> tuple[str, float]:
+    """What the cached readers are asked with."""
+    return str(result.path), _changed(result.path)
+
+
+def _record(path: Path) -> RunRecord | str:
+    try:
+        return read_record(path)
+    except BakeoffError as exc:
+        return str(exc)
+
+
+def _changed(path: Path) -> float:
+    """When a run's record or scores were last written."""
+    files = (path / "run.json", path / "scores.parquet")
+    return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)

@@ -1,0 +1,145 @@
+"""Report rows → what Streamlit shows: tables and charts."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from bakeoff.report.explorer import QueryScores, Quick, Shown
+from bakeoff.review.ledger import Entry
+from bakeoff.stats.comparison import PairComparison
+
+INK = "#1f6f8b"
+STYLE = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;max-height:16rem;overflow:auto;margin:.2rem 0 1rem"
+
+
+def systems(table: Quick) -> pd.DataFrame:
+    """One row a system, best first."""
+    rows = []
+    for place, row in enumerate(table.rows, start=1):
+        size = None if row.index_bytes is None else row.index_bytes / 1e6
+        named: dict[str, Any] = {"": place, "system": row.system, table.primary: row.mean}
+        named |= {"low": row.low, "high": row.high, "queries": row.n}
+        named |= dict(zip(table.others, row.others, strict=True))
+        rows.append(named | {"p50 ms": row.p50_ms, "p95 ms": row.p95_ms, "index MB": size})
+    return pd.DataFrame(rows)
+
+
+def intervals(table: Quick, most: int = 25) -> alt.Chart:
+    """Means with their intervals, best on top."""
+    rows = [{"system": r.system, "mean": r.mean, "low": r.low, "high": r.high} for r in table.rows[:most]]
+    frame = pd.DataFrame(rows).dropna(subset=["mean"])
+    base = alt.Chart(frame).encode(
+        y=alt.Y("system:N", sort=None, title=None, axis=alt.Axis(labelLimit=320, labelOverlap=False))
+    )
+    bars = base.mark_rule(color=INK).encode(
+        x=alt.X("low:Q", title=table.primary).scale(zero=False), x2="high:Q"
+    )
+    dots = base.mark_circle(color=INK, size=60).encode(x="mean:Q", tooltip=["system", "mean", "low", "high"])
+    return (bars + dots).properties(height=alt.Step(24))
+
+
+def trade(table: Quick) -> alt.Chart:
+    """Quality against latency; up and to the left is better."""
+    rows = [{"system": r.system, "mean": r.mean, "p50 ms": r.p50_ms} for r in table.rows]
+    frame = pd.DataFrame(rows).dropna()
+    return (
+        alt.Chart(frame)
+        .mark_circle(size=90, color=INK)
+        .encode(
+            x=alt.X("p50 ms:Q", scale=alt.Scale(type="log"), title="p50 in ms (log scale)"),
+            y=alt.Y("mean:Q", title=table.primary).scale(zero=False),
+            tooltip=["system", "mean", "p50 ms"],
+        )
+    )
+
+
+def queries(rows: Sequence[QueryScores], names: Sequence[str]) -> pd.DataFrame:
+    """One row a query with its scores."""
+    frame = [
+        {"query": row.id, "text": row.text, "category": row.category, "difficulty": row.difficulty}
+        | dict(zip(names, row.values, strict=True))
+        for row in rows
+    ]
+    return pd.DataFrame(frame, columns=["query", "text", "category", "difficulty", *names])
+
+
+def scatter(frame: pd.DataFrame, a: str, b: str) -> alt.Chart:
+    """Each query by its two scores; above the line the first is better."""
+    points = frame.rename(columns={a: "score of a", b: "score of b"}).dropna(
+        subset=["score of a", "score of b"]
+    )
+    dots = (
+        alt.Chart(points)
+        .mark_circle(opacity=0.6, size=60, color=INK)
+        .encode(
+            x=alt.X("score of b:Q", title=b),
+            y=alt.Y("score of a:Q", title=a),
+            tooltip=["query", "text", "category", "score of a", "score of b"],
+        )
+    )
+    line = (
+        alt.Chart(pd.DataFrame({"x": [0, 1]}))
+        .mark_line(color="#999", strokeDash=[4, 4])
+        .encode(x="x:Q", y="x:Q")
+    )
+    return dots + line
+
+
+def pair_rows(pair: PairComparison) -> pd.DataFrame:
+    """What a comparison found, a line each."""
+    low, high = pair.interval.low, pair.interval.high
+    interval = f"[{low:.4f}, {high:.4f}]" if low is not None and high is not None else "no interval"
+    rows = [
+        ("mean of the first", _shown(pair.mean_a)),
+        ("mean of the second", _shown(pair.mean_b)),
+        ("difference", f"{_shown(pair.difference)} {interval}"),
+        ("better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"),
+        ("p (Holm over all pairs)", f"{pair.p_holm:.4f}"),
+        ("smallest difference these questions show", _shown(pair.mdd)),
+        ("told apart", f"yes: {pair.better}" if pair.better else "no"),
+    ]
+    return pd.DataFrame(rows, columns=["", " "])
+
+
+def under_load(passes: pd.DataFrame) -> alt.Chart:
+    """Latency against the rate that was answered."""
+    return (
+        alt.Chart(passes.dropna(subset=["p50_ms", "qps"]))
+        .mark_circle(size=70)
+        .encode(
+            x=alt.X("qps:Q", title="queries answered a second"),
+            y=alt.Y("p50_ms:Q", title="p50 in ms"),
+            color=alt.Color("system:N", legend=alt.Legend(orient="bottom", labelLimit=320, columns=1)),
+            tooltip=["system", "load", "run", "qps", "p50_ms", "p99_ms"],
+        )
+    )
+
+
+def reviewers(entries: Sequence[Entry]) -> pd.DataFrame:
+    """How many lines each reviewer wrote, and when the last was."""
+    latest: dict[str, tuple[int, str]] = {}
+    for entry in entries:
+        count, last = latest.get(entry.reviewer, (0, ""))
+        latest[entry.reviewer] = (count + 1, max(last, entry.time))
+    rows = [(name, count, last) for name, (count, last) in sorted(latest.items())]
+    return pd.DataFrame(rows, columns=["reviewer", "entries", "last"])
+
+
+def passage(shown: Shown) -> str:
+    """A passage as safe HTML: every text is escaped, the query's words are marked."""
+    words = "".join(
+        f"<mark>{html.escape(text)}</mark>" if hit else html.escape(text) for text, hit in shown.pieces
+    )
+    where = " · ".join(part for part in (shown.document, shown.section, shown.lines) if part)
+    head = f"<strong>{shown.rank}</strong> {html.escape(where)} <small>{shown.score:.4f}</small>"
+    body = words or "<em>the text of results below rank 10 is not stored</em>"
+    return f"<div>{head}<pre style='{STYLE}'>{body}</pre></div>"
+
+
+def _shown(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,210 @@
+"""The pages: what is read through report is laid out here."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from bakeoff.analysis import Result
+from bakeoff.dashboard import folder, frames
+from bakeoff.errors import BakeoffError
+from bakeoff.journal import Progress, alive, read_progress
+from bakeoff.report import explorer, past
+
+MOST = 500
+
+
+def overview() -> None:
+    """The verdict, the systems, what they cost."""
+    result = folder.chosen()
+    if result is None:
+        return
+    key = folder.key(result)
+    quick = folder.glance(*key)
+    st.title(result.record.name)
+    verdict = st.container()
+    st.dataframe(frames.systems(quick), hide_index=True, width="stretch")
+    left, right = st.columns(2)
+    left.subheader(f"{quick.primary} with 95 % intervals")
+    left.altair_chart(frames.intervals(quick), width="stretch")
+    right.subheader("Quality against latency")
+    right.altair_chart(frames.trade(quick), width="stretch")
+    for system, reason in result.failed.items():
+        st.warning(f"failed: {system}: {reason}")
+    with verdict:
+        _say_verdict(result)
+
+
+def _say_verdict(result: Result) -> None:
+    found = folder.report(*folder.key(result)).headline
+    st.caption(found.question)
+    (st.success if found.decided else st.info)(found.sentence)
+    if found.could_change:
+        with st.expander("What could change it"):
+            for line in found.could_change:
+                st.text(line)
+
+
+def compare() -> None:
+    """Any two systems, paired by query."""
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Compare two systems")
+    quick = folder.glance(*folder.key(result))
+    names = [row.system for row in quick.rows]
+    if len(names) < 2:
+        st.info("This run has one finished system: there is nothing to compare it with.")
+        return
+    left, right = st.columns(2)
+    a = left.selectbox("First", names, index=0)
+    b = right.selectbox("Second", [name for name in names if name != a], index=0)
+    measure = st.selectbox("Measure", list(result.record.measures))
+    pair = result.compare(measure).pair(a, b)
+    st.dataframe(frames.pair_rows(pair), hide_index=True, width="stretch")
+    rows = explorer.query_scores(result, measure, [a, b], folder.grid(*folder.key(result)))
+    frame = frames.queries(rows, [a, b])
+    st.altair_chart(frames.scatter(frame, a, b), width="stretch")
+    frame["difference"] = frame[a] - frame[b]
+    st.subheader("Questions that differ most")
+    widest = frame.dropna().sort_values("difference", key=abs, ascending=False)
+    st.dataframe(widest.head(MOST), hide_index=True, width="stretch")
+
+
+def queries() -> None:
+    """Every query, its scores, and what systems returned for it side by side."""
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Questions")
+    quick = folder.glance(*folder.key(result))
+    names = [row.system for row in quick.rows]
+    shown = st.multiselect("Systems", names, default=names[:2])
+    first, second, third = st.columns(3)
+    measure = first.selectbox("Measure", list(result.record.measures))
+    rows = explorer.query_scores(result, measure, shown, folder.grid(*folder.key(result)))
+    words = second.text_input("Search", placeholder="words of a question").lower().split()
+    picked = third.multiselect("Category", sorted({row.category for row in rows if row.category}))
+    kept = [
+        row
+        for row in rows
+        if (not picked or row.category in picked) and all(w in f"{row.id} {row.text}".lower() for w in words)
+    ]
+    st.caption(f"{len(kept):,} of {len(rows):,} questions")
+    st.dataframe(frames.queries(kept[:MOST], shown), hide_index=True, width="stretch")
+    if kept and shown:
+        _side_by_side(result, kept, shown)
+
+
+def _side_by_side(result: Result, rows: list[explorer.QueryScores], systems: list[str]) -> None:
+    labels = {row.id: f"{row.id} · {row.text}" for row in rows[:MOST]}
+    query = st.selectbox("Question", list(labels), format_func=labels.__getitem__)
+    text = next(row.text for row in rows if row.id == query)
+    found = explorer.returned(result, query, text, systems)
+    for system, column in zip(systems, st.columns(len(systems)), strict=True):
+        column.subheader(system)
+        for one in found[system]:
+            column.html(frames.passage(one))
+        if not found[system]:
+            column.info("returned nothing")
+
+
+def load() -> None:
+    """How fast the systems answered under load."""
+    from bakeoff.load.stored import open_load
+
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Load")
+    try:
+        found = open_load(result.path)
+    except BakeoffError:
+        st.info(f"Nothing was put under load yet: bakeoff load {result.path}")
+        return
+    st.text(found.record["sentence"])
+    passes = found.passes.to_pandas()
+    columns = ["system", "load", "run", "qps", "p50_ms", "p95_ms", "p99_ms", "errors", "timeouts"]
+    st.dataframe(passes[columns], hide_index=True, width="stretch")
+    st.altair_chart(frames.under_load(passes), width="stretch")
+
+
+def review() -> None:
+    """How far people's judging is."""
+    from bakeoff.review.desk import open_desk, stands
+    from bakeoff.review.settle import State
+
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Review")
+    try:
+        standing = stands(open_desk(result.path))
+    except BakeoffError as exc:
+        st.info(str(exc))
+        return
+    total = len(standing.pool.items)
+    settled = sum(one.state not in (State.OPEN, State.CONFLICT) for one in standing.settled.values())
+    st.progress(settled / total if total else 0.0, f"{settled:,} of {total:,} results judged")
+    st.dataframe(frames.reviewers(standing.read.entries), hide_index=True)
+    for note in standing.notes:
+        st.warning(note)
+
+
+def monitor() -> None:
+    """Runs that are going on: stages, rates, time left, systems that failed."""
+    st.title("Runs going on")
+    _watch()
+
+
+@st.fragment(run_every=1.0)
+def _watch() -> None:
+    going = [(path, read_progress(path)) for path, _ in folder.runs()]
+    live = [(path.name, progress) for path, progress in going if progress is not None and alive(progress)]
+    if not live:
+        st.info("No run is going on in this folder.")
+    for name, progress in live:
+        st.subheader(name)
+        _show(progress)
+
+
+def _show(progress: Progress) -> None:
+    now = time.time()
+    if progress.total:
+        st.progress(progress.done / progress.total, f"{progress.done} of {progress.total} systems")
+    for stage in progress.stages:
+        if stage.finished is not None:
+            st.caption(f"{stage.stage} {stage.label}: {stage.summary}")
+            continue
+        rate, left = stage.rate(now), stage.left(now)
+        speed = f" · {rate:,.0f} {stage.what}/s" if rate else ""
+        time_left = f" · {left:,.0f} s left" if left else ""
+        share = min(1.0, stage.done / stage.total) if stage.total else 0.0
+        st.progress(
+            share, f"{stage.stage} {stage.label}: {stage.done:,} of {stage.total:,}{speed}{time_left}"
+        )
+    for system, reason in progress.failed:
+        st.error(f"{system}: {reason}")
+    for warning in progress.warnings:
+        st.warning(warning)
+
+
+def history() -> None:
+    """The runs of the folder over time."""
+    import pandas as pd
+
+    st.title("Runs over time")
+    try:
+        entries = past.history(folder.folder())
+    except BakeoffError as exc:
+        st.info(str(exc))
+        return
+    headers, rows = past.table(entries)
+    names = [header or "note" for header in headers]
+    st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True, width="stretch")
+    known = pd.DataFrame(
+        [(entry.started, entry.mean) for entry in entries], columns=["started", "mean"]
+    ).dropna()
+    if len(known) > 1:
+        st.line_chart(known.set_index("started"))

@@ -1,0 +1,185 @@
+"""The dashboard in a real browser: every page, nothing asked of the network, corpus text stays text."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make debian"),
+]
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("streamlit", reason="streamlit is not installed: pip install 'bakeoff[dashboard]'")
+
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+OWNED = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+
+_place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("report_run_dashboard", _place)
+assert _spec
+assert _spec.loader
+made_up = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(made_up)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two finished runs, one that is going on, and one that can't be read."""
+    folder = tmp_path_factory.mktemp("runs")
+    made_up.write_run(folder / "first", made_up.Made(systems=4, failed=1, passage=f"{OWNED} question answer"))
+    made_up.write_run(folder / "second", made_up.Made(systems=4, seed=12))
+    shutil.copytree(folder / "second", folder / "going")
+    (folder / "going" / "scores.parquet").unlink()
+    stage = {"stage": "embed", "label": "minilm", "total": 400, "what": "chunks", "started": time.time() - 10}
+    stage |= {"done": 100, "cached": 0, "finished": None, "summary": ""}
+    progress = {"pid": os.getpid(), "updated": time.time(), "stages": [stage], "done": 1, "total": 4}
+    progress |= {"failed": [["a · b", "connection refused"]], "warnings": [], "ended": False}
+    (folder / "going" / "progress.json").write_text(json.dumps(progress))
+    (folder / "broken").mkdir()
+    (folder / "broken" / "run.json").write_text("{")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(runs: Path) -> Iterator[str]:
+    """`bakeoff dashboard` on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "bakeoff", "dashboard", str(runs), "--no-browser", "--port", str(port)]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    ) as server:
+        url = f"http://127.0.0.1:{port}"
+        _wait_for(f"{url}/_stcore/health", server)
+        yield url
+        os.killpg(server.pid, 15)
+
+
+def _wait_for(url: str, server: subprocess.Popen) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    pytest.fail("the dashboard does not answer")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    """The overview, opened; an error in the console or a request to another host fails the test."""
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    trouble: list[str] = []
+    opened.on("console", lambda message: trouble.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: trouble.append(str(error)))
+    local = (address, "data:", "blob:", address.replace("http", "ws"))
+    opened.on(
+        "request", lambda request: None if request.url.startswith(local) else trouble.append(request.url)
+    )
+    opened.goto(address)
+    opened.wait_for_selector("h1", timeout=30_000)
+    yield opened
+    opened.close()
+    assert trouble == []
+
+
+def choose(page: Any, run: str) -> None:
+    """Pick a run at the side."""
+    page.get_by_test_id("stSidebar").get_by_role("combobox").click()
+    page.get_by_role("option", name=run, exact=True).click()
+
+
+def visit(page: Any, title: str) -> None:
+    """Go to a page by the navigation."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=title).click()
+    page.wait_for_url(f"**/{title.lower()}")
+
+
+def told(page: Any, words: str) -> None:
+    page.get_by_text(words).first.wait_for(timeout=30_000)
+
+
+def test_overview_tells_the_verdict_and_what_failed(page: Any) -> None:
+    choose(page, "first")
+    told(page, "better on")
+    told(page, "failed: ")
+    assert page.get_by_test_id("stDataFrame").count() == 1
+    assert page.get_by_test_id("stVegaLiteChart").count() == 2
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_two_systems_are_compared(page: Any) -> None:
+    choose(page, "second")
+    visit(page, "Compare")
+    told(page, "Questions that differ most")
+    assert page.get_by_test_id("stVegaLiteChart").count() == 1
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_questions_are_searched_and_texts_stay_text(page: Any) -> None:
+    choose(page, "first")
+    visit(page, "Questions")
+    told(page, "50 of 50 questions")
+    page.get_by_placeholder("words of a question").fill("question 12?")
+    page.keyboard.press("Enter")
+    told(page, "1 of 50 questions")
+    page.locator("mark").first.wait_for(timeout=30_000)
+    assert page.title() == "Questions" or "owned" not in page.title()
+    assert page.locator("pre script").count() == 0 and page.locator("pre img").count() == 0
+    assert "<script>" in page.locator("pre").first.inner_text()
+
+
+def test_what_is_going_on_is_shown(page: Any) -> None:
+    visit(page, "Monitor")
+    told(page, "1 of 4 systems")
+    told(page, "embed minilm: 100 of 400")
+    told(page, "connection refused")
+
+
+def test_runs_over_time(page: Any) -> None:
+    visit(page, "History")
+    told(page, "Runs over time")
+    page.get_by_test_id("stDataFrame").wait_for(timeout=30_000)
+    assert page.get_by_test_id("stException").count() == 0
+
+
+def test_an_unfinished_and_an_unreadable_run_are_said(page: Any) -> None:
+    choose(page, "going")
+    told(page, "is not finished")
+    choose(page, "broken")
+    told(page, "run.json")
+
+
+@pytest.mark.parametrize(("title", "words"), [("Load", "bakeoff load"), ("Review", "bakeoff review export")])
+def test_what_is_not_there_yet_says_how_to_get_it(page: Any, title: str, words: str) -> None:
+    choose(page, "second")
+    visit(page, title)
+    told(page, words)
