@@ -18,23 +18,39 @@ def register(app: typer.Typer) -> None:
     app.command()(diff)
 
 
+FORMATS = ("html", "md", "latex", "svg", "png", "pdf")
+
+
 def report(
     run: Annotated[Path, typer.Argument(help="A run's folder.")],
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the files. [default: the run's]")
     ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", help=f"Some of {', '.join(FORMATS)}, with commas between.")
+    ] = "html,md",
 ) -> None:
-    """Write report.html and report.md again from a run's stored rows."""
+    """Write a run's report again from its stored rows: pages, LaTeX tables, figures for a paper."""
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
-    from bakeoff.report.html import write_html
-    from bakeoff.report.markdown import write_markdown
+    from bakeoff.report.writing import write
 
-    result = open_run(run)
+    wanted = _formats(formats)
     folder = out or run
+    result = open_run(run)
     folder.mkdir(parents=True, exist_ok=True)
-    console.say(f"Report   {write_html(result, folder / 'report.html')}")
-    console.say(f"         {write_markdown(result, folder / 'report.md')}")
+    for number, path in enumerate(write(result, folder, wanted)):
+        console.say(f"{'Report' if number == 0 else '':<9}{path}")
+
+
+def _formats(text: str) -> list[str]:
+    from bakeoff.errors import SettingError
+
+    wanted = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = [word for word in wanted if word not in FORMATS]
+    if unknown or not wanted:
+        raise SettingError(f"{text!r} is no format. Choose some of {', '.join(FORMATS)}.")
+    return list(dict.fromkeys(wanted))
 
 
 def compare(

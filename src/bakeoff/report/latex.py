@@ -1,0 +1,94 @@
+"""A report's tables for a paper: LaTeX with booktabs, one file a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bakeoff.report.breakdown import Breakdown
+from bakeoff.report.grid import Mean
+from bakeoff.report.pairs import Pairs
+from bakeoff.report.systems import SystemsTable
+from bakeoff.report.tables import Report
+from bakeoff.report.wording import p_value, score
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "·": r"$\cdot$", "–": "--", "≤": r"$\leq$",
+    "<": r"$<$", ">": r"$>$", "|": r"$|$",
+}  # fmt: skip
+
+
+def files(report: Report) -> dict[str, str]:
+    """Files by name; a table there is no data for is left out."""
+    found = {"systems.tex": _systems(report.systems)}
+    if report.pairs is not None:
+        found["pairs.tex"] = _pairs(report.pairs)
+    for part in report.breakdowns:
+        found[f"by_{part.label}.tex"] = _breakdown(part)
+    return found
+
+
+def plain(text: object) -> str:
+    """A text that LaTeX prints as it is; what its fonts may lack is left to a Unicode engine."""
+    return "".join(_SPECIAL.get(character, character) for character in " ".join(str(text).split()))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """A table with the first column of words and the others of numbers; cells are ready for LaTeX."""
+    lines = [
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{caption}}}",
+        rf"  \begin{{tabular}}{{l{'r' * (len(headings) - 1)}}}",
+        r"    \toprule",
+        f"    {' & '.join(headings)} \\\\",
+        r"    \midrule",
+        *(f"    {' & '.join(row)} \\\\" for row in rows),
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        r"\end{table}",
+    ]
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(lines) + "\n"
+
+
+def _systems(systems: SystemsTable) -> str:
+    headings = ["System", *(plain(note.label) for note in systems.measures), "p50 (ms)"]
+    rows = [
+        [plain(row.system), *(_mean(mean) for mean in row.means), _number(row.p50_ms)] for row in systems.rows
+    ]
+    caption = "Means with 95\\% bootstrap intervals over queries."
+    return table(headings, rows, caption)
+
+
+def _pairs(pairs: Pairs) -> str:
+    headings = ["Pair", "Difference", "95\\% interval", "Better/worse/equal", "$p$ (Holm)"]
+    rows = []
+    for pair in pairs.against:
+        low, high = pair.interval.low, pair.interval.high
+        interval = f"[{_number(low)}, {_number(high)}]" if low is not None and high is not None else "--"
+        counts = f"{pair.wins}/{pair.losses}/{pair.ties}"
+        name = f"{plain(pair.a)} $-$ {plain(pair.b)}"
+        rows.append([name, _number(pair.difference), interval, counts, plain(p_value(pair.p_holm))])
+    return table(headings, rows, "The best system against each other one, paired by query.")
+
+
+def _breakdown(part: Breakdown) -> str:
+    headings = ["System", *(plain(group) for group in part.groups)]
+    rows = [[plain(system), *(_number(one.value) for one in means)] for system, means in part.rows]
+    return table(headings, rows, f"Means by {plain(part.label)}.")
+
+
+def _mean(mean: Mean) -> str:
+    low, high = mean.interval.low, mean.interval.high
+    if mean.value is None:
+        return "--"
+    shown = plain(score(mean.value))
+    return (
+        f"{shown} [{plain(score(low))}, {plain(score(high))}]"
+        if low is not None and high is not None
+        else shown
+    )
+
+
+def _number(value: float | None) -> str:
+    return "--" if value is None else plain(f"{value:.3f}".replace("-", "−"))

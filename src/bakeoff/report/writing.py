@@ -1,0 +1,42 @@
+"""A run's report in the formats that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bakeoff.analysis import Result
+from bakeoff.cache import write_file
+from bakeoff.errors import MissingExtraError
+from bakeoff.report.tables import Report, tables
+
+FIGURES = ("svg", "png", "pdf")
+
+
+def write(result: Result, folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Write the files and return where they are, in the order of the formats."""
+    report = tables(result)
+    paths = [path for kind in formats if kind not in FIGURES for path in _pages(report, folder, kind)]
+    drawn = [kind for kind in formats if kind in FIGURES]
+    return [*paths, *(_figures(report, folder, drawn) if drawn else [])]
+
+
+def _pages(report: Report, folder: Path, kind: str) -> list[Path]:
+    from bakeoff.report import html, latex, markdown
+
+    texts = {
+        "html": lambda: {"report.html": html.page(report)},
+        "md": lambda: {"report.md": markdown.text(report)},
+        "latex": lambda: latex.files(report),
+    }[kind]()
+    for name, text in texts.items():
+        write_file(folder / name, text.encode("utf-8", "replace"))
+    return [folder / name for name in texts]
+
+
+def _figures(report: Report, folder: Path, kinds: list[str]) -> list[Path]:
+    try:
+        from bakeoff.report.publication import write_figures
+    except ModuleNotFoundError as exc:
+        raise MissingExtraError("figures need matplotlib: pip install 'bakeoff[figures]'") from exc
+    return write_figures(report, folder, kinds)
