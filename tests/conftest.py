@@ -290,3 +290,41 @@ def counts(register: Callable[[str, str, type], None]) -> Counts:
     register("chunkers", "counted", CountedChunker)
     register("embedders", "counted", CountedEmbedder)
     return found
+
+
+@pytest.fixture(scope="session")
+def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The BAKEOFF_HOME of the session's servers: each starts with the first test that asks for it."""
+    from bakeoff.servers.control import down
+    from bakeoff.servers.table import TABLE
+
+    folder = tmp_path_factory.mktemp("engines")
+    yield folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BAKEOFF_HOME", str(folder))
+        for server in TABLE.values():
+            down(server, data=True)
+
+
+@pytest.fixture
+def engine(engines: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, str]]:
+    """Starts the session's server of a name, tells its store where it is, and returns that; skips where it cannot."""
+    from bakeoff.errors import SettingError
+    from bakeoff.servers.control import up
+    from bakeoff.servers.records import read_state
+    from bakeoff.servers.table import TABLE
+
+    def start(name: str) -> dict[str, str]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("BAKEOFF_HOME", str(engines))
+            try:
+                up(TABLE[name])
+            except SettingError as exc:
+                pytest.skip(str(exc))
+            state = read_state(name)
+        assert state is not None
+        for variable, value in state.settings.items():
+            monkeypatch.setenv(variable, value)
+        return state.settings
+
+    return start

@@ -82,7 +82,9 @@ class SupportsTokens(Protocol):
 class Store(Plugin, Protocol):
     """A vector database; `home` is a folder of its own for what it keeps on disk.
 
-    `Params` shapes the index and says where the engine is; `Query` shapes a search: one index serves many.
+    `Params` shapes the index and says where the engine is; `Query` shapes a search: one index serves many. What a
+    store cannot do it says in `gaps: ClassVar[dict[str, str]]`, ability to reason. An engine with a longest vector
+    has it as `max_dims`.
     """
 
     Query: ClassVar[type[BaseModel]]
@@ -121,6 +123,19 @@ class SupportsKeywords(Protocol):
 
     def search_text(self, text: str, k: int, query: Any) -> Hits:
         """The k best rows for the words of a text, best first."""
+        ...
+
+
+@runtime_checkable
+class SupportsKeywordsWhere(Protocol):
+    """A store that searches by words among the rows whose payload satisfies a filter."""
+
+    def declare(self, fields: tuple[PayloadField, ...]) -> None:
+        """Name the payload's fields, before `create` or `open`."""
+        ...
+
+    def search_text_where(self, text: str, k: int, query: Any, where: Where) -> Hits:
+        """The k best rows among those that satisfy every condition; a filter does not change a row's score."""
         ...
 
 
@@ -183,6 +198,15 @@ class SupportsBatch(Protocol):
 
     def search_many(self, vectors: np.ndarray, k: int, query: Any) -> list[Hits]:
         """One answer for each vector, in order."""
+        ...
+
+
+@runtime_checkable
+class SupportsVersion(Protocol):
+    """A store that can say which engine answers."""
+
+    def engine_version(self) -> str:
+        """The engine's name and version, as the engine or its package says it."""
         ...
 
 

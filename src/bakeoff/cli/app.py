@@ -9,7 +9,26 @@ from typing import Annotated
 import typer
 
 from bakeoff import __version__
-from bakeoff.cli import cache, checks, evaluate, imports, init, lists, load, models, reports, runs, tests
+from bakeoff.cli import (
+    ann,
+    cache,
+    checks,
+    dashboard,
+    data,
+    evaluate,
+    gate,
+    imports,
+    init,
+    lists,
+    load,
+    models,
+    reports,
+    review,
+    runs,
+    scale,
+    servers,
+    tests,
+)
 
 app = typer.Typer(
     name="bakeoff",
@@ -45,7 +64,26 @@ def version() -> None:
     console.say(f"bakeoff {__version__}")
 
 
-for module in (runs, reports, load, init, checks, evaluate, imports, lists, models, tests, cache):
+for module in (
+    runs,
+    reports,
+    gate,
+    dashboard,
+    ann,
+    scale,
+    load,
+    data,
+    init,
+    checks,
+    evaluate,
+    imports,
+    review,
+    lists,
+    models,
+    servers,
+    tests,
+    cache,
+):
     module.register(app)
 
 

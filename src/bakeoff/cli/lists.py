@@ -17,6 +17,9 @@ def register(app: typer.Typer) -> None:
 
 def list_(
     kind: Annotated[str, typer.Argument(help=" | ".join(KINDS))],
+    gaps: Annotated[
+        bool, typer.Option("--gaps", help="Stores: what each cannot do, with its reason.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Show what there is: models, chunkers, stores, modes, rerankers, measures or examples."""
@@ -24,6 +27,7 @@ def list_(
     from bakeoff.errors import SettingError
 
     makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "stores": _stores,
         "modes": _modes,
         "measures": _measures,
         "examples": _examples,
@@ -33,7 +37,9 @@ def list_(
         return
     if kind not in KINDS:
         raise SettingError(f"there is no list of {kind!r}. Lists: {', '.join(KINDS)}.")
-    rows = makers[kind]() if kind in makers else _plugins(kind)
+    if gaps and kind != "stores":
+        raise SettingError(f"--gaps goes with `bakeoff list stores`, not with {kind}.")
+    rows = _gaps() if gaps else makers[kind]() if kind in makers else _plugins(kind)
     if as_json:
         console.say_json(rows)
     elif rows:
@@ -53,6 +59,28 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
         plugin = registry.load(kind, entry.name)
         rows.append({"name": entry.name, "what": _first_line(plugin), "parameters": _parameters(plugin)})
     return rows
+
+
+def _stores() -> list[dict[str, Any]]:
+    """Stores with the names of what each cannot do."""
+    declared = _declared()
+    return [row | {"gaps": ", ".join(declared.get(row["name"], {}))} for row in _plugins("stores")]
+
+
+def _gaps() -> list[dict[str, Any]]:
+    return [
+        {"name": name, "gap": ability, "because": reason}
+        for name, declared in _declared().items()
+        for ability, reason in declared.items()
+    ]
+
+
+def _declared() -> dict[str, dict[str, str]]:
+    """What each store whose package is here says it cannot do, ability to reason."""
+    from bakeoff import registry
+
+    found = [entry.name for entry in registry.entries("stores") if not entry.missing]
+    return {name: dict(getattr(registry.load("stores", name), "gaps", {})) for name in found}
 
 
 def _first_line(plugin: Any) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bakeoff.cli.teststore import store
+
 if TYPE_CHECKING:
     from bakeoff.modelcheck import Check
     from bakeoff.modelfile import ModelChoice
@@ -17,6 +19,7 @@ test_app = typer.Typer(help="Try one part by itself.", no_args_is_help=True)
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
+    test_app.command("store")(store)
     app.add_typer(test_app, name="test")
 
 

@@ -1,10 +1,14 @@
-"""What adapters of other people's engines share: strict settings, their errors in our words, one meaning of a score."""
+"""What adapters of other people's engines share: strict settings, their errors in our words, one meaning of a score.
+
+Payloads and filters are in `_payload`, and in `_beside` for engines without; graphs kept as a file are in `_graph`.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -36,6 +40,12 @@ class GraphBuild(Settings):
     ef_construction: Annotated[int, Field(ge=4, description="candidates kept while building")] = 200
 
 
+class GraphParams(Settings):
+    """How an HNSW index is built."""
+
+    build: GraphBuild = GraphBuild()
+
+
 class GraphQuery(Settings):
     """What shapes a search in an HNSW graph."""
 
@@ -43,7 +53,7 @@ class GraphQuery(Settings):
 
 
 def translated(engine: str, *errors: type[Exception]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator: the engine's errors become StoreErrors with the engine's own words."""
+    """A decorator: the engine's errors become StoreErrors with the engine's own words; "" is the store's `engine`."""
 
     def wrap(method: Callable[P, T]) -> Callable[P, T]:
         @functools.wraps(method)
@@ -53,7 +63,8 @@ def translated(engine: str, *errors: type[Exception]) -> Callable[[Callable[P, T
             except StoreError:
                 raise
             except errors as exc:
-                raise StoreError(f"{engine}, {method.__name__}: {exc}") from exc
+                name = engine or getattr(args[0], "engine", "the store")
+                raise StoreError(f"{name}, {method.__name__.lstrip('_')}: {exc}") from exc
 
         return call
 
@@ -77,11 +88,34 @@ def expect_rows(engine: str, held: int, inserted: int) -> None:
         raise StoreError(f"{engine} holds {held} of {inserted} rows after building its index.")
 
 
-def arrow_rows(batch: Batch) -> pa.Table:
-    """A batch as a table of `id` and `vector`, a list of fixed length."""
+def arrow_rows(batch: Batch, more: dict[str, pa.Array] | None = None) -> pa.Table:
+    """A batch as a table of `id`, `vector` (a list of fixed length), and what more columns are given."""
     import pyarrow as pa
 
     assert batch.vectors is not None
     flat = pa.array(np.ascontiguousarray(batch.vectors, np.float32).ravel())
     vectors = pa.FixedSizeListArray.from_arrays(flat, batch.vectors.shape[1])
-    return pa.table({"id": batch.ids, "vector": vectors})
+    return pa.table({"id": batch.ids, "vector": vectors, **(more or {})})
+
+
+def expect_dims(engine: str, held: int, asked: int) -> None:
+    """An existing collection's vectors have the length that was asked for, or a StoreError says both."""
+    if held != asked:
+        raise StoreError(
+            f"{engine} holds vectors of {held} numbers in this collection; {asked} were asked for."
+        )
+
+
+def installed(*packages: str) -> str:
+    """An engine that is a package of this Python: its name and version."""
+    return ", ".join(f"{package} {version(package)}" for package in packages)
+
+
+class Packaged:
+    """A store whose engine is a package of this Python."""
+
+    package: ClassVar[str]
+
+    def engine_version(self) -> str:
+        """The package's name and version."""
+        return installed(self.package)

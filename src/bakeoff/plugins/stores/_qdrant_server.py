@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from grpc import RpcError
@@ -11,10 +12,12 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import hits, translated
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._base import expect_dims, hits, translated
+from bakeoff.plugins.stores._payload import Declared, Payload, in_order
+from bakeoff.plugins.stores._qdrant_filter import filter_of
+from bakeoff.types import Batch, Hits, Metric, Where
 
-ERRORS = (ApiException, HTTPError, RpcError, OSError, ValueError)
+ENGINE = translated("Qdrant", ApiException, HTTPError, RpcError, OSError, ValueError)
 PART = 1000  # rows a request, well under the server's limit of 32 MB
 DEADLINE_S = 3600
 THRESHOLD_KB = 1
@@ -25,7 +28,26 @@ DISTANCES = {
 }
 
 
-class Server:
+INDEXES: dict[str, Any] = {"text": "keyword", "integer": "integer", "number": "float"}
+
+
+class Words:
+    """Conditions as the client takes them."""
+
+    def among(self, field: str, values: list[Any]) -> Any:
+        return models.FieldCondition(key=field, match=models.MatchAny(any=values))
+
+    def between(self, field: str, least: float | None, most: float | None) -> Any:
+        return models.FieldCondition(key=field, range=models.Range(gte=least, lte=most))
+
+    def any(self, conditions: list[Any]) -> Any:
+        return models.Filter(should=conditions)
+
+    def all(self, conditions: list[Any]) -> Any:
+        return models.Filter(must=conditions)
+
+
+class Server(Declared):
     """One collection of a server; its optimizers work in the background, so `ready` waits for them."""
 
     def __init__(self, url: str, key: str | None, *, m: int, ef_construction: int) -> None:
@@ -33,7 +55,7 @@ class Server:
         self._m, self._ef_construction = m, ef_construction
         self._name, self._dims, self._rows, self._metric = "", 0, 0, Metric.COSINE
 
-    @translated("Qdrant", *ERRORS)
+    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._name, self._dims, self._rows, self._metric = f"bakeoff_{collection}", dims, 0, metric
         self._client.delete_collection(self._name)
@@ -43,17 +65,25 @@ class Server:
             hnsw_config=models.HnswConfigDiff(m=self._m, ef_construct=self._ef_construction),
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=THRESHOLD_KB),
         )
+        for field in self.fields:
+            self._client.create_payload_index(self._name, field.name, INDEXES[field.kind], wait=True)
 
-    @translated("Qdrant", *ERRORS)
     def insert(self, batch: Batch) -> None:
+        self.replace(batch)
+        self._rows += len(batch.ids)
+
+    @ENGINE
+    def replace(self, batch: Batch) -> None:
         assert batch.vectors is not None
         for begin in range(0, len(batch.ids), PART):
             rows = slice(begin, begin + PART)
-            points = models.Batch(ids=batch.ids[rows].tolist(), vectors=batch.vectors[rows].tolist())
+            mine = batch.payloads[rows] if batch.payloads and self.fields else None
+            points = models.Batch(
+                ids=batch.ids[rows].tolist(), vectors=batch.vectors[rows].tolist(), payloads=mine
+            )
             self._client.upsert(self._name, points, wait=True)
-        self._rows += len(batch.ids)
 
-    @translated("Qdrant", *ERRORS)
+    @ENGINE
     def ready(self) -> None:
         deadline = time.monotonic() + DEADLINE_S
         while not self._indexed():
@@ -64,31 +94,49 @@ class Server:
                 )
             time.sleep(0.05)
 
-    @translated("Qdrant", *ERRORS)
+    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._name, self._dims, self._metric = f"bakeoff_{collection}", dims, metric
+        held: Any = self._client.get_collection(self._name).config.params.vectors
+        expect_dims("Qdrant", held.size, dims)
         self._rows = self._client.count(self._name, exact=True).count
         if not self._indexed():
             raise StoreError(f"Qdrant is still indexing {self._name!r}.")
         return self._rows
 
-    @translated("Qdrant", *ERRORS)
-    def search(self, vector: np.ndarray, k: int, ef: int) -> Hits:
-        asked = models.SearchParams(hnsw_ef=max(ef, k))
-        found = self._client.query_points(
-            self._name, vector.tolist(), limit=k, search_params=asked, with_payload=False
-        )
-        scores = np.array([point.score for point in found.points], np.float64)
-        return hits(
-            [point.id for point in found.points], -(scores**2) if self._metric is Metric.L2 else scores
-        )
+    @ENGINE
+    def search(self, vector: np.ndarray, k: int, ef: int, where: Where | None = None) -> Hits:
+        among = filter_of(self, where, Words()) if where else None
+        how = models.SearchParams(hnsw_ef=max(ef, k))
+        asked = {"limit": k, "search_params": how, "query_filter": among, "with_payload": False}
+        return self._answer(self._client.query_points(self._name, vector.tolist(), **asked))
 
-    @translated("Qdrant", *ERRORS)
+    @ENGINE
+    def search_many(self, vectors: np.ndarray, k: int, ef: int) -> list[Hits]:
+        how = models.SearchParams(hnsw_ef=max(ef, k))
+        asked = [models.QueryRequest(query=row, limit=k, params=how) for row in vectors.tolist()]
+        return [self._answer(found) for found in self._client.query_batch_points(self._name, asked)]
+
+    @ENGINE
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        found = self._client.retrieve(self._name, ids.tolist(), with_payload=True)
+        return in_order(ids, {int(point.id): point.payload or {} for point in found})
+
+    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
         self._client.delete(self._name, models.PointIdsList(points=ids.tolist()), wait=True)
 
     def close(self) -> None:
         self._client.close()
+
+    def version(self) -> str:
+        """The server's version."""
+        return f"Qdrant {self._client.info().version} (server)"
+
+    def _answer(self, found: Any) -> Hits:
+        scores = np.array([point.score for point in found.points], np.float64)
+        squared = -(scores**2) if self._metric is Metric.L2 else scores
+        return hits([point.id for point in found.points], squared)
 
     def _indexed(self) -> bool:
         """No optimizer is at work and the graph covers every row (or there is too little to index)."""

@@ -2,69 +2,49 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-import chromadb
 import numpy as np
-from chromadb.api import ClientAPI
-from chromadb.config import Settings as ClientSettings
 from chromadb.errors import ChromaError
 from httpx import HTTPError
-from pydantic import Field
 
 from bakeoff.plugins.stores._base import (
-    GraphBuild,
     NoQuery,
-    Settings,
+    expect_dims,
     expect_rows,
     hits,
     nearness,
     translated,
 )
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._chroma_client import ChromaParams, Connection, filter_of
+from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
+from bakeoff.types import Batch, Hits, Metric, Where
 
-ERRORS = (ChromaError, HTTPError, ValueError, OSError)
+ENGINE = translated("Chroma", ChromaError, HTTPError, ValueError, OSError)
 SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
 
 
-class Build(GraphBuild):
-    """What shapes the graph, and its search: the engine reads ef_search once, when a collection is opened."""
+class ChromaStore(Declared):
+    """Chroma embedded in a folder, or by URL; embedded, an index opened again is a copy, and the one built stays."""
 
-    ef_search: Annotated[int, Field(ge=1, description="candidates kept")] = 64
-
-
-class ChromaParams(Settings):
-    """Where Chroma is and how its index is built; a server's token comes from CHROMA_TOKEN."""
-
-    url: Annotated[str | None, Field(description="a server; None: embedded")] = None
-    build: Build = Build()
-
-
-class ChromaStore:
-    """Chroma embedded in a folder, or by URL.
-
-    Opening a Chroma folder writes into it: an index opened again is a copy, and what was built stays as it is.
-    """
-
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     Params = ChromaParams
     Query = NoQuery
+    gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT
 
     def __init__(self, params: ChromaParams, home: Path) -> None:
-        self._params, self._home = params, home
+        self._build, self._connection = params.build, Connection(params.url, home)
         self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
-        self._client: ClientAPI | None = None
         self._collection: Any = None
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
 
-    @translated("Chroma", *ERRORS)
+    @ENGINE
+    def engine_version(self) -> str:
+        return self._connection.version()
+
+    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        name, build = f"bakeoff_{collection}", self._params.build
-        client = self._connect(self._home)
+        name, build, client = f"bakeoff_{collection}", self._build, self._connection.begin()
         self._metric, self._dims, self._rows = metric, dims, 0
         if name in [known.name for known in client.list_collections()]:
             client.delete_collection(name)
@@ -73,56 +53,65 @@ class ChromaStore:
         made = {"configuration": {"hnsw": shape}, "embedding_function": None}
         self._collection = client.create_collection(name, **made)
 
-    @translated("Chroma", *ERRORS)
+    @ENGINE
     def insert(self, batch: Batch) -> None:
-        assert self._client is not None and batch.vectors is not None
-        part = self._client.get_max_batch_size()
-        for begin in range(0, len(batch.ids), part):
-            rows = slice(begin, begin + part)
-            self._collection.add([str(number) for number in batch.ids[rows]], embeddings=batch.vectors[rows])
+        self._write(self._collection.add, batch)
         self._rows += len(batch.ids)
 
-    @translated("Chroma", *ERRORS)
+    @ENGINE
+    def replace(self, batch: Batch) -> None:
+        self._write(self._collection.update, batch)
+
+    @ENGINE
     def ready(self) -> None:
         """The engine puts what is still in its log into the graph before it answers, so one search makes it whole."""
         expect_rows("Chroma", self._collection.count(), self._rows)
         self.search(np.ones(self._dims, np.float32), 1, NoQuery())
 
-    @translated("Chroma", *ERRORS)
+    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._metric, self._dims, home = metric, dims, self._home
-        if not self._params.url:
-            self._copy = tempfile.TemporaryDirectory(prefix="bakeoff-chroma-")
-            home = shutil.copytree(self._home, Path(self._copy.name) / "home")
-        name = f"bakeoff_{collection}"
-        self._collection = self._connect(home).get_collection(name, embedding_function=None)
+        self._metric, self._dims, client = metric, dims, self._connection.begin(copy=True)
+        self._collection = client.get_collection(f"bakeoff_{collection}", embedding_function=None)
         self._rows = self._collection.count()
+        if self._rows:
+            expect_dims("Chroma", len(self._collection.peek(1)["embeddings"][0]), dims)
         self.ready()
         return self._rows
 
-    @translated("Chroma", *ERRORS)
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
-        found = self._collection.query(query_embeddings=[vector], n_results=k, include=["distances"])
-        scores = nearness(found["distances"][0], self._metric)
-        return hits([int(number) for number in found["ids"][0]], scores)
+        return self._nearest([vector], k)[0]
 
-    @translated("Chroma", *ERRORS)
+    def search_many(self, vectors: np.ndarray, k: int, query: NoQuery) -> list[Hits]:
+        return self._nearest(list(vectors), k) if len(vectors) else []
+
+    def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
+        return self._nearest([vector], k, filter_of(self, where))[0]
+
+    @ENGINE
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        found = self._collection.get([str(number) for number in ids], include=["metadatas"])
+        return in_order(ids, dict(zip(map(int, found["ids"]), found["metadatas"], strict=True)))
+
+    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
         self._collection.delete([str(number) for number in ids])
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
-        if self._copy is not None:
-            self._copy.cleanup()
-        self._client = self._collection = self._copy = None
+        self._connection.close()
+        self._collection = None
 
-    def _connect(self, home: Path) -> ClientAPI:
-        quiet = ClientSettings(anonymized_telemetry=False)
-        if self._params.url:
-            token = os.environ.get("CHROMA_TOKEN")
-            headers = {"Authorization": f"Bearer {token}"} if token else {}
-            self._client = chromadb.HttpClient(self._params.url, headers=headers, settings=quiet)
-        else:
-            self._client = chromadb.PersistentClient(path=home, settings=quiet)
-        return self._client
+    @ENGINE
+    def _nearest(self, vectors: list[np.ndarray], k: int, where: dict[str, Any] | None = None) -> list[Hits]:
+        found = self._collection.query(vectors, n_results=k, where=where, include=["distances"])
+        return [
+            hits([int(number) for number in ids], nearness(far, self._metric))
+            for ids, far in zip(found["ids"], found["distances"], strict=True)
+        ]
+
+    def _write(self, call: Any, batch: Batch) -> None:
+        assert batch.vectors is not None
+        part = self._connection.most()
+        for begin in range(0, len(batch.ids), part):
+            rows = slice(begin, begin + part)
+            more = {"metadatas": batch.payloads[rows]} if batch.payloads and self.fields else {}
+            call([str(number) for number in batch.ids[rows]], batch.vectors[rows], **more)

@@ -3,128 +3,108 @@
 from __future__ import annotations
 
 import threading
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
 
 import duckdb
-import duckdb_extension_vss
 import numpy as np
 
-from bakeoff.errors import StoreError
+from bakeoff.plugins.stores import _arrow
 from bakeoff.plugins.stores._base import (
-    GraphBuild,
+    GraphParams,
     GraphQuery,
-    Settings,
-    arrow_rows,
     expect_rows,
     hits,
+    installed,
     translated,
 )
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._duckdb import Table
+from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows, sql
+from bakeoff.types import Batch, Hits, Metric, Where
 
-FILE = "rows.duckdb"
-EXTENSION = files(duckdb_extension_vss) / f"extensions/v{duckdb.__version__}/vss.duckdb_extension"
-METRICS = {
-    Metric.COSINE: ("cosine", "array_cosine_distance"),
-    Metric.DOT: ("ip", "array_negative_inner_product"),
-    Metric.L2: ("l2sq", "array_distance"),
-}
+ENGINE = translated("DuckDB vss", duckdb.Error)
 
 
-class DuckdbVssParams(Settings):
-    """How the index is built."""
-
-    build: GraphBuild = GraphBuild()
-
-
-class DuckdbVssStore:
+class DuckdbVssStore(Declared):
     """A DuckDB file with one table for each collection; the extension comes from its package, not the network.
 
-    Searches take turns: two at once in one process break the extension's memory (seen with 1.5.5).
+    Searches take turns: two at once in one process break the extension's memory (seen with 1.5.5). A search with a
+    filter compares every row that satisfies it, since the index would filter the few rows it has found.
     """
 
-    version: ClassVar[str] = "1"
-    Params = DuckdbVssParams
+    version: ClassVar[str] = "2"
+    Params = GraphParams
     Query = GraphQuery
+    max_dims: ClassVar[int] = 100_000
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        "delete": "an opened file is read only; not offered",
+        "replace": "an opened file is read only; not offered",
+        "batch": "searches take turns, one vector a statement",
+        "clients": "the engine opens a file for writing once",
+    }
 
-    def __init__(self, params: DuckdbVssParams, home: Path) -> None:
-        self._build, self._file = params.build, home / FILE
-        self._rows, self._ef, self._table, self._dims = 0, 0, "", 0
-        self._metric = Metric.COSINE
-        self._connection: Any = None
-        self._turn = threading.Lock()
+    def __init__(self, params: GraphParams, home: Path) -> None:
+        self._build, self._file = params.build, home / "rows.duckdb"
+        self._rows, self._ef, self._turn = 0, 0, threading.Lock()
+        self._table: Table | None = None
 
-    @translated("DuckDB vss", duckdb.Error)
+    def engine_version(self) -> str:
+        return installed("duckdb", "duckdb_extension_vss")
+
+    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._named(collection, dims, metric)
+        self._connect(collection, dims, metric, read_only=False).make(self.columns())
         self._rows = 0
-        self._connect(read_only=False)
-        self._connection.execute("SET hnsw_enable_experimental_persistence = true")
-        self._connection.execute(f'CREATE OR REPLACE TABLE "{collection}" (id BIGINT, vector FLOAT[{dims}])')
 
-    @translated("DuckDB vss", duckdb.Error)
+    @ENGINE
     def insert(self, batch: Batch) -> None:
-        self._connection.register("batch", arrow_rows(batch))
-        self._connection.execute(f'INSERT INTO "{self._table}" SELECT * FROM batch')  # noqa: S608
-        self._connection.unregister("batch")
+        assert self._table is not None
+        self._table.add(_arrow.table(self, batch))
         self._rows += len(batch.ids)
 
-    @translated("DuckDB vss", duckdb.Error)
+    @ENGINE
     def ready(self) -> None:
-        build, metric = self._build, METRICS[self._metric][0]
-        shape = f"metric = '{metric}', M = {build.m}, ef_construction = {build.ef_construction}"
-        index = f'"{self._table}_hnsw" ON "{self._table}" USING HNSW (vector) WITH ({shape})'
-        self._connection.execute(f"CREATE INDEX {index}")
-        self._connection.execute("CHECKPOINT")
-        expect_rows("DuckDB vss", self._count(), self._rows)
-        self._assert_index_is_used()
+        assert self._table is not None
+        self._table.index(self._build.m, self._build.ef_construction)
+        expect_rows("DuckDB vss", self._table.indexed(), self._rows)
 
-    @translated("DuckDB vss", duckdb.Error)
+    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._named(collection, dims, metric)
-        self._connect(read_only=True)
-        self._rows = self._count()
-        self._assert_index_is_used()
+        """A column of another dimension does not take the zeros that the index is tried with."""
+        self._rows = self._connect(collection, dims, metric, read_only=True).indexed()
         return self._rows
 
-    @translated("DuckDB vss", duckdb.Error)
+    @ENGINE
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
+        return self._nearest(k, query.ef, "", [vector])
+
+    @ENGINE
+    def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
+        text, values = sql(self, where)
+        return self._nearest(k, query.ef, text, [vector, *values])
+
+    @ENGINE
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        assert self._table is not None
         with self._turn:
-            if query.ef != self._ef:
-                self._connection.execute(f"SET hnsw_ef_search = {query.ef}")
-                self._ef = query.ef
-            found = self._connection.execute(self._sql(k), [vector]).fetchnumpy()
-        far = found["far"].astype(np.float64)
-        scores = {Metric.COSINE: 1.0 - far, Metric.DOT: -far, Metric.L2: -(far**2)}[self._metric]
-        return hits(found["id"], scores)
+            return from_rows(self, ids, self._table.run(self._table.payloads(), [ids.tolist()]).fetchall())
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
+        if self._table is not None:
+            self._table.connection.close()
+        self._table = None
 
-    def _named(self, collection: str, dims: int, metric: Metric) -> None:
-        self._table, self._dims, self._metric = collection, dims, metric
+    def _nearest(self, k: int, ef: int, where: str, values: list[Any]) -> Hits:
+        assert self._table is not None
+        with self._turn:
+            if ef != self._ef:
+                self._table.run(f"SET hnsw_ef_search = {ef}")
+                self._ef = ef
+            found = self._table.run(self._table.nearest(k, where), values).fetchnumpy()
+        return hits(found["id"], self._table.scores(found["far"]))
 
-    def _sql(self, k: int) -> str:
-        far = f"{METRICS[self._metric][1]}(vector, ?::FLOAT[{self._dims}])"
-        return f'SELECT id, {far} AS far FROM "{self._table}" ORDER BY far LIMIT {int(k)}'  # noqa: S608
-
-    def _count(self) -> int:
-        asked = "SELECT count FROM pragma_hnsw_index_info() WHERE table_name = ?"
-        found = self._connection.execute(asked, [self._table]).fetchone()
-        if found is None:
-            raise StoreError(f"DuckDB vss has no HNSW index on the table {self._table!r}.")
-        return int(found[0])
-
-    def _assert_index_is_used(self) -> None:
-        nothing = np.zeros(self._dims, np.float32)
-        plan = self._connection.execute(f"EXPLAIN {self._sql(10)}", [nothing]).fetchall()
-        if self._rows and "HNSW_INDEX_SCAN" not in plan[0][1]:
-            raise StoreError("DuckDB vss would scan the table: its planner does not use the HNSW index.")
-
-    def _connect(self, *, read_only: bool) -> None:
+    def _connect(self, collection: str, dims: int, metric: Metric, *, read_only: bool) -> Table:
         self.close()
-        self._ef, self._connection = 0, duckdb.connect(str(self._file), read_only=read_only)
-        self._connection.execute(f"LOAD '{EXTENSION}'")
+        self._ef, self._table = 0, Table(self._file, collection, dims, metric, read_only=read_only)
+        return self._table

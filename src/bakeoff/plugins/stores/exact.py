@@ -6,38 +6,42 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._base import NoQuery, Packaged, Settings
+from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
+from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.types import Batch, Hits, Metric, Where
 
 BLOCK = 65_536
+Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-class ExactParams(BaseModel):
+class ExactParams(Settings):
     """Nothing to choose."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-
-class ExactQuery(BaseModel):
-    """Nothing to choose."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ExactStore:
-    """Keeps the vectors as they are given, memory-mapped ones included."""
+class ExactStore(Packaged, PayloadsBeside):
+    """Keeps the vectors as they are given, memory-mapped ones included; payloads are a table beside them."""
 
     version: ClassVar[str] = "1"
+    package = "numpy"
     Params = ExactParams
-    Query = ExactQuery
+    Query = NoQuery
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        **NO_LIMIT,
+        "reopen": "keeps the vectors it is given, in memory",
+        "batch": "one query at a time, so that no score depends on its neighbours",
+        "clients": "lives in one process's memory",
+    }
 
     def __init__(self, params: ExactParams, home: Path) -> None:
-        self._blocks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._blocks: list[Block] = []
         self._metric = Metric.COSINE
+        self._beside = Beside()
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._blocks = []
+        self.close()
         self._metric = metric
 
     def insert(self, batch: Batch) -> None:
@@ -46,19 +50,36 @@ class ExactStore:
             rows = batch.vectors[begin : begin + BLOCK]
             norms = np.einsum("ij,ij->i", rows, rows)
             self._blocks.append((batch.ids[begin : begin + BLOCK], rows, norms))
+        self._beside.add(batch)
 
     def ready(self) -> None:
         """Searchable as soon as inserted."""
 
-    def search(self, vector: np.ndarray, k: int, query: ExactQuery) -> Hits:
-        if not self._blocks:
-            return Hits(np.empty(0, np.int64), np.empty(0, np.float64))
-        found = [_nearest(ids, self._scores(rows, norms, vector), k) for ids, rows, norms in self._blocks]
-        ids = np.concatenate([hits.ids for hits in found])
-        return _nearest(ids, np.concatenate([hits.scores for hits in found]), k)
+    def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
+        return self._among(self._blocks, vector, k)
+
+    def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
+        allowed = self._beside.allowed(where)
+        return self._among([_kept(block, np.isin(block[0], allowed)) for block in self._blocks], vector, k)
+
+    def delete(self, ids: np.ndarray) -> None:
+        self._blocks = [_kept(block, ~np.isin(block[0], ids)) for block in self._blocks]
+        self._beside.remove(ids)
+
+    def replace(self, batch: Batch) -> None:
+        self.delete(batch.ids)
+        self.insert(batch)
 
     def close(self) -> None:
         self._blocks = []
+        self._beside.clear()
+
+    def _among(self, blocks: list[Block], vector: np.ndarray, k: int) -> Hits:
+        if not blocks:
+            return Hits(np.empty(0, np.int64), np.empty(0, np.float64))
+        found = [_nearest(ids, self._scores(rows, norms, vector), k) for ids, rows, norms in blocks]
+        ids = np.concatenate([hits.ids for hits in found])
+        return _nearest(ids, np.concatenate([hits.scores for hits in found]), k)
 
     def _scores(self, rows: np.ndarray, norms: np.ndarray, vector: np.ndarray) -> np.ndarray:
         dot = np.einsum("ij,j->i", rows, vector).astype(np.float64)  # one thread, one order of adding
@@ -68,6 +89,11 @@ class ExactStore:
             return -(norms - 2 * dot + float(vector @ vector))
         length = np.sqrt(norms * float(vector @ vector))
         return np.divide(dot, length, out=np.zeros_like(dot), where=length > 0)
+
+
+def _kept(block: Block, mask: np.ndarray) -> Block:
+    ids, rows, norms = block
+    return ids[mask], rows[mask], norms[mask]
 
 
 def _nearest(ids: np.ndarray, scores: np.ndarray, k: int) -> Hits:

@@ -1,128 +1,112 @@
-"""FAISS, embedded: Flat, HNSW and IVF."""
+"""FAISS, embedded: Flat, HNSW, IVF, and PQ codes within IVF cells."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 
 import faiss
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import StoreError
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._base import (
+    Packaged,
+    expect_dims,
+    expect_rows,
+    hits,
+    translated,
+)
+from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
+from bakeoff.plugins.stores._faiss_kinds import KINDS, FaissParams, FaissQuery, arguments, shaped
+from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.types import Batch, Hits, Metric, Where
+
+ENGINE = translated("FAISS", RuntimeError)
 
 
-class Build(BaseModel):
-    """What shapes the index."""
+class FaissStore(Packaged, PayloadsBeside):
+    """One FAISS index, kept as a file; payloads are a table beside it.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    index: Literal["flat", "hnsw", "ivf"] = "hnsw"
-    m: Annotated[int, Field(ge=2, le=128, description="HNSW: links a node")] = 16
-    ef_construction: Annotated[int, Field(ge=4)] = 200
-    threads: Annotated[int, Field(ge=1, description="1: the same graph each time")] = 1
-    lists: Annotated[int | None, Field(ge=1, description="IVF: cells; None is 4·sqrt(n)")] = None
+    A filtered search is widened by the share of rows the filter leaves: a tenth of the rows, ten times the candidates.
+    """
 
-
-class FaissParams(BaseModel):
-    """How a FAISS index is built."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    build: Build = Build()
-
-
-class FaissQuery(BaseModel):
-    """What shapes a search."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    ef: Annotated[int, Field(ge=1, description="HNSW: candidates kept")] = 64
-    probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 8
-
-
-class FaissStore:
-    """One FAISS index, kept as a file."""
-
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
+    package = "faiss-cpu"
     Params = FaissParams
     Query = FaissQuery
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        **NO_LIMIT,
+        "delete": "its HNSW graph, the default, cannot remove a row",
+        "replace": "its HNSW graph, the default, cannot remove a row",
+    }
 
     def __init__(self, params: FaissParams, home: Path) -> None:
         self._build, self._file = params.build, home / "index.faiss"
+        self._beside = Beside(home / "payload.arrow")
         self._batches: list[Batch] = []
-        self._metric = Metric.COSINE
-        self._dims = 0
+        self._metric, self._dims = Metric.COSINE, 0
         self._index: faiss.Index | None = None
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._dims, self._metric, self._batches, self._index = dims, metric, [], None
+        self.close()
+        self._dims, self._metric = dims, metric
 
     def insert(self, batch: Batch) -> None:
         self._batches.append(batch)
+        self._beside.add(batch)
 
+    @ENGINE
     def ready(self) -> None:
         if not self._batches:
             return
         ids = np.concatenate([batch.ids for batch in self._batches]).astype(np.int64)
-        rows = self._shaped(np.concatenate([batch.vectors for batch in self._batches]))
+        rows = shaped(np.concatenate([batch.vectors for batch in self._batches]), self._metric)
         faiss.omp_set_num_threads(self._build.threads)
-        inner = self._made(len(rows))
-        if not inner.is_trained:
-            inner.train(rows)
+        inner = KINDS[self._build.index](self._build, rows, self._metric)
         self._index = faiss.IndexIDMap(inner)
         self._index.add_with_ids(rows, ids)
         self._batches = []
-        if self._index.ntotal != len(ids):
-            raise StoreError(f"FAISS holds {self._index.ntotal} of {len(ids)} vectors after building.")
+        expect_rows("FAISS", self._index.ntotal, len(ids))
         faiss.write_index(self._index, str(self._file))
+        self._beside.save()
         faiss.omp_set_num_threads(1)  # one query at a time: more threads would only wait for each other
 
+    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         if not self._file.exists():
             raise StoreError(f"FAISS has no index at {self._file.name}.")
         self._dims, self._metric = dims, metric
         self._index = faiss.read_index(str(self._file))
+        expect_dims("FAISS", self._index.d, dims)
+        self._beside.load()
         faiss.omp_set_num_threads(1)
         return int(self._index.ntotal)
 
     def search(self, vector: np.ndarray, k: int, query: FaissQuery) -> Hits:
-        if self._index is None:
-            return Hits(np.empty(0, np.int64), np.empty(0, np.float64))
-        row = self._shaped(vector.reshape(1, -1))
-        k = min(k, self._index.ntotal)
-        scores, ids = self._index.search(row, k, params=self._arguments(query, k))
-        found = ids[0] >= 0
-        return Hits(ids[0][found], self._signed(scores[0][found]))
+        return self._nearest(vector.reshape(1, -1), k, query)[0]
+
+    def search_many(self, vectors: np.ndarray, k: int, query: FaissQuery) -> list[Hits]:
+        return self._nearest(vectors, k, query) if len(vectors) else []
+
+    def search_where(self, vector: np.ndarray, k: int, query: FaissQuery, where: Where) -> Hits:
+        allowed = self._beside.allowed(where)
+        return self._nearest(vector.reshape(1, -1), k, query, allowed)[0] if len(allowed) else hits([], [])
 
     def close(self) -> None:
         self._index, self._batches = None, []
+        self._beside.clear()
 
-    def _shaped(self, rows: np.ndarray) -> np.ndarray:
-        rows = np.ascontiguousarray(rows, np.float32)
-        if self._metric is Metric.COSINE:
-            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        return rows
-
-    def _made(self, count: int) -> faiss.Index:
-        kind = faiss.METRIC_L2 if self._metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
-        build = self._build
-        if build.index == "flat":
-            return faiss.IndexFlat(self._dims, kind)
-        if build.index == "hnsw":
-            graph = faiss.IndexHNSWFlat(self._dims, build.m, kind)
-            graph.hnsw.efConstruction = build.ef_construction
-            return graph
-        lists = max(1, min(build.lists or int(4 * count**0.5), count // 39 or 1))
-        cells = faiss.IndexIVFFlat(faiss.IndexFlat(self._dims, kind), self._dims, lists, kind)
-        cells.cp.seed = 7
-        return cells
-
-    def _arguments(self, query: FaissQuery, k: int) -> faiss.SearchParameters | None:
-        if self._build.index == "hnsw":
-            return faiss.SearchParametersHNSW(efSearch=max(query.ef, k))  # type: ignore[attr-defined]
-        if self._build.index == "ivf":
-            return faiss.SearchParametersIVF(nprobe=query.probes)  # type: ignore[call-arg]
-        return None
-
-    def _signed(self, scores: np.ndarray) -> np.ndarray:
-        signed = scores.astype(np.float64)
-        return -signed if self._metric is Metric.L2 else signed
+    @ENGINE
+    def _nearest(
+        self, rows: np.ndarray, k: int, query: FaissQuery, allowed: np.ndarray | None = None
+    ) -> list[Hits]:
+        if self._index is None:
+            return [hits([], [])] * len(rows)
+        if rows.shape[1] != self._dims:
+            raise StoreError(f"FAISS holds vectors of {self._dims} numbers; the query has {rows.shape[1]}.")
+        k = min(k, self._index.ntotal)
+        how = arguments(self._build.index, query.ef, query.probes, k, self._index.ntotal, allowed)
+        scores, ids = self._index.search(shaped(rows, self._metric), k, params=how)
+        sign = -1 if self._metric is Metric.L2 else 1
+        return [hits(mine[mine >= 0], sign * far[mine >= 0]) for mine, far in zip(ids, scores, strict=True)]

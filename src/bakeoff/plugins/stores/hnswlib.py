@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import hnswlib
 import numpy as np
 from pydantic import Field
 
-from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import (
     GraphBuild,
     GraphQuery,
+    Packaged,
     Settings,
-    expect_rows,
     hits,
     nearness,
     translated,
 )
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
+from bakeoff.plugins.stores._graph import ERRORS, Found, GraphFile
+from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.types import Batch, Hits, Metric, Where
 
 SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
 SEED = 7
@@ -39,58 +42,69 @@ class HnswlibParams(Settings):
     build: Build = Build()
 
 
-class HnswlibStore:
-    """One hnswlib graph, kept as a file."""
+class HnswlibStore(Packaged, PayloadsBeside, GraphFile):
+    """One hnswlib graph, kept as a file; payloads are a table beside it, and a filter is asked for each row met."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    engine = "hnswlib"
+    package = "hnswlib"
     Params = HnswlibParams
     Query = GraphQuery
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        **NO_LIMIT,
+        "delete": "the graph marks rows and still counts them",
+    }
 
     def __init__(self, params: HnswlibParams, home: Path) -> None:
-        self._build, self._file = params.build, home / "index.hnsw"
-        self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
-        self._index: hnswlib.Index | None = None
+        super().__init__(params, home)
+        self._beside = Beside(home / "payload.arrow")
 
-    def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._metric, self._dims, self._rows = metric, dims, 0
-        build = self._build
-        self._index = hnswlib.Index(SPACES[metric], dims)
-        self._index.init_index(1, M=build.m, ef_construction=build.ef_construction, random_seed=SEED)
+    @translated("", *ERRORS)
+    def replace(self, batch: Batch) -> None:
+        """A row added again takes the place of the one with its id."""
+        self._index.add_items(batch.vectors, batch.ids, num_threads=1)
+        self._beside.remove(batch.ids)
+        self._beside.add(batch)
+        self._save()
 
-    @translated("hnswlib", RuntimeError)
-    def insert(self, batch: Batch) -> None:
-        assert self._index is not None
-        self._rows += len(batch.ids)
+    @translated("", *ERRORS)
+    def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
+        allowed = set(self._beside.allowed(where).tolist())
+        if not allowed:
+            return hits([], [])
+        k = min(k, len(allowed))
+        self._index.set_ef(max(query.ef, k))
+        ids, far = self._index.knn_query(self._row(vector), k, num_threads=1, filter=allowed.__contains__)
+        return hits(ids[0], nearness(far[0], self._metric))
+
+    def _empty(self) -> Any:
+        self._beside.clear()
+        index = hnswlib.Index(SPACES[self._metric], self._dims)
+        index.init_index(1, M=self._build.m, ef_construction=self._build.ef_construction, random_seed=SEED)
+        return index
+
+    def _add(self, batch: Batch) -> None:
         self._index.resize_index(max(self._rows, 1))
         self._index.add_items(batch.vectors, batch.ids, num_threads=self._build.threads or -1)
+        self._beside.add(batch)
 
-    @translated("hnswlib", RuntimeError)
-    def ready(self) -> None:
-        assert self._index is not None
-        expect_rows("hnswlib", self._index.element_count, self._rows)
+    def _held(self) -> int:
+        return int(self._index.element_count)
+
+    def _save(self) -> None:
         self._index.save_index(str(self._file))
+        self._beside.save()
 
-    @translated("hnswlib", RuntimeError)
-    def open(self, collection: str, dims: int, metric: Metric) -> int:
-        if not self._file.exists():
-            raise StoreError(f"hnswlib has no index at {self._file.name}.")
-        self._metric, self._dims = metric, dims
-        self._index = hnswlib.Index(SPACES[metric], dims)
+    def _read(self) -> int:
+        self._index = hnswlib.Index(SPACES[self._metric], self._dims)
         self._index.load_index(str(self._file))
-        self._rows = int(self._index.element_count)
-        return self._rows
+        self._beside.load()
+        with self._file.open("rb") as file:  # only where a vector ends and begins in a row tells its length
+            *_, end, begin = struct.unpack("6Q", file.read(48))
+        return int(end - begin) // 4
 
-    @translated("hnswlib", RuntimeError)
-    def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
-        assert self._index is not None
-        if not self._rows:
-            return hits([], [])
-        if vector.shape != (self._dims,):  # the engine would read past the end of a shorter one
-            raise StoreError(f"hnswlib holds vectors of {self._dims} numbers; the query has {vector.shape}.")
-        k = min(k, self._rows)
-        self._index.set_ef(max(query.ef, k))
-        ids, distances = self._index.knn_query(vector, k, num_threads=1)
-        return hits(ids[0], nearness(distances[0], self._metric))
-
-    def close(self) -> None:
-        self._index = None
+    def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Found:
+        self._index.set_ef(max(ef, k))
+        ids, far = self._index.knn_query(rows, k, num_threads=1)
+        return ids, far

@@ -5,136 +5,115 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field
 
-os.environ.setdefault(
-    "LANCEDB_LOG", "error"
-)  # else each new table is announced on the terminal; read at import
+os.environ.setdefault("LANCEDB_LOG", "error")  # else new tables are announced on the terminal; read at import
 
 import lancedb
-from lancedb.index import HnswFlat, HnswSq, IvfFlat, IvfPq
 
-from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import (
-    GraphBuild,
-    GraphQuery,
-    Settings,
-    arrow_rows,
-    hits,
-    nearness,
-    translated,
+from bakeoff.plugins.stores import _arrow
+from bakeoff.plugins.stores._base import Packaged, expect_dims, translated
+from bakeoff.plugins.stores._lance_kinds import (
+    LancedbParams,
+    LancedbQuery,
+    answer,
+    asked,
+    expect_indexed,
+    index_of,
 )
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, sql_text
+from bakeoff.types import Batch, Hits, Metric, Where
 
-ERRORS = (ValueError, RuntimeError, OSError, pa.ArrowException)
-
-
-class Build(GraphBuild):
-    """What shapes the index."""
-
-    index: Literal["none", "ivf_flat", "ivf_pq", "ivf_hnsw_flat", "ivf_hnsw_sq"] = "ivf_hnsw_flat"
-    partitions: Annotated[int | None, Field(ge=1, description="IVF: cells; None is the engine's choice")] = (
-        None
-    )
-    sub_vectors: Annotated[int | None, Field(ge=1, description="PQ: codes a vector; None is dims/16")] = None
-    flat_below: Annotated[
-        int, Field(ge=0, description="smaller collections are searched without an index")
-    ] = 256
+ENGINE = translated("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
 
 
-class LancedbParams(Settings):
-    """How a LanceDB index is built; 256 rows are the fewest PQ can be trained on, and below it all is compared."""
+class LancedbStore(Packaged, Declared):
+    """One LanceDB table for each collection, in a folder; a filter is applied before the search."""
 
-    build: Build = Build()
-
-
-class LancedbQuery(GraphQuery):
-    """What shapes a search."""
-
-    probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 20
-    refine: Annotated[
-        int | None, Field(ge=1, description="quantised: k·refine rows are compared in full")
-    ] = None
-
-
-class LancedbStore:
-    """One LanceDB table for each collection, in a folder."""
-
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    package = "lancedb"
     Params = LancedbParams
     Query = LancedbQuery
+    gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT
 
     def __init__(self, params: LancedbParams, home: Path) -> None:
         self._build, self._home = params.build, home
         self._metric, self._rows = Metric.COSINE, 0
         self._table: Any = None
 
-    @translated("LanceDB", *ERRORS)
+    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._rows = metric, 0
-        schema = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.float32(), dims))])
-        self._table = lancedb.connect(self._home).create_table(collection, schema=schema, mode="overwrite")
+        database = lancedb.connect(self._home)
+        self._table = database.create_table(collection, schema=_arrow.schema(self, dims), mode="overwrite")
 
-    @translated("LanceDB", *ERRORS)
+    @ENGINE
     def insert(self, batch: Batch) -> None:
-        self._table.add(arrow_rows(batch))
+        self._table.add(_arrow.table(self, batch))
         self._rows += len(batch.ids)
 
-    @translated("LanceDB", *ERRORS)
+    @ENGINE
     def ready(self) -> None:
         self._table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
         if self._indexed():
-            self._table.create_index("vector", config=self._index())
-        self._assert_state()
+            self._table.create_index("vector", config=index_of(self._build, self._metric))
+            expect_indexed(self._table, self._rows, self._build.index)
 
-    @translated("LanceDB", *ERRORS)
+    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._metric = metric
         self._table = lancedb.connect(self._home).open_table(collection)
+        expect_dims("LanceDB", self._table.schema.field("vector").type.list_size, dims)
         self._rows = self._table.count_rows()
-        self._assert_state()
+        if self._indexed():
+            expect_indexed(self._table, self._rows, self._build.index)
         return self._rows
 
-    @translated("LanceDB", *ERRORS)
+    @ENGINE
     def search(self, vector: np.ndarray, k: int, query: LancedbQuery) -> Hits:
-        asked = self._table.search(vector, vector_column_name="vector").distance_type(self._metric.value)
-        asked = asked.limit(k).nprobes(query.probes).ef(max(query.ef, k)).select(["id", "_distance"])
-        found = (asked.refine_factor(query.refine) if query.refine else asked).to_arrow()
-        return hits(found["id"], nearness(found["_distance"].to_numpy() * self._unit(query), self._metric))
+        return self._answer(asked(self._table, vector, k, self._metric, query).to_arrow(), query)
 
-    @translated("LanceDB", *ERRORS)
+    @ENGINE
+    def search_where(self, vector: np.ndarray, k: int, query: LancedbQuery, where: Where) -> Hits:
+        search = asked(self._table, vector, k, self._metric, query)
+        return self._answer(search.where(sql_text(self, where), prefilter=True).to_arrow(), query)
+
+    @ENGINE
+    def search_many(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> list[Hits]:
+        if not len(vectors):
+            return []
+        found = asked(self._table, vectors, k, self._metric, query).to_arrow()
+        whose = found["query_index"].to_numpy()
+        return [self._answer(found.filter(whose == i), query) for i in range(len(vectors))]
+
+    @ENGINE
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        rows = self._table.search().where(_among(ids)).select(["id", *self.columns()]).limit(len(ids))
+        return _arrow.payloads(self, ids, rows.to_arrow())
+
+    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
-        self._table.delete(f"id IN ({', '.join(map(str, ids.tolist()))})")
+        self._table.delete(_among(ids))
         self._rows = self._table.count_rows()
+
+    @ENGINE
+    def replace(self, batch: Batch) -> None:
+        self._table.merge_insert("id").when_matched_update_all().execute(_arrow.table(self, batch))
+        self._table.optimize()  # the new vectors go into the index too
 
     def close(self) -> None:
         self._table = None
 
-    def _unit(self, query: LancedbQuery) -> float:
-        """Quantised indexes answer cosine with the squared distance of unit vectors, 2·(1 − cosine)."""
+    def _answer(self, found: pa.Table, query: LancedbQuery) -> Hits:
         quantised = self._indexed() and self._build.index in ("ivf_pq", "ivf_hnsw_sq") and not query.refine
-        return 0.5 if quantised and self._metric is Metric.COSINE else 1.0
+        return answer(found, self._metric, quantised)
 
     def _indexed(self) -> bool:
         return self._build.index != "none" and self._rows >= max(self._build.flat_below, 1)
 
-    def _index(self) -> Any:
-        build, kind = self._build, self._metric.value
-        shared = {"distance_type": kind, "num_partitions": build.partitions}
-        graph = {"m": build.m, "ef_construction": build.ef_construction}
-        if build.index == "ivf_flat":
-            return IvfFlat(**shared)
-        if build.index == "ivf_pq":
-            return IvfPq(**shared, num_sub_vectors=build.sub_vectors)
-        return (HnswSq if build.index == "ivf_hnsw_sq" else HnswFlat)(**shared, **graph)
 
-    def _assert_state(self) -> None:
-        """The index covers every row where one was asked for."""
-        state = self._table.index_stats("vector_idx") if self._indexed() else None
-        covered = state.num_indexed_rows if state else 0
-        if self._indexed() and covered != self._rows:
-            raise StoreError(f"LanceDB has indexed {covered} of {self._rows} rows as {self._build.index}.")
+def _among(ids: np.ndarray) -> str:
+    return f"id IN ({', '.join(map(str, ids.tolist()))})"

@@ -2,129 +2,117 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
-from milvus_lite.server_manager import server_manager_instance as lite
-from pydantic import Field
-from pymilvus import DataType, MilvusClient, MilvusException
+from pymilvus import MilvusException
 
-from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_rows, hits, translated
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores import _milvus_client as milvus
+from bakeoff.plugins.stores._base import expect_dims, expect_rows, hits, installed, translated
+from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows
+from bakeoff.types import Batch, Hits, Metric, Where
 
-FILE = "milvus.db"
-PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
-Index = Literal["flat", "ivf_flat", "hnsw"]
-METRICS = {Metric.COSINE: "COSINE", Metric.DOT: "IP", Metric.L2: "L2"}
+ENGINE = translated("Milvus", MilvusException)
 
 
-class Build(GraphBuild):
-    """What shapes the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
+class MilvusStore(Declared):
+    """One Milvus collection, built in the order insert, flush, index, load; a server's texts end at 65,535 bytes."""
 
-    index: Annotated[Index | None, Field(description="None: hnsw on a server, flat embedded")] = None
-    lists: Annotated[int, Field(ge=1, description="IVF: cells")] = 128
+    version: ClassVar[str] = "2"
+    Params = milvus.MilvusParams
+    Query = milvus.MilvusQuery
+    max_dims: ClassVar[int] = 32_768
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        "clients": "embedded, one client at a time has the file; a server takes many",
+    }
 
-
-class MilvusParams(Settings):
-    """Where Milvus is and how its index is built; a server's token comes from MILVUS_TOKEN."""
-
-    uri: Annotated[str | None, Field(description="a server; None: embedded")] = None
-    build: Build = Build()
-
-
-class MilvusQuery(GraphQuery):
-    """What shapes a search on a server."""
-
-    probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 8
-
-
-class MilvusStore:
-    """One Milvus collection, built in the order insert, flush, index, load."""
-
-    version: ClassVar[str] = "1"
-    Params = MilvusParams
-    Query = MilvusQuery
-
-    @translated("Milvus", MilvusException)
-    def __init__(self, params: MilvusParams, home: Path) -> None:
-        self._build, self._file = params.build, home / FILE
-        self._index = params.build.index or ("hnsw" if params.uri else "flat")
-        if params.uri is None and self._index != "flat":
-            raise StoreError(f"milvus-lite has no {self._index} index. Leave it out, or give a server's uri.")
+    @ENGINE
+    def __init__(self, params: milvus.MilvusParams, home: Path) -> None:
+        self._params, self._index, self._file = params, params.kind(), home / "milvus.db"
         self._embedded = params.uri is None
         self._name, self._metric, self._rows = "", Metric.COSINE, 0
-        at = params.uri or lite.start_and_get_uri(str(self._file))
-        if at is None:
-            raise StoreError(f"milvus-lite does not start on {self._file.name}. Is it open elsewhere?")
-        self._client = MilvusClient(at, token=os.environ.get("MILVUS_TOKEN", ""), dedicated=True)
+        self._client = milvus.connected(params.uri, self._file)
 
-    @translated("Milvus", MilvusException)
+    @ENGINE
+    def engine_version(self) -> str:
+        return installed("milvus-lite") if self._embedded else f"Milvus {self._client.get_server_version()}"
+
+    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._name, self._metric, self._rows = f"bakeoff_{collection}", metric, 0
         self._client.drop_collection(self._name)
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("id", DataType.INT64, is_primary=True)
-        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dims)
-        self._client.create_collection(self._name, schema=schema, consistency_level="Strong")
+        made = milvus.schema(self._client, self, dims)
+        self._client.create_collection(self._name, schema=made, consistency_level="Strong")
 
-    @translated("Milvus", MilvusException)
+    @ENGINE
     def insert(self, batch: Batch) -> None:
-        assert batch.vectors is not None
-        rows = [{"id": int(i), "vector": row} for i, row in zip(batch.ids, batch.vectors, strict=True)]
-        for begin in range(0, len(rows), PART):
-            self._client.insert(self._name, rows[begin : begin + PART])
-        self._rows += len(rows)
+        for rows in milvus.requests(self, batch):
+            self._client.insert(self._name, rows)
+        self._rows += len(batch.ids)
 
-    @translated("Milvus", MilvusException)
+    @ENGINE
+    def replace(self, batch: Batch) -> None:
+        for rows in milvus.requests(self, batch):
+            self._client.upsert(self._name, rows)
+
+    @ENGINE
     def ready(self) -> None:
         self._client.flush(self._name)
-        index = self._client.prepare_index_params()
-        metric = METRICS[self._metric]
-        index.add_index("vector", index_type=self._index.upper(), metric_type=metric, params=self._shape())
-        self._client.create_index(self._name, index)
+        made = milvus.index(self._client, self._params.build, self._index, self._metric)
+        self._client.create_index(self._name, made)
         self._client.load_collection(self._name)
         self._assert_state()
 
-    @translated("Milvus", MilvusException)
+    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._name, self._metric = f"bakeoff_{collection}", metric
+        fields = {field["name"]: field for field in self._client.describe_collection(self._name)["fields"]}
+        expect_dims("Milvus", int(fields["vector"]["params"]["dim"]), dims)
         self._client.load_collection(self._name)
         self._rows = self._count()
         self._assert_state()
         return self._rows
 
-    @translated("Milvus", MilvusException)
-    def search(self, vector: np.ndarray, k: int, query: MilvusQuery) -> Hits:
-        how = {"hnsw": {"ef": max(query.ef, k)}, "ivf_flat": {"nprobe": query.probes}}.get(self._index, {})
-        found = self._client.search(self._name, data=[vector], limit=k, search_params={"params": how})[0]
-        scores = np.array([hit["distance"] for hit in found], np.float64)
-        return hits([hit["id"] for hit in found], -scores if self._metric is Metric.L2 else scores)
+    def search(self, vector: np.ndarray, k: int, query: milvus.MilvusQuery) -> Hits:
+        return self._nearest([vector], k, query)[0]
 
-    @translated("Milvus", MilvusException)
+    def search_many(self, vectors: np.ndarray, k: int, query: milvus.MilvusQuery) -> list[Hits]:
+        return self._nearest(list(vectors), k, query) if len(vectors) else []
+
+    def search_where(self, vector: np.ndarray, k: int, query: milvus.MilvusQuery, where: Where) -> Hits:
+        return self._nearest([vector], k, query, milvus.expression(self, where))[0]
+
+    @ENGINE
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        names = ["id", *self.columns()]
+        found = self._client.get(self._name, ids=ids.tolist(), output_fields=names)
+        return from_rows(self, ids, (tuple(row[name] for name in names) for row in found))
+
+    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
         self._client.delete(self._name, ids=ids.tolist())
 
     def close(self) -> None:
         self._client.close()
         if self._embedded:
-            lite.release_server(str(self._file))
+            milvus.release(self._file)
         self._embedded = False  # released once; a file opened again by another instance is not ours
 
-    def _shape(self) -> dict[str, Any]:
-        build = self._build
-        graph = {"M": build.m, "efConstruction": build.ef_construction}
-        return {"hnsw": graph, "ivf_flat": {"nlist": build.lists}}.get(self._index, {})
+    @ENGINE
+    def _nearest(self, vectors: list[Any], k: int, query: milvus.MilvusQuery, where: str = "") -> list[Hits]:
+        how = {"hnsw": {"ef": max(query.ef, k)}, "ivf_flat": {"nprobe": query.probes}}.get(self._index, {})
+        asked = {"limit": k, "search_params": {"params": how}}
+        sign = -1 if self._metric is Metric.L2 else 1
+        return [
+            hits([hit["id"] for hit in found], [sign * hit["distance"] for hit in found])
+            for found in self._client.search(self._name, data=vectors, filter=where, **asked)
+        ]
 
     def _count(self) -> int:
         return int(self._client.query(self._name, output_fields=["count(*)"])[0]["count(*)"])
 
     def _assert_state(self) -> None:
-        """Every row is loaded, and the index that was asked for is finished over all of them."""
         expect_rows("Milvus", self._count(), self._rows)
-        state = self._client.describe_index(self._name, "vector")
-        waiting = state.get("pending_index_rows", 0)
-        if state["index_type"] != self._index.upper() or state.get("state") != "Finished" or waiting:
-            raise StoreError(f"Milvus has not finished its {self._index} index ({waiting} rows are waiting).")
+        milvus.expect_finished(self._client, self._name, self._index)

@@ -9,24 +9,29 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings
+from bakeoff.plugins.stores._base import GraphParams, GraphQuery, installed
+from bakeoff.plugins.stores._payload import VECTORS_ONLY, Payload
 from bakeoff.plugins.stores._qdrant_edge import Edge
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 
-class QdrantParams(Settings):
+class QdrantParams(GraphParams):
     """Where Qdrant is and how its index is built; a server's key comes from QDRANT_API_KEY."""
 
     url: Annotated[str | None, Field(description="a server; None: embedded")] = None
-    build: GraphBuild = GraphBuild()
 
 
 class QdrantStore:
     """Qdrant embedded (an edge shard in the folder), or by URL: not run here."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     Params = QdrantParams
     Query = GraphQuery
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        "dims limit": "the embedded engine names none; a server's is 65,536",
+        "clients": "embedded, one process has the folder; a server takes many",
+    }
 
     def __init__(self, params: QdrantParams, home: Path) -> None:
         m, ef = params.build.m, params.build.ef_construction
@@ -38,6 +43,13 @@ class QdrantStore:
             )
         else:
             self._engine = Edge(home, m=m, ef_construction=ef)
+
+    def engine_version(self) -> str:
+        engine = self._engine
+        return installed("qdrant-edge-py") if isinstance(engine, Edge) else engine.version()
+
+    def declare(self, fields: tuple[PayloadField, ...]) -> None:
+        self._engine.declare(fields)
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._engine.create(collection, dims, metric)
@@ -53,6 +65,18 @@ class QdrantStore:
 
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
         return self._engine.search(vector, k, query.ef)
+
+    def search_many(self, vectors: np.ndarray, k: int, query: GraphQuery) -> list[Hits]:
+        return self._engine.search_many(vectors, k, query.ef)
+
+    def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
+        return self._engine.search(vector, k, query.ef, where)
+
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        return self._engine.payloads(ids)
+
+    def replace(self, batch: Batch) -> None:
+        self._engine.replace(batch)
 
     def delete(self, ids: np.ndarray) -> None:
         self._engine.delete(ids)

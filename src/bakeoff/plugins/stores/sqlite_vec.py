@@ -2,116 +2,117 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import sqlite_vec
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import NoQuery, Settings, expect_rows, hits, nearness, translated
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._base import (
+    NoQuery,
+    Packaged,
+    Settings,
+    expect_dims,
+    expect_rows,
+    hits,
+    nearness,
+    translated,
+)
+from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows, sql
+from bakeoff.plugins.stores._sqlite import Connections, Error, add, remove, schema
+from bakeoff.types import Batch, Hits, Metric, Where
 
-try:
-    import pysqlite3 as sqlite
-except ImportError:  # its wheels are for Linux; elsewhere Python's own SQLite may be able to load extensions
-    import sqlite3 as sqlite
-
-FILE = "rows.sqlite"
-SEARCH = 'SELECT id, distance FROM "{}" WHERE vector MATCH ? AND k = ? ORDER BY distance'
+ENGINE = translated("sqlite-vec", Error)
+SEARCH = 'SELECT id, distance FROM "{0}" WHERE vector MATCH ? AND k = ?{1} ORDER BY distance'
+AMONG = ' AND id IN (SELECT id FROM "{0}_payload" WHERE {1})'
 
 
 class SqliteVecParams(Settings):
     """Nothing to choose: there is no index, every row is compared."""
 
 
-class SqliteVecStore:
-    """A vec0 table in a SQLite file; the engine has cosine and l2, no dot, and answers k up to 4,096."""
+class SqliteVecStore(Packaged, Declared):
+    """A vec0 table in a SQLite file, payloads in a plain table beside it; the engine answers k up to 4,096."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    package = "sqlite-vec"
     Params = SqliteVecParams
     Query = NoQuery
+    max_dims: ClassVar[int] = 8192
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        "dot": "the engine has cosine and l2",
+        "batch": "a statement searches for one vector",
+    }
 
     def __init__(self, params: SqliteVecParams, home: Path) -> None:
-        self._home = home
+        self._connections = Connections(home / "rows.sqlite")
         self._metric, self._rows, self._table = Metric.COSINE, 0, ""
-        self._mode, self._local = "", threading.local()
-        self._connections: list[Any] = []
 
-    @translated("sqlite-vec", sqlite.Error)
+    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         if metric is Metric.DOT:
             raise StoreError("sqlite-vec has no inner product. Use metric: cosine or l2 with it.")
-        self.close()
-        self._mode = "rwc"
+        self._connections.begin("rwc")
         self._metric, self._rows, self._table = metric, 0, collection
-        self._connection.execute(f'DROP TABLE IF EXISTS "{collection}"')
-        column = f"vector float[{dims}] distance_metric={metric.value}"
-        self._connection.execute(
-            f'CREATE VIRTUAL TABLE "{collection}" USING vec0(id INTEGER PRIMARY KEY, {column})'
-        )
+        for statement in schema(collection, dims, metric, self.columns()):
+            self._connections.run(statement)
 
-    @translated("sqlite-vec", sqlite.Error)
+    @ENGINE
     def insert(self, batch: Batch) -> None:
-        assert batch.vectors is not None
-        rows = np.ascontiguousarray(batch.vectors, np.float32)
-        pairs = ((number, row.tobytes()) for number, row in zip(batch.ids.tolist(), rows, strict=True))
-        self._connection.executemany(f'INSERT INTO "{self._table}"(id, vector) VALUES (?, ?)', pairs)  # noqa: S608
+        add(self._connections.here(), self._table, self, batch)
         self._rows += len(batch.ids)
 
-    @translated("sqlite-vec", sqlite.Error)
+    @ENGINE
     def ready(self) -> None:
-        self._connection.commit()
+        self._connections.here().commit()
         expect_rows("sqlite-vec", self._count(), self._rows)
 
-    @translated("sqlite-vec", sqlite.Error)
+    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self.close()
-        self._mode = "rw"
+        self._connections.begin("rw")
         self._metric, self._table = metric, collection
         self._rows = self._count()
+        for (held,) in self._connections.run(f'SELECT vec_length(vector) FROM "{collection}" LIMIT 1'):  # noqa: S608
+            expect_dims("sqlite-vec", held, dims)
         return self._rows
 
-    @translated("sqlite-vec", sqlite.Error)
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
-        asked = (vector.astype(np.float32).tobytes(), min(k, self._rows))
-        found = self._connection.execute(SEARCH.format(self._table), asked).fetchall() if self._rows else []
-        distances = np.array([row[1] for row in found], np.float64)
-        squared = distances**2 if self._metric is Metric.L2 else distances
-        return hits([row[0] for row in found], nearness(squared, self._metric))
+        return self._nearest(vector, k)
 
-    @translated("sqlite-vec", sqlite.Error)
+    def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
+        text, values = sql(self, where)
+        return self._nearest(vector, k, AMONG.format(self._table, text), values)
+
+    @ENGINE
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        one = f'SELECT * FROM "{self._table}_payload" WHERE id = ?'  # noqa: S608
+        rows = (row for number in ids.tolist() for row in self._connections.run(one, [number]))
+        return from_rows(self, ids, rows)
+
+    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
-        gone = ((number,) for number in ids.tolist())
-        self._connection.executemany(f'DELETE FROM "{self._table}" WHERE id = ?', gone)  # noqa: S608
-        self._connection.commit()
+        remove(self._connections.here(), self._table, ids)
         self._rows = self._count()
 
+    def replace(self, batch: Batch) -> None:
+        self.delete(batch.ids)
+        self.insert(batch)
+        self.ready()
+
     def close(self) -> None:
-        for connection in self._connections:
-            connection.close()
-        self._connections, self._local = [], threading.local()
+        self._connections.close()
+
+    @ENGINE
+    def _nearest(self, vector: np.ndarray, k: int, among: str = "", values: list[Any] | None = None) -> Hits:
+        if not self._rows:
+            return hits([], [])
+        asked = [vector.astype(np.float32).tobytes(), min(k, self._rows), *(values or [])]
+        found = self._connections.run(SEARCH.format(self._table, among), asked).fetchall()
+        far = np.array([row[1] for row in found], np.float64)
+        return hits(
+            [row[0] for row in found], nearness(far**2 if self._metric is Metric.L2 else far, self._metric)
+        )
 
     def _count(self) -> int:
-        return int(self._connection.execute(f'SELECT count(*) FROM "{self._table}"').fetchone()[0])  # noqa: S608
-
-    @property
-    def _connection(self) -> Any:
-        """This thread's own connection: SQLite answers one search at a time on each."""
-        if not hasattr(self._local, "connection"):
-            self._local.connection = self._connected()
-            self._connections.append(self._local.connection)
-        return self._local.connection
-
-    def _connected(self) -> Any:
-        where = f"file:{self._home / FILE}?mode={self._mode}"
-        connection = sqlite.connect(
-            where, uri=True, check_same_thread=False
-        )  # closed by whoever closes the store
-        if not hasattr(connection, "enable_load_extension"):
-            raise StoreError("this Python's SQLite cannot load extensions. Install pysqlite3-binary.")
-        connection.enable_load_extension(True)
-        sqlite_vec.load(connection)
-        connection.enable_load_extension(False)
-        return connection
+        return int(self._connections.run(f'SELECT count(*) FROM "{self._table}"').fetchone()[0])  # noqa: S608

@@ -3,55 +3,55 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import tantivy
-from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import StoreError
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._base import NoQuery, installed
+from bakeoff.plugins.stores._payload import NO_LIMIT, Declared, Term, terms
+from bakeoff.plugins.stores._words import WordParams, analyzer
+from bakeoff.types import Batch, Hits, Metric, Where
 
 HEAP_BYTES = 128_000_000
 ANALYZER = "bakeoff"
+TYPES = {"integer": tantivy.FieldType.Integer, "number": tantivy.FieldType.Float}
 
 
-class TantivyParams(BaseModel):
-    """How texts are cut into words."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    words: Annotated[
-        Literal["english", "plain"],
-        Field(description="english: stemmed, without stop words; plain: lower-cased only"),
-    ] = "english"
-
-
-class TantivyQuery(BaseModel):
-    """Nothing to choose."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TantivyStore:
+class TantivyStore(Declared):
     """A Tantivy index in a folder, built by one thread so that equal scores keep one order."""
 
     version: ClassVar[str] = "1"
-    Params = TantivyParams
-    Query = TantivyQuery
+    Params = WordParams
+    Query = NoQuery
+    fixed: ClassVar[dict[str, float]] = {"k1": 1.2, "b": 0.75}
+    gaps: ClassVar[dict[str, str]] = {
+        **NO_LIMIT,
+        "vectors": "words only",
+        "hybrid": "words only",
+        "delete": "built once",
+        "replace": "built once",
+        "batch": "one query at a time",
+    }
 
-    def __init__(self, params: TantivyParams, home: Path) -> None:
+    def __init__(self, params: WordParams, home: Path) -> None:
         self._home = home
-        self._analyzer = _analyzer(params.words)
-        self._schema = _schema()
+        self._analyzer = analyzer(params.words)
+        self._schema: tantivy.Schema | None = None
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
         self._searcher: tantivy.Searcher | None = None
         self._inserted = 0
 
+    def engine_version(self) -> str:
+        return installed("tantivy")
+
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
         for old in self._home.iterdir():
             old.unlink()
+        self._schema = self._shape()
         self._index = tantivy.Index(self._schema, path=str(self._home))
         self._index.register_tokenizer(ANALYZER, self._analyzer)
         self._writer = self._index.writer(heap_size=HEAP_BYTES, num_threads=1)
@@ -59,8 +59,10 @@ class TantivyStore:
 
     def insert(self, batch: Batch) -> None:
         assert self._writer is not None and batch.texts is not None
-        for number, text in zip(batch.ids.tolist(), batch.texts, strict=True):
-            self._writer.add_document(tantivy.Document(id=number, text=text))
+        names, none = self.column_of(), [dict[str, Any]()] * len(batch.texts)
+        for number, text, own in zip(batch.ids.tolist(), batch.texts, batch.payloads or none, strict=True):
+            beside = {names[key]: value for key, value in own.items()}
+            self._writer.add_document(tantivy.Document(id=number, text=text, **beside))
         self._inserted += len(batch.ids)
 
     def ready(self) -> None:
@@ -76,6 +78,7 @@ class TantivyStore:
             )
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
+        self._schema = self._shape()
         try:
             self._index = tantivy.Index.open(str(self._home))
         except ValueError as exc:
@@ -84,16 +87,17 @@ class TantivyStore:
         assert self._searcher is not None
         return int(self._searcher.num_docs)
 
-    def search_text(self, text: str, k: int, query: TantivyQuery) -> Hits:
-        assert self._searcher is not None
-        words = self._analyzer.analyze(text)
-        terms = [tantivy.Query.term_query(self._schema, "text", word) for word in words]
-        if not terms or not self._searcher.num_docs:
-            return Hits(np.empty(0, np.int64), np.empty(0, np.float64))
-        asked = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
-        hits = self._searcher.search(asked, limit=k, count=False).hits
-        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
-        return Hits(np.array(ids, np.int64), np.array([score for score, _ in hits], np.float64))
+    def search_text(self, text: str, k: int, query: NoQuery) -> Hits:
+        return self._best(self._asked(text), k)
+
+    def search_text_where(self, text: str, k: int, query: NoQuery, where: Where) -> Hits:
+        words = self._asked(text)
+        if words is None:
+            return self._best(None, k)
+        kept = [self._kept(term) for term in terms(self.fields, where)]
+        # a clause that must hold adds its score, so it is given none
+        must = [(tantivy.Occur.Must, tantivy.Query.const_score_query(one, 0.0)) for one in kept]
+        return self._best(tantivy.Query.boolean_query([(tantivy.Occur.Must, words), *must]), k)
 
     def close(self) -> None:
         self._index = self._writer = self._searcher = None
@@ -104,16 +108,38 @@ class TantivyStore:
         self._index.reload()
         self._searcher = self._index.searcher()
 
+    def _asked(self, text: str) -> tantivy.Query | None:
+        """Any of the words of a text; None where there is none."""
+        found = [
+            tantivy.Query.term_query(self._schema, "text", word) for word in self._analyzer.analyze(text)
+        ]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
 
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    builder.add_integer_field("id", stored=False, indexed=False, fast=True)
-    builder.add_text_field("text", stored=False, tokenizer_name=ANALYZER, index_option="freq")
-    return builder.build()
+    def _kept(self, term: Term) -> tantivy.Query:
+        """The rows for which one comparison holds."""
+        column = self.column_of()[term.field]
+        if term.sign == "in":
+            return tantivy.Query.term_set_query(self._schema, column, list(term.values))
+        bound = {"lower_bound" if term.sign == ">=" else "upper_bound": term.values[0]}
+        return tantivy.Query.range_query(self._schema, column, TYPES[term.kind], **bound)
 
+    def _best(self, asked: tantivy.Query | None, k: int) -> Hits:
+        assert self._searcher is not None
+        if asked is None or not self._searcher.num_docs:
+            return Hits(np.empty(0, np.int64), np.empty(0, np.float64))
+        hits = self._searcher.search(asked, limit=k, count=False).hits
+        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
+        return Hits(np.array(ids, np.int64), np.array([score for score, _ in hits], np.float64))
 
-def _analyzer(words: str) -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase())
-    if words == "english":
-        builder = builder.filter(tantivy.Filter.stopword("english")).filter(tantivy.Filter.stemmer("english"))
-    return builder.build()
+    def _shape(self) -> tantivy.Schema:
+        builder = tantivy.SchemaBuilder()
+        builder.add_integer_field("id", stored=False, indexed=False, fast=True)
+        builder.add_text_field("text", stored=False, tokenizer_name=ANALYZER, index_option="freq")
+        for column, field in self.columns().items():
+            if field.kind == "text":
+                builder.add_text_field(column, stored=False, tokenizer_name="raw", index_option="basic")
+            elif field.kind == "integer":
+                builder.add_integer_field(column, stored=False, indexed=True, fast=True)
+            else:
+                builder.add_float_field(column, stored=False, indexed=True, fast=True)
+        return builder.build()

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 from usearch.index import Index, MetricKind
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import (
-    GraphBuild,
-    GraphQuery,
-    Settings,
-    expect_rows,
-    hits,
-    nearness,
-    translated,
-)
-from bakeoff.types import Batch, Hits, Metric
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Packaged, Settings, translated
+from bakeoff.plugins.stores._graph import ERRORS, Found, GraphFile
+from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.types import Batch, Metric
 
 KINDS = {Metric.COSINE: MetricKind.Cos, Metric.DOT: MetricKind.IP, Metric.L2: MetricKind.L2sq}
 
@@ -37,65 +30,54 @@ class UsearchParams(Settings):
     build: Build = Build()
 
 
-class UsearchStore:
+class UsearchStore(Packaged, GraphFile):
     """One USearch graph, kept as a file."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    engine = "USearch"
+    package = "usearch"
     Params = UsearchParams
     Query = GraphQuery
+    gaps: ClassVar[dict[str, str]] = {
+        **VECTORS_ONLY,
+        **NO_LIMIT,
+        "payload": "its Python package searches without a filter",
+    }
 
-    def __init__(self, params: UsearchParams, home: Path) -> None:
-        self._build, self._file = params.build, home / "index.usearch"
-        self._metric, self._rows = Metric.COSINE, 0
-        self._index: Index | None = None
-
-    def create(self, collection: str, dims: int, metric: Metric) -> None:
-        build, self._metric, self._rows = self._build, metric, 0
-        self._index = Index(
-            ndim=dims,
-            metric=KINDS[metric],
-            dtype=build.precision,
-            connectivity=build.m,
-            expansion_add=build.ef_construction,
-        )
-
-    @translated("USearch", RuntimeError, ValueError)
-    def insert(self, batch: Batch) -> None:
-        assert self._index is not None
-        self._index.add(batch.ids, batch.vectors, threads=self._build.threads)
-        self._rows += len(batch.ids)
-
-    @translated("USearch", RuntimeError, ValueError)
-    def ready(self) -> None:
-        assert self._index is not None
-        expect_rows("USearch", self._index.size, self._rows)
-        self._index.save(str(self._file))
-
-    @translated("USearch", RuntimeError, ValueError)
-    def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._metric, self._index = metric, Index.restore(str(self._file))
-        if self._index is None:
-            raise StoreError(f"USearch has no index at {self._file.name}.")
-        self._rows = int(self._index.size)
-        return self._rows
-
-    @translated("USearch", RuntimeError, ValueError)
-    def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
-        assert self._index is not None
-        if not self._rows:
-            return hits([], [])
-        k = min(k, self._rows)
-        self._index.expansion_search = max(query.ef, k)
-        every = k == self._rows  # the graph does not promise to lead to every row
-        found = self._index.search(vector, k, threads=1, exact=every)
-        return hits(found.keys, nearness(found.distances, self._metric))
-
-    @translated("USearch", RuntimeError, ValueError)
+    @translated("", *ERRORS)
     def delete(self, ids: np.ndarray) -> None:
-        assert self._index is not None
         self._index.remove(ids)
-        self._rows = int(self._index.size)
+        self._rows = self._held()
+        self._save()
+
+    @translated("", *ERRORS)
+    def replace(self, batch: Batch) -> None:
+        self._index.remove(batch.ids)
+        self._add(batch)
+        self._save()
+
+    def _empty(self) -> Index:
+        build = self._build
+        shape = {"connectivity": build.m, "expansion_add": build.ef_construction}
+        return Index(ndim=self._dims, metric=KINDS[self._metric], dtype=build.precision, **shape)
+
+    def _add(self, batch: Batch) -> None:
+        self._index.add(batch.ids, batch.vectors, threads=self._build.threads)
+
+    def _held(self) -> int:
+        return int(self._index.size)
+
+    def _save(self) -> None:
         self._index.save(str(self._file))
 
-    def close(self) -> None:
-        self._index = None
+    def _read(self) -> int:
+        self._index = Index.restore(str(self._file))
+        if self._index is None:
+            raise StoreError(f"USearch cannot read {self._file.name}.")
+        return int(self._index.ndim)
+
+    def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Found:
+        self._index.expansion_search = max(ef, k)
+        every = k == self._rows  # the graph does not promise to lead to every row
+        found: Any = self._index.search(rows, k, threads=1, exact=every)
+        return np.atleast_2d(found.keys), np.atleast_2d(found.distances)  # one query comes back flat

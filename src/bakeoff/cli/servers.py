@@ -1,0 +1,97 @@
+"""bakeoff servers: real engines on this machine, for tests and trials."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.servers.control import Status
+
+servers_app = typer.Typer(help="Real engines on this machine, without containers.", no_args_is_help=True)
+Names = Annotated[list[str] | None, typer.Argument(help="Servers by the name of their store. [default: all]")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.add_typer(servers_app, name="servers")
+
+
+@servers_app.command()
+def up(
+    names: Names = None,
+    install: Annotated[
+        bool, typer.Option("--install", help="Bring a program that is missing, where that is possible.")
+    ] = False,
+) -> None:
+    """Start servers and wait until they answer; without names, all whose programs are there."""
+    from bakeoff.cli import console
+    from bakeoff.errors import BakeoffError
+    from bakeoff.servers import control
+
+    failed = False
+    for server in control.chosen(names or []):
+        if not names and not install and server.find() is None:
+            console.say(f"– {server.name} is not installed. {server.how}", style="dim")
+            continue
+        try:
+            started = control.up(
+                server, install=install, tell=lambda text: console.err.print(text, markup=False)
+            )
+        except BakeoffError as exc:
+            if len(names or []) == 1:
+                raise
+            console.warn(str(exc))
+            failed = True
+            continue
+        console.say(f"{started.name} {started.state} at {started.address} ({started.version})", style="bold")
+        console.say(f"  bakeoff.yaml:  stores: [{started.line}]")
+    if failed:
+        raise typer.Exit(1)
+
+
+@servers_app.command()
+def down(
+    names: Names = None,
+    data: Annotated[bool, typer.Option("--data", help="Also remove what they kept.")] = False,
+) -> None:
+    """Stop servers and all their processes; what they kept stays."""
+    from bakeoff.cli import console
+    from bakeoff.servers import control
+
+    for server in control.chosen(names or []):
+        stopped = control.down(server, data=data)
+        if stopped or names:
+            console.say(f"{server.name} {'stopped' if stopped else 'was not running'}")
+
+
+@servers_app.command()
+def status(
+    names: Names = None, as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False
+) -> None:
+    """Show which servers run; exit code 1 where one crashed or does not answer."""
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+    from bakeoff.servers import control
+
+    found = [control.status(server) for server in control.chosen(names or [])]
+    if as_json:
+        console.say_json([asdict(one) for one in found])
+    else:
+        headers = ["server", "state", "version", "address", "pid", "MB", "since"]
+        console.table(headers, [_cells(one) for one in found], right=(4, 5))
+        for one in found:
+            if one.note:
+                console.say(f"{one.name}: {one.note}", style="dim")
+    if any(one.state in ("crashed", "not answering") for one in found):
+        raise typer.Exit(1)
+
+
+def _cells(one: Status) -> list[str]:
+    since = f"{datetime.fromtimestamp(one.since, UTC).astimezone():%Y-%m-%d %H:%M:%S}" if one.since else ""
+    memory = "" if one.memory_mb is None else f"{one.memory_mb:,.0f}"
+    running = one.state not in ("down", "not installed")
+    return [one.name, one.state, one.version, one.address, str(one.pid) if running else "", memory, since]

@@ -1,0 +1,86 @@
+"""Chroma's settings, client (embedded in a folder, in a copy of one, or a server by URL) and words for a filter."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import chromadb
+from chromadb.api import ClientAPI
+from chromadb.config import Settings as ClientSettings
+from pydantic import Field
+
+from bakeoff.plugins.stores._base import GraphBuild, Settings
+from bakeoff.plugins.stores._payload import Declared, terms
+from bakeoff.types import Where
+
+SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
+
+
+class Build(GraphBuild):
+    """What shapes the graph, and its search: the engine reads ef_search once, when a collection is opened."""
+
+    ef_search: Annotated[int, Field(ge=1, description="candidates kept")] = 64
+
+
+class ChromaParams(Settings):
+    """Where Chroma is and how its index is built; a server's token comes from CHROMA_TOKEN."""
+
+    url: Annotated[str | None, Field(description="a server; None: embedded")] = None
+    build: Build = Build()
+
+
+class Connection:
+    """One client; opening a Chroma folder writes into it, so one that is to stay as it is can be copied first."""
+
+    def __init__(self, url: str | None, home: Path) -> None:
+        self._url, self._home = url, home
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._client: ClientAPI | None = None
+
+    def begin(self, *, copy: bool = False) -> ClientAPI:
+        """Connect, to a copy of the folder if so asked."""
+        self.close()
+        quiet = ClientSettings(anonymized_telemetry=False)
+        if self._url:
+            token = os.environ.get("CHROMA_TOKEN")
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            self._client = chromadb.HttpClient(self._url, headers=headers, settings=quiet)
+        else:
+            home = self._copied() if copy else self._home
+            self._client = chromadb.PersistentClient(path=home, settings=quiet)
+        return self._client
+
+    def version(self) -> str:
+        """The server's version, or the package's."""
+        client = self._client or self.begin()
+        return f"Chroma {client.get_version()}" + (" (server)" if self._url else "")
+
+    def most(self) -> int:
+        """How many rows one call may hold."""
+        assert self._client is not None
+        return int(self._client.get_max_batch_size())
+
+    def close(self) -> None:
+        """Give back the connection and the copy."""
+        if self._client is not None:
+            self._client.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+        self._client = self._copy = None
+
+    def _copied(self) -> Path:
+        self._copy = tempfile.TemporaryDirectory(prefix="bakeoff-chroma-")
+        return shutil.copytree(self._home, Path(self._copy.name) / "home")
+
+
+def filter_of(store: Declared, where: Where) -> dict[str, Any] | None:
+    """A filter in Chroma's words."""
+    parts = [
+        {term.field: {SIGNS[term.sign]: list(term.values) if term.sign == "in" else term.values[0]}}
+        for term in terms(store.fields, where)
+    ]
+    return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)

@@ -1,0 +1,101 @@
+"""One HNSW graph in memory, kept as one file: what hnswlib and USearch have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bakeoff.errors import StoreError
+from bakeoff.plugins.stores._base import GraphQuery, expect_dims, expect_rows, hits, nearness, translated
+from bakeoff.types import Batch, Hits, Metric
+
+ERRORS = (RuntimeError, ValueError)
+Found = tuple[np.ndarray, np.ndarray]
+"""Ids and distances, a row a query."""
+
+
+class GraphFile(ABC):
+    """The life of such a graph; an adapter says how its engine makes, fills, keeps and searches one."""
+
+    engine: ClassVar[str]
+
+    def __init__(self, params: Any, home: Path) -> None:
+        self._build, self._file = params.build, home / "index.graph"
+        self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
+        self._index: Any = None
+
+    @translated("", *ERRORS)
+    def create(self, collection: str, dims: int, metric: Metric) -> None:
+        self._metric, self._dims, self._rows = metric, dims, 0
+        self._index = self._empty()
+
+    @translated("", *ERRORS)
+    def insert(self, batch: Batch) -> None:
+        self._rows += len(batch.ids)
+        self._add(batch)
+
+    @translated("", *ERRORS)
+    def ready(self) -> None:
+        expect_rows(self.engine, self._held(), self._rows)
+        self._save()
+
+    @translated("", *ERRORS)
+    def open(self, collection: str, dims: int, metric: Metric) -> int:
+        if not self._file.exists():
+            raise StoreError(f"{self.engine} has no index at {self._file.name}.")
+        self._metric, self._dims = metric, dims
+        expect_dims(self.engine, self._read(), dims)
+        self._rows = self._held()
+        return self._rows
+
+    @translated("", *ERRORS)
+    def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
+        if not self._rows:
+            return hits([], [])
+        ids, far = self._nearest(self._row(vector), min(k, self._rows), query.ef)
+        return hits(ids[0], nearness(far[0], self._metric))
+
+    @translated("", *ERRORS)
+    def search_many(self, vectors: np.ndarray, k: int, query: GraphQuery) -> list[Hits]:
+        if not self._rows or not len(vectors):
+            return [hits([], [])] * len(vectors)
+        ids, far = self._nearest(vectors, min(k, self._rows), query.ef)
+        return [hits(mine, nearness(apart, self._metric)) for mine, apart in zip(ids, far, strict=True)]
+
+    def close(self) -> None:
+        self._index = None
+
+    def _row(self, vector: np.ndarray) -> np.ndarray:
+        """A query as a matrix of one row; an engine would read past the end of a shorter one."""
+        if vector.shape != (self._dims,):
+            raise StoreError(
+                f"{self.engine} holds vectors of {self._dims} numbers; the query has {vector.shape}."
+            )
+        return vector.reshape(1, -1)
+
+    @abstractmethod
+    def _empty(self) -> Any:
+        """A new graph."""
+
+    @abstractmethod
+    def _add(self, batch: Batch) -> None:
+        """Put rows into the graph; `_rows` counts them already."""
+
+    @abstractmethod
+    def _held(self) -> int:
+        """How many rows the graph holds."""
+
+    @abstractmethod
+    def _save(self) -> None:
+        """Write the file."""
+
+    @abstractmethod
+    def _read(self) -> int:
+        """Read the file and return the length of its vectors."""
+
+    @abstractmethod
+    def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Found:
+        """The k nearest of each row."""

@@ -1,0 +1,155 @@
+"""An index of Elasticsearch or OpenSearch: made, filled in bulk, merged, opened again, and changed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from bakeoff.errors import StoreError
+from bakeoff.plugins.stores._base import GraphBuild, Settings, expect_dims, expect_rows
+from bakeoff.plugins.stores._payload import Declared, Payload, in_order, payload_of
+from bakeoff.plugins.stores._rest import Rest, bodies
+from bakeoff.types import Batch, Metric
+
+MERGE_SECONDS = 3600.0
+TERM = 8000  # characters: a term of Lucene has at most 32,766 bytes; longer texts are kept, and no filter finds them
+KINDS = {
+    "text": {"type": "keyword", "ignore_above": TERM},
+    "integer": {"type": "long"},
+    "number": {"type": "double"},
+}
+
+
+class LuceneBuild(GraphBuild):
+    """What shapes the graph: Lucene makes one for each segment."""
+
+    segments: Annotated[
+        int | None, Field(ge=1, description="merged into so many; None: as the engine leaves them")
+    ] = 1
+
+
+class Words(Settings):
+    """How texts are cut into words, and what BM25 makes of them."""
+
+    analyzer: Annotated[str, Field(description="one the engine has: standard, whitespace, english …")] = (
+        "standard"
+    )
+    k1: Annotated[float, Field(ge=0)] = 1.2
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
+
+
+class LuceneIndex(Declared, ABC):
+    """One shard without replicas; texts and vectors are searchable and not kept a second time."""
+
+    engine: ClassVar[str]
+
+    def __init__(self, rest: Rest, build: LuceneBuild, words: Words) -> None:
+        self._rest, self._build, self._words = rest, build, words
+        self._index, self._rows, self._metric = "", 0, Metric.COSINE
+
+    @abstractmethod
+    def _vector_type(self, dims: int, metric: Metric) -> dict[str, Any]:
+        """The mapping of the vector's field."""
+
+    @abstractmethod
+    def _held(self, mapped: dict[str, Any]) -> int:
+        """The dimensions of a vector's field from its mapping."""
+
+    def engine_version(self) -> str:
+        """The engine's name and version, as the node that answers says it."""
+        nodes = self._rest("GET", "/_nodes/_local?filter_path=nodes.*.version")["nodes"]
+        return f"{self.engine} {next(iter(nodes.values()))['version']}"
+
+    def create(self, collection: str, dims: int, metric: Metric) -> None:
+        self._index, self._rows, self._metric = f"bakeoff_{collection}".lower(), 0, metric
+        self._rest("DELETE", f"/{self._index}?ignore_unavailable=true")
+        properties: dict[str, Any] = {column: KINDS[field.kind] for column, field in self.columns().items()}
+        properties["text"] = {"type": "text", "analyzer": self._words.analyzer}
+        if dims:
+            properties["vector"] = self._vector_type(dims, metric)
+        kept = {"excludes": ["vector", "text"]}
+        mappings = {"dynamic": "strict", "_source": kept, "properties": properties}
+        self._rest("PUT", f"/{self._index}", {"settings": {"index": self._settings()}, "mappings": mappings})
+
+    def _settings(self) -> dict[str, Any]:
+        """One shard; rows become visible when `ready` says so."""
+        bm25 = {"type": "BM25", "k1": self._words.k1, "b": self._words.b}
+        shards = {"number_of_shards": 1, "number_of_replicas": 0}
+        return {**shards, "refresh_interval": -1, "similarity": {"default": bm25}}
+
+    def insert(self, batch: Batch) -> None:
+        self._write(self._documents(batch))
+        self._rows += len(batch.ids)
+
+    def replace(self, batch: Batch) -> None:
+        self._write(self._documents(batch), "&refresh=true")
+
+    def delete(self, ids: np.ndarray) -> None:
+        gone = (({"delete": {"_id": str(number)}},) for number in ids.tolist())
+        self._write(gone, "&refresh=true")
+
+    def _documents(self, batch: Batch) -> Iterator[tuple[Any, ...]]:
+        """An action and a document for each row."""
+        vectors = None if batch.vectors is None else np.ascontiguousarray(batch.vectors, np.float32)
+        columns = self.columns().items()
+        for i, number in enumerate(batch.ids.tolist()):
+            row: dict[str, Any] = {}
+            if vectors is not None:
+                row["vector"] = vectors[i]
+            if batch.texts is not None:
+                row["text"] = batch.texts[i]
+            if batch.payloads is not None:
+                row.update({column: batch.payloads[i][field.name] for column, field in columns})
+            yield {"index": {"_id": str(number)}}, row
+
+    def _write(self, rows: Iterator[tuple[Any, ...]], option: str = "") -> None:
+        for body in bodies(rows):
+            said = self._rest("POST", f"/{self._index}/_bulk?filter_path=errors,items.*.error{option}", body)
+            if said["errors"]:
+                first = next(iter(said["items"][0].values()))["error"]
+                why = first.get("caused_by", {}).get("reason", "")
+                raise StoreError(f"{self.engine} refused a row: {first['reason']} {why}".rstrip())
+
+    def ready(self) -> None:
+        """Merged into the segments that were asked for, refreshed, every row held: asserted, not slept for."""
+        wanted = self._build.segments
+        if wanted:
+            merge = f"/{self._index}/_forcemerge?max_num_segments={wanted}"
+            self._rest("POST", merge, seconds=MERGE_SECONDS)
+        self._rest("POST", f"/{self._index}/_refresh")
+        expect_rows(self.engine, self._count(), self._rows)
+        there = self._segments()
+        if wanted and there > wanted:
+            raise StoreError(f"{self.engine} has {there} segments after merging into {wanted}.")
+
+    def _count(self) -> int:
+        return int(self._rest("GET", f"/{self._index}/_count")["count"])
+
+    def _segments(self) -> int:
+        """Searchable segments of the only shard."""
+        shard = self._rest("GET", f"/{self._index}/_segments")["indices"][self._index]["shards"]["0"][0]
+        return sum(segment["search"] for segment in shard["segments"].values())
+
+    def open(self, collection: str, dims: int, metric: Metric) -> int:
+        self._index, self._metric = f"bakeoff_{collection}".lower(), metric
+        mapped = self._rest("GET", f"/{self._index}/_mapping")[self._index]["mappings"]["properties"]
+        expect_dims(self.engine, self._held(mapped["vector"]) if "vector" in mapped else 0, dims)
+        self._rest("GET", f"/_cluster/health/{self._index}?wait_for_status=yellow&timeout=60s", seconds=90)
+        self._rows = self._count()
+        return self._rows
+
+    def payloads(self, ids: np.ndarray) -> list[Payload]:
+        asked = {"ids": [str(number) for number in ids.tolist()]}
+        kept = {
+            int(one["_id"]): payload_of(self.fields, tuple(one["_source"][name] for name in self.columns()))
+            for one in self._rest("POST", f"/{self._index}/_mget", asked)["docs"]
+            if one["found"]
+        }
+        return in_order(ids, kept)
+
+    def close(self) -> None:
+        self._rest.close()

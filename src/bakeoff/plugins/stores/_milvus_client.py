@@ -1,0 +1,115 @@
+"""Milvus's words: settings, the schema and index of a collection, a filter as an expression."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from milvus_lite.server_manager import server_manager_instance as lite
+from pydantic import Field
+from pymilvus import DataType, MilvusClient
+
+from bakeoff.errors import StoreError
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings
+from bakeoff.plugins.stores._payload import Declared, terms
+from bakeoff.types import Batch, Metric, Where
+
+Index = Literal["flat", "ivf_flat", "hnsw"]
+METRICS = {Metric.COSINE: "COSINE", Metric.DOT: "IP", Metric.L2: "L2"}
+TYPES = {"text": DataType.VARCHAR, "integer": DataType.INT64, "number": DataType.DOUBLE}
+LONGEST_TEXT = 65_535
+PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
+
+
+class Build(GraphBuild):
+    """What shapes the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
+
+    index: Annotated[Index | None, Field(description="None: hnsw on a server, flat embedded")] = None
+    lists: Annotated[int, Field(ge=1, description="IVF: cells")] = 128
+
+
+class MilvusParams(Settings):
+    """Where Milvus is and how its index is built; a server's token comes from MILVUS_TOKEN."""
+
+    uri: Annotated[str | None, Field(description="a server; None: embedded")] = None
+    build: Build = Build()
+
+    def kind(self) -> Index:
+        """The kind of index; one that milvus-lite does not have is a StoreError."""
+        kind: Index = self.build.index or ("hnsw" if self.uri else "flat")
+        if self.uri is None and kind != "flat":
+            raise StoreError(f"milvus-lite has no {kind} index. Leave it out, or give a server's uri.")
+        return kind
+
+
+class MilvusQuery(GraphQuery):
+    """What shapes a search on a server."""
+
+    probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 8
+
+
+def connected(uri: str | None, file: Path) -> MilvusClient:
+    """A client of a server, or of milvus-lite on a file."""
+    at = uri or lite.start_and_get_uri(str(file))
+    if at is None:
+        raise StoreError(f"milvus-lite does not start on {file.name}. Is it open elsewhere?")
+    return MilvusClient(at, token=os.environ.get("MILVUS_TOKEN", ""), dedicated=True)
+
+
+def release(file: Path) -> None:
+    """Stop milvus-lite on a file."""
+    lite.release_server(str(file))
+
+
+def schema(client: MilvusClient, store: Declared, dims: int) -> Any:
+    """The fields of a collection."""
+    made = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    made.add_field("id", DataType.INT64, is_primary=True)
+    made.add_field("vector", DataType.FLOAT_VECTOR, dim=dims)
+    for column, field in store.columns().items():
+        long = {"max_length": LONGEST_TEXT} if field.kind == "text" else {}
+        made.add_field(column, TYPES[field.kind], **long)
+    return made
+
+
+def index(client: MilvusClient, build: Build, kind: Index, metric: Metric) -> Any:
+    """What index to build over the vectors."""
+    graph = {"M": build.m, "efConstruction": build.ef_construction}
+    shape = {"hnsw": graph, "ivf_flat": {"nlist": build.lists}}.get(kind, {})
+    made = client.prepare_index_params()
+    made.add_index("vector", index_type=kind.upper(), metric_type=METRICS[metric], params=shape)
+    return made
+
+
+def expression(store: Declared, where: Where) -> str:
+    """A filter as Milvus writes it; texts are quoted as JSON quotes them."""
+    names = store.column_of()
+    return " and ".join(
+        f"{names[term.field]} {term.sign} "
+        + json.dumps(list(term.values) if term.sign == "in" else term.values[0], ensure_ascii=False)
+        for term in terms(store.fields, where)
+    )
+
+
+def requests(store: Declared, batch: Batch) -> Iterator[list[dict[str, Any]]]:
+    """A batch as rows, in parts that one request takes."""
+    assert batch.vectors is not None
+    rows = [
+        {"id": number, "vector": row} for number, row in zip(batch.ids.tolist(), batch.vectors, strict=True)
+    ]
+    if store.fields:
+        for row, payload in zip(rows, batch.payloads or [], strict=True):
+            row |= {column: payload[name] for name, column in store.column_of().items()}
+    for begin in range(0, len(rows), PART):
+        yield rows[begin : begin + PART]
+
+
+def expect_finished(client: MilvusClient, name: str, kind: Index) -> None:
+    """The index that was asked for is there, and finished over every row."""
+    state = client.describe_index(name, "vector")
+    waiting = state.get("pending_index_rows", 0)
+    if state["index_type"] != kind.upper() or state.get("state") != "Finished" or waiting:
+        raise StoreError(f"Milvus has not finished its {kind} index ({waiting} rows are waiting).")

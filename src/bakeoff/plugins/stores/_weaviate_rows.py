@@ -1,0 +1,118 @@
+"""A collection of Weaviate over REST: made, filled in batches, watched until it is indexed, and changed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from bakeoff.errors import StoreError
+from bakeoff.plugins.stores._rest import Rest, packed, words
+from bakeoff.types import Batch, PayloadField
+
+PART = 500  # objects a request
+DEADLINE_S = 3600
+NOBODY = UUID(int=2**127)
+"""No row has it. To delete it makes the engine write the end of the graph's log, which it else keeps in memory: after
+kill -9 version 1.35.2 counted every row and no longer found the last few."""
+TEXT = {"dataType": ["text"], "tokenization": "field", "indexSearchable": False}
+KINDS: dict[str, dict[str, Any]] = {
+    "text": TEXT,
+    "integer": {"dataType": ["int"]},
+    "number": {"dataType": ["number"]},
+}
+WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
+
+
+class Rows:
+    """The rows of one collection; each is known by a UUID with its integer in it."""
+
+    def __init__(self, rest: Rest, collection: str) -> None:
+        self._rest, self.name = rest, f"Bakeoff_{collection}"
+        self._path = f"/v1/schema/{self.name}"
+        self._tuning, self._ef = threading.Lock(), 0
+
+    def create(self, graph: dict[str, Any], bm25: dict[str, float], columns: dict[str, PayloadField]) -> None:
+        """Make the collection anew, with whole vectors in its graph."""
+        self._rest("DELETE", self._path)
+        made = {"class": self.name, "vectorizer": "none", "vectorIndexType": "hnsw"}
+        payload = [{"name": name, **KINDS[field.kind]} for name, field in columns.items()]
+        parts = {
+            "vectorIndexConfig": {**graph, "skipDefaultQuantization": True},
+            "invertedIndexConfig": {"bm25": bm25},
+            "properties": [WORDS, *payload],
+        }
+        self._rest("POST", "/v1/schema", {**made, **parts})
+
+    def put(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
+        """Write rows, new ones or in the place of those that have their ids."""
+        vectors = None if batch.vectors is None else np.ascontiguousarray(batch.vectors, np.float32)
+        objects = []
+        for i, number in enumerate(batch.ids.tolist()):
+            kept: dict[str, Any] = {} if batch.texts is None else {"text": batch.texts[i]}
+            if batch.payloads is not None:
+                kept |= {name: batch.payloads[i][field.name] for name, field in columns.items()}
+            row = {"class": self.name, "id": identity(number), "properties": kept}
+            objects.append(row if vectors is None else {**row, "vector": vectors[i]})
+        for begin in range(0, len(objects), PART):
+            self._post(objects[begin : begin + PART])
+
+    def _post(self, objects: list[dict[str, Any]]) -> None:
+        for one in self._rest("POST", "/v1/batch/objects", {"objects": objects}):
+            if one["result"].get("errors"):
+                raise StoreError(f"Weaviate refused a row: {words(packed(one['result']))}")
+
+    def settle(self) -> None:
+        """Return when every shard's vector queue is empty and the graph is on disk."""
+        deadline = time.monotonic() + DEADLINE_S
+        while (waiting := self._waiting()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if waiting:
+            raise StoreError(f"Weaviate has {waiting} rows in its index queue after an hour.")
+        self._remove([str(NOBODY)])
+
+    def _waiting(self) -> int:
+        """Rows not in the graph yet; a shard at work on its index counts as one."""
+        nodes = self._rest("GET", f"/v1/nodes/{self.name}?output=verbose")["nodes"]
+        shards = [shard for node in nodes for shard in node["shards"] or []]
+        return sum(
+            shard["vectorQueueLength"] + (shard["vectorIndexingStatus"] != "READY") for shard in shards
+        )
+
+    def dims(self) -> int | None:
+        """The length of the vectors, None where there are no rows; a collection that is not there is a StoreError."""
+        self._rest("GET", self._path)
+        first = self._rest("GET", f"/v1/objects?class={self.name}&limit=1&include=vector")["objects"]
+        return len(first[0].get("vector") or ()) if first else None
+
+    def tune(self, ef: int) -> None:
+        """Write `ef` to the collection, where it is another than the one this client wrote last."""
+        with self._tuning:
+            if ef != self._ef:
+                schema = self._rest("GET", self._path)
+                schema["vectorIndexConfig"]["ef"] = ef
+                self._rest("PUT", self._path, schema)
+                self._ef = ef
+
+    def kept(self, number: int) -> dict[str, Any]:
+        """What belongs to a row, asked for one by one: GraphQL has no integers over 32 bits."""
+        found: dict[str, Any] = self._rest("GET", f"/v1/objects/{self.name}/{identity(number)}")["properties"]
+        return found
+
+    def delete(self, ids: np.ndarray) -> None:
+        """Remove rows."""
+        self._remove([identity(number) for number in ids.tolist()])
+
+    def _remove(self, gone: list[str]) -> None:
+        chosen = {"path": ["id"], "operator": "ContainsAny", "valueTextArray": gone}
+        told = self._rest("DELETE", "/v1/batch/objects", {"match": {"class": self.name, "where": chosen}})
+        if told["results"]["failed"]:
+            raise StoreError(f"Weaviate did not delete {told['results']['failed']} of {len(gone)} rows.")
+
+
+def identity(number: int) -> str:
+    """A UUID with an integer in it."""
+    return str(UUID(int=number))

@@ -1,0 +1,195 @@
+"""up, down, status: a server is started once, watched until it answers, and stopped with all its processes."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from bakeoff.environment import setting
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.servers import processes
+from bakeoff.servers.base import HOST, NOT_YET, Server, Site
+from bakeoff.servers.places import settle
+from bakeoff.servers.records import State, forget, locked, read_place, read_state, write_state
+from bakeoff.servers.table import TABLE
+
+Tell = Callable[[str], None]
+LOG = "log"
+LAST_LINES = 15
+PAUSE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How a server is: running, not answering, crashed, down or not installed; the rest where it was started."""
+
+    name: str
+    state: str
+    version: str = ""
+    address: str = ""
+    line: str = ""
+    pid: int | None = None
+    memory_mb: float | None = None
+    since: float | None = None
+    note: str = ""
+
+
+def chosen(names: list[str]) -> list[Server]:
+    """Servers by name, all of them where none is named."""
+    unknown = [name for name in names if name not in TABLE]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], TABLE, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise SettingError(f"no server is called {unknown[0]!r}.{hint} Servers: {', '.join(TABLE)}.")
+    return [TABLE[name] for name in dict.fromkeys(names)] or list(TABLE.values())
+
+
+def up(server: Server, *, install: bool = False, tell: Tell = lambda _: None) -> Status:
+    """Start a server and wait until it answers; one that runs is left as it is."""
+    with locked(server.folder):
+        now = status(server)
+        if now.state == "running":
+            return now
+        _stop(server)
+        site = settle(server, _program(server, install, tell))
+        tell(f"{server.name}: starting on {HOST}:{site.port}")
+        server.prepare(site)
+        write_state(server.name, _started(server, site))
+    return status(server)
+
+
+def down(server: Server, *, data: bool = False) -> bool:
+    """Stop a server and all its processes, and with `data` remove what it kept; False where it was not started."""
+    if not server.folder.exists():
+        return False
+    with locked(server.folder):
+        was = read_state(server.name) is not None
+        _stop(server)
+        if data:
+            forget(server.name)
+    return was
+
+
+def status(server: Server) -> Status:
+    """How a server is now; a server that is running is asked."""
+    state, place = read_state(server.name), read_place(server.name)
+    if state is None or place is None:
+        there = server.find() is not None
+        return Status(server.name, "down") if there else Status(server.name, "not installed", note=server.how)
+    family = processes.living(state.marks, place.data)
+    now = _state(server, place, family)
+    return Status(
+        server.name,
+        now,
+        state.version,
+        state.address,
+        state.line,
+        family[0].pid if family else state.marks[0].pid,
+        processes.memory_mb(family),
+        state.since,
+        "" if now == "running" else f"last lines of {place.folder / LOG}:\n{tail(place.folder / LOG, 3)}",
+    )
+
+
+def pids_of(store: str, params: Any) -> list[int]:
+    """The processes of the server a store with these parameters talks to; none where it is not one started here."""
+    server = TABLE.get(store)
+    state, place = read_state(store), read_place(store)
+    if server is None or state is None or place is None:
+        return []
+    given = next(
+        (getattr(params, key, None) for key in ("dsn", "url", "uri") if getattr(params, key, None)), None
+    )
+    address = given if given or server.optional else setting(next(iter(state.settings)))
+    if address is None or not _is_at(address, place):
+        return []
+    return [one.pid for one in processes.living(state.marks, place.data)]
+
+
+def tail(log: Path, lines: int = LAST_LINES) -> str:
+    """The last lines of a log."""
+    try:
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except OSError:
+        return "(no log)"
+
+
+def _is_at(address: str, place: Site) -> bool:
+    at = urlsplit(address)
+    return at.hostname in (HOST, "localhost", "::1") and at.port == place.port
+
+
+def _state(server: Server, place: Site, family: list[Any]) -> str:
+    if not family:
+        return "crashed"
+    try:
+        server.version(place)
+    except NOT_YET:
+        return "not answering"
+    return "running"
+
+
+def _program(server: Server, install: bool, tell: Tell) -> Path:
+    found = server.find()
+    if found is None and install and server.installs:
+        tell(f"{server.name}: installing into {server.folder}")
+        server.install()
+        found = server.find()
+    if found is None:
+        raise SettingError(
+            f"{server.name} cannot be started here: its program is not installed. {server.how}"
+        )
+    return found
+
+
+def _stop(server: Server) -> None:
+    state, place = read_state(server.name), read_place(server.name)
+    if state is not None and place is not None:
+        processes.stop(state.marks, place.data, server.grace, server.ask)
+    write_state(server.name, None)
+
+
+def _started(server: Server, site: Site) -> State:
+    """Spawn and wait for the first answer; what does not answer in time is stopped, and its log's end is told."""
+    log = site.folder / LOG
+    pid = processes.spawn(server.command(site), site.data, log, server.environment(), site.user)
+    answered = False
+    try:
+        version = _first_answer(server, site, pid)
+        answered = True
+    finally:
+        known = processes.marks(pid)
+        if not answered:
+            processes.stop(known, site.data, server.grace, server.ask)
+    return State(
+        server.name,
+        version,
+        server.address(site),
+        server.line(site),
+        time.time(),
+        known,
+        server.settings(site),
+    )
+
+
+def _first_answer(server: Server, site: Site, pid: int) -> str:
+    deadline, reason = time.monotonic() + server.deadline, "it says nothing"
+    while time.monotonic() < deadline:
+        if not processes.living(processes.marks(pid), site.data):
+            raise StoreError(
+                f"{server.name} ended while it started. Its last words:\n{tail(site.folder / LOG)}"
+            )
+        try:
+            return server.version(site)
+        except NOT_YET as exc:
+            reason = str(exc)
+        time.sleep(PAUSE)
+    raise StoreError(
+        f"{server.name} does not answer on {HOST}:{site.port} after {server.deadline:.0f} s ({reason}). "
+        f"Its last words:\n{tail(site.folder / LOG)}"
+    )

@@ -1,0 +1,121 @@
+"""Engines on the JVM without a distribution: their artifacts from Maven, and a small launcher compiled beside them."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bakeoff.errors import SettingError
+from bakeoff.servers.base import HOST, Server, Site, get_json
+from bakeoff.servers.processes import finish
+
+POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>bakeoff</groupId>
+  <artifactId>{name}</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+DEPENDENCY = (
+    "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+    "<type>{}</type></dependency>"
+)
+LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d][%-5p][%c{1.}] %m%n
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
+SETTINGS = """\
+cluster.name: bakeoff
+discovery.type: single-node
+network.host: {host}
+http.port: {http}
+transport.port: {transport}
+path.data: {data}
+path.logs: {logs}
+"""
+
+
+class MavenServer(Server):
+    """One node of the Lucene family, on loopback ports only, without users."""
+
+    title: ClassVar[str]
+    launcher: ClassVar[str]
+    """The class in `java/` that starts the node."""
+    artifacts: ClassVar[tuple[tuple[str, str, str, str], ...]]
+    """Group, artifact, version and type of what is fetched with all it needs."""
+    heap: ClassVar[str] = "1g"
+    ports = 2
+    deadline = 120.0
+
+    def find(self) -> Path | None:
+        made = self.folder / "classes" / f"{self.launcher}.class"
+        return made if made.exists() and shutil.which("java") else None
+
+    def install(self) -> None:
+        """Fetch the artifacts (about 45 MB), unpack plug-ins, compile the launcher."""
+        tools = {name: _tool(self.name, name) for name in ("mvn", "javac")}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lib = self.folder / "lib"
+        shutil.rmtree(lib, ignore_errors=True)
+        wanted = "\n".join(DEPENDENCY.format(*one) for one in self.artifacts)
+        pom = self.folder / "pom.xml"
+        pom.write_text(POM.format(name=self.name, dependencies=wanted), encoding="utf-8")
+        fetch = [tools["mvn"], "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={lib}"]
+        finish(fetch, self.folder, None, "mvn dependency:copy-dependencies")
+        self.arrange()
+        source = Path(__file__).with_name("java") / f"{self.launcher}.java"
+        classes = str(self.folder / "classes")
+        compile_it = [tools["javac"], "-d", classes, "-cp", str(lib / "*"), str(source)]
+        finish(compile_it, self.folder, None, f"javac {source.name}")
+
+    def arrange(self) -> None:
+        """Put what was fetched where the engine looks for it: a plug-in's jars beside the others."""
+        for packed in (self.folder / "lib").glob("*.zip"):
+            _unpack_jars(packed, packed.parent)
+
+    def prepare(self, site: Site) -> None:
+        config = site.data / "config"
+        config.mkdir(exist_ok=True)
+        places = {"data": site.data / "data", "logs": site.data / "logs"}
+        text = SETTINGS.format(host=HOST, http=site.ports[0], transport=site.ports[1], **places)
+        (config / f"{self.name}.yml").write_text(text, encoding="utf-8")
+        (config / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
+
+    def command(self, site: Site) -> list[str]:
+        path = f"{site.program.parent}:{site.folder / 'lib' / '*'}"
+        java = [_tool(self.name, "java"), f"-Xms{self.heap}", f"-Xmx{self.heap}", "-cp", path]
+        return [*java, self.launcher, str(site.folder), str(site.data / "config")]
+
+    def version(self, site: Site) -> str:
+        nodes: dict[str, Any] = get_json(f"{site.http}/_nodes/_local")["nodes"]
+        return f"{self.title} {next(iter(nodes.values()))['version']}"
+
+    def settings(self, site: Site) -> dict[str, str]:
+        return {f"BAKEOFF_{self.name.upper()}_URL": site.http}
+
+
+def _tool(server: str, name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise SettingError(f"{server} needs `{name}` on the PATH: install a JDK of 17 or later, and Maven.")
+    return found
+
+
+def _unpack_jars(packed: Path, folder: Path) -> None:
+    """Put a plug-in's jars beside the others; where one is there already, that one stays."""
+    with zipfile.ZipFile(packed) as plugin:
+        for inner in plugin.namelist():
+            if inner.endswith(".jar") and not (folder / Path(inner).name).exists():
+                (folder / Path(inner).name).write_bytes(plugin.read(inner))

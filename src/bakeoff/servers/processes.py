@@ -1,0 +1,158 @@
+"""Processes of servers: started in a session of their own, followed with their children, told from recycled numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import StoreError
+
+if TYPE_CHECKING:
+    import psutil
+
+SAME = 2.0
+"""Seconds by which a process's start may differ between two looks: the clock may have been set in between."""
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""What this process started itself, and so has to reap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A process by its number, its start (seconds since 1970) and its program: a later one of that number differs."""
+
+    pid: int
+    started: float
+    program: str
+
+
+def spawn(command: list[str], folder: Path, log: Path, environment: dict[str, str], user: str | None) -> int:
+    """Start a program in the background with its output in a file; returns its pid, which leads a session."""
+    with log.open("wb") as out:
+        child = subprocess.Popen(  # noqa: S603 - the program is ours, no shell
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            **_as(user),
+        )
+    _children[child.pid] = child
+    return child.pid
+
+
+def finish(command: list[str], folder: Path, user: str | None, what: str) -> None:
+    """Run a program to its end; a StoreError has its last words."""
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, capture_output=True, text=True, check=False, **_as(user)
+    )
+    if done.returncode != 0:
+        words = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
+        raise StoreError(f"{what} failed with exit code {done.returncode}:\n{words}")
+
+
+def _as(user: str | None) -> dict[str, Any]:
+    import pwd
+
+    if user is None:
+        return {}
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
+def marks(pid: int) -> tuple[Mark, ...]:
+    """A process just started, its descendants and everything in its session, so that none is lost with its parent."""
+    import psutil
+
+    found: dict[int, psutil.Process] = {}
+    with contextlib.suppress(psutil.Error):
+        leader = psutil.Process(pid)
+        found = {one.pid: one for one in (leader, *leader.children(recursive=True))}
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if os.getsid(one.pid) == pid:
+                found[one.pid] = one
+    return tuple(_marks(found.values()))
+
+
+def _marks(processes: Iterable[psutil.Process]) -> Iterator[Mark]:
+    import psutil
+
+    for one in processes:
+        with contextlib.suppress(psutil.Error):
+            if one.status() != psutil.STATUS_ZOMBIE:
+                yield Mark(one.pid, one.create_time(), one.exe())
+
+
+def living(known: tuple[Mark, ...], data: Path) -> list[psutil.Process]:
+    """The marked processes that live, their descendants, and the same programs at work in the data folder."""
+    import psutil
+
+    _reap()
+    found: dict[int, psutil.Process] = {}
+    for mark in known:
+        with contextlib.suppress(psutil.Error):
+            one = psutil.Process(mark.pid)
+            same = abs(one.create_time() - mark.started) <= SAME and one.exe() == mark.program
+            if same and one.status() != psutil.STATUS_ZOMBIE:
+                found |= {child.pid: child for child in (one, *one.children(recursive=True))}
+    programs = {mark.program for mark in known}
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if one.pid not in found and one.cwd() == str(data) and one.exe() in programs:
+                found[one.pid] = one
+    return list(found.values())
+
+
+def stop(known: tuple[Mark, ...], data: Path, grace: float, ask: signal.Signals = signal.SIGTERM) -> None:
+    """Ask the session to end, then every process, then SIGKILL; returns when none is left, or raises StoreError."""
+    import psutil
+
+    session = known[0].pid if known else 0
+    steps = ((ask, session, grace), (signal.SIGTERM, None, grace / 4), (signal.SIGKILL, None, grace))
+    for sign, only, seconds in steps:
+        for one in living(known, data):
+            with contextlib.suppress(psutil.Error, ProcessLookupError):
+                if only is None or os.getsid(one.pid) == only:
+                    one.send_signal(sign)
+        _wait(known, data, seconds)
+    left = living(known, data)
+    if left:
+        raise StoreError(
+            f"cannot stop the processes {', '.join(str(one.pid) for one in left)}. Are they yours?"
+        )
+
+
+def _wait(known: tuple[Mark, ...], data: Path, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and living(known, data):
+        time.sleep(0.05)
+
+
+def memory_mb(processes: Iterable[psutil.Process]) -> float | None:
+    """Memory of processes in MB: shared pages counted once where the system tells (PSS), else RSS; None for none."""
+    import psutil
+
+    total = 0.0
+    for one in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            try:
+                full = one.memory_full_info()
+                total += getattr(full, "pss", full.rss) / 1e6
+            except psutil.AccessDenied:
+                total += one.memory_info().rss / 1e6
+    return total or None
+
+
+def _reap() -> None:
+    """Take note of our own children that ended: until then they count as zombies."""
+    for pid, child in list(_children.items()):
+        if child.poll() is not None:
+            del _children[pid]

@@ -1,0 +1,126 @@
+"""What is kept about a server: its place between starts, its processes while it runs; only its owner may read it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff import environment
+from bakeoff.errors import SettingError
+from bakeoff.servers.base import Site
+from bakeoff.servers.processes import Mark
+from bakeoff.weights import home
+
+try:
+    import fcntl
+except ImportError:  # no advisory locks on this platform: two starts at once may both try
+    fcntl = None  # type: ignore[assignment]
+
+PLACE, STATE, LOCK = "place.json", "state.json", "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A server that was started and not stopped; `since` in seconds since 1970."""
+
+    name: str
+    version: str
+    address: str
+    line: str
+    since: float
+    marks: tuple[Mark, ...]
+    settings: dict[str, str]
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a server."""
+    return home() / "servers" / name
+
+
+def read_state(name: str) -> State | None:
+    """What was recorded when a server was started, or None."""
+    known = _read(folder_of(name) / STATE)
+    if known is None:
+        return None
+    return State(**{**known, "marks": tuple(Mark(**mark) for mark in known["marks"])})
+
+
+def write_state(name: str, state: State | None) -> None:
+    """Record a start, or with None that the server was stopped; the stores' settings follow."""
+    path = folder_of(name) / STATE
+    if state is None:
+        path.unlink(missing_ok=True)
+    else:
+        _write(path, json.dumps(asdict(state), indent=1))
+    with locked(home() / "servers"):
+        states = [read_state(one.parent.name) for one in sorted((home() / "servers").glob(f"*/{STATE}"))]
+        lines = [f'{key}="{value}"\n' for one in states if one for key, value in one.settings.items()]
+        _write(environment.recorded(), "".join(lines))
+
+
+def read_place(name: str) -> Site | None:
+    """Where a server worked when it was last started, or None."""
+    known = _read(folder_of(name) / PLACE)
+    if known is None:
+        return None
+    paths = {key: Path(known[key]) for key in ("folder", "data", "program")}
+    return Site(**{**known, **paths, "ports": tuple(known["ports"])})
+
+
+def write_place(name: str, site: Site) -> None:
+    """Keep where a server works, for the next start."""
+    _write(folder_of(name) / PLACE, json.dumps(asdict(site), indent=1, default=str))
+
+
+def forget(name: str) -> None:
+    """Remove a server's data and its place; its program stays."""
+    place = read_place(name)
+    if place is not None:
+        shutil.rmtree(place.data, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            place.data.parent.rmdir()  # its own, where it holds nothing else
+    (folder_of(name) / PLACE).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time starts or stops a server."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as exc:
+        raise SettingError(
+            f"cannot write {folder}: {exc.strerror}. Set BAKEOFF_HOME to a folder you may write."
+        ) from exc
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as exc:
+        raise SettingError(
+            f"{path} cannot be read ({type(exc).__name__}). Remove it and stop the server by hand."
+        ) from exc
+
+
+def _write(path: Path, text: str) -> None:
+    aside = path.with_suffix(".new")
+    aside.unlink(missing_ok=True)
+    handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(text)
+    aside.replace(path)

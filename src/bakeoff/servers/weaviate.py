@@ -1,0 +1,106 @@
+"""Weaviate built from its source by Go."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from http.client import HTTPConnection
+from pathlib import Path
+
+from bakeoff.errors import SettingError
+from bakeoff.servers.base import HOST, NotYetError, Server, Site, given_program
+from bakeoff.servers.processes import finish
+
+MODULE = "github.com/weaviate/weaviate/cmd/weaviate-server@v1.35.2"
+PORTS = (
+    "GRPC_PORT",
+    "CLUSTER_GOSSIP_BIND_PORT",
+    "CLUSTER_DATA_BIND_PORT",
+    "RAFT_PORT",
+    "RAFT_INTERNAL_RPC_PORT",
+)
+START = 'set -a; . "$0"; exec "$@"'
+
+
+class WeaviateServer(Server):
+    """One node with a key: gRPC and its cluster port listen on every interface, which it cannot be told not to."""
+
+    name = "weaviate"
+    how = (
+        "`bakeoff servers up weaviate --install` builds it with Go 1.25 or later (5 minutes on 2 cores, 2 GB of "
+        "downloads and cache), or set BAKEOFF_WEAVIATE_SERVER to a `weaviate`."
+    )
+    ports = 1 + len(PORTS)
+
+    def find(self) -> Path | None:
+        made = self.folder / "bin" / "weaviate-server"
+        return made if made.exists() else given_program(self.name, "weaviate")
+
+    def install(self) -> None:
+        go = shutil.which("go")
+        if go is None:
+            raise SettingError("weaviate needs `go` of 1.25 or later on the PATH: https://go.dev/dl.")
+        where = ["env", f"GOBIN={self.folder / 'bin'}", "CGO_ENABLED=0"]
+        finish(
+            [*where, go, "install", "-trimpath", "-ldflags=-s -w", MODULE], self.folder, None, "go install"
+        )
+
+    def prepare(self, site: Site) -> None:
+        path = self._variables(site)
+        path.touch(0o600)
+        pairs = {
+            **_fixed(site),
+            **{name: str(port) for name, port in zip(PORTS, site.ports[1:], strict=True)},
+        }
+        lines = (f"{name}={shlex.quote(value)}\n" for name, value in pairs.items())
+        path.write_text("".join(lines), encoding="utf-8")
+
+    def command(self, site: Site) -> list[str]:
+        started = [str(site.program), "--scheme", "http", "--host", HOST, "--port", str(site.port)]
+        return ["/bin/sh", "-c", START, str(self._variables(site)), *started]
+
+    def version(self, site: Site) -> str:
+        _get(site, "/v1/.well-known/ready")
+        return f"Weaviate {json.loads(_get(site, '/v1/meta'))['version']}"
+
+    def settings(self, site: Site) -> dict[str, str]:
+        return {"BAKEOFF_WEAVIATE_URL": site.http, "BAKEOFF_WEAVIATE_KEY": site.password}
+
+    def _variables(self, site: Site) -> Path:
+        return site.data / "variables"
+
+
+def _get(site: Site, path: str) -> bytes:
+    """What the server answers to who has its key."""
+    line = HTTPConnection(HOST, site.port, timeout=5)
+    try:
+        line.request("GET", path, headers={"Authorization": f"Bearer {site.password}"})
+        answer = line.getresponse()
+        said = answer.read()
+    finally:
+        line.close()
+    if answer.status != 200:
+        raise NotYetError(f"HTTP {answer.status}: {said[:200].decode(errors='replace')}")
+    return said
+
+
+def _fixed(site: Site) -> dict[str, str]:
+    """Settings that do not depend on ports: one node, a key, no calls to anybody."""
+    return {
+        "PERSISTENCE_DATA_PATH": str(site.data / "data"),
+        "AUTHENTICATION_ANONYMOUS_ACCESS_ENABLED": "false",
+        "AUTHENTICATION_APIKEY_ENABLED": "true",
+        "AUTHENTICATION_APIKEY_ALLOWED_KEYS": site.password,
+        "AUTHENTICATION_APIKEY_USERS": "bakeoff",
+        "CLUSTER_BASIC_AUTH_USERNAME": "bakeoff",
+        "CLUSTER_BASIC_AUTH_PASSWORD": site.password,
+        "CLUSTER_HOSTNAME": "bakeoff",
+        "CLUSTER_ADVERTISE_ADDR": HOST,
+        "CLUSTER_BIND_ADDR": HOST,
+        "RAFT_BOOTSTRAP_EXPECT": "1",
+        "DEFAULT_VECTORIZER_MODULE": "none",
+        "API_BASED_MODULES_DISABLED": "true",
+        "DISABLE_TELEMETRY": "true",
+        "GO_PROFILING_DISABLE": "true",
+    }

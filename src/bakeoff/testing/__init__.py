@@ -1,0 +1,45 @@
+"""Contract suites for plug-in authors: inherit, name the plug-in, run pytest.
+
+    from bakeoff.testing import StoreContract
+
+    class TestMyStore(StoreContract):
+        name = "mystore"
+
+What a store cannot do it declares itself, with a reason, and the suite shows it as a skip:
+
+    class MyStore:
+        gaps = {"reopen": "keeps everything in memory"}
+
+The checks of a store need no pytest (`bakeoff test store NAME` runs them), so names are imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bakeoff.testing.contracts import ChunkerContract, EmbedderContract, PluginContract
+    from bakeoff.testing.nearest import exact, similarity
+    from bakeoff.testing.stores import StoreContract
+
+_HOMES = {
+    "ChunkerContract": "contracts",
+    "EmbedderContract": "contracts",
+    "PluginContract": "contracts",
+    "StoreContract": "stores",
+    "exact": "nearest",
+    "similarity": "nearest",
+}
+
+__all__ = ["ChunkerContract", "EmbedderContract", "PluginContract", "StoreContract", "exact", "similarity"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bakeoff.testing' has no attribute {name!r}")
+    return getattr(import_module(f"bakeoff.testing.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

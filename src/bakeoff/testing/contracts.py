@@ -1,0 +1,129 @@
+"""The contracts of chunkers and embedders, and what every plug-in owes, for pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from bakeoff import registry
+from bakeoff.errors import MissingExtraError
+from bakeoff.types import Document, Role
+
+TEXTS = {
+    "plain": "The quick brown fox.\n\nJumps over the lazy dog.\n",
+    "crlf": "one\r\ntwo\r\n\r\nthree\r\n",
+    "no newline at the end": "a single line",
+    "unicode": "naïve café — 東京 🗼 e\u0301 ﬁ\n\nZwölf Boxkämpfer\n",
+    "blank": " \n\t\n",
+    "empty": "",
+    "one long line": "word " * 20_000,
+    "nul": "before\x00after\n",
+}
+KINDS = ("text", "markdown", "python", "sql", "html", "nobody-knows-this-kind")
+
+
+class PluginContract:
+    """What every plug-in owes: a version, parameters that refuse unknown keys and have descriptions or plain names."""
+
+    kind: ClassVar[str]
+    name: ClassVar[str]
+    params: ClassVar[dict[str, Any]] = {}
+
+    def plugin(self) -> Any:
+        """The class under test; where its package is not installed the test is skipped with the registry's hint."""
+        try:
+            return registry.load(self.kind, self.name)
+        except MissingExtraError as exc:
+            pytest.skip(str(exc))
+
+    def test_has_version_and_parameters(self) -> None:
+        plugin = self.plugin()
+        assert isinstance(plugin.version, str) and plugin.version
+        assert plugin.Params.model_config.get("extra") == "forbid"
+        assert (plugin.__doc__ or "").strip()
+
+
+class ChunkerContract(PluginContract):
+    """Every piece is a true span, and every non-blank character is in one (F44, F45)."""
+
+    kind = "chunkers"
+
+    @pytest.fixture
+    def chunker(self) -> Any:
+        plugin = self.plugin()
+        return plugin(plugin.Params(**self.params))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("case", TEXTS)
+    def test_covers_every_character(self, chunker: Any, case: str, kind: str) -> None:
+        text = TEXTS[case]
+        pieces = list(chunker.chunk(Document("folder/file", text, kind)))
+        assert all(0 <= piece.start < piece.end <= len(text) for piece in pieces)
+        assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
+        covered = np.zeros(len(text), bool)
+        for piece in pieces:
+            covered[piece.start : piece.end] = True
+        assert not "".join(
+            character for character, kept in zip(text, covered, strict=True) if not kept
+        ).strip()
+
+    def test_same_twice(self, chunker: Any) -> None:
+        document = Document("folder/file", TEXTS["plain"] * 50, "markdown")
+        assert list(chunker.chunk(document)) == list(chunker.chunk(document))
+
+
+class EmbedderContract(PluginContract):
+    """Finite float32 rows, one a text, the same whatever else is in the batch."""
+
+    kind = "embedders"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls) -> Iterator[Any]:
+        plugin = registry.load(cls.kind, cls.name)
+        made = plugin(plugin.Params(**cls.params))
+        yield made
+        made.close()
+
+    def test_rows_are_finite_and_in_order(self, embedder: Any) -> None:
+        texts = ["a short text", "a much longer text about something else " * 20, "третий текст", "x"]
+        together = embedder.embed(texts, Role.DOCUMENT)
+        assert together.shape == (len(texts), embedder.info.dims) and together.dtype == np.float32
+        assert np.isfinite(together).all()
+        for i, text in enumerate(texts):
+            alone = embedder.embed([text], Role.DOCUMENT)[0]
+            assert (
+                float(alone @ together[i]) / float(np.linalg.norm(alone) * np.linalg.norm(together[i])) > 0.98
+            )
+
+    def test_odd_texts(self, embedder: Any) -> None:
+        rows = embedder.embed(["", " ", "\x00", "🗼", "word " * 5000], Role.DOCUMENT)
+        assert rows.shape == (5, embedder.info.dims) and np.isfinite(rows).all()
+
+    def test_no_texts(self, embedder: Any) -> None:
+        assert embedder.embed([], Role.DOCUMENT).shape == (0, embedder.info.dims)
+
+    def test_same_twice(self, embedder: Any) -> None:
+        texts = ["one text", "another text"]
+        first, second = (embedder.embed(texts, Role.QUERY) for _ in range(2))
+        assert first.tobytes() == second.tobytes()
+
+    def test_says_what_it_is(self, embedder: Any) -> None:
+        info = embedder.info
+        assert info.dims > 0 and info.weights and info.revision
+        rows = embedder.embed(["a text"], Role.QUERY)
+        assert info.normalised == bool(abs(np.linalg.norm(rows[0]) - 1) < 1e-3)
+
+    def test_near_texts_are_near(self, embedder: Any) -> None:
+        cat, kitten, tax = embedder.embed(
+            [
+                "a cat sleeps on the sofa",
+                "the kitten is sleeping on a couch",
+                "quarterly tax returns are due",
+            ],
+            Role.DOCUMENT,
+        )
+        assert float(cat @ kitten) > float(cat @ tax)

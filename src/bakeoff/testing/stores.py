@@ -1,0 +1,50 @@
+"""The contract of a store, for pytest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from bakeoff.testing.bench import Bench, Check, Gap
+from bakeoff.testing.contracts import PluginContract
+from bakeoff.testing.storechecks import CHECKS
+
+
+class StoreContract(PluginContract):
+    """Every check of the contract; what the plug-in declares in its `gaps` is a skip with its reason.
+
+    `gaps` of the test class are those that only these `params` have. A metric an engine lacks is a gap by its name
+    ("dot"): `create` must then refuse it.
+    """
+
+    kind = "stores"
+    gaps: ClassVar[dict[str, str]] = {}
+    rows: ClassVar[int] = 300
+    dims: ClassVar[int] = 16
+    recall: ClassVar[float] = 0.95
+    score_error: ClassVar[float] = 1e-3
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path) -> Bench:
+        """The store on trial."""
+        plugin = self.plugin()
+        return Bench(
+            self.name,
+            plugin,
+            tmp_path,
+            self.params,
+            {**getattr(plugin, "gaps", {}), **self.gaps},
+            self.rows,
+            self.dims,
+            self.recall,
+            self.score_error,
+        )
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name.replace(" ", "_"))
+    def test_store(self, check: Check, bench: Bench) -> None:
+        try:
+            check(bench)
+        except Gap as gap:
+            pytest.skip(f"{self.name}: {gap}")
