@@ -1,7 +1,8 @@
 """How fast documents are cut: the semantic chunker against bare parsing, the line chunker against a fixed rate.
 
 Figures are megabytes a second of CPU time on one core, the best of runs that take turns, over this Python's own
-json, http and asyncio packages. Run with: python benchmarks/chunking.py
+json, http and asyncio packages. The stage's two processes are held against this process alone by wall time, with the
+start of the processes left out: that row needs two idle cores. Run with: python benchmarks/chunking.py
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.plugins.chunkers.sentences import SentencesChunker
 from bakeoff.plugins.chunkers.tokens import TokensChunker
 from bakeoff.protocols import Chunker
-from bakeoff.types import Document
+from bakeoff.stages import cutting
+from bakeoff.stages.cutting import Cutting
+from bakeoff.types import DOCUMENTS, Document
 from common import Row, show
 
 REPEATS = 20
+STAGE_REPEATS = 5
 LINE_RATE = 150.0  # MB/s a core
 
 
@@ -62,8 +66,35 @@ def main() -> int:
                 Row(f"{name}, MB/s, against line", rate[name], rate["line"])
                 for name in ("recursive", "sentences", "tokens")
             ),
+            _two_processes(documents),
         ]
     )
+
+
+def _two_processes(documents: list[Document]) -> Row:
+    """The chunk stage's own work, wall time: a batch by two processes against the same batch by this one."""
+    table = DOCUMENTS.table(
+        {
+            **{name: [""] * len(documents) for name in ("version", "fields")},
+            **{name: [getattr(one, name) for one in documents] for name in ("id", "kind", "title", "text")},
+        }
+    )
+    everything, size = list(range(len(documents))), sum(len(one.text.encode()) for one in documents) / 1e6
+    params = SemanticChunker.Params()
+    cutting.WORTH_SECONDS = 0.0
+    rates: dict[int, float] = {}
+    with (
+        Cutting(SemanticChunker(params), params, table, 1) as alone,
+        Cutting(SemanticChunker(params), params, table, 2) as crew,
+    ):
+        for work in (alone, crew, crew):  # the second batch of a crew starts its processes
+            work(everything[:4])
+        for _ in range(STAGE_REPEATS):
+            for processes, work in ((1, alone), (2, crew)):
+                begin = time.perf_counter()
+                work(everything)
+                rates[processes] = max(rates.get(processes, 0.0), size / (time.perf_counter() - begin))
+    return Row("semantic, stage in two processes, MB/s wall, against one", rates[2], rates[1], ">= 1.7")
 
 
 def _documents() -> list[Document]:

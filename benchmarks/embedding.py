@@ -1,12 +1,16 @@
 """How fast MiniLM embeds, against what this machine's matrix multiplication allows.
 
 Rates are texts a CPU second (one core), which a busy machine changes less than wall time; the same run prints the
-wall rate on all cores. Run with: python benchmarks/embedding.py
+wall rate on all cores. sentence-transformers is not installed beside bakeoff: name a Python that has it in
+BAKEOFF_BENCH_TORCH, and the same texts go through it in the same turns. Run with: python benchmarks/embedding.py
 """
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +22,7 @@ from onnx import TensorProto, helper
 
 from bakeoff.plugins.embedders.minilm import MiniLMEmbedder
 from bakeoff.types import Role
+from bakeoff.weights import find
 from common import Row, show
 
 TEXTS, REPEATS = 32, 3
@@ -36,8 +41,14 @@ def main() -> int:
         "int8": lambda: int8.embed(full, Role.DOCUMENT),
         "sorted": lambda: fp32.embed(mixed, Role.DOCUMENT),
         "unsorted": lambda: _padded(fp32, tokens),
+        "int8 mixed": lambda: int8.embed(mixed, Role.DOCUMENT),
     }
+    peer = _Torch.start(mixed)
+    if peer is not None:
+        works["torch"] = peer.embed
     cpu, wall = _interleaved(works)
+    if peer is not None:
+        cpu["torch"] = peer.close()
     limit = _GEMM_FLOP / cpu["sgemm"] / _flop_a_text(256)
     print(
         f"texts of 256 tokens a second, wall: fp32 {TEXTS / wall['fp32']:.1f}, int8 {TEXTS / wall['int8']:.1f}"
@@ -54,8 +65,90 @@ def main() -> int:
                 len(mixed) / cpu["unsorted"],
                 ">= 1.3",
             ),
+            Row(
+                "mixed lengths, texts/cpu-s: int8 against fp32 padded in order",
+                len(mixed) / cpu["int8 mixed"],
+                len(mixed) / cpu["unsorted"],
+                ">= 1.5",
+            ),
+            *(_against_torch(len(mixed), cpu) if peer is not None else ()),
         ]
     )
+
+
+def _against_torch(texts: int, cpu: dict[str, float]) -> list[Row]:
+    names = {"fp32": ("sorted", ">= 1.15"), "int8": ("int8 mixed", ">= 1.7")}
+    return [
+        Row(
+            f"mixed lengths, texts/cpu-s: {name} against sentence-transformers",
+            texts / cpu[key],
+            texts / cpu["torch"],
+            target,
+        )
+        for name, (key, target) in names.items()
+    ]
+
+
+_TORCH = """
+import json, os, sys, time
+from sentence_transformers import SentenceTransformer
+import torch
+torch.set_num_threads(len(os.sched_getaffinity(0)))
+texts = json.loads(sys.stdin.readline())
+model = SentenceTransformer(sys.argv[1], device="cpu")
+model.max_seq_length = 256
+model.encode(texts[:8], show_progress_bar=False)
+print("ready", flush=True)
+for _ in sys.stdin:
+    begin = time.process_time()
+    model.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+    print(time.process_time() - begin, flush=True)
+"""
+
+
+class _Torch:
+    """sentence-transformers in a process of its own, on the same weights and texts; it says its CPU seconds."""
+
+    def __init__(self, child: subprocess.Popen[str]) -> None:
+        self._child = child
+        self._seconds: list[float] = []
+
+    @classmethod
+    def start(cls, texts: list[str]) -> _Torch | None:
+        """None, and a line that says so, where no Python with it is named."""
+        python = os.environ.get("BAKEOFF_BENCH_TORCH", "")
+        if not python:
+            print("sentence-transformers: not installed (name a Python that has it in BAKEOFF_BENCH_TORCH)")
+            return None
+        command = [python, "-c", _TORCH, str(find("minilm").folder)]
+        pipe = subprocess.PIPE
+        child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+        peer = cls(child)
+        peer._say(json.dumps(texts))
+        if peer._hear() != "ready":
+            raise SystemExit(f"{python} could not run sentence-transformers")
+        return peer
+
+    def embed(self) -> None:
+        """All texts once."""
+        self._say("go")
+        self._seconds.append(float(self._hear()))
+
+    def close(self) -> float:
+        """End it; the median of its CPU seconds."""
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        self._child.wait()
+        return statistics.median(self._seconds)
+
+    def _say(self, line: str) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write(line + "\n")
+        self._child.stdin.flush()
+
+    def _hear(self) -> str:
+        assert self._child.stdout is not None
+        return self._child.stdout.readline().strip()
 
 
 class _Inside:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 PACKAGES = (
     "numpy", "pyarrow", "duckdb", "scipy", "pydantic", "onnxruntime", "tokenizers", "wordllama", "faiss-cpu", "tantivy",
-    "tree-sitter",
+    "tree-sitter", "hnswlib", "usearch", "chromadb", "lancedb", "pymilvus", "milvus-lite", "qdrant-client",
+    "qdrant-edge-py", "sqlite-vec", "duckdb-extension-vss", "psycopg", "elasticsearch", "opensearch-py",
+    "redis", "weaviate-client",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,9 @@ from bakeoff.types import Metric
 
 Given = str | dict[str, Any]
 """A part of a system as the user names it: `line`, or `{tokens: {size: 256}}`."""
+
+RERANK_DEPTH = 20
+"""Passages a reranker looks at unless it is told how many."""
 
 
 class _Strict(BaseModel):
@@ -35,20 +39,36 @@ class Limits(_Strict):
     index_mb: Annotated[float, Field(gt=0)] | None = None
 
 
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Prices(_Strict):
+    """What things cost at a date; a price that is not given is unknown, not zero."""
+
+    date: datetime.date
+    currency: str = "USD"
+    machine_per_hour: Price | None = None
+    gb_month: Price | None = None
+    million_tokens: dict[str, Price] = {}
+
+
 class ExperimentFile(_Strict):
     """The keys of bakeoff.yaml."""
 
     name: str = ""
     corpus: dict[str, Any]
     queries: Path
+    judgments: Annotated[Path | None, Field(exclude_if=lambda value: value is None)] = None
     chunkers: Annotated[list[Given], Field(min_length=1)] = ["semantic"]
     embedders: Annotated[list[Given], Field(min_length=1)] = ["wordllama"]
     stores: Annotated[list[Given], Field(min_length=1)] = ["exact"]
-    modes: Annotated[list[Given], Field(min_length=1)] = ["dense", "bm25", "hybrid"]
+    modes: Annotated[list[Given | list[Given]], Field(min_length=1)] = ["dense", "bm25", "hybrid"]
+    mode: Annotated[Given | list[Given] | None, Field(exclude_if=lambda value: value is None)] = None
     rerankers: list[Given] = []
     measures: MeasureChoice = MeasureChoice()
     targets: dict[str, float] = {}
     limits: Limits = Limits()
+    prices: Prices | None = None
     metric: Metric = Metric.COSINE
     depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved a query")] = 100
     runs: Annotated[int, Field(ge=1, le=100, description="times the timings are repeated")] = 1
@@ -72,8 +92,28 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Rerank:
+    """A closer look at the first `depth` passages of a ranking."""
+
+    part: Part
+    depth: int = RERANK_DEPTH
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How queries are answered: the searches of a mode, how many passages they fetch, and who orders them again."""
+
+    mode: Part
+    keyword: Part | None = None
+    keyword_search: BaseModel | None = None
+    depth: int | None = None
+    rerank: tuple[Rerank, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class System:
-    """One combination that is measured."""
+    """One combination that is measured; `depth` is None where it fetches what the experiment says."""
 
     chunker: Part
     mode: Part
@@ -81,18 +121,31 @@ class System:
     store: Part | None = None
     search: BaseModel | None = None
     keyword: Part | None = None
-    reranker: Part | None = None
+    keyword_search: BaseModel | None = None
+    depth: int | None = None
+    rerank: tuple[Rerank, ...] = ()
     label: str = ""
 
     @property
     def parts(self) -> tuple[Part | None, ...]:
         """All parts, in the order of the flow."""
-        return (self.chunker, self.embedder, self.store, self.keyword, self.mode, self.reranker)
+        first = self.rerank[0].part if self.rerank else None
+        more = tuple(one.part for one in self.rerank[1:])
+        return (self.chunker, self.embedder, self.store, self.keyword, self.mode, first, *more)
 
     def identity(self) -> list[Any]:
-        """What makes this system another one."""
+        """What makes this system another one; what was not chosen does not enter."""
         search = self.search.model_dump(mode="json") if self.search is not None else None
-        return [part.identity() if part else None for part in self.parts] + [search]
+        named = [part.identity() if part else None for part in self.parts[:6]]
+        chosen = self._chosen()
+        return [*named, search, chosen] if chosen else [*named, search]
+
+    def _chosen(self) -> dict[str, Any]:
+        words = self.keyword_search.model_dump(mode="json") if self.keyword_search is not None else {}
+        looks = [[one.part.identity(), one.depth] for one in self.rerank]
+        usual = len(looks) < 2 and all(one.depth == RERANK_DEPTH for one in self.rerank)
+        found = {"keyword_search": words, "depth": self.depth, "rerank": [] if usual else looks}
+        return {key: value for key, value in found.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +168,5 @@ class Plan:
             "plan",
             [s.identity() for s in self.systems],
             list(self.measures),
-            self.settings.model_dump(mode="json"),
+            self.settings.model_dump(mode="json", exclude={"prices"}),  # a new price measures nothing anew
         )

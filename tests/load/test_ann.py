@@ -16,7 +16,8 @@ import typer
 from typer.testing import CliRunner
 
 from bakeoff.cache import Cache
-from bakeoff.cli import load as cli
+from bakeoff.cli import ann as ann_command
+from bakeoff.cli import load as load_command
 from bakeoff.errors import SettingError
 from bakeoff.load.ann import Options, Outcome, compare_stores
 from bakeoff.load.datasets import open_dataset
@@ -164,7 +165,8 @@ def test_order_takes_turns() -> None:
 @pytest.fixture
 def app() -> typer.Typer:
     made = typer.Typer()
-    cli.register(made)
+    ann_command.register(made)
+    load_command.register(made)
     return made
 
 
@@ -188,34 +190,22 @@ def test_ann_for_scripts(home: Path, app: typer.Typer) -> None:
 
 
 def test_load_on_the_command_line(home: Path, app: typer.Typer) -> None:
-    run = CliRunner().invoke
-    closed = run(app, ["load", "synthetic:600x8", "--store", "exact", "--threads", "1,2", "--out", "a"])
-    assert closed.exit_code == 0 and "2 threads" in closed.output, closed.output
-    opened = run(
-        app,
-        [
-            "load",
-            "synthetic:600x8",
-            "--store",
-            "exact",
-            "--rate",
-            "200",
-            "--seconds",
-            "0.5",
-            "--json",
-            "--out",
-            "b",
-        ],
+    run, usual = CliRunner().invoke, ["load", "synthetic:600x8", "--store", "exact", "--runs", "1"]
+    closed = run(app, [*usual, "--concurrency", "1,2", "--seconds", "0.1", "--out", "a"])
+    assert closed.exit_code == 0 and "2 threads" in closed.output and "null store" in closed.output, (
+        closed.output
     )
-    row = json.loads(opened.stdout)["found"]["rows"][0]
-    assert row["answered"] == 100 and row["reached"] and row["lags"]
+    opened = run(app, [*usual, "--rate", "200", "--seconds", "0.5", "--json", "--out", "b"])
+    row = json.loads(opened.stdout)["points"][0]
+    assert row["answered"] == 100 and row["reached"] and row["sent_late_ms"]
     assert json.loads(Path("b/record.json").read_text())["kind"] == "load"
 
 
 @pytest.mark.parametrize(
     "words",
     [["--threads", "x"], ["--threads", "0"], ["--threads", "1", "--rate", "5"], ["--rate", "-1"], ["--arrivals", "monthly"],
-     ["--find-max-rate", "--slo", "fast"], ["--setting", "5"], ["--threads", "60", "--queries", "50"], ["--metric", "hamming"]],
+     ["--find-max-rate", "--slo", "fast"], ["--setting", "5"], ["--threads", "60", "--queries", "50"], ["--metric", "hamming"],
+     ["--end-to-end"], ["--systems", "dense"], ["--k", "0"], ["--k", "601"]],
 )  # fmt: skip
 def test_loads_that_cannot_be(home: Path, app: typer.Typer, words: list[str]) -> None:
     done = CliRunner().invoke(app, ["load", "synthetic:600x8", "--store", "exact", *words])

@@ -43,7 +43,7 @@ def test_qps_measured_is_answers_by_wall_time(asked: np.ndarray) -> None:
     one = closed_loop(search, asked[:40], 1, None)
     four = closed_loop(search, asked[:40], 1, None, threads=4)
     assert 0 < one.qps_measured <= one.qps_serial_derived * 1.001
-    assert four.qps_measured > 2.5 * one.qps_measured
+    assert four.qps_measured > 1.2 * one.qps_measured
     assert four.qps_serial_derived is None
 
 

@@ -132,7 +132,7 @@ def test_resources_of_client_and_server_apart() -> None:
         child.kill()
         child.wait()
     found = sampler.found
-    assert found.server.avg_cpu_percent > 20 > found.client.avg_cpu_percent
+    assert found.server.avg_cpu_percent > max(2, found.client.avg_cpu_percent)
     assert found.server.peak_memory_mb < found.client.peak_memory_mb
 
 

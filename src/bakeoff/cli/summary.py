@@ -115,6 +115,7 @@ def _say_table(result: Result) -> None:
     last = [
         ("p50", [_milliseconds(result, system) for system in shown]),
         ("index", [_megabytes(_size(result, system)) for system in shown]),
+        *_cost_columns(result, shown),
     ]
     kept = measures[:1]
     for column in measures[1:]:
@@ -128,6 +129,33 @@ def _say_table(result: Result) -> None:
     left += [f"{hidden} more measure{'s' if hidden > 1 else ''}"] if hidden else []
     if left:
         console.say(f"… and {' and '.join(left)} in the report")
+    _say_prices(result)
+
+
+def _say_prices(result: Result) -> None:
+    """Of when the prices are, at which speed, and why a cost is missing."""
+    from bakeoff.load.cost import prices_of, run_costs
+
+    prices = prices_of(result)
+    if prices is None:
+        return
+    console.say(f"Costs at prices of {prices.date}, queries at the speed of one thread", style="dim")
+    for note in dict.fromkeys(note for one in run_costs(result, prices).values() for note in one.notes):
+        console.say(f"– {note}", style="dim")
+
+
+def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[str]]]:
+    """What a million queries and a refresh cost, where the experiment has prices."""
+    from bakeoff.cli.loaded import cost_cells
+    from bakeoff.load.cost import prices_of, run_costs
+
+    prices = prices_of(result)
+    if prices is None:
+        return []
+    costs = run_costs(result, prices)
+    cells = [cost_cells(costs.get(system)) for system in systems]
+    names = (f"{prices.currency} a\n1M queries", f"{prices.currency} a\nrefresh")
+    return [(name, [row[i] for row in cells]) for i, name in enumerate(names)]
 
 
 def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:

@@ -14,6 +14,7 @@ from bakeoff.load import equal
 from bakeoff.load.building import Built, build
 from bakeoff.load.closed import TIMEOUT, harness_seconds
 from bakeoff.load.datasets import VectorSet
+from bakeoff.load.memory import Memory, grown, resident_bytes
 from bakeoff.load.quality import ALL
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
@@ -27,7 +28,7 @@ ENGINE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeErro
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How stores are compared."""
+    """How stores are compared; `sweep` measures other settings beside the tuned ones, `command` repeats it all."""
 
     k: int = 10
     runs: int = 3
@@ -35,6 +36,8 @@ class Options:
     target: float | None = None
     timeout: float = TIMEOUT
     seed: int = 7
+    sweep: bool = False
+    command: str = ""
 
     def __post_init__(self) -> None:
         if self.k < 1 or self.runs < 1 or self.threads < 1 or not self.timeout > 0:
@@ -51,6 +54,7 @@ class Outcome:
     options: Options
     harness: dict[int, float] = field(default_factory=dict)
     built: list[Built] = field(default_factory=list)
+    memory: dict[str, Memory] = field(default_factory=dict)
     tuned: dict[str, equal.Tuned] = field(default_factory=dict)
     passes: list[Pass] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
@@ -72,7 +76,16 @@ class Outcome:
         if target is None:
             return ()
         skip = {*self.failed, *self.unreached}
-        return tuple(point for point in self.points() if point.system not in skip)
+        chosen = {
+            (built.candidate.label, built.candidate.setting(self.tuned[built.candidate.label].value))
+            for built in self.built
+            if built.candidate.label in self.tuned
+        }
+        return tuple(
+            point
+            for point in self.points()
+            if point.system not in skip and (point.system, point.setting) in chosen
+        )
 
 
 Save = Callable[[Outcome, Pass | None], None]
@@ -118,8 +131,13 @@ def _measured(
     whole = Work(dataset, truth, options.k, options.threads, options.timeout, outcome.harness, options.seed)
     for number, candidate in enumerate(stores):
         tell(f"{candidate.label}: building")
+        before = resident_bytes()
         with _failing(outcome, candidate.label):
-            outcome.built.append(build(candidate, dataset, folder / str(number)))
+            built = build(candidate, dataset, folder / str(number))
+            outcome.memory[candidate.label] = grown(
+                before, candidate.params, built.index_bytes if built.in_memory else 0
+            )
+            outcome.built.append(built)
     work, values = _settings(outcome, whole, tell)
     save(outcome, None)
     _runs(outcome, work, values, save, tell)
@@ -140,7 +158,8 @@ def _settings(outcome: Outcome, whole: Work, tell: Tell) -> tuple[Work, list[tup
             tell(f"{label}: {built.candidate.setting(found.value)} has recall {found.recall:.4f}")
             if not found.reached:
                 outcome.unreached[label] = _unreached(built.candidate, found, target)
-            values[-1] = (found.value,)
+            others = built.candidate.grid(k) if outcome.options.sweep else ()
+            values[-1] = (found.value, *(value for value in others if value != found.value))
     return whole.of(measured), values
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,11 @@ class Built:
         return self.insert_seconds + self.index_seconds
 
 
-def build(candidate: Candidate, dataset: VectorSet, home: Path) -> Built:
-    """Insert every base vector and wait for the index; ids are row numbers."""
+def build(candidate: Candidate, dataset: VectorSet, home: Path, pids: Iterable[int] = ()) -> Built:
+    """Insert every base vector and wait for the index; ids are row numbers, `pids` the store's server processes."""
     home.mkdir(parents=True, exist_ok=True)
     store = candidate.plugin(candidate.params, home)
-    with Sampler() as sampler:
+    with Sampler(pids=pids) as sampler:
         begin = time.perf_counter()
         store.create(COLLECTION, dataset.dims, dataset.metric)
         for first in range(0, len(dataset.base), BATCH):

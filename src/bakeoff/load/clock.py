@@ -11,6 +11,7 @@ from bakeoff.load.workers import INTERRUPTED
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 from bakeoff.types import Hits
 
+BACKWARDS = "the clock went backwards: durations of this pass mean nothing"
 NOT_RUN = -1
 """In place of nanoseconds: the query was not sent, failed or never came back."""
 
@@ -30,6 +31,7 @@ class Loop:
     """One pass over the queries: nanoseconds a query (−1: none), its answers, and how it ended.
 
     `seconds` is wall time from the first query sent to the last answer; `stopped` says why a pass is partial.
+    `began` is the reading of the clock at the first query.
     """
 
     nanoseconds: np.ndarray
@@ -39,6 +41,7 @@ class Loop:
     errors: tuple[str, ...] = ()
     timeouts: int = 0
     stopped: str = ""
+    began: int = 0
 
     @property
     def done(self) -> np.ndarray:

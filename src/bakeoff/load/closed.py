@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import SettingError, SystemFailure
-from bakeoff.load.clock import NOT_RUN, Loop, whole
+from bakeoff.load.clock import BACKWARDS, NOT_RUN, Loop, whole
 from bakeoff.load.null import Nothing, NullStore
 from bakeoff.load.workers import Crew, run_crew
 from bakeoff.types import Hits
@@ -27,6 +27,8 @@ HARNESS_LIMIT = 0.05
 """A figure of which the harness makes up more than this share is marked (F38)."""
 
 Search = Callable[[Any, int, Any], Hits]
+"""`search(one of the asked, k, query arguments)`; a store's own `search`, or a whole system's."""
+Asked = Sequence[Any] | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,39 +41,55 @@ class WarmUp:
 
 
 def closed_loop(
-    search: Search, vectors: np.ndarray, k: int, query: Any, *, threads: int = 1, timeout: float = TIMEOUT
+    search: Search,
+    vectors: Asked,
+    k: int,
+    query: Any,
+    *,
+    threads: int = 1,
+    timeout: float = TIMEOUT,
+    deadline: float | None = None,
 ) -> Loop:
-    """Every query once, shared by the threads."""
-    if threads < 1 or threads > len(vectors):
-        raise SettingError(
-            f"{threads} threads and {len(vectors)} queries: each thread needs one. Lower --threads or add queries."
-        )
+    """Every query once, shared by the threads; `deadline` is seconds for all of them."""
+    check_workers(threads, len(vectors))
     asked = list(vectors)
     took = array("q", [NOT_RUN]) * len(asked)
     answers: list[Hits | None] = [None] * len(asked)
     errors: list[str] = []
     shared = itertools.count()
+    begins: list[int] = []
     spans: list[tuple[int, int]] = []
 
     def work(crew: Crew, number: int) -> None:
         mine = _alone(crew, len(asked)) if threads == 1 else _shared(crew, shared, len(asked))
         begin = time.perf_counter_ns()
+        begins.append(begin)
         _rounds(search, asked, k, query, mine, took, answers, errors, crew.begun, number)
         spans.append((begin, time.perf_counter_ns()))
 
-    crew = run_crew(work, threads, timeout=timeout)
+    crew = run_crew(work, threads, timeout=timeout, deadline=deadline)
+    nanoseconds, stopped = _checked(took, answers, crew.stopped)
     return Loop(
-        np.frombuffer(took, np.int64).copy(),
+        nanoseconds,
         tuple(answers),
         _wall(spans, took, threads),
         threads,
         tuple(errors),
         crew.hung,
-        crew.stopped,
+        stopped,
+        min(begins, default=0),
     )
 
 
-def warm_up(search: Search, vectors: np.ndarray, k: int, query: Any, *, timeout: float = TIMEOUT) -> WarmUp:
+def check_workers(workers: int, queries: int) -> None:
+    """Refuse more clients than there are queries to share."""
+    if workers < 1 or workers > queries:
+        raise SettingError(
+            f"{workers} clients and {queries} queries: each client needs one. Lower --concurrency or add queries."
+        )
+
+
+def warm_up(search: Search, vectors: Asked, k: int, query: Any, *, timeout: float = TIMEOUT) -> WarmUp:
     """Searches with vectors that are not measured, so that no measured query pays the cold start (F32)."""
     if not len(vectors):
         return WarmUp(0, None, None)
@@ -81,7 +99,7 @@ def warm_up(search: Search, vectors: np.ndarray, k: int, query: Any, *, timeout:
     return WarmUp(len(took), first, float(rest.mean()) if len(rest) else None)
 
 
-def harness_seconds(vectors: np.ndarray, k: int, *, threads: int = 1, passes: int = 5) -> float:
+def harness_seconds(vectors: Asked, k: int, *, threads: int = 1, passes: int = 5) -> float:
     """What the loop itself costs a query: the median pass over the null store."""
     from pathlib import Path
 
@@ -113,6 +131,14 @@ def _rounds(
         except SystemFailure as exc:
             errors.append(str(exc))
     begun[number] = 0
+
+
+def _checked(took: array[int], answers: Sequence[Hits | None], stopped: str) -> tuple[np.ndarray, str]:
+    """The nanoseconds; those of an answer that came before its question are none, and the pass says why."""
+    nanoseconds = np.frombuffer(took, np.int64).copy()
+    back = [i for i in np.flatnonzero(nanoseconds < 0).tolist() if answers[i] is not None]
+    nanoseconds[back] = NOT_RUN
+    return nanoseconds, BACKWARDS if back else stopped
 
 
 def _alone(crew: Crew, count: int) -> Iterable[int]:

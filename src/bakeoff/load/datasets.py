@@ -10,6 +10,7 @@ import numpy as np
 
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
+from bakeoff.load.named import TABLE, read_named
 from bakeoff.load.synthetic import synthetic
 from bakeoff.load.vectorfiles import Raw, read
 from bakeoff.types import Metric
@@ -43,13 +44,15 @@ class VectorSet:
 def open_dataset(
     name: str, *, metric: Metric | None = None, queries: int | None = None, seed: int = 7
 ) -> VectorSet:
-    """The dataset of a name (`synthetic:…`) or path; `queries` limits how many are used, from the first on."""
+    """The dataset of a name (`synthetic:…`, `mnist`) or path; `queries` limits how many are used, from the first on."""
     if queries is not None and queries < 1:
         raise DataError(f"{queries} queries were asked for; at least 1 is needed.")
     if name.startswith("synthetic:"):
         base, asked = synthetic(name, queries or QUERIES, seed)
         return _checked(name, Raw(base, asked, None, "l2"), metric, [], queries)
-    raw, notes = _with_queries(read(Path(name).expanduser()), queries, seed)
+    path = Path(name).expanduser()
+    given = read_named(name) if name in TABLE and not path.exists() else read(path)
+    raw, notes = _with_queries(given, queries, seed)
     return _checked(Path(name).stem, raw, metric, notes, queries)
 
 

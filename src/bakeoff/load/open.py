@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from bakeoff.errors import SettingError, SystemFailure
-from bakeoff.load.clock import NOT_RUN, Latency, statistics
-from bakeoff.load.closed import TIMEOUT, Search
+from bakeoff.load.clock import BACKWARDS, NOT_RUN, Latency, statistics
+from bakeoff.load.closed import TIMEOUT, Asked, Search
 from bakeoff.load.workers import Crew, run_crew
 
 Arrivals = Literal["fixed", "poisson"]
@@ -81,7 +81,7 @@ def schedule(count: int, rate: float, arrivals: Arrivals, seed: int) -> np.ndarr
 
 def open_loop(
     search: Search,
-    vectors: np.ndarray,
+    vectors: Asked,
     k: int,
     query: Any,
     *,
@@ -138,6 +138,8 @@ def _result(
     sending, end = np.frombuffer(sent, np.int64).copy(), np.frombuffer(ended, np.int64).copy()
     latency = np.where(end == NOT_RUN, NOT_RUN, end - intended)
     lag = np.where(sending == NOT_RUN, NOT_RUN, np.maximum(sending - intended, 0))
+    back = (end != NOT_RUN) & (end < sending)
+    latency[back] = NOT_RUN
     late = int((latency > timeout * 1e9).sum())
     last = int(end.max(initial=zero))
     return OpenLoop(
@@ -150,7 +152,7 @@ def _result(
         errors,
         late + crew.hung,
         int((sending == NOT_RUN).sum()),
-        crew.stopped,
+        BACKWARDS if back.any() else crew.stopped,
     )
 
 

@@ -1,249 +1,241 @@
-"""One store under load: closed loops by threads, an open loop at a rate, or the highest rate that keeps a promise."""
+"""Systems under load, taking turns: the null store first, then every load in every run; a pass is kept when it ends."""
 
 from __future__ import annotations
 
-import json
-import tempfile
-from dataclasses import asdict, dataclass
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
 
-import numpy as np
+from bakeoff.errors import StoreError, SystemFailure
+from bakeoff.load.ann import ENGINE_FAULTS
+from bakeoff.load.closed import WarmUp, closed_loop, harness_seconds, warm_up
+from bakeoff.load.cost import Cost
+from bakeoff.load.demand import Demand, Load
+from bakeoff.load.null import Nothing, NullStore
+from bakeoff.load.open import OpenLoop, open_loop
+from bakeoff.load.passes import Pass, closed_pass, open_pass
+from bakeoff.load.points import LoadPoint, load_points
+from bakeoff.load.processes import process_loop
+from bakeoff.load.rates import MaxRate, lowest_rate, max_rate
+from bakeoff.load.resources import Sampler
+from bakeoff.load.targets import Pids, Target
+from bakeoff.load.workers import INTERRUPTED
+from bakeoff.types import Status
 
-from bakeoff.cache import write_file
-from bakeoff.errors import SettingError
-from bakeoff.load.building import Built, build
-from bakeoff.load.clock import Latency, Loop, statistics
-from bakeoff.load.closed import HARNESS_LIMIT, WARM_UP, closed_loop, harness_seconds, warm_up
-from bakeoff.load.datasets import VectorSet
-from bakeoff.load.open import Arrivals, OpenLoop, open_loop
-from bakeoff.load.rates import MaxRate, Slo, lowest_rate, max_rate, parse_slo
-from bakeoff.load.resources import Resources, Sampler
-from bakeoff.load.settings import Candidate
-from bakeoff.machine import machine, versions
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """What load is put on; exactly one of threads, rate and slo is given."""
-
-    threads: tuple[int, ...]
-    rate: float | None
-    slo: Slo | None
-    seconds: float
-    workers: int
-    arrivals: Arrivals
-    k: int
-    timeout: float
-    seed: int
-
-    @classmethod
-    def checked(
-        cls,
-        threads: str | None,
-        rate: float | None,
-        slo: str | None,
-        seconds: float,
-        workers: int,
-        arrivals: str,
-        k: int,
-        timeout: float,
-        seed: int,
-    ) -> Demand:
-        """From the words of a command line."""
-        if sum(one is not None for one in (threads, rate, slo)) > 1:
-            raise SettingError("--threads, --rate and --find-max-rate are three loads: give one of them.")
-        if arrivals not in get_args(Arrivals):
-            raise SettingError(f"--arrivals is {arrivals!r}; it must be fixed or poisson.")
-        if k < 1 or not timeout > 0 or not seconds > 0:
-            raise SettingError("--k, --timeout and --seconds must be positive.")
-        counts = () if rate is not None or slo is not None else _counts(threads or "1")
-        promise = parse_slo(slo) if slo is not None else None
-        kind: Arrivals = "fixed" if arrivals == "fixed" else "poisson"
-        return cls(counts, rate, promise, seconds, workers, kind, k, timeout, seed)
+MOST_ASKED = 50_000
+"""Requests of one closed pass at most: enough for any percentile, and their answers fit in memory."""
+NULL_SECONDS = 0.5
+HUNG = "did not come back"
 
 
 @dataclass(frozen=True, slots=True)
-class LoadRow:
-    """One loop in figures; latencies of an open loop count from the intended arrival."""
+class Origin:
+    """What was put under load: a `run`, an `experiment` or a `dataset`, by name and content."""
 
+    kind: str
     name: str
-    sent: int
-    answered: int
-    qps: float | None
-    latencies: tuple[Latency, ...]
-    lags: tuple[Latency, ...]
-    errors: int
-    timeouts: int
-    stopped: str
-    reached: bool | None
+    fingerprint: str
+    queries: int
+
+
+@dataclass(slots=True)
+class Pressed:
+    """What is known so far; `failed` says why by system, `cold` is what came before the measured queries.
+
+    `pace` is a query's milliseconds in the fastest warm-up so far, from which the length of a pass is guessed.
+    """
+
+    origin: Origin
+    demand: Demand
+    targets: list[Target] = field(default_factory=list)
+    harness: dict[Load, float] = field(default_factory=dict)
+    cold: dict[str, WarmUp] = field(default_factory=dict)
+    pace: dict[str, float] = field(default_factory=dict)
+    passes: list[Pass] = field(default_factory=list)
+    highest: dict[str, list[MaxRate]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    status: Status = Status.PARTIAL
+    stopped: str = ""
+
+    def points(self) -> tuple[LoadPoint, ...]:
+        """One point a system and load."""
+        return load_points(self.passes)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Why figures are missing or partial."""
-        missing = [row.note for row in self.latencies if row.note]
-        slow = [f"{self.name} was not reached"] if self.reached is False else []
-        return (*missing, *slow, *([self.stopped] if self.stopped else []))
-
-    def cells(self) -> list[str]:
-        """The row for a table."""
-        late = next((row.milliseconds for row in self.lags if row.name == "p99_ms"), None)
-        middle = [_text(row.milliseconds, 3) for row in self.latencies if row.name != "mean_ms"]
-        counts = [str(self.errors), str(self.timeouts)]
-        head = [self.name, f"{self.sent:,}", f"{self.answered:,}", _text(self.qps, 0)]
-        return [*head, *middle, _text(late, 3), *counts]
+    def hung(self) -> bool:
+        """Whether a search was left behind, so that its store must not be closed."""
+        return any(HUNG in why for why in (self.stopped, *self.failed.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class Pressed:
-    """All loops of one store; `harness` is the null store's cost in seconds a query by threads."""
+Save = Callable[[Pressed], object]
+Tell = Callable[[str], None]
 
-    system: str
-    setting: str
-    rows: tuple[LoadRow, ...]
-    highest: MaxRate | None
-    harness: dict[int, float]
-    resources: Resources
-    build_seconds: float
-    stopped: str
 
-    def sentence(self) -> str:
-        """What was found."""
-        name = f"{self.system} ({self.setting})"
-        if self.stopped:
-            return f"Partial: {self.stopped}."
-        if self.highest is not None:
-            rate = self.highest.rate
-            return (
-                f"{name} keeps it up to {rate:,.0f} queries a second."
-                if rate
-                else f"{name} keeps it at no rate."
+def press(
+    found: Pressed, opening: Sequence[tuple[str, Callable[[], Target]]], *, save: Save, tell: Tell, pids: Pids
+) -> None:
+    """Open every target, then measure; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
+    try:
+        for label, opened in opening:
+            tell(f"{label}: opening")
+            with _failing(found, label):
+                found.targets.append(opened())
+        if found.targets:
+            _null_store(found, tell)
+            save(found)
+            _measured(found, save, tell, pids)
+    except KeyboardInterrupt:
+        found.stopped = INTERRUPTED
+    if not found.stopped:
+        found.status = Status.FAILED if found.failed else Status.DONE
+    save(found)
+
+
+def _null_store(found: Pressed, tell: Tell) -> None:
+    """What the harness itself costs under each load, in seconds a query (F38)."""
+    tell("null store: what the harness itself costs")
+    target = found.targets[0]
+    for load in found.demand.loads:
+        found.harness[load] = _harness(target, load, found.demand)
+
+
+def _harness(target: Target, load: Load, demand: Demand) -> float:
+    asked, k = _asked(target, max(1000, load.concurrency)), target.k
+    if load.clients == "processes":
+        return harness_seconds(asked, k) / load.concurrency
+    if load.rate is None:
+        return harness_seconds(asked, k, threads=load.concurrency)
+    seconds = min(demand.seconds, max(NULL_SECONDS, 20 / load.rate))
+    short = replace(demand, seconds=seconds)
+    loop = _open(replace(target, search=NullStore(Nothing(), Path()).search), load, short)
+    median = next(row.milliseconds for row in loop.latencies() if row.name == "p50_ms")
+    return (median or 0.0) / 1e3
+
+
+def _measured(found: Pressed, save: Save, tell: Tell, pids: Pids) -> None:
+    """Every run goes through every load; within a load systems take turns, and each run begins with another (F35)."""
+    for run in range(found.demand.runs):
+        for load in found.demand.loads or (None,):
+            for target in _turn(found.targets, run):
+                if target.label in found.failed:
+                    continue
+                what = load.name if load else "searching the highest rate"
+                tell(f"run {run + 1} of {found.demand.runs}: {target.label}, {what}")
+                with _failing(found, target.label):
+                    _one(found, target, load, run, pids)
+                save(found)
+                if found.stopped:
+                    return
+
+
+def _turn(targets: Sequence[Target], run: int) -> list[Target]:
+    shift = run % len(targets) if targets else 0
+    return [*targets[shift:], *targets[:shift]]
+
+
+def _one(found: Pressed, target: Target, load: Load | None, run: int, pids: Pids) -> None:
+    """Warm up with other queries, put one load on, keep what it gave, and say why it ended early if it did."""
+    warm = warm_up(target.search, target.others, target.k, target.query, timeout=found.demand.timeout)
+    found.cold.setdefault(target.label, warm)
+    found.pace[target.label] = min(warm.rest_mean_ms or 0.001, found.pace.get(target.label, float("inf")))
+    if load is None:
+        _highest(found, target, run, pids)
+        return
+    made = (_closed if load.kind == "closed" else _opened)(found, target, load, run, pids)
+    found.passes.append(made)
+    _judge_end(found, made)
+
+
+def _judge_end(found: Pressed, made: Pass) -> None:
+    if made.stopped == INTERRUPTED:
+        found.stopped = made.stopped
+    elif made.stopped and (made.load.kind == "closed" or HUNG in made.stopped):
+        found.failed[made.system] = made.stopped
+    elif not made.answered:
+        raise StoreError(f"every search failed: {made.error or 'no reason given'}")
+
+
+def _closed(found: Pressed, target: Target, load: Load, run: int, pids: Pids) -> Pass:
+    demand, harness = found.demand, found.harness.get(load)
+    each = found.pace[target.label] / 1e3
+    count = requests(len(target.asked), each, demand.seconds)
+    deadline = max(4 * demand.seconds, 4 * count * each) + demand.timeout
+    with Sampler(pids=pids(target.store, target.params)) as sampler:
+        if load.clients == "processes":
+            assert target.recipe is not None
+            shared = process_loop(
+                target.recipe,
+                count,
+                load.concurrency,
+                timeout=demand.timeout,
+                deadline=deadline,
+                sampler=sampler,
             )
-        if self.rows[-1].reached is False:
-            return f"{name} does not hold {self.rows[-1].name}: {self.rows[-1].qps or 0:,.0f} a second were answered."
-        best = max(self.rows, key=lambda row: row.qps or 0.0)
-        return f"{name}: {best.qps or 0:,.0f} queries a second at {best.name}{self._harness()}."
-
-    def _harness(self) -> str:
-        marked = [
-            row.name
-            for row, seconds in zip(self.rows, self.harness.values(), strict=False)
-            if row.qps and seconds * row.qps > HARNESS_LIMIT
-        ]
-        return f"; the harness is over 5 % of the figure at {', '.join(marked)}" if marked else ""
+            loop, short = shared.loop, shared.short
+        else:
+            loop = closed_loop(
+                target.search, _asked(target, count), target.k, target.query,
+                threads=load.concurrency, timeout=demand.timeout, deadline=deadline,
+            )  # fmt: skip
+            short = None
+    return closed_pass(target, load, run, loop, harness, sampler.found, short)
 
 
-def press(candidate: Candidate, value: int | None, dataset: VectorSet, demand: Demand) -> Pressed:
-    """Build the store, warm it with other vectors, and put the load on."""
-    if value is not None and not candidate.knob:
-        raise SettingError(f"{candidate.label} has no ef or probes to set; leave --setting out.")
-    if demand.threads and max(demand.threads) > len(dataset.queries):
-        raise SettingError(
-            f"{max(demand.threads)} threads and {len(dataset.queries)} queries: lower --threads."
-        )
-    harness = {n: harness_seconds(dataset.queries, demand.k, threads=n) for n in demand.threads}
-    with tempfile.TemporaryDirectory(prefix="bakeoff-load-", ignore_cleanup_errors=True) as folder:
-        built = build(candidate, dataset, Path(folder))
-        with Sampler() as sampler:
-            rows, highest = _pressed(built, value, dataset, demand)
-        stopped = next((row.stopped for row in rows if row.stopped and demand.slo is None), "")
-        stopped = highest.stopped if highest is not None else stopped
-        if not any("did not come back" in row.stopped for row in rows):
-            built.store.close()
-    return Pressed(
-        candidate.label,
-        candidate.setting(value),
-        rows,
-        highest,
-        harness,
-        sampler.found,
-        built.build_seconds,
-        stopped,
-    )
+def _opened(found: Pressed, target: Target, load: Load, run: int, pids: Pids) -> Pass:
+    with Sampler(pids=pids(target.store, target.params)) as sampler:
+        loop = _open(target, load, found.demand)
+    return open_pass(target, load, run, loop, found.harness.get(load), sampler.found, probe=False)
 
 
-def write(folder: Path, found: Pressed, dataset: VectorSet, demand: Demand) -> dict[str, Any]:
-    """Write record.json and return what it holds."""
-    record = {
-        "format": 1,
-        "kind": "load",
-        "status": "partial" if found.stopped else "done",
-        "dataset": {"name": dataset.name, "fingerprint": dataset.fingerprint, "vectors": len(dataset.base)},
-        "demand": asdict(demand),
-        "found": asdict(found),
-        "sentence": found.sentence(),
-        "machine": machine(),
-        "versions": versions(),
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / "record.json", json.dumps(record, indent=1, ensure_ascii=False).encode())
-    return record
-
-
-def _pressed(
-    built: Built, value: int | None, dataset: VectorSet, demand: Demand
-) -> tuple[tuple[LoadRow, ...], MaxRate | None]:
-    search, query = built.store.search, built.candidate.query(value)
-    asked, k, timeout = dataset.queries, demand.k, demand.timeout
-    chosen = np.random.default_rng(demand.seed).choice(
-        len(dataset.base), min(WARM_UP, len(dataset.base)), False
-    )
-    warm_up(search, dataset.base[chosen], k, query, timeout=timeout)
-    if demand.threads:
-        loops = [closed_loop(search, asked, k, query, threads=n, timeout=timeout) for n in demand.threads]
-        return tuple(_closed_row(loop) for loop in loops), None
-    rows: list[LoadRow] = []
+def _highest(found: Pressed, target: Target, run: int, pids: Pids) -> None:
+    """The search for the highest rate; every loop it makes is a pass of its own."""
+    demand = found.demand
+    assert demand.slo is not None
 
     def send(rate: float) -> OpenLoop:
-        loop = open_loop(
-            search, asked, k, query, rate=rate, seconds=demand.seconds, workers=demand.workers,
-            arrivals=demand.arrivals, seed=demand.seed, timeout=timeout,
-        )  # fmt: skip
-        rows.append(_open_row(loop))
+        load = Load("open", demand.workers, rate)
+        with Sampler(pids=pids(target.store, target.params)) as sampler:
+            loop = _open(target, load, demand)
+        found.harness.setdefault(load, _harness(target, load, demand))
+        found.passes.append(
+            open_pass(target, load, run, loop, found.harness[load], sampler.found, probe=True)
+        )
         return loop
 
-    if demand.slo is None:
-        assert demand.rate is not None
-        send(demand.rate)
-        return tuple(rows), None
-    highest = max_rate(send, demand.slo, lowest_rate(demand.slo, demand.seconds))
-    return tuple(rows), highest
+    made = max_rate(send, demand.slo, lowest_rate(demand.slo, demand.seconds))
+    found.highest.setdefault(target.label, []).append(made)
+    found.stopped = made.stopped
+    if HUNG in found.passes[-1].stopped and made.rate is None:
+        found.failed[target.label] = found.passes[-1].stopped
 
 
-def _closed_row(loop: Loop) -> LoadRow:
-    sent = len(loop.nanoseconds)
-    found = statistics(loop.done, sent - len(loop.done))
-    name = f"{loop.threads} thread{'s' if loop.threads > 1 else ''}"
-    errors, timeouts = len(loop.errors), loop.timeouts
-    return LoadRow(
-        name, sent, len(loop.done), loop.qps_measured, found, (), errors, timeouts, loop.stopped, None
-    )
+def _open(target: Target, load: Load, demand: Demand) -> OpenLoop:
+    assert load.rate is not None
+    return open_loop(
+        target.search, target.asked, target.k, target.query, rate=load.rate, seconds=demand.seconds,
+        workers=load.concurrency, arrivals=demand.arrivals, seed=demand.seed, timeout=demand.timeout,
+    )  # fmt: skip
 
 
-def _open_row(loop: OpenLoop) -> LoadRow:
-    return LoadRow(
-        f"{loop.rate:,.0f}/s",
-        len(loop.latency) - loop.unsent,
-        loop.answered,
-        loop.rate_measured,
-        loop.latencies(),
-        loop.lags(),
-        len(loop.errors),
-        loop.timeouts,
-        loop.stopped,
-        loop.reached,
-    )
+def requests(queries: int, each: float, seconds: float) -> int:
+    """How many requests a closed pass makes: every query at least once, then in turn for about so many seconds."""
+    return max(queries, min(MOST_ASKED, round(seconds / max(each, 1e-9))))
 
 
-def _counts(text: str) -> tuple[int, ...]:
+def _asked(target: Target, count: int) -> list[object]:
+    """The queries in turn, so many."""
+    size = len(target.asked)
+    return [target.asked[i % size] for i in range(count)]
+
+
+@contextlib.contextmanager
+def _failing(found: Pressed, label: str) -> Iterator[None]:
+    """A failure of one system is written down; the others go on (F39)."""
     try:
-        counts = tuple(int(part) for part in text.split(","))
-    except ValueError as exc:
-        raise SettingError(f"--threads is {text!r}; write whole numbers by comma: 1,2,4.") from exc
-    if min(counts) < 1 or max(counts) > 256 or len(set(counts)) != len(counts):
-        raise SettingError(f"--threads is {text!r}; between 1 and 256, each once.")
-    return counts
-
-
-def _text(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
+        yield
+    except SystemFailure as exc:
+        found.failed[label] = str(exc)
+    except ENGINE_FAULTS as exc:
+        found.failed[label] = f"{type(exc).__name__}: {exc}"

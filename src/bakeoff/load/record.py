@@ -103,6 +103,7 @@ def _store(built: Built, outcome: Outcome) -> dict[str, Any]:
         "build_time_s": built.build_seconds,
         "index_mb": built.index_bytes / 1e6,
         "index_is": "vectors in memory" if built.in_memory else "files",
+        "memory": asdict(outcome.memory[built.candidate.label]),
         "resources": asdict(built.resources),
         "tuned": asdict(tuned) if tuned is not None else None,
     }

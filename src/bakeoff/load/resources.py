@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+
+from bakeoff.load.energy import UNMEASURED, Energy, Meter
 
 INTERVAL = 0.1
 RESCAN = 1.0
@@ -29,18 +33,32 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Both sides over one stretch of work of `seconds`."""
+    """Both sides over one stretch of work of `seconds`, and the whole machine's energy."""
 
     client: Use
     server: Use
     seconds: float
+    energy: Energy = UNMEASURED
+
+    @classmethod
+    def none(cls, why: str = "not measured") -> Resources:
+        """Nothing was sampled."""
+        return cls(Use(note=why), Use(note=why), 0.0)
 
 
 class Sampler:
-    """Samples while the `with` block runs; the server side is the client's child processes, and `server` if given."""
+    """Samples while the `with` block runs.
 
-    def __init__(self, server: int | None = None, interval: float = INTERVAL) -> None:
-        self._server, self._interval = server, interval
+    The server side is the trees of `pids` and the client's child processes, but for those named by `is_client`.
+    """
+
+    def __init__(
+        self, server: int | None = None, interval: float = INTERVAL, *, pids: Iterable[int] = ()
+    ) -> None:
+        self._servers = (*pids, *([server] if server is not None else []))
+        self._interval = interval
+        self._clients: set[int] = set()
+        self._meter = Meter()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._client, self._others = _Side(), _Side()
@@ -59,11 +77,17 @@ class Sampler:
         self._thread.join()
         self._look(scan=True)
         self._end = time.perf_counter()
+        self._energy = self._meter.read()
+
+    def is_client(self, pid: int) -> None:
+        """Count a child process to the client: it sends queries."""
+        self._clients.add(pid)
 
     @property
     def found(self) -> Resources:
         """What was seen, after the block has ended."""
-        return Resources(self._client.use(""), self._others.use(NO_SERVER), self._end - self._begin)
+        seconds = self._end - self._begin
+        return Resources(self._client.use(""), self._others.use(NO_SERVER), seconds, self._energy)
 
     def _run(self) -> None:
         scanned = time.perf_counter()
@@ -76,9 +100,9 @@ class Sampler:
         import psutil
 
         me = psutil.Process()
-        self._client.sample([me])
+        self._client.sample([me, *_known(self._clients)])
         if scan:
-            self._others.known = _servers(me, self._server)
+            self._others.known = _server_trees(me, self._servers, self._clients)
         if self._others.known:
             self._others.sample(self._others.known)
 
@@ -118,14 +142,39 @@ class _Side:
         )
 
 
-def _servers(me: Any, given: int | None) -> list[Any]:
+def _server_trees(me: Any, given: Iterable[int], clients: set[int]) -> list[Any]:
+    """The processes of the server side, each once."""
+    found = {child.pid: child for child in me.children(recursive=True)}
+    for server in _known(given):
+        found |= {one.pid: one for one in (server, *_children(server))}
+    skip = {one.pid for client in _known(clients) for one in (client, *_children(client))}
+    skip |= {me.pid, _python_tracker()}
+    return [process for pid, process in found.items() if pid not in skip]
+
+
+def _python_tracker() -> int | None:
+    """The helper process that Python starts beside spawned ones: it serves no query."""
+    module = sys.modules.get("multiprocessing.resource_tracker")
+    return getattr(getattr(module, "_resource_tracker", None), "_pid", None)
+
+
+def _known(pids: Iterable[int]) -> list[Any]:
+    """The processes that are there; one that is gone, or not ours to see, is left out."""
     import psutil
 
-    found = {child.pid: child for child in me.children(recursive=True)}
-    if given is not None:
+    found = []
+    for pid in list(pids):
         try:
-            server = psutil.Process(given)
-            found |= {one.pid: one for one in (server, *server.children(recursive=True))}
+            found.append(psutil.Process(pid))
         except psutil.Error:
-            pass  # it is gone or not ours to see: that side stays null
-    return list(found.values())
+            continue
+    return found
+
+
+def _children(process: Any) -> list[Any]:
+    import psutil
+
+    try:
+        return list(process.children(recursive=True))
+    except psutil.Error:
+        return []

@@ -77,7 +77,7 @@ def breakdown(grid: Grid, measure: str, systems: Sequence[str], label: str) -> B
 def rank_table(grid: Grid, primary: str, systems: Sequence[str], depth: int) -> RankTable | None:
     """The ranks of first relevant results, from RR or else from Hit at several depths; None where neither tells."""
     unit = parse(primary).unit
-    found = [parse(name) for name in grid.values]
+    found = [measure for measure in map(parse, grid.values) if measure.budget is None]
     reciprocal = _preferred([m for m in found if m.name == "RR"], unit)
     if reciprocal is not None:
         return _from_reciprocal(grid, reciprocal, systems, depth)
@@ -95,7 +95,8 @@ def first_ranks(values: FloatArray) -> IntArray:
 
 def reciprocal_measure(grid: Grid, unit: Unit | None) -> Measure | None:
     """The RR measure whose ranks are known, at that unit if there is one."""
-    return _preferred([m for m in map(parse, grid.values) if m.name == "RR"], unit)
+    ranked = [m for m in map(parse, grid.values) if m.name == "RR" and m.budget is None]
+    return _preferred(ranked, unit)
 
 
 def _preferred(measures: list[Measure], unit: Unit | None) -> Measure | None:

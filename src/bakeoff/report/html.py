@@ -29,7 +29,7 @@ def write_html(result: Result, path: Path | None = None) -> Path:
 
 def page(report: Report) -> str:
     """The whole page; every text from outside is escaped."""
-    environment = _environment()
+    environment = templates()
     script = environment.loader.get_source(environment, "script.js")[0] if environment.loader else ""
     style = environment.get_template("style.css").render()
     return environment.get_template("report.html.j2").render(
@@ -37,7 +37,7 @@ def page(report: Report) -> str:
         scale=figures.strip_scale(report.systems.rows),
         style=Markup(style),  # noqa: S704 - our own file, without values
         script=Markup(script),  # noqa: S704 - our own file, without values
-        script_hash=_source_hash(script),
+        script_hash=source_hash(script),
         statistics=[name.removesuffix("_ms") for name in STATISTICS],
         steps=_happened(report),
         spread=any(row.across_runs for row in report.latencies),
@@ -47,7 +47,8 @@ def page(report: Report) -> str:
     )
 
 
-def _environment() -> jinja2.Environment:
+def templates() -> jinja2.Environment:
+    """The page templates; every value put into them is escaped."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -73,7 +74,7 @@ def _shade(value: float) -> str:
     return f"{min(1.0, max(0.0, value)):.2f}"
 
 
-def _source_hash(script: str) -> str:
+def source_hash(script: str) -> str:
     """The name under which the page allows its own script and no other to run."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"

@@ -1,0 +1,120 @@
+"""How much memory chunking and static embedding of 1,000,000 chunks take: read, cut, count tokens, embed, map.
+
+A corpus of text files is made on disk; then a process of its own runs the stages on an empty cache while another
+watches it. Counted is the highest resident memory of that process with its children (mapped files included), and
+the part of it that is its own (RssAnon), in MB. Linux only. Run with: python benchmarks/candidates_memory.py [CHUNKS]
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from common import Row, show
+
+CHUNKS = 1_000_000
+A_DOCUMENT = 500
+LINES = 3
+LIMIT = 1500.0
+WORDS = ("tax", "refund", "engine", "window", "paper", "river", "ledger", "signal", "wheel", "garden", "number")
+
+
+def main() -> int:
+    """Make the corpus, watch the stages and print the rows."""
+    chunks = int(sys.argv[1]) if len(sys.argv) > 1 else CHUNKS
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _corpus(folder / "docs", chunks)
+        begin = time.perf_counter()
+        resident, own = _watched([sys.executable, __file__, "work", str(folder), str(chunks)])
+        print(f"{chunks:,} chunks in {time.perf_counter() - begin:.0f} s")
+    return show(
+        [
+            Row("peak resident memory with children, MB, against 1,500", resident, LIMIT, "<= 1"),
+            Row("of it the processes' own (no mapped files), MB, against 1,500", own, LIMIT, "<= 1"),
+        ]
+    )
+
+
+def work(folder: Path, expected: int) -> None:
+    """Read, chunk, count and embed, as a run does before it measures."""
+    from bakeoff import registry
+    from bakeoff.cache import Cache
+    from bakeoff.plan import Part
+    from bakeoff.stages.chunk import chunk
+    from bakeoff.stages.embed import embed_chunks
+    from bakeoff.stages.lengths import lengths
+    from bakeoff.stages.read import read
+    from bakeoff.stages.work import Workshop
+
+    def part(kind: str, name: str, **params: object) -> tuple[Part, object]:
+        plugin = registry.load(kind, name)
+        chosen = plugin.Params(**params)
+        return Part(kind, name, name, chosen), plugin(chosen)
+
+    shop = Workshop(Cache(folder / "cache"))
+    corpus = read(*part("sources", "folder", folder=folder / "docs"), shop)  # type: ignore[arg-type]
+    cut, cutter = part("chunkers", "line", doc_lines=LINES, overlap=0)
+    chunking = chunk(cut, cutter, corpus, shop)  # type: ignore[arg-type]
+    assert chunking.chunks.num_rows == expected, chunking.chunks.num_rows
+    model, embedder = part("embedders", "wordllama", dims=64)
+    lengths(model, embedder, chunking, shop)  # type: ignore[arg-type]
+    vectors = embed_chunks(model, embedder, chunking, shop)  # type: ignore[arg-type]
+    assert vectors.matrix.shape == (expected, 64)
+
+
+def _corpus(folder: Path, chunks: int) -> None:
+    folder.mkdir()
+    draw = random.Random(5)
+    for number in range(chunks // A_DOCUMENT):
+        lines = (
+            f"{number}.{at} {' '.join(draw.choices(WORDS, k=9))}." for at in range(A_DOCUMENT * LINES)
+        )
+        (folder / f"{number:05}.txt").write_text("\n".join(lines) + "\n")
+
+
+def _watched(command: list[str]) -> tuple[float, float]:
+    """The highest resident and own memory of a process and its children until it ends, in MB."""
+    child = subprocess.Popen(command)
+    resident = own = 0.0
+    while child.poll() is None:
+        found = [_memory(one) for one in _family(child.pid)]
+        resident = max(resident, sum(one[0] for one in found))
+        own = max(own, sum(one[1] for one in found))
+        time.sleep(0.05)
+    if child.returncode:
+        raise SystemExit(f"the stages ended with {child.returncode}")
+    return resident, own
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        process = psutil.Process(pid)
+        return [pid, *(one.pid for one in process.children(recursive=True))]
+    except psutil.Error:
+        return []
+
+
+def _memory(pid: int) -> tuple[float, float]:
+    """Resident and own memory of one process in MB; 0 where it has just ended."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0, 0.0
+    found = (re.search(rf"{name}:\s+(\d+) kB", text) for name in ("VmRSS", "RssAnon"))
+    resident, own = (int(one[1]) * 1024 / 1e6 if one else 0.0 for one in found)
+    return resident, own
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["work"]:
+        work(Path(sys.argv[2]), int(sys.argv[3]))
+    else:
+        sys.exit(main())

@@ -1,0 +1,181 @@
+"""bakeoff ann: stores on vectors, by recall and speed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bakeoff.cli.vectors import (
+    Dataset,
+    Json,
+    MetricName,
+    Queries,
+    Timeout,
+    command_line,
+    metric_of,
+    number,
+    slug,
+)
+
+if TYPE_CHECKING:
+    from bakeoff.load.ann import Outcome
+    from bakeoff.load.sweep import Point
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command()(ann)
+
+
+def ann(
+    dataset: Dataset,
+    stores: Annotated[
+        str,
+        typer.Option(help="Stores, by comma; faiss:build.index=ivf;build.lists=64 sets build parameters."),
+    ] = "exact,faiss",
+    k: Annotated[int, typer.Option("--k", help="Neighbours asked for.")] = 10,
+    runs: Annotated[int, typer.Option(help="Passes over the queries, taken in turns by the stores.")] = 3,
+    target: Annotated[
+        float | None,
+        typer.Option("--target-recall", help="Tune every store to this kNN@k, compare speeds there."),
+    ] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="With --target-recall: measure other settings too, for the front.")
+    ] = False,
+    threads: Annotated[int, typer.Option(help="Also measure with so many client threads.")] = 1,
+    metric: MetricName = None,
+    queries: Queries = None,
+    timeout: Timeout = 60.0,
+    seed: Annotated[int, typer.Option(help="Of synthetic vectors and of the split for tuning.")] = 7,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of results. [default: runs/ann-NAME-TIME]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare stores on vectors: recall against exact neighbours, latency, queries a second, build time."""
+    from bakeoff.cache import Cache
+    from bakeoff.cli import console
+    from bakeoff.load.ann import Options, compare_stores
+    from bakeoff.load.datasets import open_dataset
+    from bakeoff.load.record import save, to_dict
+    from bakeoff.load.settings import candidates
+    from bakeoff.report.ann_page import write_ann_page
+    from bakeoff.weights import home
+
+    repeat = command_line(
+        ["ann", dataset, "--stores", stores],
+        {"--k": k, "--runs": runs, "--target-recall": target, "--sweep": sweep, "--threads": threads,
+         "--metric": metric, "--queries": queries, "--timeout": timeout, "--seed": seed},
+    )  # fmt: skip
+    options = Options(k, runs, threads, target, timeout, seed, sweep, repeat)
+    chosen = candidates(stores.split(","))
+    vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
+    for note in vectors.notes:
+        console.warn(note)
+    folder = out or Path("runs") / f"ann-{slug(vectors.name)}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    tell = (lambda _: None) if as_json else (lambda text: console.err.print(text, style="dim", markup=False))
+    outcome = compare_stores(
+        vectors,
+        chosen,
+        options,
+        Cache(home() / "cache"),
+        save=lambda known, one: save(folder, known, one),
+        tell=tell,
+    )
+    written = write_ann_page(folder)
+    if as_json:
+        console.say_json({**to_dict(outcome), "folder": str(folder)})
+    else:
+        _show(outcome, folder)
+        console.say(str(written))
+    if outcome.stopped:
+        raise typer.Exit(130)
+    if outcome.failed:
+        raise typer.Exit(1)
+
+
+def _show(outcome: Outcome, folder: Path) -> None:
+    from bakeoff.cli import console
+    from bakeoff.load.verdict import verdict
+
+    data, harness = outcome.dataset, outcome.harness.get(1)
+    console.say(
+        f"{data.name}: {len(data.base):,} vectors of {data.dims} dimensions by {data.metric.value}, "
+        f"{len(data.queries):,} queries, {outcome.options.runs} runs, stores taking turns"
+    )
+    if harness is not None:
+        console.say(f"The loop itself costs {harness * 1e6:.2f} µs a query (null store).")
+    _points_table(outcome)
+    _builds_table(outcome)
+    for label, why in {**outcome.unreached, **outcome.failed}.items():
+        console.warn(f"{label}: {why}")
+    console.say(verdict(outcome), style="bold")
+    console.say(f"{folder}/record.json")
+
+
+def _points_table(outcome: Outcome) -> None:
+    """Recall and speed of each point, as two tables that fit a terminal."""
+    from bakeoff.cli import console
+
+    k, threads, found = outcome.options.k, outcome.options.threads, outcome.points()
+    if not found:
+        return
+    recall = ["", "store", "setting", f"kNN@{k}", f"R100@{k} (of {min(1.0, k / 100):g})", f"P@{k}", "MRR"]
+    flags = outcome.on_front()
+    rows = [_recall_row(point, flag) for point, flag in zip(found, flags, strict=True)]
+    console.table(recall, rows, right=(3, 4, 5, 6))
+    console.say("● on the front of recall and speed", style="dim")
+    console.say()
+    speed = ["store", "setting", "p50 ms", "p90", "p95", "p99", "QPS 1/mean", "QPS ×1", "IQR"]
+    speed += [f"QPS ×{threads}"] if threads > 1 else []
+    console.table(speed, [_speed_row(point, threads) for point in found], right=tuple(range(2, len(speed))))
+    if any(point.marked for point in found):
+        console.warn("! the harness is more than 5 % of that figure: the store is faster than it looks")
+    for note in dict.fromkeys(row.note for point in found for row in point.latencies if row.note):
+        console.say(f"– {note}", style="dim")
+
+
+def _recall_row(point: Point, on_front: bool) -> list[str]:
+    found = point.quality
+    values = (point.knn.median, found.r100, found.precision, found.mrr)
+    return ["●" if on_front else "", point.system, point.setting, *(number(value, 4) for value in values)]
+
+
+def _speed_row(point: Point, threads: int) -> list[str]:
+    spread = dict(point.qps_measured)
+    one = spread[1]
+    cells = [
+        point.system,
+        point.setting,
+        *(number(row.milliseconds, 3) for row in point.latencies if row.name != "mean_ms"),
+        number(point.qps_serial_derived.median, 0),
+        number(one.median, 0) + ("!" if point.marked else ""),
+        "–" if one.q1 is None else f"{one.q1:,.0f}–{one.q3:,.0f}",
+    ]
+    return (
+        cells if threads == 1 else [*cells, number(spread[threads].median if threads in spread else None, 0)]
+    )
+
+
+def _builds_table(outcome: Outcome) -> None:
+    from bakeoff.cli import console
+
+    rows = [
+        [
+            built.candidate.label,
+            f"{built.build_seconds:,.2f}",
+            f"{built.insert_seconds:,.2f}",
+            f"{built.index_seconds:,.2f}",
+            f"{built.index_bytes / 1e6:,.1f}" + (" (in memory)" if built.in_memory else ""),
+            number(outcome.memory[built.candidate.label].mb, 1),
+        ]
+        for built in outcome.built
+    ]
+    if rows:
+        console.say()
+        console.table(
+            ["store", "build s", "insert s", "index s", "index MB", "memory MB"], rows, right=(1, 2, 3, 4, 5)
+        )

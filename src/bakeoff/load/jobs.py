@@ -1,0 +1,215 @@
+"""bakeoff load from its first word to its last file: what was named, opened, put under load, priced and stored."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from bakeoff import experiment
+from bakeoff.errors import SettingError
+from bakeoff.load.closed import check_workers
+from bakeoff.load.cost import Cost, Priced, Tokens, Usage, cost, run_usage
+from bakeoff.load.datasets import open_dataset
+from bakeoff.load.demand import Demand
+from bakeoff.load.pressure import Origin, Pressed, press
+from bakeoff.load.settings import candidates
+from bakeoff.load.stored import LOADS, save
+from bakeoff.load.systems import Opened, choose, plan_of_run
+from bakeoff.load.targets import Pids, Target, check_dataset, dataset_truth, vector_target
+from bakeoff.plan import Prices, System
+from bakeoff.stages.work import Workshop
+from bakeoff.stats.runs import summarise
+from bakeoff.types import Metric
+
+RUNS = Path("runs")
+EMBEDDED_BEFORE = "queries were embedded before; --end-to-end counts that too"
+Opening = list[tuple[str, Callable[[], Target]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the user asked for; `what` is a run's folder, an experiment or a vector dataset."""
+
+    what: str
+    demand: Demand
+    systems: str | None = None
+    end_to_end: bool = False
+    experiment: Path | None = None
+    stores: str | None = None
+    setting: int | None = None
+    k: int | None = None
+    queries: int | None = None
+    metric: Metric | None = None
+    out: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A finished load: what it found, where it is, and at which prices."""
+
+    found: Pressed
+    folder: Path
+    prices: Prices | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """Where shared work is kept, who is told, and who knows the servers' processes."""
+
+    shop: Workshop
+    tell: Callable[[str], None]
+    warn: Callable[[str], None]
+    pids: Pids
+
+
+def run_load(job: Job, tools: Tools) -> Done:
+    """Put what was named under load."""
+    if job.k is not None and job.k < 1:
+        raise SettingError(f"--k is {job.k}; it must be at least 1.")
+    path = Path(job.what)
+    if not job.what.startswith("synthetic:") and (_is_run(path) or _is_experiment(path)):
+        _refuse(job, "a vector dataset", {"stores": job.stores, "setting": job.setting, "metric": job.metric})
+        return _systems(job, path, tools)
+    _refuse(job, "a run or an experiment", {"systems": job.systems, "experiment": job.experiment})
+    if job.end_to_end:
+        raise SettingError("--end-to-end is for runs and experiments: vectors have nothing to embed.")
+    return _dataset(job, tools)
+
+
+def _systems(job: Job, path: Path, tools: Tools) -> Done:
+    if _is_run(path):
+        plan, file, result = plan_of_run(path, job.experiment)
+    else:
+        plan, file, result = experiment.load(path), path, None
+    file = file / "bakeoff.yaml" if file.is_dir() else file
+    chosen = choose(plan, job.systems)
+    opened = Opened(plan, file, tools.shop, k=job.k, result=result, queries=job.queries)
+    origin = Origin(
+        "run" if result else "experiment",
+        path.name if result else plan.name,
+        plan.fingerprint(),
+        opened.count,
+    )
+    _check_clients(job.demand, opened.count)
+    folder = job.out or (path / LOADS / _time() if result else RUNS / f"load-{_slug(plan.name)}-{_time()}")
+    found, prices = Pressed(origin, job.demand), plan.settings.prices
+    by_label = {system.label: system for system in chosen}
+
+    def keep(known: Pressed) -> None:
+        if prices is not None:
+            known.costs = _costs(known, by_label, opened, prices, job.end_to_end)
+        save(folder, known, prices)
+
+    opening: Opening = [
+        (label, partial(opened.target, system, job.end_to_end, tools.pids))
+        for label, system in by_label.items()
+    ]
+    try:
+        press(found, opening, save=keep, tell=tools.tell, pids=tools.pids)
+    finally:
+        if not found.hung:
+            opened.close()
+    return Done(found, folder, prices)
+
+
+def _dataset(job: Job, tools: Tools) -> Done:
+    chosen, seed = candidates((job.stores or "faiss").split(",")), job.demand.seed
+    dataset = open_dataset(job.what, metric=job.metric, queries=job.queries, seed=seed)
+    for note in dataset.notes:
+        tools.warn(note)
+    k = job.k or 10
+    check_dataset(chosen, dataset, k, job.setting)
+    _check_clients(job.demand, len(dataset.queries))
+    tools.tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
+    truth = dataset_truth(dataset, k, tools.shop.cache)
+    found = Pressed(Origin("dataset", dataset.name, dataset.fingerprint, len(dataset.queries)), job.demand)
+    folder = job.out or RUNS / f"load-{_slug(dataset.name)}-{_time()}"
+    with tempfile.TemporaryDirectory(prefix="bakeoff-load-", ignore_cleanup_errors=True) as home:
+        opening: Opening = [
+            (
+                one.label,
+                partial(
+                    vector_target, one, dataset, Path(home) / str(number), name=job.what, k=k, setting=job.setting,
+                    seed=seed, truth=truth, pids=tools.pids(one.name, one.params),
+                ),
+            )
+            for number, one in enumerate(chosen)
+        ]  # fmt: skip
+        try:
+            press(found, opening, save=partial(save, folder), tell=tools.tell, pids=tools.pids)
+        finally:
+            _close(found)
+    return Done(found, folder, None)
+
+
+def _close(found: Pressed) -> None:
+    for target in found.targets:
+        if target.label not in found.failed:
+            target.close()
+
+
+def _costs(
+    found: Pressed, systems: dict[str, System], opened: Opened, prices: Prices, end_to_end: bool
+) -> dict[str, Cost]:
+    """The cost of each system at the speed it showed; a run adds what a refresh took."""
+    made = {}
+    for target in found.targets:
+        system = systems[target.label]
+        one = cost(prices, _usage(found, target, system, opened))
+        if system.embedder is not None and not end_to_end and one.million_queries.amount is not None:
+            note = "; ".join(filter(None, (one.million_queries.note, EMBEDDED_BEFORE)))
+            one = replace(one, million_queries=Priced(one.million_queries.amount, note))
+        made[target.label] = one
+    return made
+
+
+def _usage(found: Pressed, target: Target, system: System, opened: Opened) -> Usage:
+    qps = best_qps(found, target.label)
+    row = opened.stored_row(target.label)
+    if row is not None and opened.result is not None:
+        usage = run_usage(opened.result, row)
+        return replace(usage, qps=qps, qps_is="measured", index_bytes=target.opening.index_bytes)
+    names = (system.embedder.label, system.embedder.name) if system.embedder else ()
+    unknown = Tokens(None)
+    return Usage(names, qps, opened.query_tokens, unknown, None, target.opening.index_bytes)
+
+
+def best_qps(found: Pressed, system: str) -> float | None:
+    """The highest rate that kept the promise, the most a closed loop answered, or the highest rate that was held."""
+    if found.demand.slo is not None:
+        kept = [one.rate for one in found.highest.get(system, []) if one.rate is not None]
+        return summarise(kept).median if kept else None
+    points = [point for point in found.points() if point.system == system and point.reached is not False]
+    return max((point.qps.median for point in points if point.qps.median is not None), default=None)
+
+
+def _check_clients(demand: Demand, queries: int) -> None:
+    for load in demand.loads:
+        if load.kind == "closed":
+            check_workers(load.concurrency, queries)
+
+
+def _refuse(job: Job, whose: str, given: dict[str, object]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise SettingError(f"--{name} is for {whose}; {job.what} is none.")
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "run.json").is_file()
+
+
+def _is_experiment(path: Path) -> bool:
+    return path.suffix in (".yaml", ".yml") or (path / "bakeoff.yaml").is_file()
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name.lower()).strip("-")
+
+
+def _time() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}"

@@ -1,0 +1,70 @@
+"""What an index takes of memory: growth of the resident memory of the client and its child processes over a build."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
+"""Parameters that say where a server is."""
+SHARED = "the index keeps the caller's own rows: their size"
+NONE = "the process did not grow: what was freed before served the index"
+UNSEEN = "the engine works in a server whose memory this process does not see"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Megabytes (10^6 bytes), or null with the reason."""
+
+    mb: float | None
+    note: str = ""
+
+
+def resident_bytes() -> int:
+    """Bytes of this process and its children that are in memory, mapped files among them."""
+    import psutil
+
+    gc.collect()
+    _give_back()
+    me = psutil.Process()
+    total = 0
+    for process in (me, *me.children(recursive=True)):
+        try:
+            total += int(process.memory_info().rss)
+        except psutil.Error:
+            continue  # it has ended, and holds nothing
+    return total
+
+
+def grown(before: int, params: BaseModel, least: int = 0) -> Memory:
+    """Growth since `before`; an engine elsewhere cannot be seen (F33).
+
+    `least` is what the index is known to hold: one that keeps the caller's own rows does not grow.
+    """
+    if served(params):
+        return Memory(None, UNSEEN)
+    growth = resident_bytes() - before
+    return Memory(growth / 1e6) if growth > least else Memory(least / 1e6, SHARED if least else NONE)
+
+
+def served(params: BaseModel) -> bool:
+    """Whether the parameters name a server."""
+    return any(getattr(params, name, None) for name in ELSEWHERE)
+
+
+def available_bytes() -> int:
+    """What the machine can give without swapping."""
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+def _give_back() -> None:
+    """Memory that was freed goes back to the system, where the C library can do that: it is no index."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return

@@ -1,0 +1,187 @@
+"""One pass: one run of one system under one load, as figures and whole histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.load.clock import NOT_RUN, Latency, Loop
+from bakeoff.load.closed import HARNESS_LIMIT
+from bakeoff.load.demand import Load
+from bakeoff.load.histogram import Histogram
+from bakeoff.load.open import OpenLoop
+from bakeoff.load.resources import Resources
+from bakeoff.load.targets import Target
+from bakeoff.stages.timing import PERCENTILES, samples_needed
+from bakeoff.types import Hits
+
+DRIFT_SAMPLES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one pass gave; latencies of an open loop count from the intended arrival.
+
+    sent = answered + errors + what hung or was cut off; `unsent` were due and never sent. `drift` is the median latency
+    of the second half over that of the first. `harness_seconds` is what the null store takes in its place.
+    `probe` passes belong to the search for the highest rate. `short` answers had fewer rows than asked for; null where
+    a system may answer with fewer, or answers were not kept.
+    """
+
+    system: str
+    load: Load
+    run: int
+    sent: int
+    answered: int
+    errors: int
+    timeouts: int
+    unsent: int
+    short: int | None
+    seconds: float
+    mean_ms: float | None
+    latency: Histogram
+    lag: Histogram | None
+    quality: float | None
+    drift: float | None
+    harness_seconds: float | None
+    reached: bool | None
+    resources: Resources
+    error: str = ""
+    stopped: str = ""
+    probe: bool = False
+
+    @property
+    def qps(self) -> float | None:
+        """Answers a second of wall time."""
+        return self.answered / self.seconds if self.answered and self.seconds > 0 else None
+
+    @property
+    def harness_share(self) -> float | None:
+        """The harness's part: of the time a query takes (closed), of the median latency (open)."""
+        if self.harness_seconds is None or self.qps is None:
+            return None
+        if self.load.kind == "closed":
+            return self.harness_seconds * self.qps
+        median = self.latency.percentile(50)
+        return self.harness_seconds * 1e9 / median if median else None
+
+    @property
+    def marked(self) -> bool:
+        """Whether the harness is more than 5 % of what was measured (F38)."""
+        return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
+
+
+def closed_pass(
+    target: Target,
+    load: Load,
+    run: int,
+    loop: Loop,
+    harness: float | None,
+    used: Resources,
+    short: int | None = None,
+) -> Pass:
+    """The figures of a closed loop."""
+    tried = len(loop.done) + len(loop.errors) + loop.timeouts
+    whole = not loop.stopped and any(hits is not None for hits in loop.answers)
+    return Pass(
+        target.label,
+        load,
+        run,
+        tried,
+        len(loop.done),
+        len(loop.errors),
+        loop.timeouts,
+        len(loop.nanoseconds) - tried,
+        (_short(loop.answers, target.k) if short is None else short) if target.full else None,
+        loop.seconds,
+        float(loop.done.mean() / 1e6) if len(loop.done) else None,
+        Histogram.of(loop.done, len(loop.errors) + loop.timeouts),
+        None,
+        _quality(target, loop.answers) if whole else None,
+        _drift(loop.done, len(target.asked)),
+        harness,
+        None,
+        used,
+        loop.errors[0] if loop.errors else "",
+        loop.stopped,
+    )
+
+
+def open_pass(
+    target: Target,
+    load: Load,
+    run: int,
+    loop: OpenLoop,
+    harness: float | None,
+    used: Resources,
+    *,
+    probe: bool,
+) -> Pass:
+    """The figures of an open loop; what was due and got no answer stands beyond all others."""
+    answered = loop.latency[loop.latency != NOT_RUN]
+    return Pass(
+        target.label,
+        load,
+        run,
+        len(loop.latency) - loop.unsent,
+        loop.answered,
+        len(loop.errors),
+        loop.timeouts,
+        loop.unsent,
+        None,
+        loop.seconds,
+        float(answered.mean() / 1e6) if len(answered) else None,
+        Histogram.of(answered, len(loop.latency) - len(answered)),
+        Histogram.of(loop.lag[loop.lag != NOT_RUN]),
+        None,
+        _drift(answered, len(target.asked)),
+        harness,
+        loop.reached,
+        used,
+        loop.errors[0] if loop.errors else "",
+        loop.stopped,
+        probe,
+    )
+
+
+def percentiles(histogram: Histogram) -> tuple[Latency, ...]:
+    """p50, p90, p95 and p99 in milliseconds, each only where enough samples lie beyond it (F31)."""
+    return tuple(_percentile(histogram, percent) for percent in PERCENTILES)
+
+
+def _percentile(histogram: Histogram, percent: int) -> Latency:
+    name, count = f"p{percent}_ms", histogram.count + histogram.missing
+    needed = samples_needed(percent)
+    if count < needed:
+        return Latency(
+            name, None, count, f"{count} samples; p{percent} needs {needed}: add --runs or --seconds"
+        )
+    value = histogram.percentile(percent)
+    if value is None:
+        gone = f"{histogram.missing} of {count} got no answer"
+        return Latency(name, None, count, f"{gone}: p{percent} is beyond the others")
+    return Latency(name, value / 1e6, count)
+
+
+def _short(answers: Sequence[Hits | None], k: int) -> int:
+    return sum(1 for hits in answers if hits is not None and len(hits.ids) < k)
+
+
+def _quality(target: Target, answers: Sequence[Hits | None]) -> float | None:
+    """The quality of the first answer to each query."""
+    if target.grade is None:
+        return None
+    if target.grade.judge is None:
+        return target.grade.measured
+    return target.grade.judge(answers[: len(target.asked)])
+
+
+def _drift(nanoseconds: np.ndarray, queries: int) -> float | None:
+    """Second half over first half, where both halves hold every query and samples enough."""
+    half = len(nanoseconds) // 2
+    if half < max(queries, DRIFT_SAMPLES // 2):
+        return None
+    before, after = np.median(nanoseconds[:half]), np.median(nanoseconds[half:])
+    return float(after / before) if before > 0 else None

@@ -1,0 +1,186 @@
+"""One store at one size, in one run: what `bakeoff scale` measures in a process of its own."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.load import equal
+from bakeoff.load.building import Built, build
+from bakeoff.load.clock import statistics
+from bakeoff.load.closed import closed_loop, harness_seconds
+from bakeoff.load.datasets import VectorSet
+from bakeoff.load.filtered import buckets, filled, search_filtered, supports
+from bakeoff.load.memory import grown, resident_bytes, served
+from bakeoff.load.mixed import insert_while_search
+from bakeoff.load.resources import Sampler
+from bakeoff.load.scale_rows import FILTER, MIXED, SIZE, THREADS, Row
+from bakeoff.load.settings import Candidate, candidates
+from bakeoff.load.sweep import Work, measure, tune
+from bakeoff.load.truth import Neighbours
+from bakeoff.types import Metric
+
+NO_FILES = "it keeps nothing on disk"
+UNSEEN_TIME = "the engine works in a server whose processor time this process does not see"
+NO_FILTER = "the store does not filter by payload"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one process measures; `folder` holds base.npy, queries.npy and the truth of each size."""
+
+    kind: str
+    spec: str
+    size: int
+    run: int
+    folder: Path
+    metric: Metric
+    k: int
+    timeout: float
+    seed: int
+    target: float | None = None
+    threads: tuple[int, ...] = ()
+    filters: tuple[float, ...] = ()
+    insert_rate: float = 0.0
+    search_rate: float | None = None
+    seconds: float = 5.0
+
+
+def run_job(job: Job) -> list[Row]:
+    """The rows of one job."""
+    (candidate,) = candidates([job.spec])
+    with tempfile.TemporaryDirectory(prefix="bakeoff-scale-", ignore_cleanup_errors=True) as home:
+        work = {SIZE: _size, FILTER: _filters, MIXED: _mixed}[job.kind]
+        return list(work(job, candidate, Path(home) / "index"))
+
+
+def truth_file(folder: Path, size: int) -> Path:
+    """Where the exact neighbours among the first `size` rows are."""
+    return folder / f"truth-{size}.npz"
+
+
+def _dataset(job: Job) -> VectorSet:
+    base = np.array(np.load(job.folder / "base.npy", mmap_mode="r")[: job.size])
+    queries = np.load(job.folder / "queries.npy")
+    return VectorSet("scale", base, queries, job.metric, None, 0, 0, (), f"{job.size}")
+
+
+def _truth(job: Job) -> Neighbours:
+    stored = np.load(truth_file(job.folder, job.size))
+    return Neighbours(stored["ids"], stored["distances"])
+
+
+def _work(job: Job, dataset: VectorSet) -> Work:
+    harness = {1: harness_seconds(dataset.queries, job.k)}
+    return Work(dataset, _truth(job), job.k, 1, job.timeout, harness, job.seed)
+
+
+def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
+    """Build, memory, disk, recall, latency, and queries a second with client threads."""
+    work = _work(job, _dataset(job))
+    with Sampler():
+        before = resident_bytes()  # what sampling itself takes is there already
+    spent = time.process_time()
+    built = build(candidate, work.dataset, home)
+    spent = time.process_time() - spent
+    value, work = _setting(job, built, work)
+    one = measure(built, value, job.run, work)
+    memory = grown(before, candidate.params, built.index_bytes if built.in_memory else 0)
+    setting = candidate.setting(value)
+
+    def row(
+        figure: str, value: float | None, note: str = "", kind: str = SIZE, at: float | None = None
+    ) -> Row:
+        return Row(kind, candidate.label, setting, job.size, job.run, at, figure, value, note)
+
+    yield row("build_s", built.build_seconds)
+    elsewhere = served(candidate.params)
+    yield row("build_cpu_s", None if elsewhere else spent, UNSEEN_TIME if elsewhere else "")
+    yield row("insert_s", built.insert_seconds)
+    yield row("index_s", built.index_seconds)
+    yield row("memory_mb", memory.mb, memory.note)
+    yield row(
+        "disk_mb", None if built.in_memory else built.index_bytes / 1e6, NO_FILES if built.in_memory else ""
+    )
+    yield row("knn", one.quality.knn)
+    yield row("qps", dict(one.qps_measured)[1])
+    yield row("harness_share", one.harness_share)
+    for latency in statistics(one.nanoseconds, one.unfinished):
+        yield row(latency.name, latency.milliseconds, latency.note)
+    for threads in job.threads:
+        loop = closed_loop(
+            built.store.search,
+            work.dataset.queries,
+            job.k,
+            candidate.query(value),
+            threads=threads,
+            timeout=job.timeout,
+        )
+        yield row("qps", loop.qps_measured, loop.stopped, THREADS, threads)
+        for latency in statistics(loop.done, len(loop.nanoseconds) - len(loop.done)):
+            yield row(latency.name, latency.milliseconds, latency.note, THREADS, threads)
+    built.store.close()
+
+
+def _setting(job: Job, built: Built, work: Work) -> tuple[int | None, Work]:
+    """The store's own default, or the smallest setting at the target recall, measured on other queries then."""
+    if job.target is None:
+        return None, work
+    tuning, measured = equal.split(len(work.dataset.queries), job.seed)
+    found = tune(built, job.target, work.of(tuning))
+    return found.value, work.of(measured)
+
+
+def _filters(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
+    def row(share: float, figure: str, value: float | None, note: str = "") -> Row:
+        return Row(FILTER, candidate.label, "default", job.size, job.run, share, figure, value, note)
+
+    if not supports(candidate):
+        yield from (row(share, "knn", None, NO_FILTER) for share in job.filters)
+        return
+    dataset = _dataset(job)
+    field = buckets(job.size, job.seed)
+    store, query = filled(candidate, dataset, field, home), candidate.query(None)
+    for share in job.filters:
+        found = search_filtered(store, query, dataset, field, share, job.k, job.timeout)
+        yield row(share, "matching", found.matching)
+        yield row(share, "knn", found.knn)
+        yield row(share, "p50_ms", found.p50_ms)
+        yield row(
+            share, "p99_ms", found.p99_ms, "" if found.p99_ms is not None else "too few samples for p99"
+        )
+        yield row(share, "qps", found.qps)
+        yield row(share, "short", found.short)
+    store.close()
+
+
+def _mixed(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
+    found = insert_while_search(
+        candidate,
+        None,
+        _dataset(job),
+        home,
+        k=job.k,
+        rate=job.insert_rate,
+        seconds=job.seconds,
+        timeout=job.timeout,
+        search_rate=job.search_rate,
+    )
+
+    def row(figure: str, value: float | None, note: str = "") -> Row:
+        return Row(MIXED, candidate.label, "default", job.size, job.run, job.insert_rate, figure, value, note)
+
+    for name, milliseconds in found.alone:
+        yield row(f"alone_{name}", milliseconds)
+    for name, milliseconds in found.beside:
+        yield row(f"beside_{name}", milliseconds)
+    yield row("written", found.written, "; ".join(found.errors))
+    yield row("rate_reached", found.rate_reached)
+    yield row("visible", found.visible)
+    yield row("kept", found.kept)
+    yield row("visible_after_ready", found.after_ready)

@@ -1,0 +1,89 @@
+"""The one table of `bakeoff scale`: a measured figure a row, and what each figure is called and measured in."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from bakeoff.types import Schema
+
+SIZE, THREADS, FILTER, MIXED = "size", "threads", "filter", "mixed"
+"""Kinds of rows: what `at` means is nothing, client threads, the share of rows a filter lets through, rows a second."""
+
+FIGURES = {
+    "build_s": "build time",
+    "build_cpu_s": "build CPU time",
+    "p50_ms": "latency p50",
+    "memory_mb": "memory",
+    "disk_mb": "disk",
+}
+"""What is fitted against size."""
+
+ROWS = Schema(
+    "scale",
+    (
+        ("kind", "string"),
+        ("system", "string"),
+        ("setting", "string"),
+        ("size", "int64"),
+        ("run", "int32"),
+        ("at", "double"),
+        ("figure", "string"),
+        ("value", "double"),
+        ("note", "string"),
+    ),
+)
+"""A null value has its reason in `note`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of one store at one size in one run."""
+
+    kind: str
+    system: str
+    setting: str
+    size: int
+    run: int
+    at: float | None
+    figure: str
+    value: float | None
+    note: str = ""
+
+
+def write_rows(rows: Sequence[Row]) -> bytes:
+    """The rows as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    columns = zip(*(astuple(row) for row in rows), strict=True) if rows else ([] for _ in ROWS.columns)
+    buffer = io.BytesIO()
+    pq.write_table(
+        ROWS.table({name: list(column) for (name, _), column in zip(ROWS.columns, columns, strict=True)}),
+        buffer,
+    )
+    return buffer.getvalue()
+
+
+def read_rows(path: Path) -> tuple[Row, ...]:
+    """The rows of a file that `write_rows` made."""
+    import pyarrow.parquet as pq
+
+    return tuple(Row(**row) for row in pq.read_table(path).to_pylist())
+
+
+def values(
+    rows: Iterable[Row], kind: str, system: str, figure: str
+) -> list[tuple[int, float | None, float | None]]:
+    """(size, at, value) of one figure of one store, in the order measured."""
+    return [
+        (row.size, row.at, row.value)
+        for row in rows
+        if row.kind == kind and row.system == system and row.figure == figure
+    ]
+
+
+def systems(rows: Iterable[Row]) -> list[str]:
+    """The stores, in the order first measured."""
+    return list(dict.fromkeys(row.system for row in rows))

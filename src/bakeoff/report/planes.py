@@ -1,0 +1,161 @@
+"""Figures of vector stores: a plane of two figures with its Pareto front, curves over sizes, rows with spread."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from bakeoff.report.svg import WIDTH, around, axis, circle, drawing, line, path, shortened, text, upright
+
+COLOURS = 8
+LEFT, TOP, BOTTOM = 56, 26, 280
+ROW, LABEL = 38, 62
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What one direction of a plane shows, and which way is better."""
+
+    name: str
+    say: Callable[[float], str]
+    log: bool
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One measured setting; `place` is its store's number, by which it is named in the figure."""
+
+    place: int
+    name: str
+    x: float
+    y: float
+    on_front: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One store over x; `fit` are the ends of its fitted line, where there is one."""
+
+    place: int
+    name: str
+    points: tuple[tuple[float, float], ...]
+    fit: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Whiskered:
+    """A named figure with its spread."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    quiet: bool = False
+
+
+def front(values: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[bool]:
+    """Whether no other pair is as good in both figures and better in one."""
+    signed = [(a if x.higher_is_better else -a, b if y.higher_is_better else -b) for a, b in values]
+    return [not any(a >= one[0] and b >= one[1] and (a, b) != one for a, b in signed) for one in signed]
+
+
+def plane(dots: Sequence[Dot], x: Axis, y: Axis, label: str) -> Markup:
+    """Every setting as a dot, a store's settings joined, and the front; numbers name the stores."""
+    across = around([dot.x for dot in dots], LEFT, WIDTH - 16, log=x.log)
+    up = around([dot.y for dot in dots], BOTTOM, TOP, log=y.log)
+    places = [(across.at(dot.x), up.at(dot.y)) for dot in dots]
+    parts = [*axis(across, BOTTOM + 4, TOP - 6, x.say, 5), *upright(up, LEFT, WIDTH - 16, y.say, 6)]
+    for place in dict.fromkeys(dot.place for dot in dots):
+        own = sorted(at for dot, at in zip(dots, places, strict=True) if dot.place == place)
+        parts.append(path(own, f"curve c{_colour(place)}"))
+    best = [(across.at(dot.x), up.at(dot.y)) for dot in dots if dot.on_front]
+    parts.append(path(sorted(best), "front"))
+    labels: list[tuple[float, float]] = []
+    for dot, at in sorted(zip(dots, places, strict=True), key=lambda pair: pair[0].on_front):
+        title = f"{dot.place} {dot.name}: {x.say(dot.x)}, {y.say(dot.y)}"
+        parts.append(
+            circle(*at, 4.5, f"mark c{_colour(dot.place)}{'' if dot.on_front else ' hollow'}", title)
+        )
+    for place in dict.fromkeys(dot.place for dot in dots):
+        own = [at for dot, at in zip(dots, places, strict=True) if dot.place == place]
+        labels.append(_free(own, [*places, *labels]))
+        parts.append(text(*labels[-1], str(place), "name", "middle"))
+    parts.append(text(WIDTH - 16, BOTTOM + 38, f"{_arrow(x)}", "name", "end"))
+    parts.append(text(4, 10, f"↑ {y.name}{'' if y.higher_is_better else ' (lower is better)'}", "name"))
+    return drawing(BOTTOM + 44, label, parts)
+
+
+def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
+    """A curve a store, with its measured points and its fitted line."""
+    known = [point for one in lines for point in one.points]
+    across = around([a for a, _ in known], LEFT, WIDTH - 30, log=x.log)
+    up = around([b for _, b in known], BOTTOM, TOP, log=y.log)
+    parts = [*axis(across, BOTTOM + 4, TOP - 6, x.say, 5), *upright(up, LEFT, WIDTH - 16, y.say, 6)]
+    ends: list[tuple[float, float]] = []
+    for one in lines:
+        kind = f"c{_colour(one.place)}"
+        if one.fit:
+            parts.append(path([(across.at(a), up.at(b)) for a, b in one.fit], f"curve fit {kind}"))
+        for a, b in one.points:
+            title = f"{one.place} {one.name}: {x.say(a)}, {y.say(b)}"
+            parts.append(circle(across.at(a), up.at(b), 3.5, f"mark {kind}", title))
+        if not one.fit:
+            parts.append(path(_middles(one, across.at, up.at), f"curve {kind}"))
+        last = max(one.points)
+        at = (across.at(last[0]) + 14, up.at(last[1]) + 4)
+        while any(abs(at[1] - other[1]) < 11 and abs(at[0] - other[0]) < 12 for other in ends):
+            at = (at[0], at[1] - 11)
+        ends.append(at)
+        parts.append(text(*at, str(one.place), "name", "middle"))
+    parts.append(text(WIDTH - 16, BOTTOM + 38, f"{x.name} →", "name", "end"))
+    parts.append(text(4, 10, f"↑ {y.name}", "name"))
+    return drawing(BOTTOM + 44, label, parts)
+
+
+def rows(shown: Sequence[Whiskered], say: Callable[[float], str], label: str) -> Markup:
+    """Figures one under the other on a log scale, each with its spread."""
+    ends = [end for one in shown for end in (one.value, one.low, one.high) if end]
+    scale = around(ends, 8, WIDTH - 8, log=True)
+    bottom = len(shown) * ROW + 4
+    parts = [*axis(scale, bottom, 0, say)]
+    for number, one in enumerate(shown):
+        y, kind = number * ROW + 14, " quiet" if one.quiet else ""
+        parts.append(text(8, y, shortened(one.name, LABEL)))
+        if one.low and one.high:
+            parts.append(line(scale.at(one.low), y + 12, scale.at(one.high), y + 12, "whisker" + kind))
+        parts.append(circle(scale.at(one.value), y + 12, 4.5, "dot" + kind, f"{one.name}: {say(one.value)}"))
+    return drawing(bottom + 22, label, parts)
+
+
+def _middles(
+    one: Curve, across: Callable[[float], float], up: Callable[[float], float]
+) -> list[tuple[float, float]]:
+    """The median of the points at each x, in order."""
+    found = []
+    for a in sorted({a for a, _ in one.points}):
+        at = sorted(b for other, b in one.points if other == a)
+        found.append((across(a), up(at[len(at) // 2])))
+    return found
+
+
+def _arrow(x: Axis) -> str:
+    return f"{x.name} →" if x.higher_is_better else f"{x.name} → (lower is better)"
+
+
+def _colour(place: int) -> int:
+    return (place - 1) % COLOURS + 1
+
+
+def _free(own: Sequence[tuple[float, float]], taken: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """A place beside one of a store's own dots that is far from everything else."""
+    steps = ((11, -7), (-11, -7), (11, 14), (-11, 14), (14, 4), (-14, 4))
+    around_it = [(x + dx, y + dy) for x, y in own for dx, dy in steps]
+
+    def room(place: tuple[float, float]) -> float:
+        return min((math.dist((place[0], place[1] - 4), other) for other in taken), default=99.0)
+
+    return max(around_it, key=lambda place: min(room(place), 11.0))
