@@ -41,6 +41,11 @@ $(BAKEOFF_HOME)/models/minilm/model.safetensors: | $(VENV)/.demo
 bench: $(VENV)/.test models  ## measure the ratios of benchmarks/results.md
 	@$(BIN)/python benchmarks/run_all.py
 
+docs: $(VENV)/.docs  ## the docs site in build/site, its reference made from the code, every link checked
+	@$(BIN)/python docs/reference.py
+	@$(BIN)/mkdocs build --quiet --strict
+	@echo "build/site/index.html"
+
 debian:          ## Debian packages for the browser tests (root)
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
 
@@ -58,6 +63,10 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install -q -e '.[test]'
 	@if command -v c++ >/dev/null; then $(BIN)/python -m pip install -q -e '.[hnswlib]'; else echo "no C++ compiler: hnswlib is left out"; fi
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(VENV)/.test
+	@$(BIN)/python -m pip install -q -e '.[docs]'
+	@touch $@
 
 clean:           ## remove everything that was made, the cache included
 	rm -rf $(VENV) .bakeoff runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
