@@ -1,0 +1,219 @@
+"""bakeoff review: what people judge, their judgments, how far they agree, what to judge next, and what follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.review.desk import Standing
+    from bakeoff.review.sides import Side
+
+group = typer.Typer(
+    name="review",
+    help="People's judgments: export, import, next, agreement, status, judgments.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
+Folder = Annotated[Path, typer.Argument(help="The folder of a review, or the run's folder it is of.")]
+Seed = Annotated[int, typer.Option(help="Of the shuffled order and of resampling.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands; a module that adds one more to the group calls `group.command()`."""
+    for name, command in (
+        ("export", export),
+        ("import", import_),
+        ("status", status),
+        ("next", next_),
+        ("agreement", agreement),
+        ("judgments", judgments),
+    ):
+        group.command(name)(command)
+    app.add_typer(group)
+    app.command("export-review", hidden=True)(export)
+    app.command("import-review", hidden=True)(import_)
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Folder of the review. [default: reviews/RUN]")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", help="First so many results of each system.")] = 10,
+    system: Annotated[list[str] | None, typer.Option(help="Only this system; may be repeated.")] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(help="Only queries of this category; may be repeated.")
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="Query file or experiment with the rules. [default: the run's]")
+    ] = None,
+    seed: Seed = 7,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace review files in which nobody has judged.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Pool the systems' results and write one review file a query and system."""
+    from bakeoff.analysis import open_run
+    from bakeoff.cli.reviewed import say_export
+    from bakeoff.review.desk import Desk, desk_for
+    from bakeoff.review.pooling import Choice, facts_of, find_queries, make_pool
+    from bakeoff.review.sheetfiles import write_sheets
+
+    result = open_run(run)
+    found = find_queries(result, queries)
+    pool = make_pool(result, Choice(k, tuple(system or ()), tuple(category or ()), seed), found)
+    desk = Desk(to) if to else desk_for(run)
+    replaced = desk.keep(pool)
+    written = write_sheets(pool, desk.files, facts_of(found), force=force)
+    say_export(desk, pool, written, replaced, as_json)
+
+
+def import_(
+    folder: Annotated[Path, typer.Argument(help="The folder of review files, or one file.")],
+    into: Annotated[
+        Path | None, typer.Option("--into", help="The review they belong to. [default: the one they are in]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write human_review_SYSTEM.json into this folder.")
+    ] = None,
+    adjudicate: Annotated[
+        bool, typer.Option("--adjudicate", help="These judgments decide between reviewers.")
+    ] = False,
+    k: Annotated[int, typer.Option("--k", help="Cut-off of the measures.")] = 10,
+    seed: Seed = 7,
+    as_json: Json = False,
+) -> int:
+    """Read complete review files: judgments, conflicts, and the measures that follow. Nothing is written into them."""
+    from bakeoff.cli.reviewed import import_json, say_import, write_human_reviews
+    from bakeoff.review.desk import Desk
+    from bakeoff.review.importing import import_folder, into_ledger
+
+    home = into or next((one for one in (folder, folder.parent) if (one / "pool.json").is_file()), None)
+    desk = Desk(home) if home else None
+    imported = import_folder(folder, desk.pool() if desk else None)
+    added = into_ledger(imported, desk.ledger, final=adjudicate) if desk else None
+    data = import_json(imported, folder, k, seed, added)
+    paths = write_human_reviews(imported, out, k, seed) if out else []
+    if as_json:
+        from bakeoff.cli import console
+
+        console.say_json({**data, "files": [str(path) for path in paths]})
+    else:
+        say_import(imported, folder, k, seed, added, home, paths)
+    return 2 if imported.refused else 0
+
+
+def status(
+    folder: Folder,
+    run: Annotated[Path | None, typer.Option(help="The run, for automated figures beside people's.")] = None,
+    seed: Seed = 7,
+    as_json: Json = False,
+) -> None:
+    """Show how far a review is, and the measures as they stand, with bounds over what is open."""
+    from bakeoff.cli.reviewstanding import say_status, status_json
+    from bakeoff.review.desk import open_desk, stands
+
+    standing = stands(open_desk(folder))
+    given = run or (folder if (folder / "run.json").is_file() else None)
+    beside = _sides(standing, given) if given else []
+    if as_json:
+        from bakeoff.cli import console
+
+        console.say_json(status_json(standing, beside, seed))
+    else:
+        say_status(standing, beside, seed)
+
+
+def next_(
+    folder: Folder,
+    count: Annotated[int, typer.Option("--count", "-n", help="Show so many items.")] = 10,
+    confidence: Annotated[
+        float, typer.Option(help="Call a decision likely from this probability on.")
+    ] = 0.97,
+    seed: Seed = 7,
+    as_json: Json = False,
+) -> None:
+    """Say which open results could move the decision most, and whether judging more can change it at all."""
+    from bakeoff.cli.reviewstanding import next_json, say_next
+    from bakeoff.errors import SettingError
+    from bakeoff.review.desk import open_desk, stands
+    from bakeoff.review.measures import pool_rankings
+    from bakeoff.review.next import study
+    from bakeoff.review.settle import State
+    from bakeoff.review.stakes import stakes_of
+
+    if not 0.5 < confidence < 1:
+        raise SettingError(f"--confidence is {confidence}; it must be between 0.5 and 1.")
+    standing = stands(open_desk(folder))
+    known = {item: one.relevance > 0 for item, one in standing.settled.items() if one.relevance is not None}
+    ruled = {item for item, one in standing.settled.items() if one.state is State.RULE}
+    stakes = stakes_of(pool_rankings(standing.pool), known, standing.pool.k, ruled=ruled)
+    outlook, ranked = study(stakes, count, seed, confidence)
+    if as_json:
+        from bakeoff.cli import console
+
+        console.say_json(next_json(standing, outlook, ranked))
+    else:
+        say_next(standing, outlook, ranked)
+
+
+def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
+    """Show how far reviewers agree, which rules they overruled, and what needs a third opinion."""
+    from bakeoff.cli.reviewstanding import panel_json, say_panel
+    from bakeoff.review.desk import open_desk, stands
+    from bakeoff.review.panel import panel
+
+    standing = stands(open_desk(folder))
+    found = panel(standing.pool, standing.read.entries, seed)
+    if as_json:
+        from bakeoff.cli import console
+
+        console.say_json(panel_json(found))
+    else:
+        say_panel(found, standing)
+
+
+def judgments(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", help="The judgment set to write.")] = Path("judgments.json"),
+    people_only: Annotated[
+        bool, typer.Option("--people-only", help="Leave out what only a rule filled in.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the judgments that hold as a set with its own fingerprint, for `judgments:` in an experiment."""
+    from bakeoff.cache import write_file
+    from bakeoff.cli.reviewstanding import say_set
+    from bakeoff.errors import SettingError
+    from bakeoff.review.desk import open_desk, stands
+    from bakeoff.review.judgmentset import make_set
+    from bakeoff.truth.reviewed import judgments_text
+
+    standing = stands(open_desk(folder))
+    made = make_set(standing.pool, standing.settled, rules=not people_only)
+    if not made.rows:
+        raise SettingError(f"nothing is judged in {folder} yet. Judge first: bakeoff review next {folder}")
+    if out.exists():
+        raise SettingError(f"{out} exists already. A judgment set is never changed: choose another --out.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_file(out, judgments_text(made).encode())
+    say_set(made, standing, out, as_json)
+
+
+def _sides(standing: Standing, run: Path) -> list[Side]:
+    from bakeoff.analysis import open_run
+    from bakeoff.review.measures import pool_rankings
+    from bakeoff.review.sides import human_values, run_values, sides, suits
+
+    result = open_run(run)
+    measure = str(suits(result.record.primary))
+    rows = result.queries.to_pylist()
+    categories = {row["query_id"]: row["category"] or "" for row in rows}
+    human = human_values(pool_rankings(standing.pool), standing.settled, measure)
+    return sides(standing.pool.systems, measure, run_values(result, measure), human, categories)

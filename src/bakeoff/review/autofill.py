@@ -1,0 +1,203 @@
+"""What rules say of a passage: KEYWORD_MATCH only where a rule about its words holds in that very passage.
+
+A rule that names documents says nothing about the passage, so it fills nothing in by itself. Inside `all` it is a
+further condition. Rules that need the whole corpus (lines, quoted passages, symbols) never fill anything in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import TruthError
+from bakeoff.review.pool import Passage
+from bakeoff.truth.documents import Names
+from bakeoff.truth.rules import AllOf, AnyOf, Documents, Rule, Sections, Sql, Words, leaves
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SIGNALS = 2
+"""S4-11 calls a chunk relevant that holds "multiple" signals."""
+_LITERAL = re.compile(r"'((?:[^']|'')*)'")
+_SQL_TAGS = ("verification_sql", "sql")
+
+Place = tuple[str, int, int]
+"""Document, start and end of a passage."""
+TextRule = Sql | Words
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Whether a rule holds in a passage, and the names of the rules about words that made it so."""
+
+    true: bool
+    names: tuple[str, ...] = ()
+
+
+class AutoFill:
+    """The rules of all queries, asked of all passages of a pool at once."""
+
+    def __init__(self, rules: Mapping[str, Rule], passages: Sequence[Passage]) -> None:
+        self._rules = rules
+        self._names = Names(sorted({one.document_id for one in passages}))
+        self.notes: list[str] = []
+        self._found = self._ask(passages)
+
+    def names(self, query: str, passage: Passage) -> tuple[str, ...]:
+        """The rules of a query that make a passage a KEYWORD_MATCH; none: it is open."""
+        rule = self._rules.get(query)
+        return self._holds(rule, passage).names if rule is not None else ()
+
+    def words(self, query: str) -> tuple[str, ...]:
+        """The words to mark in the passages of a query."""
+        rule = self._rules.get(query)
+        return tuple(dict.fromkeys(word for _, leaf in leaves(rule) for word in _words(leaf))) if rule else ()
+
+    def _ask(self, passages: Sequence[Passage]) -> dict[TextRule, frozenset[Place]]:
+        wanted = [
+            _over_chunks(leaf) for rule in self._rules.values() for _, leaf in leaves(rule) if _text(leaf)
+        ]
+        distinct = list(dict.fromkeys(wanted))
+        if not distinct or not passages:
+            return {}
+        return dict(zip(distinct, self._answers(distinct, passages), strict=True))
+
+    def _answers(self, wanted: list[TextRule], passages: Sequence[Passage]) -> list[frozenset[Place]]:
+        from bakeoff.truth.corpus import Corpus
+        from bakeoff.truth.textrules import answer
+
+        ids = list(self._names.ids)
+        found = []
+        given = answer(wanted, Corpus(_documents(ids)), {"pool": _chunks(ids, passages)})
+        for rule, said in zip(wanted, given, strict=True):
+            if isinstance(said, TruthError):
+                self.notes.append(f"{rule.source} cannot be asked of a passage and fills nothing in: {said}")
+                found.append(frozenset[Place]())
+                continue
+            at = [part.at for part in said]
+            places = (row for one in at for row in zip(one.doc, one.start, one.end, strict=True))
+            found.append(frozenset((ids[doc], int(start), int(end)) for doc, start, end in places))
+        return found
+
+    def _holds(self, rule: Rule, passage: Passage) -> Holds:
+        if rule.grade == 0:
+            return Holds(False)
+        match rule:
+            case AnyOf():
+                parts = [self._holds(child, passage) for child in rule.rules]
+                names = tuple(dict.fromkeys(name for part in parts if part.true for name in part.names))
+                return Holds(any(part.true for part in parts), (rule.name,) if rule.name and names else names)
+            case AllOf():
+                parts = [self._holds(child, passage) for child in rule.rules]
+                true = all(part.true for part in parts)
+                return Holds(true, (rule.source,) if true and any(part.names for part in parts) else ())
+            case Sql() | Words():
+                place = (passage.document_id, passage.start, passage.end)
+                true = place in self._found.get(_over_chunks(rule), frozenset())
+                return Holds(true, (rule.source,) if true else ())
+            case Documents():
+                return Holds(self._is_named(rule, passage))
+            case Sections():
+                return Holds(any(name.lower() in passage.section.lower() for name in rule.names))
+        return Holds(False)
+
+    def _is_named(self, rule: Documents, passage: Passage) -> bool:
+        for name in rule.names:
+            try:
+                rows = self._names.find(name, rule.match)
+            except TruthError:  # no document of the pool has this name
+                continue
+            if any(self._names.ids[row] == passage.document_id for row in rows):
+                return True
+        return False
+
+
+def tag_rules(tags: Mapping[str, str]) -> tuple[Rule, ...]:
+    """Rules that stand among a query's tags because they are no part of its truth: signals and SQL (S4-47)."""
+    found: list[Rule] = []
+    words = tuple(word for part in tags.get("signals", "").split(",") if (word := part.strip()))
+    if words:
+        least = min(SIGNALS, len(words))
+        name = f"signals>={least} (tag)"
+        found.append(Words(of=words, at_least=least, match="substring", written="signals", name=name))
+    for key in _SQL_TAGS:
+        if tags.get(key, "").strip():
+            found.append(Sql(where=tags[key], name=f"{key} (tag)"))
+    return tuple(found)
+
+
+def with_tags(rule: Rule | None, tags: Mapping[str, str]) -> Rule | None:
+    """A query's rule, or what its tags say, or either."""
+    parts = [*([rule] if rule is not None else []), *tag_rules(tags)]
+    return parts[0] if len(parts) == 1 else AnyOf(rules=tuple(parts)) if parts else None
+
+
+def parsed_tags(text: str | None) -> dict[str, str]:
+    """The tags of a query as a run keeps them."""
+    return {key: str(value) for key, value in json.loads(text or "{}").items()}
+
+
+def _text(leaf: Rule) -> bool:
+    return isinstance(leaf, Sql | Words)
+
+
+def _over_chunks(rule: Rule) -> TextRule:
+    """The condition of a rule, asked of the passage itself, apart from what its author says about it."""
+    assert isinstance(rule, Sql | Words)
+    return replace(rule, over="chunks", grade=None, min_documents=None, expected=None)
+
+
+def _words(leaf: Rule) -> Sequence[str]:
+    if isinstance(leaf, Words):
+        return leaf.of
+    if isinstance(leaf, Sql):
+        return [
+            word.replace("''", "'")
+            for text in _LITERAL.findall(leaf.where)
+            for word in text.split("%")
+            if word
+        ]
+    return ()
+
+
+def _documents(ids: list[str]) -> pa.Table:
+    """Documents by id alone: a condition on a title that is not at hand is never true."""
+    from bakeoff.types import DOCUMENTS
+
+    nothing = [None] * len(ids)
+    return DOCUMENTS.table(
+        {
+            "id": ids,
+            "version": nothing,
+            "kind": nothing,
+            "title": nothing,
+            "fields": nothing,
+            "text": [""] * len(ids),
+        }
+    )
+
+
+def _chunks(ids: list[str], passages: Sequence[Passage]) -> pa.Table:
+    from bakeoff.types import CHUNKS
+
+    row = {name: place for place, name in enumerate(ids)}
+    ordered = sorted(passages, key=lambda one: (row[one.document_id], one.start, one.end))
+    nothing = [None] * len(ordered)
+    return CHUNKS.table(
+        {
+            "id": [one.chunk_id for one in ordered],
+            "doc": [row[one.document_id] for one in ordered],
+            "start": [one.start for one in ordered],
+            "end": [one.end for one in ordered],
+            "line_start": nothing,
+            "line_end": nothing,
+            "section": [one.section for one in ordered],
+            "symbol": nothing,
+            "context": nothing,
+            "text": [one.text for one in ordered],
+        }
+    )

@@ -1,0 +1,192 @@
+"""Review files → opinions: only complete files count, overlapping judgments are merged, conflicts are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bakeoff.errors import DataError, UserError
+from bakeoff.measures.labels import Label
+from bakeoff.review.ledger import Entry, Kind, Ledger, standing
+from bakeoff.review.measures import Rankings
+from bakeoff.review.pool import Pool
+from bakeoff.review.settle import Opinion, Settled, State, settle
+from bakeoff.review.sheetfiles import file_name
+from bakeoff.review.sheets import Sheet, read_sheet, review_files
+
+UNNAMED = "reviewer not named"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A file of which nothing was taken, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What a folder of review files says; `items` maps (query, chunk) to the item that was judged."""
+
+    taken: tuple[Sheet, ...]
+    incomplete: tuple[Sheet, ...]
+    refused: tuple[Refused, ...]
+    opinions: tuple[Opinion, ...]
+    settled: Mapping[str, Settled]
+    items: Mapping[tuple[str, str], str]
+    notes: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def conflicts(self) -> tuple[Settled, ...]:
+        """Items two files contradict each other about."""
+        return tuple(one for one in self.settled.values() if one.state is State.CONFLICT)
+
+    @property
+    def overruled(self) -> tuple[Settled, ...]:
+        """Items a rule had filled in and a person called something else."""
+        return tuple(one for one in self.settled.values() if one.overruled)
+
+    def rankings(self) -> Rankings:
+        """The judged items of each system and query in the order of ranks."""
+        found: Rankings = {}
+        for sheet in self.taken:
+            rows = sorted(sheet.rows, key=lambda row: row.rank)
+            keys = [self.items[sheet.query_id, row.chunk_id] for row in rows]
+            found.setdefault(sheet.system, {})[sheet.query_id] = tuple(keys)
+        return found
+
+
+def import_folder(folder: Path, pool: Pool | None = None) -> Imported:
+    """Everything the review files below a folder say; with a pool their chunks are held against it."""
+    complete, incomplete, refused = _read(review_files(folder))
+    taken, again = _distinct(complete)
+    places = _places(pool)
+    items: dict[tuple[str, str], str] = {}
+    opinions: list[Opinion] = []
+    notes: list[str] = []
+    for sheet in taken:
+        notes += _held(sheet, pool, places, items)
+        opinions += _opinions(sheet, items)
+    texts = {item.id: item.text_hash for item in pool.items} if pool else {}
+    return Imported(
+        tuple(taken),
+        tuple(incomplete),
+        (*refused, *again),
+        tuple(opinions),
+        settle(opinions),
+        items,
+        tuple(notes),
+        texts,
+    )
+
+
+def into_ledger(imported: Imported, ledger: Ledger, *, final: bool = False) -> int:
+    """Append what people said in the files, each judgment once, `final` as adjudications; returns how many were new."""
+    kind = Kind.ADJUDICATE if final else Kind.JUDGE
+    held = standing(ledger.read().entries)
+    added = 0
+    for one in imported.opinions:
+        if one.auto or one.label is Label.UNJUDGED or one.item not in imported.texts:
+            continue
+        before = held.get((one.reviewer, one.item, 0))
+        same = before is not None and before.judgment is one.label and before.kind is kind
+        if same and before is not None and before.text_hash == imported.texts[one.item]:
+            continue
+        entry = Entry(
+            kind, one.item, one.query, one.reviewer, imported.texts[one.item], one.label, note=one.note
+        )
+        held[one.reviewer, one.item, 0] = ledger.append(entry)
+        added += 1
+    return added
+
+
+def _read(paths: Iterable[Path]) -> tuple[list[Sheet], list[Sheet], list[Refused]]:
+    complete: list[Sheet] = []
+    incomplete: list[Sheet] = []
+    refused: list[Refused] = []
+    for path in paths:
+        try:
+            sheet = read_sheet(path)
+        except UserError as exc:
+            refused.append(Refused(path, str(exc)))
+            continue
+        (complete if sheet.complete else incomplete).append(sheet)
+    if not complete and not incomplete and len(refused) == 1:
+        raise DataError(refused[0].reason)
+    return complete, incomplete, refused
+
+
+def _distinct(sheets: Sequence[Sheet]) -> tuple[list[Sheet], list[Refused]]:
+    """Sheets of one query, system and reviewer once; the same one twice would count its judgments twice."""
+    first: dict[tuple[str, str, str], Sheet] = {}
+    again = []
+    for sheet in sheets:
+        other = first.setdefault((sheet.query_id, sheet.system, sheet.reviewer), sheet)
+        if other is not sheet:
+            why = (
+                f"{sheet.path} is of the same query, system and reviewer as {other.path}. Remove one of them."
+            )
+            again.append(Refused(sheet.path, why))
+    return list(first.values()), again
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a pool has its passages: (query, chunk) → item, and (query, system's file name) → rank → chunk."""
+
+    items: Mapping[tuple[str, str], str]
+    ranks: Mapping[tuple[str, str], Mapping[int, str]]
+
+
+def _places(pool: Pool | None) -> Places:
+    items: dict[tuple[str, str], str] = {}
+    ranks: dict[tuple[str, str], dict[int, str]] = {}
+    names = {system: file_name("", system) for system in pool.systems} if pool else {}
+    for item in pool.items if pool else ():
+        for one in item.returned:
+            items[item.query_id, one.chunk_id] = item.id
+            ranks.setdefault((item.query_id, names[one.system]), {})[one.rank] = one.chunk_id
+    return Places(items, ranks)
+
+
+def _held(sheet: Sheet, pool: Pool | None, places: Places, items: dict[tuple[str, str], str]) -> list[str]:
+    """Note the item of every row of a sheet; what is not in the pool is said and does not count."""
+    notes = []
+    expected = places.ranks.get((sheet.query_id, file_name("", sheet.system)), {})
+    for row in sheet.rows:
+        key = (sheet.query_id, row.chunk_id)
+        if pool is None:
+            items[key] = f"{sheet.query_id}/{row.chunk_id}"
+        elif key in places.items:
+            items[key] = places.items[key]
+            if expected and expected.get(row.rank) != row.chunk_id:
+                notes.append(
+                    f"{sheet.name}, line {row.line}: {row.chunk_id} is not at rank {row.rank} in the run."
+                )
+        else:
+            there = f"; rank {row.rank} is {expected[row.rank]} there" if row.rank in expected else ""
+            items[key] = f"gone/{sheet.query_id}/{row.chunk_id}"
+            notes.append(
+                f"{sheet.name}, line {row.line}: {row.chunk_id} is not in the run{there}. It was edited, or is of "
+                "another run: this judgment does not count."
+            )
+    return notes
+
+
+def _opinions(sheet: Sheet, items: Mapping[tuple[str, str], str]) -> list[Opinion]:
+    return [
+        Opinion(
+            items[sheet.query_id, row.chunk_id],
+            sheet.query_id,
+            "" if row.auto else sheet.reviewer.strip() or UNNAMED,
+            row.judgment,
+            auto=row.auto,
+            where=f"{sheet.name}, line {row.line}",
+            note=row.notes,
+        )
+        for row in sheet.rows
+        if row.judgment is not Label.UNJUDGED and not items[sheet.query_id, row.chunk_id].startswith("gone/")
+    ]

@@ -1,0 +1,202 @@
+"""Measures from review: SemPrec, SemLift, FalsePos and Judged at k, with bounds over what nobody judged.
+
+A mean always says over how many queries it is and which were left out (F48). Two systems are compared only on queries
+that are judged completely for both (F46); beside it stands what the difference could be over all common queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bakeoff.measures.labels import Bounded, Label, LabelScores, label_scores
+from bakeoff.review.pool import Pool
+from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
+from bakeoff.stats.intervals import Interval
+
+Rankings = dict[str, dict[str, tuple[str, ...]]]
+"""System → query → items in the order of ranks."""
+NAMES = {
+    "SemPrec": "semantic_precision",
+    "SemLift": "semantic_lift",
+    "FalsePos": "false_positive",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFigures:
+    """Means of one system over its reviewed queries, and intervals over those judged completely."""
+
+    system: str
+    queries: tuple[str, ...]
+    complete: tuple[str, ...]
+    judged: float
+    values: Mapping[str, Bounded]
+    on_complete: Mapping[str, float | None]
+    intervals: Mapping[str, Interval]
+    counts: Mapping[Label, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PairFigures:
+    """System a against b on one measure: on queries complete for both, and bounds over all common ones."""
+
+    a: str
+    b: str
+    measure: str
+    queries: tuple[str, ...]
+    left_out: Mapping[str, str]
+    difference: float | None
+    interval: Interval
+    bounds: Bounded | None
+    common: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFigures:
+    """Everything the labels of a review say about its systems."""
+
+    k: int
+    systems: tuple[SystemFigures, ...]
+    pairs: tuple[PairFigures, ...]
+
+
+Table = Mapping[tuple[str, str], LabelScores]
+"""(system, query) → scores."""
+
+
+def review_figures(rankings: Rankings, labels: Mapping[str, Label], k: int, seed: int = 7) -> ReviewFigures:
+    """The measures of every system and of every pair."""
+    table = {
+        (system, query): label_scores([labels.get(item, Label.UNJUDGED) for item in items], k)
+        for system, by_query in rankings.items()
+        for query, items in by_query.items()
+    }
+    settings = BootstrapSettings(seed)
+    names = list(rankings)
+    systems = tuple(_system(name, rankings[name], labels, table, settings, k) for name in names)
+    pairs = tuple(
+        _pair(a, b, measure, rankings, labels, table, settings, k)
+        for place, a in enumerate(names)
+        for b in names[place + 1 :]
+        for measure in NAMES
+    )
+    return ReviewFigures(k, systems, pairs)
+
+
+def _system(
+    name: str,
+    by_query: Mapping[str, Sequence[str]],
+    labels: Mapping[str, Label],
+    table: Table,
+    settings: BootstrapSettings,
+    k: int,
+) -> SystemFigures:
+    queries = tuple(sorted(by_query))
+    scores = [table[name, query] for query in queries]
+    complete = tuple(query for query in queries if table[name, query].complete)
+    done = [table[name, query] for query in complete]
+    shown = [labels.get(item, Label.UNJUDGED) for query in queries for item in by_query[query][:k]]
+    columns = {measure: [_value(one, measure).value for one in done] for measure in NAMES}
+    return SystemFigures(
+        name,
+        queries,
+        complete,
+        sum(1 - one.unjudged_rate for one in scores) / len(scores) if scores else 0.0,
+        {measure: _mean([_value(one, measure) for one in scores]) for measure in NAMES},
+        {measure: sum(column) / len(column) if column else None for measure, column in columns.items()},
+        {measure: mean_interval(column, settings, (0.0, 1.0)) for measure, column in columns.items()},
+        {label: shown.count(label) for label in Label},
+    )
+
+
+def _pair(
+    a: str,
+    b: str,
+    measure: str,
+    rankings: Rankings,
+    labels: Mapping[str, Label],
+    table: Table,
+    settings: BootstrapSettings,
+    k: int,
+) -> PairFigures:
+    common = sorted(rankings[a].keys() & rankings[b].keys())
+    both = tuple(query for query in common if table[a, query].complete and table[b, query].complete)
+    differences = [_value(table[a, q], measure).value - _value(table[b, q], measure).value for q in both]
+    return PairFigures(
+        a,
+        b,
+        measure,
+        both,
+        _left_out(a, b, rankings, table, both),
+        sum(differences) / len(differences) if differences else None,
+        mean_interval(differences, settings),
+        _difference_bounds(measure, [(rankings[a][q], rankings[b][q]) for q in common], labels, k),
+        len(common),
+    )
+
+
+def _left_out(a: str, b: str, rankings: Rankings, table: Table, both: Iterable[str]) -> dict[str, str]:
+    """Why a query of either system is not compared."""
+    found = {}
+    for query in sorted((rankings[a].keys() | rankings[b].keys()) - set(both)):
+        lacking = [name for name in (a, b) if query not in rankings[name]]
+        if lacking:
+            found[query] = f"no complete review of {' and '.join(lacking)}"
+        else:
+            open_ = [name for name in (a, b) if not table[name, query].complete]
+            found[query] = f"unjudged results of {' and '.join(open_)}"
+    return found
+
+
+_COUNTED = {
+    "SemPrec": frozenset({Label.KEYWORD_MATCH, Label.SEMANTIC_MATCH}),
+    "SemLift": frozenset({Label.SEMANTIC_MATCH}),
+    "FalsePos": frozenset({Label.FALSE_POSITIVE}),
+}
+
+
+def _difference_bounds(
+    measure: str, rows: Sequence[tuple[Sequence[str], Sequence[str]]], labels: Mapping[str, Label], k: int
+) -> Bounded | None:
+    """The mean of a − b over common queries, and its ends; what both returned and nobody judged moves neither."""
+    if not rows:
+        return None
+    value = low = high = 0
+    for first, second in rows:
+        a, b = first[:k], second[:k]
+        value += _count(a, labels, measure) - _count(b, labels, measure)
+        open_a, open_b = ({item for item in side if not labels.get(item)} for side in (a, b))
+        high, low = high + len(open_a - open_b), low - len(open_b - open_a)
+    scale = len(rows) * k
+    return Bounded(value / scale, (value + low) / scale, (value + high) / scale)
+
+
+def _count(items: Sequence[str], labels: Mapping[str, Label], measure: str) -> int:
+    return sum(labels.get(item, Label.UNJUDGED) in _COUNTED[measure] for item in items)
+
+
+def _value(scores: LabelScores, measure: str) -> Bounded:
+    found: Bounded = getattr(scores, NAMES[measure])
+    return found
+
+
+def _mean(values: Sequence[Bounded]) -> Bounded:
+    n = len(values) or 1
+    return Bounded(
+        sum(one.value for one in values) / n,
+        sum(one.low for one in values) / n,
+        sum(one.high for one in values) / n,
+    )
+
+
+def pool_rankings(pool: Pool) -> Rankings:
+    """The items of each system and query in the order of ranks; an item returned twice stands twice."""
+    found: dict[str, dict[str, list[tuple[int, str]]]] = {system: {} for system in pool.systems}
+    for item in pool.items:
+        for one in item.returned:
+            found[one.system].setdefault(item.query_id, []).append((one.rank, item.id))
+    return {
+        system: {query: tuple(name for _, name in sorted(rows)) for query, rows in by_query.items()}
+        for system, by_query in found.items()
+    }

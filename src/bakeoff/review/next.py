@@ -1,0 +1,224 @@
+"""What to judge next: open items by how much each could move the decision, and when judging more cannot.
+
+Two answers to "may we stop?". Certain: whatever is said of the open items, the decision stays (bounds). Likely: in
+that share of simulated completions the decision is the same; open items are drawn with the rates seen among items
+people judged: those the same systems returned, and those of the same query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from bakeoff.review.stakes import CANT_TELL, Floats, PairBounds, Stakes, decide, pair_bounds
+
+DRAWS = 300
+CONFIDENCE = 0.97
+LEAST_SHARE = 0.15
+"""With a smaller share of what people are to judge, the rates are guesses and nothing is called likely."""
+_QUERY_WEIGHT = 4.0
+_GROUP_WEIGHT = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Where a review stands: the decision that is likely, how likely, and whether it is certain."""
+
+    decision: str | None
+    probability: float
+    certain: bool
+    likely: bool
+    leader: str
+    bounds: tuple[PairBounds, ...]
+    judged: int
+    open: int
+    relevant_open: int
+    """Open items that could move a difference between the leader and a rival at all."""
+
+    @property
+    def stop(self) -> bool:
+        """Whether to stop judging."""
+        return self.certain or self.likely or self.open == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """An open item and how much it could move the decision (0: not at all)."""
+
+    item: str
+    query: str
+    weight: float
+
+
+def outlook(stakes: Stakes, seed: int = 7, confidence: float = CONFIDENCE) -> Outlook:
+    """Where the review stands."""
+    return _Simulated(stakes, seed).outlook(confidence)
+
+
+def next_items(stakes: Stakes, count: int | None = None, seed: int = 7) -> list[Ranked]:
+    """The open items, the one that could move the decision most first."""
+    return _Simulated(stakes, seed).ranked(count)
+
+
+def study(
+    stakes: Stakes, count: int | None = None, seed: int = 7, confidence: float = CONFIDENCE
+) -> tuple[Outlook, list[Ranked]]:
+    """Both from the same simulated completions."""
+    simulated = _Simulated(stakes, seed)
+    return simulated.outlook(confidence), simulated.ranked(count)
+
+
+class _Simulated:
+    """Completions of a review drawn from what was judged so far."""
+
+    def __init__(self, stakes: Stakes, seed: int) -> None:
+        self.stakes = stakes
+        self.chance = np.random.default_rng(seed)
+        self.rates = _rates(stakes, self.chance)
+        drawn = self.chance.random(self.rates.shape) < self.rates
+        self.scores = stakes.scores(np.where(stakes.open, drawn, np.nan_to_num(stakes.known)))
+        means = self.scores.mean(axis=(0, 2))
+        self.leader = int(means.argmax())
+
+    def outlook(self, confidence: float) -> Outlook:
+        stakes = self.stakes
+        winners = decide(self.scores)
+        values, counts = np.unique(winners, return_counts=True)
+        top = int(values[counts.argmax()])
+        share = float(counts.max() / len(winners))
+        bounds = tuple(self._bounds())
+        open_ = int(stakes.open.sum())
+        judged = int(stakes.judged.sum())
+        return Outlook(
+            None if top == CANT_TELL else stakes.systems[top],
+            share if open_ else 1.0,
+            open_ == 0 or _certain(bounds, stakes.systems[self.leader]),
+            share >= confidence and judged >= LEAST_SHARE * (judged + open_),
+            stakes.systems[self.leader],
+            bounds,
+            judged,
+            open_,
+            int((self._moves() & stakes.open).sum()),
+        )
+
+    def ranked(self, count: int | None) -> list[Ranked]:
+        stakes = self.stakes
+        places = np.flatnonzero(stakes.open)
+        weights = self._weights()[places]
+        first = np.lexsort((self.chance.random(len(places)), -weights))
+        # what one query teaches is worth less the second time, so a batch goes over many queries
+        thinned = weights / (1 + _nth(stakes.query[places], first))
+        order = first[np.argsort(-thinned[first], kind="stable")]
+        chosen = places[order][:count]
+        ranked = weights[order][:count]
+        return [
+            Ranked(stakes.items[place], stakes.queries[stakes.query[place]], float(weight))
+            for place, weight in zip(chosen, ranked, strict=True)
+        ]
+
+    def _bounds(self) -> list[PairBounds]:
+        rivals = [row for row in range(len(self.stakes.systems)) if row != self.leader]
+        return [pair_bounds(self.stakes, self.leader, rival) for rival in rivals]
+
+    def _moves(self) -> npt.NDArray[np.bool_]:
+        gain = self.stakes.gain
+        return np.asarray((np.abs(gain - gain[self.leader]) > 0).any(axis=0))
+
+    def _weights(self) -> Floats:
+        """By how much a judgment is expected to shrink the variance of the undecided differences to the leader.
+
+        It settles the item itself, and it teaches about open items that the same systems returned, or of its query.
+        """
+        stakes = self.stakes
+        own = (self.rates * (1 - self.rates)).mean(axis=0)
+        learnt = [
+            (groups, *_spread(groups, stakes, self.rates)) for groups in (_groups(stakes), stakes.query)
+        ]
+        total = np.zeros(len(stakes.items))
+        for rival, weight in enumerate(self._undecided()):
+            pull = stakes.gain[self.leader] - stakes.gain[rival]
+            worth = pull**2 * own
+            for groups, variance, judged in learnt:
+                at_stake = np.bincount(groups, np.where(stakes.open, pull, 0.0), len(judged))
+                worth += (pull != 0) * (at_stake**2 * variance / (judged + _GROUP_WEIGHT + 1))[groups]
+            total += weight * worth
+        return total
+
+    def _undecided(self) -> Floats:
+        """For each system how open its difference to the leader is: 1 where a coin decides, near 0 where it is told."""
+        difference = self.scores[:, [self.leader]] - self.scores
+        n = difference.shape[-1]
+        spread = difference.std(axis=-1, ddof=1) / np.sqrt(n)
+        told = (np.abs(difference.mean(axis=-1)) > 2 * spread).mean(axis=0)
+        weight = 4 * told * (1 - told) + 0.05
+        weight[self.leader] = 0.0
+        return np.asarray(weight)
+
+
+def _certain(bounds: tuple[PairBounds, ...], leader: str) -> bool:
+    """Whether no completion changes the decision: the leader beats all, or some pair stays untold for good."""
+    if all(pair.settled and pair.can_a for pair in bounds):
+        return True
+    # another system may still pass the leader, but as long as some rival of each stays untold nobody wins
+    return any(pair.settled and pair.can_neither and pair.a == leader for pair in bounds) and not any(
+        pair.can_b for pair in bounds
+    )
+
+
+def _nth(groups: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many items of the same group stand before each item in an order."""
+    seen: dict[int, int] = {}
+    found = np.zeros(len(groups), dtype=np.int64)
+    for place in order:
+        group = int(groups[place])
+        found[place] = seen.get(group, 0)
+        seen[group] = int(found[place]) + 1
+    return found
+
+
+def _groups(stakes: Stakes) -> npt.NDArray[np.int64]:
+    """Items that the same systems returned."""
+    found = np.unique((stakes.gain > 0).astype(np.int64), axis=1, return_inverse=True)[1]
+    return np.asarray(found.reshape(-1), dtype=np.int64)
+
+
+def _spread(groups: npt.NDArray[np.int64], stakes: Stakes, rates: Floats) -> tuple[Floats, Floats]:
+    """For each group how unsure the rate of its open items is (a variance), and how many of its items are judged."""
+    size = int(groups.max()) + 1
+    member = np.zeros((len(groups), size))
+    member[np.arange(len(groups)), groups] = stakes.open
+    count = np.maximum(member.sum(axis=0), 1.0)
+    return ((rates @ member) / count).var(axis=0), np.bincount(groups, stakes.judged, size).astype(float)
+
+
+def _rates(stakes: Stakes, chance: np.random.Generator) -> Floats:
+    """Draws × items: how likely each item is relevant, from judged items of the same systems and of the same query."""
+    groups = _groups(stakes)
+    done, known = stakes.judged, np.nan_to_num(stakes.known)
+    base = (known[done].sum() + 1) / (done.sum() + 2)
+    by_group = _drawn(groups, done, known, base * _GROUP_WEIGHT, (1 - base) * _GROUP_WEIGHT, chance)
+    by_query = _drawn(stakes.query, done, known, base * _QUERY_WEIGHT, (1 - base) * _QUERY_WEIGHT, chance)
+    odds = _logit(by_group)[:, groups] + _logit(by_query)[:, stakes.query] - _logit(np.asarray(base))
+    return np.asarray(1 / (1 + np.exp(-odds)))
+
+
+def _drawn(
+    groups: npt.NDArray[np.int64],
+    done: npt.NDArray[np.bool_],
+    known: Floats,
+    right: float,
+    wrong: float,
+    chance: np.random.Generator,
+) -> Floats:
+    """Draws × groups of a rate, from its judged items and a weak prior."""
+    size = int(groups.max()) + 1
+    yes = np.bincount(groups, np.where(done, known, 0.0), size)
+    no = np.bincount(groups, done, size) - yes
+    return chance.beta(right + yes, wrong + no, size=(DRAWS, size))
+
+
+def _logit(rate: Floats) -> Floats:
+    clipped = np.clip(rate, 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(clipped / (1 - clipped)))

@@ -1,0 +1,271 @@
+"""The pool: what people judge. Each (query, passage) stands once, however many systems returned it.
+
+Overlap rule: passages of one query and document are one item where each of them shares at least half of the shorter
+of the two with the longest passage of the item, and none of them is of the same chunker as another unless it is the
+same span. There is no chaining: what overlaps only a neighbour of the longest passage is an item of its own. The
+text shown runs from the first to the last character of its passages, so that nothing a system returned is hidden.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff.errors import DataError, SettingError
+from bakeoff.fingerprint import bytes_fingerprint, fingerprint
+from bakeoff.measures.labels import Label
+
+OVERLAP = 0.5
+STORED_DEPTH = 10
+"""A run keeps the text of the first so many results."""
+ID_LENGTH = 16
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """A place at which a system returned a passage of an item; `start` and `end` are those of that passage."""
+
+    system: str
+    rank: int
+    chunk_id: str
+    start: int
+    end: int
+    score: float
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One passage to judge for one query; `start` and `end` are characters of the document.
+
+    `words` are to be marked in the text, `rules` name what filled it in as KEYWORD_MATCH (none: it is open),
+    `returned` says who returned it where and is empty where reviewers are blind.
+    """
+
+    id: str
+    query_id: str
+    query_text: str
+    category: str
+    document_id: str
+    start: int
+    end: int
+    section: str
+    text: str
+    words: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    returned: tuple[Returned, ...] = ()
+
+    @property
+    def auto(self) -> Label:
+        """What the rules say: KEYWORD_MATCH, or nothing."""
+        return Label.KEYWORD_MATCH if self.rules else Label.UNJUDGED
+
+    @property
+    def text_hash(self) -> str:
+        """The hash of the text a reviewer sees."""
+        return text_hash(self.text)
+
+    def blind(self) -> Item:
+        """The item without the systems, ranks and scores behind it (F47)."""
+        return replace(self, returned=())
+
+    def best_rank(self, systems: Iterable[str] | None = None) -> int | None:
+        """The best rank any of the systems gave it, or None where none returned it."""
+        wanted = None if systems is None else set(systems)
+        return min((r.rank for r in self.returned if wanted is None or r.system in wanted), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """An item as it is put before a reviewer: the first time (0), or as a hidden repetition (1)."""
+
+    item: Item
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The items of a run in a seeded, shuffled order, and what a reader of them should know."""
+
+    run: str
+    k: int
+    seed: int
+    systems: tuple[str, ...]
+    items: tuple[Item, ...]
+    notes: tuple[str, ...] = ()
+
+    def item(self, item_id: str) -> Item | None:
+        """The item of an id, or None."""
+        return self.by_id().get(item_id)
+
+    def by_id(self) -> dict[str, Item]:
+        """All items by id."""
+        return {item.id: item for item in self.items}
+
+    @property
+    def open(self) -> tuple[Item, ...]:
+        """The items no rule decided."""
+        return tuple(item for item in self.items if not item.rules)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The ids of the queries that have items, sorted."""
+        return tuple(sorted({item.query_id for item in self.items}))
+
+    def showings(
+        self, reviewer: str, *, repeats: float = 0.0, auto: bool = False, blind: bool = True
+    ) -> list[Showing]:
+        """What a reviewer sees: query by query, each in the reviewer's own seeded order, open items only unless `auto`.
+
+        A share `repeats` of them comes once more, unannounced, after the others: it measures self-agreement.
+        """
+        chance = random.Random(f"{self.seed}/{reviewer}")
+        chosen = [item for item in self.items if auto or not item.rules]
+        order = list(dict.fromkeys(item.query_id for item in chosen))
+        chance.shuffle(order)
+        chance.shuffle(chosen)
+        chosen.sort(key=lambda item: order.index(item.query_id))
+        again = chance.sample(chosen, round(repeats * len(chosen)))
+        shown = [Showing(item) for item in chosen] + [Showing(item, 1) for item in again]
+        return [replace(one, item=one.item.blind()) for one in shown] if blind else shown
+
+    def fingerprint(self) -> str:
+        """The name of what is judged: items and their texts."""
+        return fingerprint("pool", sorted((item.id, item.text_hash) for item in self.items))
+
+
+def text_hash(text: str) -> str:
+    """The hash by which a changed passage is known."""
+    return bytes_fingerprint(text.encode("utf-8", "surrogatepass"))
+
+
+def item_id(query_id: str, document_id: str, start: int, end: int) -> str:
+    """The stable id of a span for a query: the same whenever and wherever it is pooled."""
+    return fingerprint("item", query_id, document_id, start, end)[:ID_LENGTH]
+
+
+# --- passages → items -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with its text, as a run keeps it."""
+
+    chunk_id: str
+    document_id: str
+    start: int
+    end: int
+    section: str
+    text: str
+    chunker: str = ""
+
+
+@dataclass(slots=True)
+class Group:
+    """Passages that become one item; the first is the longest."""
+
+    passages: list[Passage]
+
+    def takes(self, passage: Passage) -> bool:
+        """Whether a passage belongs to this item by the overlap rule."""
+        first = self.passages[0]
+        if (first.start, first.end) == (passage.start, passage.end):
+            return True
+        if any(one.chunker == passage.chunker and not _same(one, passage) for one in self.passages):
+            return False
+        shared = min(first.end, passage.end) - max(first.start, passage.start)
+        return shared > 0 and shared >= OVERLAP * min(first.end - first.start, passage.end - passage.start)
+
+    @property
+    def start(self) -> int:
+        """The first character of the item."""
+        return min(one.start for one in self.passages)
+
+    @property
+    def end(self) -> int:
+        """The character after the item's last."""
+        return max(one.end for one in self.passages)
+
+    def text(self) -> str:
+        """The characters from the first to the last, put together from the passages."""
+        longest = self.passages[0]
+        text, start, end = longest.text, longest.start, longest.end
+        for one in self.passages[1:]:
+            if one.start < start:
+                text, start = one.text[: start - one.start] + text, one.start
+            if one.end > end:
+                text, end = text + one.text[len(one.text) - (one.end - end) :], one.end
+        return text
+
+
+def grouped(passages: Iterable[Passage]) -> list[Group]:
+    """The passages of one query as items, by the overlap rule."""
+    groups: dict[str, list[Group]] = {}
+    for passage in sorted(passages, key=_by_length):
+        near = groups.setdefault(passage.document_id, [])
+        home = next((group for group in near if group.takes(passage)), None)
+        if home is None:
+            near.append(Group([passage]))
+        else:
+            home.passages.append(passage)
+    return [group for near in groups.values() for group in near]
+
+
+def _by_length(passage: Passage) -> tuple[int, str, int, str, str]:
+    return (
+        passage.start - passage.end,
+        passage.document_id,
+        passage.start,
+        passage.chunker,
+        passage.chunk_id,
+    )
+
+
+def _same(one: Passage, other: Passage) -> bool:
+    return (one.start, one.end) == (other.start, other.end)
+
+
+# --- stored pools -----------------------------------------------------------------------------------
+
+
+def write_pool(pool: Pool, path: Path) -> None:
+    """Keep a pool beside its ledger, so that every reviewer judges the same items."""
+    import json
+
+    from bakeoff.cache import write_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = {"bakeoff": "pool", "version": VERSION, "fingerprint": pool.fingerprint(), **asdict(pool)}
+    write_file(path, json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def read_pool(path: Path) -> Pool:
+    """A stored pool; one that was changed since is refused."""
+    import json
+
+    if not path.is_file():
+        raise SettingError(f"{path} does not exist. Make the pool with: bakeoff review export RUN")
+    try:
+        data = json.loads(path.read_bytes())
+        if data.pop("bakeoff") != "pool" or data.pop("version") != VERSION:
+            raise DataError(f"{path} is not a pool of this bakeoff. Make it again: bakeoff review export RUN")
+        said = data.pop("fingerprint")
+        items = tuple(_item(row) for row in data.pop("items"))
+        pool = Pool(**{**data, "systems": tuple(data["systems"]), "notes": tuple(data["notes"])}, items=items)
+    except (ValueError, KeyError, TypeError) as exc:
+        raise DataError(
+            f"{path} is damaged ({exc}). Make it again with: bakeoff review export RUN --force"
+        ) from exc
+    if pool.fingerprint() != said:
+        raise DataError(f"{path} was changed after it was written. Make it again: bakeoff review export RUN")
+    return pool
+
+
+def _item(row: Mapping[str, Any]) -> Item:
+    returned = tuple(Returned(**one) for one in row["returned"])
+    lists = {key: tuple(row[key]) for key in ("words", "rules")}
+    return Item(**{**row, **lists, "returned": returned})

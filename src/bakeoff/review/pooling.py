@@ -1,0 +1,218 @@
+"""A run → its pool: the union of the systems' first k results, merged into items, filled in where rules decide."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff import yamlfile
+from bakeoff.analysis import Result
+from bakeoff.errors import QueryFileError, SettingError
+from bakeoff.review.autofill import AutoFill, parsed_tags, with_tags
+from bakeoff.review.pool import STORED_DEPTH, Group, Item, Passage, Pool, Returned, grouped, item_id
+from bakeoff.review.sheetfiles import QueryFacts
+from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.truth.rules import Documents, Rule, Sql, Words, leaves
+
+DEFAULT_K = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is pooled: how deep, of which systems and categories (none: all), in which shuffled order."""
+
+    k: int = DEFAULT_K
+    systems: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    seed: int = 7
+
+
+def make_pool(result: Result, choice: Choice, queries: QuerySet | None = None) -> Pool:
+    """The pool of a run; `queries` hold the rules that may fill in judgments."""
+    systems = _systems(result, choice)
+    served = _served(result, systems, _queries(result, choice), choice.k)
+    passages = _passages(result, served)
+    wanted = {row["query_id"]: row for row in result.queries.to_pylist()}
+    rules, notes = _rules(wanted, queries, result)
+    fill = AutoFill(rules, list(passages.values()))
+    items = [
+        _item(wanted[query], group, rows, fill)
+        for query, rows in served.items()
+        for group in grouped({_key(row): passages[_key(row)] for row in rows}.values())
+    ]
+    items.sort(key=lambda item: item.id)
+    random.Random(choice.seed).shuffle(items)
+    return Pool(result.record.run, choice.k, choice.seed, systems, tuple(items), (*notes, *fill.notes))
+
+
+def find_queries(result: Result, given: Path | None = None) -> QuerySet | None:
+    """The query file of a run: the one given (a query file or an experiment), or that of the experiment beside it."""
+    if given is not None:
+        return _query_file(given)
+    for folder in (Path(), result.path.parent, result.path.parent.parent):
+        path = folder / "bakeoff.yaml"
+        if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == result.record.experiment:
+            return _query_file(path)
+    return None
+
+
+def facts_of(queries: QuerySet | None) -> dict[str, QueryFacts]:
+    """What a review file says about each query: its SQL, documents and signals, from its rules and tags."""
+    found = {}
+    for query, own in zip(queries.queries, queries.rules, strict=True) if queries else ():
+        rule = with_tags(own, query.tags)
+        parts = [leaf for _, leaf in leaves(rule)] if rule is not None else []
+        sql = [leaf.where for leaf in parts if isinstance(leaf, Sql)]
+        names = (name for leaf in parts if isinstance(leaf, Documents) for name in leaf.names)
+        words = (word for leaf in parts if isinstance(leaf, Words) for word in leaf.of)
+        found[query.id] = QueryFacts(
+            f"WHERE {' OR '.join(sql)}" if sql else "", tuple(names), tuple(dict.fromkeys(words))
+        )
+    return found
+
+
+def _query_file(path: Path) -> QuerySet:
+    """The queries of a query file, or of the one an experiment names."""
+    path = path / "bakeoff.yaml" if path.is_dir() else path
+    located = yamlfile.read(path, QueryFileError)
+    if (
+        isinstance(located.data, dict) and "corpus" in located.data
+    ):  # an experiment: its plug-ins are not needed here
+        return read_queries(path.parent / str(located.data.get("queries", "queries.yaml")))
+    return read_queries(path)
+
+
+def _systems(result: Result, choice: Choice) -> tuple[str, ...]:
+    if not 1 <= choice.k <= STORED_DEPTH:
+        raise SettingError(
+            f"k is {choice.k}; a run keeps the text of the first {STORED_DEPTH} results. Choose 1 to {STORED_DEPTH}."
+        )
+    chosen = tuple(dict.fromkeys(result.system(name) for name in choice.systems)) or result.done
+    if not chosen:
+        raise SettingError(f"{result.path} has no system that was measured, so there is nothing to judge.")
+    return chosen
+
+
+def _queries(result: Result, choice: Choice) -> frozenset[str]:
+    rows = result.queries.to_pylist()
+    known = {row["category"] or "" for row in rows}
+    unknown = [name for name in choice.categories if name not in known]
+    if unknown:
+        raise SettingError(
+            f"no query has the category {unknown[0]!r}. Categories: {', '.join(sorted(known))}."
+        )
+    wanted = set(choice.categories) or known
+    return frozenset(row["query_id"] for row in rows if (row["category"] or "") in wanted)
+
+
+Row = Mapping[str, Any]
+"""A row of the rankings table."""
+
+
+def _served(
+    result: Result, systems: tuple[str, ...], queries: frozenset[str], k: int
+) -> dict[str, list[Row]]:
+    """The first k rows of every system, by query, in the order of the run."""
+    import pyarrow.compute as pc
+
+    chunkers = dict(
+        zip(result.systems["system"].to_pylist(), result.systems["chunker"].to_pylist(), strict=True)
+    )
+    rows = result.rankings.filter(pc.less_equal(result.rankings["rank"], k)).to_pylist()
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["system"] in systems and row["query_id"] in queries:
+            found.setdefault(row["query_id"], []).append({**row, "chunker": chunkers[row["system"]] or ""})
+    return found
+
+
+def _key(row: Row) -> tuple[str, str]:
+    """Chunk ids are unique in a chunking, not in a run."""
+    return row["chunker"], row["chunk_id"]
+
+
+def _passages(result: Result, served: Mapping[str, list[Row]]) -> dict[tuple[str, str], Passage]:
+    texts = {
+        (row["chunk_id"], row["document_id"], row["start"], row["end"]): row
+        for row in result.passages.to_pylist()
+    }
+    found: dict[tuple[str, str], Passage] = {}
+    for rows in served.values():
+        for row in rows:
+            text = texts.get((row["chunk_id"], row["document_id"], row["start"], row["end"]))
+            if text is None:
+                raise SettingError(
+                    f"the run keeps no text of {row['chunk_id']} ({row['system']}, rank {row['rank']}). "
+                    "Choose a smaller --k, or run the experiment again."
+                )
+            found[_key(row)] = Passage(
+                row["chunk_id"],
+                row["document_id"],
+                row["start"],
+                row["end"],
+                text["section"] or "",
+                text["text"],
+                row["chunker"],
+            )
+    return found
+
+
+def _rules(
+    rows: Mapping[str, Row], queries: QuerySet | None, result: Result
+) -> tuple[dict[str, Rule], tuple[str, ...]]:
+    """The rules of the queries of a run, and what should be said about them."""
+    from bakeoff.recording import queries_key
+
+    notes: tuple[str, ...] = ()
+    own: dict[str, Rule | None] = {}
+    if queries is None:
+        notes = (
+            "the query file of this run was not found: only rules among tags fill in. Give it with --queries.",
+        )
+    else:
+        own = {query.id: rule for query, rule in zip(queries.queries, queries.rules, strict=True)}
+        if queries_key(queries) != result.record.queries_fingerprint:
+            notes = (f"{queries.name} was changed after the run: the rules are those of now.",)
+    found = {name: with_tags(own.get(name), parsed_tags(row["tags"])) for name, row in rows.items()}
+    return {name: rule for name, rule in found.items() if rule is not None}, notes
+
+
+def _item(query: Row, group: Group, rows: Iterable[Row], fill: AutoFill) -> Item:
+    members = {(one.chunker, one.chunk_id) for one in group.passages}
+    returned = [_returned(row) for row in rows if _key(row) in members]
+    start, end, name = group.start, group.end, query["query_id"]
+    return Item(
+        id=item_id(name, group.passages[0].document_id, start, end),
+        query_id=name,
+        query_text=query["text"],
+        category=query["category"] or "",
+        document_id=group.passages[0].document_id,
+        start=start,
+        end=end,
+        section=group.passages[0].section,
+        text=group.text(),
+        words=fill.words(name),
+        rules=_fired(name, group, fill),
+        returned=tuple(sorted(returned, key=lambda one: (one.system, one.rank))),
+    )
+
+
+def _fired(query: str, group: Group, fill: AutoFill) -> tuple[str, ...]:
+    """The rules that hold in every passage of an item; what holds in some of them only leaves it open."""
+    names = [fill.names(query, passage) for passage in group.passages]
+    return tuple(dict.fromkeys(name for one in names for name in one)) if all(names) else ()
+
+
+def _returned(row: Row) -> Returned:
+    return Returned(
+        row["system"],
+        row["rank"],
+        row["chunk_id"],
+        row["start"],
+        row["end"],
+        row["score"],
+        row["section"] or "",
+    )

@@ -1,0 +1,78 @@
+"""What one reviewer did, kept in step with the ledger: the ledger first, then memory."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from bakeoff.review.ledger import Entry, Kind, Ledger
+
+PAUSE_S = 300.0
+"""A longer gap between two entries is a pause and says nothing about the pace."""
+RECENT = 50
+LEAST_GAPS = 5
+
+
+class History:
+    """A reviewer's entries; `live` are those not undone, in order of time."""
+
+    def __init__(self, ledger: Ledger, reviewer: str) -> None:
+        self._ledger = ledger
+        self.reviewer = reviewer
+        self.reread()
+
+    def reread(self) -> None:
+        """Take the entries from disk."""
+        self.live: list[Entry] = []
+        self.times: dict[str, Entry] = {}
+        self._size = self._bytes()
+        for entry in self._ledger.read(self.reviewer).entries:
+            self._take(entry)
+
+    def changed(self) -> bool:
+        """Whether somebody else wrote into this reviewer's file; what it says is read again."""
+        if self._bytes() == self._size:
+            return False
+        self.reread()
+        return True
+
+    def add(self, entry: Entry) -> Entry:
+        """Write an entry, on disk when this returns; one with the same time is the same keystroke sent again."""
+        if entry.time in self.times:
+            return self.times[entry.time]
+        late = bool(self.times) and entry.time < next(reversed(self.times))
+        stamped = self._ledger.append(entry)
+        if late:
+            self.reread()
+        else:
+            self._take(stamped)
+            self._size = self._bytes()
+        return stamped
+
+    def last(self, kinds: Iterable[Kind], items: Sequence[tuple[str, int]] | set[tuple[str, int]]) -> Entry | None:
+        """The last entry of some kinds on some (item, repeat) that was not undone."""
+        wanted = frozenset(kinds)
+        fits = (e for e in reversed(self.live) if e.kind in wanted and (e.item, e.repeat) in items)
+        return next(fits, None)
+
+    def seconds_each(self) -> float | None:
+        """The mean time between two entries of late, pauses left out; None where there are too few to tell."""
+        stamps = [datetime.datetime.fromisoformat(time) for time in list(self.times)[-RECENT - 1 :]]
+        gaps = [(b - a).total_seconds() for a, b in pairwise(stamps)]
+        kept = [gap for gap in gaps if gap <= PAUSE_S]
+        return sum(kept) / len(kept) if len(kept) >= LEAST_GAPS else None
+
+    def _take(self, entry: Entry) -> None:
+        self.times[entry.time] = entry
+        if entry.kind is not Kind.UNDO:
+            self.live.append(entry)
+            return
+        for place in range(len(self.live) - 1, -1, -1):
+            if (self.live[place].item, self.live[place].repeat) == (entry.item, entry.repeat):
+                del self.live[place]
+                return
+
+    def _bytes(self) -> int:
+        path = self._ledger.path(self.reviewer)
+        return path.stat().st_size if path.exists() else 0

@@ -1,0 +1,162 @@
+"""A judgment set that people made in a review, and how it takes the place of rules.
+
+The queries in a set are judged by the set alone; all others keep their rules (S4-53). A judgment holds for the text it
+was made on: where the document now reads otherwise there, it is left out and said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import DataError
+from bakeoff.fingerprint import bytes_fingerprint, fingerprint
+from bakeoff.truth.problems import Problem
+from bakeoff.truth.resolve import Truth
+from bakeoff.types import JUDGMENTS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bakeoff.truth.queries import QuerySet
+
+VERSION = 1
+MARK = "judgments"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSpan:
+    """One judgment: a span of a document, its grade for a query, who said so, and the hash of the text judged."""
+
+    query: str
+    document: str
+    start: int
+    end: int
+    grade: int
+    source: str
+    text_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentSet:
+    """The judgments of a review, in order of query and place."""
+
+    run: str
+    reviewers: tuple[str, ...]
+    rows: tuple[JudgedSpan, ...]
+
+    def fingerprint(self) -> str:
+        """The name of the set: what was judged how, and by whom."""
+        return fingerprint("judgment set", [asdict(row) for row in self.rows])
+
+    @property
+    def queries(self) -> frozenset[str]:
+        """The queries the set judges."""
+        return frozenset(row.query for row in self.rows)
+
+
+def judgment_set(run: str, reviewers: Iterable[str], rows: Iterable[JudgedSpan]) -> JudgmentSet:
+    """A set with its rows in order, so that equal judgments have equal fingerprints."""
+    ordered = sorted(rows, key=lambda row: (row.query, row.document, row.start, row.end))
+    return JudgmentSet(run, tuple(sorted(set(reviewers))), tuple(ordered))
+
+
+def judgments_text(judged: JudgmentSet) -> str:
+    """The set as a file."""
+    head = {"bakeoff": MARK, "version": VERSION, "fingerprint": judged.fingerprint(), "run": judged.run}
+    rows = [asdict(row) for row in judged.rows]
+    return (
+        json.dumps({**head, "reviewers": judged.reviewers, "judgments": rows}, ensure_ascii=False, indent=1)
+        + "\n"
+    )
+
+
+def read_judgments(path: Path) -> JudgmentSet:
+    """A set from its file; one that was edited by hand is refused, because its fingerprint names other judgments."""
+    if not path.is_file():
+        raise DataError(
+            f"{path} does not exist. Make it with: bakeoff review judgments FOLDER --out {path.name}"
+        )
+    try:
+        data = json.loads(path.read_bytes())
+        known = isinstance(data, dict) and data.get("bakeoff") == MARK and data.get("version") == VERSION
+        if not known:
+            raise DataError(
+                f"{path} is not a judgment set of this bakeoff. Make it with: bakeoff review judgments"
+            )
+        rows = tuple(JudgedSpan(**row) for row in data["judgments"])
+        found = JudgmentSet(data["run"], tuple(data["reviewers"]), rows)
+    except (ValueError, KeyError, TypeError) as exc:
+        raise DataError(f"{path} is damaged ({exc}). Make it again with: bakeoff review judgments") from exc
+    if found.fingerprint() != data["fingerprint"]:
+        raise DataError(
+            f"{path} was edited after it was written. Change judgments in the review, and make it again."
+        )
+    return found
+
+
+def with_judgments(truth: Truth, queries: QuerySet, documents: pa.Table, judged: JudgmentSet) -> Truth:
+    """The truth in which the queries of a set are judged by people, and all others by their rules."""
+    import pyarrow as pa
+
+    place = {query.id: i for i, query in enumerate(queries.queries)}
+    holding, problems = _holding(judged, place, documents)
+    reviewed = {row.query for row in holding}
+    taken = [place[name] for name in reviewed]
+    kept = truth.judgments.filter(
+        pa.array([query not in set(taken) for query in truth.judgments["query"].to_pylist()], pa.bool_())
+    )
+    said = [one for one in truth.problems if one.level == "error" or one.query_id not in reviewed]
+    table = pa.concat_tables([kept, _table(holding, place, _rows(documents))])
+    return replace(truth, judgments=table, problems=(*said, *problems))
+
+
+def _holding(
+    judged: JudgmentSet, place: Mapping[str, int], documents: pa.Table
+) -> tuple[list[JudgedSpan], list[Problem]]:
+    """The judgments whose query, document and text are still there; a problem for those that are not."""
+    rows, texts = _rows(documents), documents["text"]
+    holding: list[JudgedSpan] = []
+    lost: dict[str, list[JudgedSpan]] = {}
+    for row in judged.rows:
+        why = ""
+        if row.query not in place:
+            why = "are of queries that the query file does not have"
+        elif row.document not in rows:
+            why = "are of documents that the corpus does not have"
+        elif _hash(texts[rows[row.document]].as_py()[row.start : row.end]) != row.text_hash:
+            why = "were made on a text that has changed since"
+        (lost.setdefault(why, []) if why else holding).append(row)
+    return holding, [_problem(why, gone) for why, gone in lost.items()]
+
+
+def _problem(why: str, gone: Sequence[JudgedSpan]) -> Problem:
+    first = gone[0]
+    at = f"{first.query} in {first.document}, characters {first.start} to {first.end}"
+    return Problem(
+        "warning", "", f"{len(gone)} judgments {why} and do not count, first {at}. Judge them again."
+    )
+
+
+def _hash(text: str) -> str:
+    return bytes_fingerprint(text.encode("utf-8", "surrogatepass"))
+
+
+def _rows(documents: pa.Table) -> dict[str, int]:
+    return {name: row for row, name in enumerate(documents["id"].to_pylist())}
+
+
+def _table(rows: Sequence[JudgedSpan], place: Mapping[str, int], documents: Mapping[str, int]) -> pa.Table:
+    columns: dict[str, Any] = {
+        "query": [place[row.query] for row in rows],
+        "doc": [documents[row.document] for row in rows],
+        "start": [row.start for row in rows],
+        "end": [row.end for row in rows],
+        "grade": [row.grade for row in rows],
+        "source": [row.source for row in rows],
+        "chunking": [""] * len(rows),
+    }
+    return JUDGMENTS.table(columns)

@@ -1,0 +1,110 @@
+"""bakeoff review as it is typed: from a run to files, ledger, agreement, what is next, and a judgment set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def desk(ran: Any, cli: Cli, home: Path) -> Path:
+    """A review of the tiny run."""
+    done = cli("review", "export", ran.result.path, "--to", "desk", "--k", 3, "--system", "line dense exact",
+               "--system", "line bm25")  # fmt: skip
+    assert done.code == 0, done.err
+    return Path("desk")
+
+
+def judge(folder: Path, reviewer: str, label: str = "SEMANTIC_MATCH") -> None:
+    for path in folder.glob("*.yaml"):
+        text = path.read_text(encoding="utf-8").replace("judgment: ''", f"judgment: {label}")
+        text = text.replace("reviewer: ''", f"reviewer: {reviewer}").replace(
+            "complete: false", "complete: true"
+        )
+        path.write_text(text, encoding="utf-8")
+
+
+def test_from_export_to_judgments(desk: Path, cli: Cli, ran: Any) -> None:
+    assert "Go on" in cli("review", "next", desk).out
+    judge(desk / "files", "ann")
+    done = cli("review", "import", desk / "files")
+    assert done.code == 0
+    assert "judgments are new" in done.out
+    status = cli("review", "status", desk, "--run", ran.result.path, "--json").json
+    assert status["states"] == {"agreed": status["items"]}
+    assert any(side["human"]["n"] for side in status["sides"])
+    assert "Everything is judged" in cli("review", "next", desk).out
+    assert "ann judged so far: agreement needs two" in cli("review", "agreement", desk).out
+    made = cli("review", "judgments", desk, "--out", "j.json", "--json").json
+    assert made["judgments"] == status["items"]
+    assert json.loads(Path("j.json").read_text())["fingerprint"] == made["fingerprint"]
+    again = cli("review", "judgments", desk, "--out", "j.json")
+    assert again.code == 2
+    assert "never changed" in again.err
+
+
+def test_two_reviewers_and_an_adjudicator(desk: Path, cli: Cli, ran: Any) -> None:
+    judge(desk / "files", "ann")
+    cli("review", "import", desk / "files")
+    cli("review", "export", ran.result.path, "--to", "other", "--k", 3, "--system", "line dense exact",
+        "--system", "line bm25")  # fmt: skip
+    judge(Path("other/files"), "bob", "FALSE_POSITIVE")
+    cli("review", "import", "other/files", "--into", desk)
+    panel = cli("review", "agreement", desk, "--json").json
+    assert panel["reviewers"] == ["ann", "bob"]
+    assert panel["pairs"][0]["same"] == 0
+    assert len(panel["queue"]) == panel["overall"]["labels"]["items"]
+    cli("review", "import", "other/files", "--into", desk, "--adjudicate")
+    assert cli("review", "agreement", desk, "--json").json["queue"] == []
+
+
+def test_the_names_of_the_source_system_do_the_same(desk: Path, cli: Cli) -> None:
+    judge(desk / "files", "ann")
+    assert cli("import-review", desk / "files", "--json").json["refused"] == []
+    assert cli("export-review", "--help").code == 0
+
+
+def test_a_refused_file_is_exit_code_2_and_the_others_are_taken(desk: Path, cli: Cli) -> None:
+    judge(desk / "files", "ann")
+    path = sorted((desk / "files").glob("*.yaml"))[0]
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("SEMANTIC_MATCH", "SEMANTC_MATCH", 1), encoding="utf-8"
+    )
+    done = cli("review", "import", desk / "files")
+    assert done.code == 2
+    assert "Did you mean SEMANTIC_MATCH?" in done.err
+    assert "1 refused" in done.out
+
+
+def test_import_writes_human_reviews(desk: Path, cli: Cli) -> None:
+    judge(desk / "files", "ann")
+    files = cli("review", "import", desk / "files", "--out", "out", "--k", 3, "--json").json["files"]
+    (dense,) = [Path(name) for name in files if "dense" in name]
+    data = json.loads(dense.read_text(encoding="utf-8"))
+    assert dense.name.startswith("human_review_line")
+    assert data["measures"]["SemPrec"]["value"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("review", "status", "nowhere"), "is no review"),
+        (("review", "import", "nowhere"), "does not exist"),
+        (("review", "export", "nowhere"), "is not a run"),
+        (("review", "next", "desk", "--confidence", "2"), "between 0.5 and 1"),
+    ],
+)
+def test_mistakes(desk: Path, cli: Cli, words: tuple[str, ...], message: str) -> None:
+    done = cli(*words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_nothing_judged_makes_no_set(desk: Path, cli: Cli) -> None:
+    assert "nothing is judged" in cli("review", "judgments", desk, "--out", "j.json").err
