@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(report)
+    app.command("final-report")(final_report)
     app.command()(compare)
     app.command()(diff)
 
@@ -41,6 +42,22 @@ def report(
     folder.mkdir(parents=True, exist_ok=True)
     for number, path in enumerate(write(result, folder, wanted)):
         console.say(f"{'Report' if number == 0 else '':<9}{path}")
+
+
+def final_report(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the files. [default: the run's]")
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", help=f"Some of {', '.join(FORMATS)}, with commas between.")
+    ] = "html,md",
+) -> None:
+    """Write the report with people's review in it; it is an error where there is no review."""
+    from bakeoff.review.desk import open_desk
+
+    open_desk(run)
+    report(run, out, formats)
 
 
 def _formats(text: str) -> list[str]:

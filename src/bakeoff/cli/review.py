@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.review.desk import Standing
-    from bakeoff.review.sides import Side
+    pass
 
 group = typer.Typer(
     name="review",
-    help="People's judgments: export, import, next, agreement, status, judgments.",
+    help="People's judgments: serve, export, import, next, agreement, status, judgments.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -116,12 +115,13 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show how far a review is, and the measures as they stand, with bounds over what is open."""
+    from bakeoff.analysis import open_run
     from bakeoff.cli.reviewstanding import say_status, status_json
-    from bakeoff.review.desk import open_desk, stands
+    from bakeoff.review.desk import beside_the_run, open_desk, stands
 
     standing = stands(open_desk(folder))
     given = run or (folder if (folder / "run.json").is_file() else None)
-    beside = _sides(standing, given) if given else []
+    beside = beside_the_run(standing, open_run(given)) if given else []
     if as_json:
         from bakeoff.cli import console
 
@@ -204,16 +204,3 @@ def judgments(
     out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, judgments_text(made).encode())
     say_set(made, standing, out, as_json)
-
-
-def _sides(standing: Standing, run: Path) -> list[Side]:
-    from bakeoff.analysis import open_run
-    from bakeoff.review.measures import pool_rankings
-    from bakeoff.review.sides import human_values, run_values, sides, suits
-
-    result = open_run(run)
-    measure = str(suits(result.record.primary))
-    rows = result.queries.to_pylist()
-    categories = {row["query_id"]: row["category"] or "" for row in rows}
-    human = human_values(pool_rankings(standing.pool), standing.settled, measure)
-    return sides(standing.pool.systems, measure, run_values(result, measure), human, categories)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bakeoff.judging import Alarms
 from bakeoff.report import wording as say
 from bakeoff.report.breakdown import Breakdown, RankTable
-from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint
+from bakeoff.report.costs import WHOLE, LatencyRow, PhaseRow, TradePoint
 from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.losses import LossTable
 from bakeoff.report.pairs import Pairs
@@ -145,7 +145,7 @@ def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
         (time.value, phase, row.system)
         for row in rows
         for phase, time in zip(phases, row.phases, strict=True)
-        if time.value is not None
+        if time.value is not None and phase != WHOLE
     ]
     if not known:
         return "Nothing was built in this run: every phase came from the cache, and timings never do"

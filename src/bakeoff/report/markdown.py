@@ -13,6 +13,7 @@ from bakeoff.report.background import Background
 from bakeoff.report.breakdown import Breakdown
 from bakeoff.report.costs import STATISTICS, TradePoint
 from bakeoff.report.differing import DifferingQuery
+from bakeoff.report.extras import Section
 from bakeoff.report.grid import Mean
 from bakeoff.report.losses import LossTable
 from bakeoff.report.marks import block, bullets, plain, table
@@ -55,6 +56,8 @@ def _parts(report: Report) -> Iterator[list[str]]:
     if report.differing:
         yield _differing(report.differing, report.systems.measures[0].label)
     yield _times(report)
+    for section in report.extras:
+        yield _extra(section)
     yield _truth(report.background)
     yield _how(report.background, report.systems)
 
@@ -221,6 +224,13 @@ def _times(report: Report) -> list[str]:
         lines += ["## Ingestion", "", f"**{plain(find.of_phases(report.phases, report.phase_rows))}**", ""]
         lines += table(["system", *report.phases], built)
     return lines
+
+
+def _extra(section: Section) -> list[str]:
+    lines = [f"## {section.title}", "", f"**{plain(section.finding)}**", ""]
+    for grid in section.grids:
+        lines += table(grid.headings, grid.rows, grid.left)
+    return [*lines, *bullets(section.notes)]
 
 
 def _truth(back: Background) -> list[str]:

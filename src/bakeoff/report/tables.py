@@ -10,6 +10,7 @@ from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint, latency_rows, phase_rows, trade_points
 from bakeoff.report.differing import DifferingQuery, differing_queries
+from bakeoff.report.extras import Section, extras
 from bakeoff.report.grid import LABELS, Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
 from bakeoff.report.losses import LossTable, alarm_rows, loss_table
@@ -45,6 +46,7 @@ class Report:
     latencies: tuple[LatencyRow, ...]
     background: Background
     queries: int
+    extras: tuple[Section, ...] = ()
 
 
 def tables(result: Result) -> Report:
@@ -77,6 +79,7 @@ def tables(result: Result) -> Report:
         latencies=latency_rows(result, shown),
         background=background(result, verdict.rule if verdict else None),
         queries=len(grid.queries),
+        extras=extras(result),
     )
 
 

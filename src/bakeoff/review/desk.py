@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from bakeoff.analysis import Result
 from bakeoff.errors import SettingError
 from bakeoff.review.ledger import Ledger, Read
+from bakeoff.review.measures import pool_rankings
 from bakeoff.review.pool import Pool, read_pool, write_pool
 from bakeoff.review.settle import Settled, opinions_of, settled_pool
+from bakeoff.review.sides import Side, human_values, run_values, sides, suits
 
 ROOT = Path("reviews")
 
@@ -84,3 +87,11 @@ def stands(desk: Desk) -> Standing:
     pool, read = desk.pool(), desk.ledger.read()
     notes = (*pool.notes, *read.notes, *opinions_of(pool, read.entries).notes)
     return Standing(pool, read, settled_pool(pool, read.entries), notes)
+
+
+def beside_the_run(standing: Standing, result: Result) -> list[Side]:
+    """Automated, human-adjusted and combined figures of the run's primary measure, as far as it suits them."""
+    measure = str(suits(result.record.primary))
+    categories = {row["query_id"]: row["category"] or "" for row in result.queries.to_pylist()}
+    human = human_values(pool_rankings(standing.pool), standing.settled, measure)
+    return sides(standing.pool.systems, measure, run_values(result, measure), human, categories)
