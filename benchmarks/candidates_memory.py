@@ -23,7 +23,19 @@ CHUNKS = 1_000_000
 A_DOCUMENT = 500
 LINES = 3
 LIMIT = 1500.0
-WORDS = ("tax", "refund", "engine", "window", "paper", "river", "ledger", "signal", "wheel", "garden", "number")
+WORDS = (
+    "tax",
+    "refund",
+    "engine",
+    "window",
+    "paper",
+    "river",
+    "ledger",
+    "signal",
+    "wheel",
+    "garden",
+    "number",
+)
 
 
 def main() -> int:
@@ -74,9 +86,7 @@ def _corpus(folder: Path, chunks: int) -> None:
     folder.mkdir()
     draw = random.Random(5)
     for number in range(chunks // A_DOCUMENT):
-        lines = (
-            f"{number}.{at} {' '.join(draw.choices(WORDS, k=9))}." for at in range(A_DOCUMENT * LINES)
-        )
+        lines = (f"{number}.{at} {' '.join(draw.choices(WORDS, k=9))}." for at in range(A_DOCUMENT * LINES))
         (folder / f"{number:05}.txt").write_text("\n".join(lines) + "\n")
 
 

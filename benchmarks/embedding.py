@@ -2,7 +2,8 @@
 
 Rates are texts a CPU second (one core), which a busy machine changes less than wall time; the same run prints the
 wall rate on all cores. sentence-transformers is not installed beside bakeoff: name a Python that has it in
-BAKEOFF_BENCH_TORCH, and the same texts go through it in the same turns. Run with: python benchmarks/embedding.py
+BAKEOFF_BENCH_TORCH, and the same texts go through it on one thread in the same turns.
+Run with: python benchmarks/embedding.py
 """
 
 from __future__ import annotations
@@ -90,10 +91,10 @@ def _against_torch(texts: int, cpu: dict[str, float]) -> list[Row]:
 
 
 _TORCH = """
-import json, os, sys, time
+import json, sys, time
 from sentence_transformers import SentenceTransformer
 import torch
-torch.set_num_threads(len(os.sched_getaffinity(0)))
+torch.set_num_threads(1)
 texts = json.loads(sys.stdin.readline())
 model = SentenceTransformer(sys.argv[1], device="cpu")
 model.max_seq_length = 256

@@ -202,7 +202,10 @@ def exact_truth() -> list[Row]:
         )
     )
     for metric in (Metric.L2, Metric.DOT, Metric.COSINE):
-        seconds = cpu(lambda: truth.exact_neighbours(base, queries, metric, DEPTH))  # noqa: B023 - called at once
+        seconds = min(
+            cpu(lambda: truth.exact_neighbours(base, queries, metric, DEPTH))  # noqa: B023 - called at once
+            for _ in range(3)
+        )
         rows.append(Row(f"exact truth by {metric.value}, Gflop/s of CPU", giga / seconds, bare, ">= 0.55"))
     return rows
 

@@ -24,7 +24,7 @@ from bakeoff import registry
 from bakeoff.errors import MissingExtraError
 from bakeoff.types import Batch, Metric
 from common import Row, show
-from storepeers import K, PEERS, Peer
+from storepeers import PEERS, K, Peer
 
 ROWS, DIMS, BATCH, QUERIES = 10_000, 64, 8192, 2000
 SECONDS, ROUNDS = 6.0, 3

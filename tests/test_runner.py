@@ -208,14 +208,134 @@ def test_a_store_that_fails_in_mid_run_fails_alone(tiny: Path, broken_store: dic
     events: list[Event] = []
     result = run(with_store(tiny, "broken"), out=Path("run"), emit=events.append)
     assert len(result.done) == 6 and result.record.status == "partial"
-    assert set(result.failed.values()) == {"the engine closed the connection."}
+    said = "the engine closed the connection. (3 of 14 queries were answered in 1 rounds)"
+    assert set(result.failed.values()) == {said}
     assert all("broken" in system for system in result.failed)
     assert [bool(event.failed) for event in finished(events)].count(True) == 4
     lost = set(result.failed)
-    for table in (result.scores, result.rankings, result.timings, result.latencies, result.losses):
-        assert lost.isdisjoint(table["system"].to_pylist())
-    row = next(row for row in result.systems.to_pylist() if row["system"] in lost)
-    assert (row["chunks"], row["dims"], row["index_bytes"]) == (None, None, None)
+    assert {row["status"] for row in result.systems.to_pylist() if row["system"] in lost} == {"partial"}
+    for table in (result.scores, result.rankings, result.latencies, result.losses):
+        rows = [row for row in table.to_pylist() if row["system"] in lost]
+        assert {row["query_id"] for row in rows} == {"expiry", "hashing", "sso"}
+    assert set(result.comparison.ranking) == set(result.done)
+    assert not [excluded for excluded in result.record.excluded if excluded.query_id == "refund"]
+
+
+@pytest.mark.parametrize(("runs", "asked", "kept"), [(3, 10 + 14 + 10 + 5, 1), (3, 2 * (10 + 14) + 12, 2)])
+def test_a_fault_in_a_later_round_keeps_the_rounds_before(
+    small: Path, register: Callable[..., None], runs: int, asked: int, kept: int
+) -> None:
+    class Mortal(registry.load("stores", "exact")):
+        served = 0
+
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            self.served += 1
+            if self.served > asked:
+                raise StoreError("out of memory.")
+            return super().search(vector, k, query)
+
+    register("stores", "mortal", Mortal)
+    small.write_text(small.read_text().replace("[exact]", "[mortal, exact]") + f"runs: {runs}\n")
+    result = run(small, out=Path("run"))
+    ((lost, why),) = result.failed.items()
+    assert "mortal" in lost and why == f"out of memory. (14 of 14 queries were answered in {kept} rounds)"
+    rows = [row for row in result.latencies.to_pylist() if row["system"] == lost]
+    assert {row["repeat"] for row in rows} == set(range(kept)) and len(rows) == kept * 14
+    mine = [row for row in result.scores.to_pylist() if row["system"] == lost]
+    assert len(mine) == 14 * 3
+
+
+class Died(StoreError):
+    """A server that is gone."""
+
+
+def server(died: dict[str, int]) -> type:
+    """A store whose rows live in a server: the folder it is given stays empty, and it may go away at any time."""
+    rows: dict[str, tuple[list[Any], Any]] = {}
+
+    class Server(registry.load("stores", "exact")):
+        def _count(self, what: str) -> None:
+            died[what] = died.get(what, 0) + 1
+            if died[what] > died.get(f"{what}s allowed", 10**9):
+                died["gone"] = 1
+                raise Died(f"{what}: connection refused by 127.0.0.1:9999.")
+
+        def create(self, collection: str, dims: int, metric: Any) -> None:
+            super().create(collection, dims, metric)
+            rows[collection] = ([], metric)
+            self._name = collection
+
+        def insert(self, batch: Any) -> None:
+            self._count("insert")
+            rows[self._name][0].append(batch)
+
+        def open(self, collection: str, dims: int, metric: Any) -> int:
+            self._count("open")
+            if collection not in rows:
+                raise StoreError(f"no collection {collection}.")
+            super().create(collection, dims, metric)
+            for batch in rows[collection][0]:
+                super().insert(batch)
+            return sum(len(batch.ids) for batch in rows[collection][0])
+
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            self._count("search")
+            return super().search(vector, k, query)
+
+        def close(self) -> None:
+            if died.get("gone"):
+                raise Died("close: connection refused by 127.0.0.1:9999.")
+
+    Server.forget = rows.clear  # type: ignore[attr-defined]
+    return Server
+
+
+@pytest.fixture
+def served(small: Path, register: Callable[..., None]) -> Any:
+    """An experiment over exact search and a server, the server's counters, and how it loses everything."""
+    counters: dict[str, int] = {}
+    plugin = server(counters)
+    register("stores", "server", plugin)
+    small.write_text(small.read_text().replace("[exact]", "[server, exact]"))
+    return small, counters, plugin.forget  # type: ignore[attr-defined]
+
+
+def test_a_server_that_dies_in_mid_insert_fails_alone_and_a_rerun_completes_it(served: Any) -> None:
+    path, counters, _ = served
+    counters["inserts allowed"] = 0
+    result = run(path, out=Path("run"))
+    ((lost, why),) = result.failed.items()
+    assert "server" in lost and why == "insert: connection refused by 127.0.0.1:9999."
+    assert len(result.done) == 1 and result.record.status == "partial"
+    phases = {row["phase"] for row in result.timings.to_pylist() if row["system"] == lost}
+    assert phases == {"read", "chunk", "embed_chunks"}
+    counters.clear()
+    again = run(path, out=Path("run"))
+    assert again.failed == {} and again.record.status == "done"
+    assert counters["insert"] == 1
+
+
+def test_a_server_that_cannot_even_be_closed_does_not_take_the_others_with_it(served: Any) -> None:
+    path, counters, _ = served
+    counters["searchs allowed"] = 12
+    events: list[Event] = []
+    result = run(path, out=Path("run"), emit=events.append)
+    assert len(result.done) == 1 and len(result.failed) == 1
+    assert any("closing: close: connection refused" in e.message for e in events if isinstance(e, Warned))
+
+
+def test_an_index_in_a_server_is_reopened_by_name_and_built_again_where_it_is_lost(served: Any) -> None:
+    path, counters, forget = served
+    first = run(path, out=Path("run"))
+    assert counters["insert"] == 1
+    again = run(path, out=Path("again"))
+    assert counters["insert"] == 1  # the server still has it
+    forget()
+    lost = run(path, out=Path("lost"))
+    assert counters["insert"] == 2 and lost.failed == {}
+    assert [r.scores["value"].to_pylist() for r in (again, lost)] == [first.scores["value"].to_pylist()] * 2
+    row = next(row for row in lost.systems.to_pylist() if row["store"] == "server")
+    assert row["index_bytes"] is None  # unknown here, not zero
 
 
 def test_a_rerun_tries_only_the_failed(tiny: Path, broken_store: dict[str, bool]) -> None:

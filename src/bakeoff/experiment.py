@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,13 @@ from bakeoff import registry, yamlfile
 from bakeoff.errors import ExperimentError, UserError
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
-from bakeoff.modes import MODES, ModeKind
-from bakeoff.plan import ExperimentFile, Given, Part, Plan, System
-from bakeoff.protocols import SupportsKeywords, SupportsVectors
+from bakeoff.modes import MODES, Hybrid
+from bakeoff.partreader import PartReader, label, short
+from bakeoff.pipelines import WayReader
+from bakeoff.plan import ExperimentFile, Given, Part, Plan, System, Way
+from bakeoff.protocols import SupportsHybrid, SupportsVectors
 from bakeoff.types import Unit
 from bakeoff.yamlfile import Keys, Located
-
-NOT_PARAMS = ("as", "query")
-"""Keys beside a plug-in's parameters: the name a part is shown by, and a store's query arguments."""
 
 
 def load(path: Path) -> Plan:
@@ -40,12 +38,13 @@ class _Reader:
     """Turns the parts of one experiment file into a plan."""
 
     def __init__(self, located: Located, folder: Path) -> None:
-        self._located = located
+        self._located, self._read = located, PartReader(located)
         self._folder = folder
         self._file = yamlfile.validate_model(ExperimentFile, located, ExperimentError)
 
     def plan(self, text: str) -> Plan:
         measures = self._measures()
+        self._check_tuned(self._ways(), measures[0])
         systems = tuple(self._systems())
         self._check_labels(systems)
         return Plan(
@@ -64,137 +63,114 @@ class _Reader:
         chunkers = self._parts("chunkers")
         embedders = self._parts("embedders")
         stores = [(p, s) for p in self._parts("stores") for s in self._searches(p)]
-        rerankers = [None, *self._parts("rerankers")]
-        modes = [(mode, self._keyword(mode, i)) for i, mode in enumerate(self._modes())]
-        if any(MODES[mode.name].dense for mode, _ in modes):
+        ways = self._ways()
+        if any(MODES[way.mode.name].vectors for way in ways):
             self._check_vectors()
-        for chunker, (mode, keyword), reranker in itertools.product(chunkers, modes, rerankers):
-            kind = MODES[mode.name]
-            if not kind.dense:
-                yield _named(System(chunker, mode, keyword=keyword, reranker=reranker), many=False)
+        for chunker, way in itertools.product(chunkers, ways):
+            one = System(
+                chunker,
+                way.mode,
+                keyword=way.keyword,
+                keyword_search=way.keyword_search,
+                depth=way.depth,
+                rerank=way.rerank,
+            )
+            if not MODES[way.mode.name].vectors:
+                yield _named(one, many=False)
                 continue
-            for embedder, (store, search) in itertools.product(embedders, stores):
-                system = System(chunker, mode, embedder, store, search, keyword, reranker)
-                yield _named(system, many=len(stores) > 1)
+            for embedder, (store, search) in itertools.product(embedders, self._able(way, stores)):
+                yield _named(
+                    replace(one, embedder=embedder, store=store, search=search), many=len(stores) > 1
+                )
+
+    def _ways(self) -> list[Way]:
+        """How queries are answered, in the order of the file."""
+        file = self._file
+        if file.mode is not None and "modes" in file.model_fields_set:
+            self._read.refuse(("mode",), "mode and modes both say how to search. Keep one of them.")
+        listed = file.modes if file.mode is None else [file.mode]
+        reader = WayReader(self._read, self._parts("rerankers"), file.depth)
+        ways: list[Way] = []
+        for i, given in enumerate(listed):
+            at: Keys = ("modes", i) if file.mode is None else ("mode",)
+            for way in reader.ways(at, given):
+                self._distinct_way(at, way, ways)
+                ways.append(way)
+        return ways
+
+    def _distinct_way(self, at: Keys, way: Way, others: list[Way]) -> None:
+        if _way_label(way) in map(_way_label, others):
+            self._read.refuse(
+                at, f"{_way_label(way)} is listed twice in {at[0]}. Remove one, or name one with as: NAME."
+            )
+
+    def _able(self, way: Way, stores: list[tuple[Part, BaseModel]]) -> list[tuple[Part, BaseModel]]:
+        """The stores a mode can use: fusing by itself is not every store's."""
+        if "native" not in MODES[way.mode.name].legs:
+            return stores
+        able = [one for one in stores if issubclass(registry.load("stores", one[0].name), SupportsHybrid)]
+        if not able:
+            names = ", ".join(dict.fromkeys(store.name for store, _ in stores))
+            self._read.refuse(
+                ("stores",),
+                f"{way.mode.name} needs a store that fuses by itself; {names} cannot. Use hybrid.",
+            )
+        return able
 
     def _parts(self, kind: str) -> list[Part]:
         given: list[Given] = getattr(self._file, kind)
-        return self._distinct(kind, [self._part(kind, i, item) for i, item in enumerate(given)])
+        return self._distinct(kind, [self._read.part(kind, (kind, i), item) for i, item in enumerate(given)])
 
     def _distinct(self, kind: str, parts: list[Part]) -> list[Part]:
         seen: set[str] = set()
         for i, part in enumerate(parts):
             if part.label in seen:
-                self._refuse((kind, i), f"{part.label} is listed twice in {kind}. Remove one.")
+                self._read.refuse((kind, i), f"{part.label} is listed twice in {kind}. Remove one.")
             seen.add(part.label)
         return parts
-
-    def _part(self, kind: str, position: int, given: Given) -> Part:
-        name, params = self._split((kind, position), given)
-        plugin = self._plugin(kind, name, (kind, position))
-        label = _label(name, params)
-        own = _own(kind, params)
-        where = (kind, position, name) if isinstance(given, dict) else (kind, position)
-        return Part(kind, name, label, self._validated(plugin.Params, own, where))
-
-    def _split(self, at: Keys, given: Given) -> tuple[str, dict[str, Any]]:
-        if isinstance(given, str):
-            return given, {}
-        if len(given) != 1:
-            self._refuse(
-                at, f"{list(given)} should be one name with its parameters, as in {{tokens: {{size: 256}}}}."
-            )
-        name, params = next(iter(given.items()))
-        if params is not None and not isinstance(params, dict):
-            self._refuse(
-                at, f"{name}: {params!r} should be a mapping of parameters, as in {{tokens: {{size: 256}}}}."
-            )
-        return name, dict(params or {})
-
-    def _plugin(self, kind: str, name: str, at: Keys) -> Any:
-        try:
-            return registry.load(kind, name)
-        except UserError as exc:
-            raise type(exc)(f"{self._located.where(at)}: {exc}") from exc
-
-    def _validated(self, model: type[BaseModel], params: Mapping[str, Any], at: Keys) -> BaseModel:
-        part = _below(self._located, at, params)
-        return yamlfile.validate_model(model, part, ExperimentError)
 
     def _searches(self, store: Part) -> list[BaseModel]:
         """One set of query arguments for each combination of the listed values."""
         plugin = registry.load("stores", store.name)
         for i, given in enumerate(self._file.stores):
-            name, params = self._split(("stores", i), given)
-            if _label(name, params) != store.label:
+            name, params = self._read.split(("stores", i), given)
+            if label(name, params) != store.label:
                 continue
             at = ("stores", i, name, "query")
-            choices = itertools.product(*self._options(params.get("query"), at))
-            return [self._validated(plugin.Query, dict(choice), at) for choice in choices]
+            choices = itertools.product(*self._read.options(params.get("query"), at))
+            return [self._read.validated(plugin.Query, dict(choice), at) for choice in choices]
         return [plugin.Query()]
 
     def _check_labels(self, systems: tuple[System, ...]) -> None:
         seen: set[str] = set()
         for system in systems:
             if system.label in seen:
-                self._refuse(
+                self._read.refuse(
                     (), f"two systems would be called {system.label!r}. Name their parts apart with as: NAME."
                 )
             seen.add(system.label)
 
-    def _options(self, query: Any, at: Keys) -> Iterator[list[tuple[str, Any]]]:
-        """The values of each query argument, one or a list of different ones."""
-        if not isinstance(query or {}, dict):
-            self._refuse(
-                at, f"query: {query!r} should be a mapping of query arguments, as in {{ef: [16, 64]}}."
+    def _check_tuned(self, ways: Iterable[Way], primary: str) -> None:
+        """A weight is tuned on the primary measure, so that must be scored against judgments."""
+        tuned = [way for way in ways if isinstance(way.mode.params, Hybrid) and way.mode.params.tuned]
+        if tuned and parse(primary).definition.needs is not Needs.JUDGMENTS:
+            self._read.refuse(
+                ("measures", "primary"),
+                f"{primary} is not scored against judgments, so no weight can be tuned on it. "
+                "Choose another primary measure, or give the weight.",
             )
-        for key, value in (query or {}).items():
-            values = value if isinstance(value, list) else [value]
-            if not values:
-                self._refuse((*at, key), f"{key} has no value. Give at least one.")
-            if any(values.index(one) != i for i, one in enumerate(values)):
-                self._refuse((*at, key), f"{key}: {values} has a value twice. Remove one.")
-            yield [(key, one) for one in values]
-
-    def _modes(self) -> list[Part]:
-        parts = []
-        for i, given in enumerate(self._file.modes):
-            name, params = self._split(("modes", i), given)
-            kind = MODES.get(name) or self._unknown_mode(i, name)
-            at = ("modes", i, name) if isinstance(given, dict) else ("modes", i)
-            checked = self._validated(kind.params, _own("modes", params), at)
-            parts.append(Part("modes", name, _label(name, params), checked))
-        return self._distinct("modes", parts)
-
-    def _unknown_mode(self, position: int, name: str) -> ModeKind:
-        near = difflib.get_close_matches(name, MODES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        self._refuse(("modes", position), f"no mode is called {name!r}.{hint} Known: {', '.join(MODES)}.")
-        raise AssertionError
-
-    def _keyword(self, mode: Part, position: int) -> Part | None:
-        if not MODES[mode.name].keywords:
-            return None
-        engine = str(getattr(mode.params, "engine"))  # noqa: B009 - every mode with keywords has it
-        at = ("modes", position, mode.name, "engine")
-        plugin = self._plugin("stores", engine, at)
-        if not issubclass(plugin, SupportsKeywords):
-            self._refuse(
-                at, f"{engine} does not search by words, which {mode.name} needs. Choose another engine."
-            )
-        return Part("stores", engine, engine, plugin.Params())
 
     def _check_vectors(self) -> None:
         for i, store in enumerate(self._parts("stores")):
             if not issubclass(registry.load("stores", store.name), SupportsVectors):
                 why = f"{store.name} searches by words only. Leave it out; the modes bm25 and hybrid use it."
-                self._refuse(("stores", i), why)
+                self._read.refuse(("stores", i), why)
 
     def _source(self) -> Part:
         given = dict(self._file.corpus)
         name = str(given.pop("source", "folder"))
-        plugin = self._plugin("sources", name, ("corpus",))
-        params = self._validated(plugin.Params, {k: _expanded(v) for k, v in given.items()}, ("corpus",))
+        plugin = self._read.plugin("sources", name, ("corpus",))
+        params = self._read.validated(plugin.Params, {k: _expanded(v) for k, v in given.items()}, ("corpus",))
         paths = {k: self._path(v) for k, v in params if isinstance(v, Path)}
         return Part("sources", name, name, params.model_copy(update=paths))
 
@@ -215,55 +191,24 @@ class _Reader:
     def _path(self, path: Path) -> Path:
         return (self._folder / path.expanduser()).resolve()
 
-    def _refuse(self, at: Keys, message: str) -> None:
-        raise ExperimentError(f"{self._located.where(at)}: {message}")
-
 
 def _named(system: System, *, many: bool) -> System:
     """The system with its label; the store is named where there is a choice of stores."""
     store = f"{system.store.label}{_settings(system.search)}" if system.store and many else ""
-    reranker = system.reranker.label if system.reranker else ""
     embedder = system.embedder.label if system.embedder else ""
-    words = (system.chunker.label, embedder, store, system.mode.label, reranker)
+    looks = (one.label for one in system.rerank)
+    words = (system.chunker.label, embedder, store, system.mode.label, *looks)
     return replace(system, label=" · ".join(word for word in words if word))
 
 
-def _own(kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The plug-in's own parameters of what the user wrote; only a store has query arguments."""
-    beside = NOT_PARAMS if kind == "stores" else ("as",)
-    return {key: value for key, value in params.items() if key not in beside}
-
-
-def _label(name: str, params: Mapping[str, Any]) -> str:
-    """What the user calls a part (`as: …`), else its name with the parameters that were given."""
-    if "as" in params:
-        return str(params["as"])
-    inner = _short({key: value for key, value in params.items() if key not in NOT_PARAMS})
-    return f"{name}({inner})" if inner else name
-
-
-def _short(params: Mapping[str, Any]) -> str:
-    """Parameters in a few words; a group of them, such as build, is named by its members."""
-    words = (_short(v) if isinstance(v, dict) else f"{key}={v}" for key, v in params.items())
-    return " ".join(words)
+def _way_label(way: Way) -> str:
+    return " · ".join((way.mode.label, *(one.label for one in way.rerank)))
 
 
 def _settings(search: BaseModel | None) -> str:
     chosen = search.model_dump(exclude_defaults=True) if search is not None else {}
-    return f"[{_short(chosen)}]" if chosen else ""
+    return f"[{short(chosen)}]" if chosen else ""
 
 
 def _expanded(value: Any) -> Any:
     return value.replace("${stdlib}", sysconfig.get_paths()["stdlib"]) if isinstance(value, str) else value
-
-
-def _below(located: Located, path: Keys, data: Any) -> Located:
-    """The part of a file at a path, with other data but the same lines."""
-    place = located.place
-    for key in path:
-        inside = place.inside
-        if isinstance(inside, dict) and key in inside:
-            place = inside[str(key)]
-        elif isinstance(inside, list) and isinstance(key, int) and key < len(inside):
-            place = inside[key]
-    return Located(located.name, data, place)

@@ -9,7 +9,8 @@
     device = "cpu"           # cpu, metal
 
 A model of `fastembed` runs on the embedder `onnx`, one of `mistralrs` on `llamacpp`: the same weights and precision
-on another engine. Any embedder's own name may be a table too, with its parameters.
+on another engine. Any embedder's own name may be a table too, with its parameters; so may fastembed with a
+folder or with `download`: then its own engine runs it.
 """
 
 from __future__ import annotations
@@ -84,12 +85,12 @@ def read(path: Path) -> list[ModelChoice]:
 
 def choose(engine: str, values: Mapping[str, Any], folder: Path = Path()) -> ModelChoice:
     """One model of an engine; raises DataError for wrong values and UnknownPluginError for an unknown engine."""
-    if engine == "fastembed":
+    if engine == "fastembed" and not {"folder", "download"} & set(values):
         return _fastembed(_checked(_FastEmbed, values))
     if engine == "mistralrs":
         return _mistralrs(_checked(_MistralRs, values), folder)
     if engine not in registry.names("embedders"):
-        known = [*ENGINES, *registry.names("embedders")]
+        known = list(dict.fromkeys((*ENGINES, *registry.names("embedders"))))
         raise UnknownPluginError(
             f"no engine is called {engine!r}.{did_you_mean(engine, known)} Known: {', '.join(known)}."
         )

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 KEYWORD_ENGINE = "tantivy"
+TUNABLE_ENGINE = "postings"
+"""The engine where k1 and b can be chosen: one index serves every pair of them."""
+
+RERANK = "rerank"
+"""The stage of a pipeline that stands for each of the experiment's rerankers."""
+
+TUNED = "tuned"
+WEIGHT = 0.5
+NORMALISE = "minmax"
+
+
+def _unset(value: Any) -> bool:
+    return value is None
+
+
+def _weight(value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value in (None, TUNED) or (number and 0 <= value <= 1):
+        return value
+    raise ValueError(f"weight is {value!r}. Write the dense share, from 0 to 1, or {TUNED}")
 
 
 class Dense(BaseModel):
@@ -16,21 +36,81 @@ class Dense(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Bm25(BaseModel):
+class _Words(BaseModel):
+    """A mode that searches by words; what is not set does not enter a system's name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    engine: Annotated[
+        str | dict[str, dict[str, Any] | None],
+        Field(description="store that searches by words, or {store: {its settings}}"),
+    ] = KEYWORD_ENGINE
+    k1: Annotated[float | None, Field(ge=0, exclude_if=_unset, description="how soon repeats count less")] = (
+        None
+    )
+    b: Annotated[float | None, Field(ge=0, le=1, exclude_if=_unset, description="how much length counts")] = (
+        None
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _engine_of_k1_and_b(cls, given: Any) -> Any:
+        """k1 or b without an engine mean the engine that has them."""
+        chosen = isinstance(given, dict) and "engine" not in given and {"k1", "b"} & given.keys()
+        return {**given, "engine": TUNABLE_ENGINE} if chosen else given
+
+
+class Bm25(_Words):
     """Words weighed by BM25; no model."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    engine: Annotated[str, Field(description="store that searches by words")] = KEYWORD_ENGINE
 
+class Hybrid(_Words):
+    """Dense and BM25 rankings fused by reciprocal rank (RRF), or by weighted scores."""
 
-class Hybrid(BaseModel):
-    """Dense and BM25 rankings fused by reciprocal rank (RRF)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    engine: Annotated[str, Field(description="store that searches by words")] = KEYWORD_ENGINE
     rrf_k: Annotated[float, Field(gt=0, description="larger: lower ranks count more")] = 60.0
     dense_weight: Annotated[float, Field(gt=0)] = 1.0
     keyword_weight: Annotated[float, Field(gt=0)] = 1.0
+    fusion: Annotated[Literal["rrf", "weighted"], Field(exclude_if=lambda value: value == "rrf")] = "rrf"
+    weight: Annotated[
+        float | Literal["tuned"] | None,
+        BeforeValidator(_weight),
+        Field(
+            exclude_if=_unset,
+            description="share of the dense score, the words have the rest; tuned: chosen on other queries",
+        ),
+    ] = None
+    normalise: Annotated[
+        Literal["minmax", "z"] | None,
+        Field(exclude_if=_unset, description="how scores of one query are made comparable"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _of_one_fusion(self) -> Hybrid:
+        weighted = self.fusion == "weighted"
+        foreign = ("rrf_k", "dense_weight", "keyword_weight") if weighted else ("weight", "normalise")
+        wrong = [name for name in foreign if name in self.model_fields_set]
+        if wrong:
+            own = "fusion: rrf" if weighted else "fusion: weighted"
+            raise ValueError(f"{', '.join(wrong)} belongs to {own}. Remove it, or say {own}")
+        return self
+
+    @property
+    def tuned(self) -> bool:
+        """Whether the weight of a query is chosen on other queries."""
+        return self.weight == TUNED
+
+    @property
+    def share(self) -> float:
+        """The share of the dense score where it is fixed."""
+        return WEIGHT if self.weight is None else float(self.weight)
+
+
+class NativeHybrid(BaseModel):
+    """Vectors and words fused by the store itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Leg = Literal["dense", "keywords", "native"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +119,25 @@ class ModeKind:
 
     name: str
     params: type[BaseModel]
-    dense: bool
-    keywords: bool
+    legs: tuple[Leg, ...]
+
+    @property
+    def vectors(self) -> bool:
+        """Whether it needs a model and a store of vectors."""
+        return self.legs != ("keywords",)
+
+    @property
+    def keywords(self) -> bool:
+        """Whether it needs an engine that searches by words."""
+        return "keywords" in self.legs
 
 
 MODES = {
     mode.name: mode
     for mode in (
-        ModeKind("dense", Dense, dense=True, keywords=False),
-        ModeKind("bm25", Bm25, dense=False, keywords=True),
-        ModeKind("hybrid", Hybrid, dense=True, keywords=True),
+        ModeKind("dense", Dense, ("dense",)),
+        ModeKind("bm25", Bm25, ("keywords",)),
+        ModeKind("hybrid", Hybrid, ("dense", "keywords")),
+        ModeKind("native_hybrid", NativeHybrid, ("native",)),
     )
 }

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bakeoff.cache import Cache
 from bakeoff.errors import CacheError
@@ -33,6 +34,41 @@ class Rows:
     table: pa.Table
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pool's segments lie: a folder of artifacts, a stage in it, and what their keys begin with."""
+
+    root: Path
+    stage: str
+    prefix: str
+
+    def key(self, names: Sequence[str]) -> str:
+        """The key of the segment that holds the rows of these inputs."""
+        return self.prefix + fingerprint(list(names))[:PREFIX]
+
+    def keep(self, cache: Cache, names: Sequence[str], rows: Callable[[], Rows]) -> None:
+        """Write the segment of these inputs, unless it is there."""
+
+        def write(folder: Path) -> None:
+            _write_segment(folder, self.stage, names, rows())
+
+        cache.make(self.stage, self.key(names), write)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Inputs whose rows make one segment: their keys, and their positions among all."""
+
+    names: tuple[str, ...]
+    positions: tuple[int, ...]
+
+
+class Spread(Protocol):
+    """Does batches elsewhere: when it returns, the segment of each is in its place."""
+
+    def __call__(self, place: Place, batches: Iterator[Batch], progress: Callable[[int], None]) -> None: ...
+
+
 class Pool:
     """The rows one stage made under one key, by the key of each input."""
 
@@ -48,19 +84,29 @@ class Pool:
         batch: int,
         order: Callable[[list[int]], list[int]] | None = None,
         progress: Callable[[int], None] = lambda _done: None,
+        spread: Spread | None = None,
     ) -> int:
         """Do the work for every input whose key has no rows yet and return how many inputs that were.
 
-        `work` takes positions in `keys`; `order` sorts the positions before they are cut into batches.
+        `work` takes positions in `keys`; `order` sorts the positions before they are cut into batches. The batches are
+        the same whether they are done here or elsewhere, so the rows are too.
         """
         missing = self._missing(keys)
         progress(len(keys) - len(missing))
         if not missing:
             return 0
-        for positions in self._plan(keys, missing, batch, order):
-            self._segment(keys, positions, work)
-            progress(len(positions))
+        place = Place(self._cache.root, self._stage, self._key[:PREFIX])
+        batches = self._plan(keys, missing, batch, order)
+        if spread is None:
+            for positions in batches:
+                place.keep(self._cache, [keys[p] for p in positions], partial(work, positions))
+                progress(len(positions))
+        else:
+            named = (Batch(tuple(keys[p] for p in one), tuple(one)) for one in batches)
+            spread(place, named, progress)
         self._loaded = None
+        if spread is not None:
+            self._check(keys)
         return len(missing)
 
     def gather(self, keys: Sequence[str]) -> Iterator[pa.Table]:
@@ -80,6 +126,15 @@ class Pool:
     def counts(self, keys: Sequence[str]) -> np.ndarray:
         """How many rows each key has."""
         return self._segments().find(keys)[1]
+
+    def _check(self, keys: Sequence[str]) -> None:
+        """What others say they wrote must be here."""
+        left = self._missing(keys)
+        if left:
+            raise CacheError(
+                f"{self._stage}: {len(left):,} of {len(keys):,} inputs were done elsewhere, but are not in "
+                f"{self._cache.root}. Every node must see this very folder; the same command does them again."
+            )
 
     def _missing(self, keys: Sequence[str]) -> list[int]:
         known = self._segments().known
@@ -117,23 +172,6 @@ class Pool:
         rest = sorted(place.values())
         for begin in range(0, len(rest), batch):
             yield rest[begin : begin + batch]
-
-    def _segment(self, keys: Sequence[str], positions: list[int], work: Callable[[list[int]], Rows]) -> None:
-        import pyarrow as pa
-
-        names = [keys[position] for position in positions]
-
-        def write(folder: Path) -> None:
-            rows = work(positions)
-            if len(rows.counts) != len(positions) or sum(rows.counts) != rows.table.num_rows:
-                raise CacheError(
-                    f"{self._stage}: a batch of {len(positions)} gave {len(rows.counts)} results"
-                )
-            index = pa.table({"key": names, "count": pa.array(rows.counts, pa.int32())})
-            write_arrow(folder / "index.arrow", [index])
-            write_arrow(folder / "rows.arrow", [rows.table])
-
-        self._cache.make(self._stage, self._key[:PREFIX] + fingerprint(names)[:PREFIX], write)
 
     def _segments(self) -> _Segments:
         if self._loaded is None:
@@ -186,6 +224,16 @@ class _Segments:
         return self._joined.take(offsets + np.arange(total))
 
 
+def _write_segment(folder: Path, stage: str, names: Sequence[str], rows: Rows) -> None:
+    import pyarrow as pa
+
+    if len(rows.counts) != len(names) or sum(rows.counts) != rows.table.num_rows:
+        raise CacheError(f"{stage}: a batch of {len(names)} gave {len(rows.counts)} results")
+    index = pa.table({"key": list(names), "count": pa.array(rows.counts, pa.int32())})
+    write_arrow(folder / "index.arrow", [index])
+    write_arrow(folder / "rows.arrow", [rows.table])
+
+
 def write_arrow(path: Path, tables: Sequence[pa.Table] | Iterator[pa.Table]) -> None:
     """Write tables of one schema one after the other as one Arrow file."""
     import pyarrow as pa
@@ -204,3 +252,20 @@ def read_arrow(path: Path) -> pa.Table:
     import pyarrow as pa
 
     return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def from_bytes(data: bytes) -> pa.Table:
+    """The table of an Arrow stream."""
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()

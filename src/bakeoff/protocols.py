@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
@@ -222,15 +223,36 @@ class Reranker(Plugin, Protocol):
         ...
 
 
-class Executor(Plugin, Protocol):
-    """Where work runs."""
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a piece of work asks of its place: cores, a graphics processor where there is one, a process of its own."""
 
-    def submit(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
-        """Start one piece of work."""
+    cpus: float = 1.0
+    gpu: bool = False
+    apart: bool = False
+
+
+ANYWHERE = Needs()
+
+
+class Executor(Plugin, Protocol):
+    """Where work runs: this machine, or many."""
+
+    @property
+    def slots(self) -> int:
+        """Pieces of work that run side by side in processes apart now; 0 where all runs in this process."""
+        ...
+
+    def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
+        """Start one piece of work where its needs are met; work that runs apart is sent, so it must be picklable."""
         ...
 
     def as_completed(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
         """Futures in the order they end."""
+        ...
+
+    def cancel(self, future: Future[Any]) -> None:
+        """Give up a piece of work, stopped where that is possible; nobody waits for it any more."""
         ...
 
     def close(self) -> None:

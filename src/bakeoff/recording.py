@@ -32,9 +32,11 @@ from bakeoff.results import (
     RunRecord,
     read_record,
 )
+from bakeoff.stages import embed, retrieve
 from bakeoff.stages.chunk import Chunking, sizes
 from bakeoff.stages.lengths import Lengths
 from bakeoff.stages.read import Corpus
+from bakeoff.stages.timing import unexplained
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
 from bakeoff.types import Status
@@ -58,6 +60,7 @@ class Ingredients:
     queries_key: str
     truth_key: str
     lengths: tuple[Lengths, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def choose_folder(plan: Plan, out: Path | None) -> Path:
@@ -89,6 +92,7 @@ def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
         depth=settings.depth,
         seed=settings.seed,
         runs=settings.runs,
+        warm_up={"search": retrieve.WARM_UP, "embed": embed.WARM_UP},
         preset=settings.preset,
         limits=settings.limits.model_dump(),
         targets=settings.targets,
@@ -119,9 +123,20 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
             "excluded": _excluded(cells, made.queries),
-            "notes": list(notes),
+            "notes": [*notes, *_notes(cells)],
         }
     )
+
+
+def _notes(cells: list[Cell]) -> Iterable[str]:
+    """What the reader must know of single systems: weights that were chosen, time that is not explained."""
+    for cell in cells:
+        yield from unexplained(cell.timings)
+        rows = cell.choices.to_pylist()
+        folds = dict(sorted((row["fold"], row["weight"]) for row in rows))
+        if folds:
+            weights = ", ".join(f"{weight:g}" for weight in folds.values())
+            yield f"{rows[0]['system']}: dense weights {weights} by fold, each chosen on the other folds' queries."
 
 
 def write_tables(folder: RunFolder, queries: QuerySet, cells: list[Cell]) -> None:

@@ -10,6 +10,7 @@ rankings.parquet    one row a (system, query, rank)
 passages.parquet    the text of every chunk that is among the first ten of a ranking
 losses.parquet      one row a (system, query, step): what the primary measure could still reach after it
 ties.parquet        one row a (system, query, measure) whose value depends on the order of equal scores
+choices.parquet     one row a (system, query) that was fused with a weight chosen on other queries
 cells/              one folder a finished system, durable when it is finished; a rerun starts from here
 """
 
@@ -103,7 +104,19 @@ TIES = Schema(
 )
 """Only where the order of equally scored results changes a value; `expected` is over all orders."""
 
-CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES)
+CHOICES = Schema(
+    "choices",
+    (
+        ("run", "string"),
+        ("system", "string"),
+        ("query_id", "string"),
+        ("fold", "int32"),
+        ("weight", "double"),
+    ),
+)
+"""The dense share a query was fused with: the best on the queries of the other folds."""
+
+CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES, CHOICES)
 
 
 class _Record(BaseModel):
@@ -176,6 +189,7 @@ class RunRecord(_Record):
     depth: int
     seed: int
     runs: int
+    warm_up: dict[str, int] = {}
     preset: str | None = None
     limits: dict[str, float | None]
     targets: dict[str, float] = {}
@@ -205,6 +219,7 @@ class Cell:
     passages: pa.Table
     losses: pa.Table
     ties: pa.Table
+    choices: pa.Table
 
 
 class RunFolder:
@@ -216,7 +231,7 @@ class RunFolder:
     def cell(self, key: str) -> Cell | None:
         """A finished system's tables, or None where it is not finished; a damaged one is removed."""
         folder = self.path / "cells" / key
-        if not intact(folder):
+        if not intact(folder) or not all((folder / f"{schema.name}.parquet").exists() for schema in CELL):
             shutil.rmtree(folder, ignore_errors=True)
             return None
         return Cell(*(_read(folder / f"{schema.name}.parquet", schema) for schema in CELL))

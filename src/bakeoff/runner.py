@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bakeoff import __version__, experiment, registry
@@ -13,6 +14,7 @@ from bakeoff.events import Emit, SystemFinished, Warned, ignore
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.presets import preset
+from bakeoff.modes import Hybrid
 from bakeoff.plan import Plan, System
 from bakeoff.recording import (
     Ingredients,
@@ -24,15 +26,18 @@ from bakeoff.recording import (
     write_tables,
 )
 from bakeoff.results import Cell, RunFolder
-from bakeoff.stages.cell import Measuring, failed_cell, measure
+from bakeoff.stages.cell import Measuring, failed_cell, faulty_cell, measure, measuring
 from bakeoff.stages.chunk import Chunking
+from bakeoff.stages.embed import vector_notes
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.mask import without_leaks
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.truth.resolve import Truth, resolve
+from bakeoff.truth.reviewed import read_judgments, with_judgments
 from bakeoff.truth.units import bound_chunkings
+from bakeoff.types import Status
 from bakeoff.weights import home as default_home
 
 
@@ -57,7 +62,7 @@ def run(
         folder.record(record.model_copy(update={"status": "stopped"}))
         raise
     write_tables(folder, queries, cells)
-    folder.record(finished(record, made, cells, identical_rankings(cells)))
+    folder.record(finished(record, made, cells, [*made.notes, *identical_rankings(cells)]))
     return open_run(folder.path)
 
 
@@ -65,23 +70,40 @@ def _measured(
     plan: Plan, queries: QuerySet, conventions: Conventions, shop: Workshop, folder: RunFolder
 ) -> tuple[Ingredients, list[Cell]]:
     """Read, prepare and measure; stores and models are closed whatever happens."""
+    begin = time.perf_counter()
     corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
-    kitchen = _kitchen(plan, queries, without_leaks(corpus, queries), shop)
+    seconds = time.perf_counter() - begin
+    kitchen = _kitchen(plan, queries, without_leaks(corpus, queries), shop, seconds)
     try:
         made = _prepare(plan, queries, corpus, kitchen, conventions, shop.emit)
         return made, list(_cells(made, kitchen, folder, shop.emit))
     finally:
+        _close(kitchen, shop.emit)
+
+
+def _close(kitchen: Kitchen, emit: Emit) -> None:
+    """Close what is open; what was measured does not depend on an engine's goodbye."""
+    try:
         kitchen.close()
+    except Exception as exc:  # noqa: BLE001 - an engine that is gone cannot be closed
+        emit(Warned(f"closing: {_reason(exc)}"))
 
 
 def _conventions(plan: Plan) -> Conventions:
     return preset(plan.settings.preset).conventions if plan.settings.preset else DEFAULT
 
 
-def _kitchen(plan: Plan, queries: QuerySet, corpus: Corpus, shop: Workshop) -> Kitchen:
+def _kitchen(plan: Plan, queries: QuerySet, corpus: Corpus, shop: Workshop, read_seconds: float) -> Kitchen:
     settings = plan.settings
     return Kitchen(
-        corpus, queries.queries, shop, metric=settings.metric, depth=settings.depth, repeats=settings.runs
+        corpus,
+        queries.queries,
+        shop,
+        metric=settings.metric,
+        depth=settings.depth,
+        repeats=settings.runs,
+        filters=queries.filters,
+        read_seconds=read_seconds,
     )
 
 
@@ -91,10 +113,11 @@ def _prepare(
     """Chunk, resolve the truth, and build everything that is not timed by the query."""
     chunkings = _chunkings(plan, kitchen, emit)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
-    truth = resolve(queries, corpus.documents, tables, strict=True)
+    truth = _reviewed(plan, queries, corpus, resolve(queries, corpus.documents, tables, strict=True))
     _refuse_unfair(truth, chunkings)
     for problem in truth.problems:
         emit(Warned(problem.message))
+    _check_filters(plan, queries, kitchen, chunkings, emit)
     _build(plan, kitchen)
     return Ingredients(
         plan,
@@ -106,7 +129,16 @@ def _prepare(
         queries_key(queries),
         truth_key(truth),
         tuple(kitchen.known_lengths()),
+        tuple(vector_notes(kitchen.known_vectors())),
     )
+
+
+def _reviewed(plan: Plan, queries: QuerySet, corpus: Corpus, truth: Truth) -> Truth:
+    """The truth with people's judgments in it, where the experiment names a judgment set."""
+    if plan.settings.judgments is None:
+        return truth
+    judged = read_judgments(plan.folder / plan.settings.judgments)
+    return with_judgments(truth, queries, corpus.documents, judged)
 
 
 def _refuse_unfair(truth: Truth, chunkings: dict[str, Chunking]) -> None:
@@ -133,6 +165,20 @@ def _chunkings(plan: Plan, kitchen: Kitchen, emit: Emit) -> dict[str, Chunking]:
     return found
 
 
+def _check_filters(
+    plan: Plan, queries: QuerySet, kitchen: Kitchen, chunkings: Mapping[str, Chunking], emit: Emit
+) -> None:
+    """A filter on a field that is not there stops the run; one that leaves no chunk is told."""
+    if not any(queries.filters):
+        return
+    parts = {system.chunker.label: system.chunker for system in plan.systems}
+    for label in chunkings:
+        beside = kitchen.payload(parts[label])
+        for query, where in zip(queries.queries, kitchen.wheres(parts[label]), strict=True):
+            if where and not beside.count(where):
+                emit(Warned(f"query {query.id}: its filter leaves no chunk of {label}, so it finds nothing."))
+
+
 def _build(plan: Plan, kitchen: Kitchen) -> None:
     """Embed and index for all systems side by side; a failure shows again when its system is measured."""
     executor = registry.load("executors", "local")
@@ -148,30 +194,70 @@ def _build(plan: Plan, kitchen: Kitchen) -> None:
 
 def _cells(made: Ingredients, kitchen: Kitchen, folder: RunFolder, emit: Emit) -> Iterator[Cell]:
     """One system after the other, for timings are not taken side by side."""
-    total = len(made.plan.systems)
-    for done, system in enumerate(made.plan.systems, 1):
-        key = _cell_key(made, system, folder.path.name)
-        cell = folder.cell(key)
-        resumed, reason = cell is not None, ""
+    total, name = len(made.plan.systems), folder.path.name
+    keys = [_cell_key(made, system, name) for system in made.plan.systems]
+    kept = [folder.cell(key) for key in keys]
+    tasks = [_measuring(made, system, name, kitchen) for system in made.plan.systems]
+    faults = _rounds([task for task, cell in zip(tasks, kept, strict=True) if cell is None], kitchen)
+    for done, (task, key, cell) in enumerate(zip(tasks, keys, kept, strict=True), 1):
+        label, resumed = task.system.label, cell is not None
         if cell is None:
-            try:
-                cell = measure(_measuring(made, system, folder.path.name), kitchen)
+            cell = _measured_cell(task, kitchen, faults.get(label))
+            if cell.systems["status"][0].as_py() == Status.DONE:
                 folder.keep(key, cell)
-            except CacheError:  # a full disk is nobody's fault, and none of the others could be kept
-                raise
-            except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on
-                reason = _reason(exc)
-                cell = failed_cell(folder.path.name, system, reason)
-        emit(SystemFinished(system.label, done, total, failed=reason, resumed=resumed))
+        reason = cell.systems["reason"][0].as_py()
+        emit(SystemFinished(label, done, total, failed=reason, resumed=resumed))
         yield cell
+
+
+def _rounds(tasks: list[Measuring], kitchen: Kitchen) -> dict[str, Exception]:
+    """All rounds but the last, in turns between the systems (F35); the faults by system."""
+    faults: dict[str, Exception] = {}
+    for number in range(1, kitchen.repeats):
+        for task in tasks:
+            if task.system.label not in faults:
+                try:
+                    kitchen.answers(task.system, number, task.tuner)
+                except CacheError:
+                    raise
+                except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on
+                    faults[task.system.label] = exc
+    return faults
+
+
+def _measured_cell(task: Measuring, kitchen: Kitchen, fault: Exception | None) -> Cell:
+    """A system's tables; of one that failed, what it had measured before."""
+    try:
+        if fault is None:
+            return measure(task, kitchen)
+        raise fault
+    except CacheError:  # a full disk is nobody's fault, and none of the others could be kept
+        raise
+    except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on
+        reason = _reason(exc)
+    try:
+        return faulty_cell(task, kitchen, reason)
+    except CacheError:
+        raise
+    except Exception:  # noqa: BLE001 - what there is cannot be scored either
+        return failed_cell(task.run, task.system, reason)
 
 
 def _reason(exc: Exception) -> str:
     return str(exc) if isinstance(exc, BakeoffError) and str(exc) else f"{type(exc).__name__}: {exc}"
 
 
-def _measuring(made: Ingredients, system: System, run_name: str) -> Measuring:
-    return Measuring(run_name, system, made.queries, made.truth, made.plan.measures, made.conventions)
+def _measuring(made: Ingredients, system: System, run_name: str, kitchen: Kitchen) -> Measuring:
+    return measuring(
+        run_name,
+        system,
+        made.queries,
+        made.truth,
+        made.plan.measures,
+        made.conventions,
+        kitchen,
+        made.plan.settings.seed,
+    )
 
 
 def _cell_key(made: Ingredients, system: System, run_name: str) -> str:
@@ -186,4 +272,6 @@ def _cell_key(made: Ingredients, system: System, run_name: str) -> str:
     ]
     inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]  # queries hold what is masked
     names = [run_name, system.label]  # they stand in every row
+    if isinstance(system.mode.params, Hybrid) and system.mode.params.tuned:
+        shaped.append(settings.seed)  # it deals the folds
     return fingerprint("cell", __version__, names, system.identity(), shaped, inputs)

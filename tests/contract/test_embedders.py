@@ -61,6 +61,46 @@ class TestLlamaCpp(EmbedderContract):
     params = {"quantization": "q8", "threads": 1}
 
 
+@pytest.mark.skipif(not weights_at_hand("minilm"), reason="no MiniLM weights: run make models")
+@pytest.mark.skipif(
+    find_spec("sentence_transformers") is None,
+    reason="not installed: pip install 'bakeoff[sentence_transformers]'",
+)
+class TestSentenceTransformers(EmbedderContract):
+    name = "sentence_transformers"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls) -> Iterator[Any]:
+        plugin = registry.load("embedders", "sentence_transformers")
+        made = plugin(plugin.Params(folder=find("minilm").folder, max_tokens=256))
+        yield made
+        made.close()
+
+
+@pytest.mark.skipif(not weights_at_hand("minilm"), reason="no MiniLM weights: run make models")
+@pytest.mark.skipif(find_spec("fastembed") is None, reason="not installed: pip install 'bakeoff[fastembed]'")
+class TestFastembed(EmbedderContract):
+    name = "fastembed"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def embedder(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+        import onnx
+
+        plugin = registry.load("embedders", "fastembed")
+        folder = minilm_folder(tmp_path_factory.mktemp("all-MiniLM-L6-v2"))
+        model = onnx.load(folder / "model.onnx")
+        for node in model.graph.node:
+            node.input[:] = ["input_ids" if name == "ids" else name for name in node.input]
+        model.graph.input[0].name = "input_ids"
+        onnx.save(model, folder / "model.onnx")
+        (folder / "tokenizer_config.json").write_text('{"model_max_length": 256, "pad_token": "[PAD]"}')
+        made = plugin(plugin.Params(folder=folder, pooling="graph", batch_size=1))
+        yield made
+        made.close()
+
+
 @pytest.mark.skipif(find_spec("model2vec") is None, reason="not installed: pip install 'bakeoff[model2vec]'")
 class TestModel2Vec(EmbedderContract):
     name = "model2vec"

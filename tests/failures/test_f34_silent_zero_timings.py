@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bakeoff import registry
 from bakeoff.runner import run
+from bakeoff.stages.timing import APART, FLOOR
 
-PHASES = ("read", "chunk", "embed_chunks", "insert", "index")
+PHASES = ("read", "chunk", "embed_chunks", "insert", "index", "ready", "ingest")
 
 
 def seconds(result: Any, system: str) -> dict[str, dict[str, Any]]:
@@ -28,6 +31,8 @@ def test_f34_phases_of_an_earlier_run_are_null_with_the_reason(ran: Any, tiny: P
     shutil.copytree(ran.result.path.parent / "home", home)
     found = seconds(run(tiny, out=Path("again")), "line · wordllama(dims=64) · faiss · dense")
     assert tuple(found) == PHASES
+    whole = found.pop("ingest")
+    assert whole["value"] is None and "embed_chunks" in whole["note"] and "not all of it" in whole["note"]
     for row in found.values():
         assert (
             row["value"] is None
@@ -56,7 +61,16 @@ def test_f34_times_of_queries_are_measured_even_where_their_vectors_are_known(
 
 def test_f34_a_step_that_did_not_happen_has_no_number(ran: Any) -> None:
     words = [row for row in ran.result.timings.to_pylist() if row["system"] == "line · bm25"]
-    assert {row["phase"] for row in words} == {"read", "chunk", "insert", "index", "search", "total"}
+    assert {row["phase"] for row in words} == {
+        "read",
+        "chunk",
+        "insert",
+        "index",
+        "ready",
+        "ingest",
+        "search",
+        "total",
+    }
     assert not [row for row in words if row["value"] == 0]
 
 
@@ -66,3 +80,27 @@ def test_f34_the_steps_add_up_to_the_total(ran: Any, system: str) -> None:
         if row["system"] == system:
             parts = [row[f"{step}_ms"] or 0.0 for step in ("embed", "search", "fuse", "rerank")]
             assert sum(parts) == pytest.approx(row["total_ms"])
+
+
+@pytest.mark.parametrize("system", ["line · wordllama(dims=64) · faiss · hybrid", "semantic · bm25"])
+def test_f34_the_phases_add_up_to_a_total_by_another_clock(ran: Any, system: str) -> None:
+    found = {phase: row["value"] for phase, row in seconds(ran.result, system).items()}
+    total = found.pop("ingest")
+    assert total == pytest.approx(sum(found.values()), rel=APART, abs=FLOOR)
+    assert not [note for note in ran.result.record.notes if "not explained" in note]
+
+
+def test_f34_time_that_no_phase_explains_is_said(small: Path, register: Any) -> None:
+    class Hidden(registry.load("stores", "exact")):
+        def __init__(self, params: Any, home: Path) -> None:
+            time.sleep(0.4)  # connects, and no phase is about it
+            super().__init__(params, home)
+
+    register("stores", "hidden", Hidden)
+    small.write_text(small.read_text().replace("[exact]", "[exact, hidden]"))
+    result = run(small, out=Path("run"))
+    hidden = next(system for system in result.done if "hidden" in system)
+    (note,) = [note for note in result.record.notes if "not explained" in note]
+    assert note.startswith(f"{hidden}: ingestion took") and "its phases add up to" in note
+    found = {phase: row["value"] for phase, row in seconds(result, hidden).items()}
+    assert found.pop("ingest") - sum(found.values()) >= 0.4

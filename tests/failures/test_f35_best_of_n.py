@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 
+from bakeoff import registry
 from bakeoff.report.costs import latency_rows
 from bakeoff.runner import run
 
@@ -35,3 +36,24 @@ def test_f35_the_spread_of_the_repeats_is_shown(repeated: Any) -> None:
         mine = repeated.latencies.filter(pc.equal(repeated.latencies["repeat"], repeat))
         medians.append(np.median(mine["total_ms"].to_pylist()))
     assert row.across_runs == pytest.approx((min(medians), max(medians)))
+
+
+def test_f35_systems_take_turns_and_the_warm_up_is_recorded(small: Path, register: Any) -> None:
+    told: list[str] = []
+
+    def telling(name: str) -> type:
+        class Telling(registry.load("stores", "exact")):
+            def search(self, vector: np.ndarray, k: int, query: Any) -> Any:
+                told.append(name)
+                return super().search(vector, k, query)
+
+        return Telling
+
+    for name in ("first", "second"):
+        register("stores", name, telling(name))
+    small.write_text(small.read_text().replace("[exact]", "[first, second]") + "runs: 3\n")
+    result = run(small, out=Path("run"))
+    turns = [name for i, name in enumerate(told) if i == 0 or told[i - 1] != name]
+    assert turns == ["first", "second"] * 3
+    assert result.record.warm_up == {"search": 10, "embed": 5}
+    assert len(told) == 2 * 3 * (14 + result.record.warm_up["search"])

@@ -46,8 +46,11 @@ def test_f39_failed_is_a_status_with_a_reason_and_code_1(broken: Path, capsys: A
 def test_f39_no_zero_stands_for_a_failed_system(broken: Path, capsys: Any) -> None:
     typed("run", "-q", "--out", "run")
     result = open_run("run")
-    for table in (result.scores, result.timings, result.latencies, result.rankings, result.losses):
+    for table in (result.scores, result.latencies, result.rankings, result.losses):
         assert not set(table["system"].to_pylist()) & set(result.failed)
+    before = [row for row in result.timings.to_pylist() if row["system"] in result.failed]
+    assert {row["phase"] for row in before} == {"read", "chunk", "embed_chunks"}  # what it went through
+    assert all(row["value"] != 0 for row in before)
     assert set(result.comparison.ranking) == set(result.done)
 
 

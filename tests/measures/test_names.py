@@ -28,6 +28,9 @@ from bakeoff.types import Unit
         "tokens@10",
         "infAP",
         "SecAcc_primary@10",
+        "SpanRecall@500tokens",
+        "R@2000tokens(document, rel=2)",
+        "tokens@500tokens",
     ],
 )
 def test_print_is_the_inverse_of_parse(name: str) -> None:
@@ -37,10 +40,11 @@ def test_print_is_the_inverse_of_parse(name: str) -> None:
 @st.composite
 def measures(draw: st.DrawFn) -> Measure:
     row = draw(st.sampled_from(ROWS))
+    budget = draw(st.integers(1, 100_000)) if row.budget and draw(st.booleans()) else None
     deep = row.cutoff is Cutoff.REQUIRED or (row.cutoff is Cutoff.OPTIONAL and draw(st.booleans()))
     return Measure(
         row.name,
-        k=draw(st.integers(1, 10_000)) if deep else None,
+        k=draw(st.integers(1, 10_000)) if deep and budget is None else None,
         unit=draw(st.sampled_from([None, *row.units])),
         p=draw(st.floats(0.01, 0.99)) if "p" in row.params else None,
         rel=draw(st.sampled_from([None, 1, 2, 3])) if "rel" in row.params else None,
@@ -48,6 +52,7 @@ def measures(draw: st.DrawFn) -> Measure:
         if row.cutoff is Cutoff.THRESHOLD
         else None,
         source=draw(st.sampled_from(["", "sql", "signals>=2"])),
+        budget=budget,
     )
 
 
@@ -105,6 +110,12 @@ def test_aliases(alias: str, name: str) -> None:
         ("kNN@10(answer)", "not defined for the unit answer"),
         ("FalseAlarm", "score threshold"),
         ("P@@5", "not a measure name"),
+        ("P@500tokens", "not defined for a token budget. Measures that take one: R, Hit"),
+        ("kNN@500tokens", "not defined for a token budget"),
+        ("FalseAlarm@5tokens", "not defined for a token budget"),
+        ("R@0tokens", "1 token or more"),
+        ("R@1.5tokens", "whole numbers"),
+        ("R@alltokens", "not a measure name"),
     ],
 )
 def test_wrong_names_say_what_to_do(wrong: str, says: str) -> None:
@@ -124,7 +135,12 @@ def test_measures_that_need_other_inputs_or_two_units_are_refused() -> None:
         check_computable((parse("P@5(chunk)"), parse("P@5(document)")))
     with pytest.raises(MeasureError, match="no measure was asked for"):
         check_computable(())
+    with pytest.raises(MeasureError, match="needs the tokens of each result"):
+        check_computable((parse("R@500tokens"),))
+    with pytest.raises(MeasureError, match="a depth and a token budget"):
+        Measure("R", k=5, budget=500)
 
 
 def test_the_unit_can_be_added() -> None:
     assert str(parse("nDCG@10").at_unit(Unit.DOCUMENT)) == "nDCG@10(document)"
+    assert str(parse("nDCG@500tokens").at_unit(Unit.DOCUMENT)) == "nDCG@500tokens(document)"

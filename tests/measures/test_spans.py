@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bakeoff.errors import DataError
-from bakeoff.measures.spans import Spans, covered, span_scores, tokens_at
+from bakeoff.measures.spans import Spans, covered, span_scores, tokens_at, within_budget
 
 span = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 20), st.integers(0, 15))
 
@@ -57,3 +57,25 @@ def test_wrong_spans_and_missing_ranks_are_errors() -> None:
 def test_tokens_of_the_first_k() -> None:
     query, rank, tokens = np.array([0, 0, 0, 2]), np.array([1, 2, 3, 1]), np.array([10, 20, 40, 7])
     assert tokens_at(query, rank, tokens, np.array([0, 1, 2]), 2).tolist() == [30.0, 0.0, 7.0]
+
+
+def test_a_budget_ends_before_the_first_result_that_does_not_fit() -> None:
+    query, tokens = np.array([0, 0, 0, 0, 2, 2, 3]), np.array([40, 30, 50, 5, 100, 1, 101])
+    assert within_budget(query, tokens, 100).tolist() == [True, True, False, False, True, False, False]
+    assert within_budget(query, tokens, 125).tolist() == [True, True, True, True, True, True, True]
+    assert within_budget(query[:0], tokens[:0], 5).tolist() == []
+
+
+def test_a_budget_by_hand() -> None:
+    """Chunks of 40, 30 and 50 tokens hold 20, 0 and 80 of the 100 wanted characters; 119 tokens buy the first two."""
+    gold = spans([(0, 0, 0, 100)])
+    found = spans([(0, 0, 0, 20), (0, 1, 0, 60), (0, 0, 20, 80)], ranked=True)
+    tokens, queries = np.array([40, 30, 50]), np.array([0])
+    for budget, read in (
+        (119, (0.2, 20 / 80, 20 / 160)),
+        (120, (1.0, 100 / 160, 100 / 160)),
+        (39, (0.0, 0.0, 0.0)),
+    ):
+        kept = found.where(within_budget(found.query, tokens, budget))
+        scores = span_scores(kept, gold, queries, 3)
+        assert (scores.recall[0], scores.precision[0], scores.iou[0]) == pytest.approx(read)

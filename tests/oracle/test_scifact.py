@@ -51,15 +51,27 @@ def test_bm25_is_near_the_published_score(tmp_path: Path) -> None:
     assert means["R@100(document)"] == pytest.approx(expected["recall_at_100"], abs=0.015)
 
 
-@pytest.mark.slow
-def test_minilm_gives_the_published_scores(tmp_path: Path) -> None:
+@pytest.fixture
+def weights() -> None:
     try:
         find("minilm")
     except ModelNotFoundError:
         pytest.skip("no MiniLM weights: run make models")
+
+
+@pytest.mark.slow
+def test_minilm_gives_the_published_scores(tmp_path: Path, weights: None) -> None:
     means = measured(tmp_path, "embedders: [minilm]\nmodes: [dense]\n")
     expected = published("all-MiniLM-L6-v2 (exact cosine)")
     assert means["nDCG@10(document)"] == pytest.approx(expected["ndcg_at_10"], abs=0.0005)
     assert means["R@100(document)"] == pytest.approx(expected["recall_at_100"], abs=0.0005)
     assert means["nDCG@1(document)"] == pytest.approx(expected["ndcg_at_1"], abs=0.0005)
     assert means["R@10(document)"] == pytest.approx(expected["recall_at_10"], abs=0.0005)
+
+
+@pytest.mark.slow
+def test_int8_is_within_half_a_point_of_fp32(tmp_path: Path, weights: None) -> None:
+    means = measured(tmp_path, "embedders: [{minilm: {precision: int8}}]\nmodes: [dense]\n")
+    exact = published("all-MiniLM-L6-v2 (exact cosine)")["ndcg_at_10"]
+    assert exact == pytest.approx(0.64508, abs=5e-6)
+    assert means["nDCG@10(document)"] == pytest.approx(exact, abs=0.005)

@@ -41,7 +41,7 @@ def test_a_review_is_in_the_report_with_its_bounds(
     desk = open_desk(result.path)
     item = desk.pool().items[0]
     desk.ledger.append(
-        Entry(Kind.JUDGE, item.id, item.query, "ann", item.text_hash, judgment=Label.SEMANTIC_MATCH)
+        Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=Label.SEMANTIC_MATCH)
     )
     (section,) = extras(result)
     assert section.finding.startswith("1 of ") and len(section.grids) >= 1

@@ -44,7 +44,7 @@ def test_every_phase_is_there_once(ran: Any) -> None:
     for system in ran.result.done:
         phases = [row["phase"] for row in of(ran.result.timings, system) if row["statistic"] == "seconds"]
         model = [] if system.endswith("bm25") else ["embed_chunks"]
-        assert phases == ["read", "chunk", *model, "insert", "index"]
+        assert phases == ["read", "chunk", *model, "insert", "index", "ready", "ingest"]
 
 
 def test_latencies_add_up(ran: Any) -> None:

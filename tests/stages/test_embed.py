@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import EmbedderError
-from bakeoff.stages import embed
+from bakeoff.stages import embed, stored
 from bakeoff.stages.chunk import embedded_texts
 from bakeoff.stages.embed import embed_chunks, embed_queries
 from bakeoff.types import Role
@@ -137,4 +137,4 @@ def test_a_full_disk_is_an_error_not_a_signal(bench: Any, part: Any, model: Any,
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "vectors.npy").symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device"):
-        embed._assemble(tmp_path / "full", pool, keys, 64)
+        stored.write(tmp_path / "full", map(embed._matrix, pool.gather(keys)), 300, 64, "float32")

@@ -9,7 +9,10 @@ import pytest
 
 from bakeoff import experiment, registry
 from bakeoff.errors import EmbedderError
+from bakeoff.modes import Hybrid
+from bakeoff.plan import Rerank
 from bakeoff.stages.chunk import embedded_texts
+from bakeoff.truth.queries import read_queries
 from bakeoff.types import Role
 
 
@@ -84,6 +87,69 @@ def test_the_reference_is_exact_search_whatever_a_store_is_called(bench: Any) ->
     kitchen.close()
 
 
+def test_a_store_that_fuses_by_itself_holds_vectors_and_texts(bench: Any, register: Any) -> None:
+    import dataclasses
+
+    from bakeoff.modes import NativeHybrid
+    from bakeoff.plan import Part
+    from bakeoff.stages.fuse import fused
+
+    exact, words = registry.load("stores", "exact"), registry.load("stores", "postings")
+
+    class Fusing(exact):
+        """Exact search and postings in one store, fused by the better rank of the two."""
+
+        def __init__(self, params: Any, home: Path) -> None:
+            super().__init__(params, home)
+            self._words = words(words.Params(), home / "words")
+
+        def create(self, collection: str, dims: int, metric: Any) -> None:
+            super().create(collection, dims, metric)
+            self._words.create(collection, 0, metric)
+
+        def insert(self, batch: Any) -> None:
+            super().insert(batch)
+            if batch.texts is not None:
+                self._words.insert(batch)
+
+        def ready(self) -> None:
+            self._words.ready()
+
+        def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: Any) -> Any:
+            near = self.search(vector, k, query)
+            return fused(near, self._words.search_text(text, k, words.Query()), Hybrid(), k)
+
+    register("stores", "fusing", Fusing)
+    kitchen = bench.kitchen()
+    hybrid = bench.system("line · wordllama(dims=64) · exact · hybrid")
+    native = dataclasses.replace(
+        hybrid,
+        store=Part("stores", "fusing", "fusing", Fusing.Params()),
+        mode=Part("modes", "native_hybrid", "native_hybrid", NativeHybrid()),
+        keyword=None,
+        keyword_search=None,
+    )
+    ours, theirs = kitchen.answers(hybrid), kitchen.answers(native)
+    assert (len(theirs.legs), theirs.fuse) == (1, None) and theirs.embed is not None
+    for one, other in zip(ours.ranking.hits, theirs.ranking.hits, strict=True):
+        assert set(one.ids.tolist()) == set(other.ids.tolist()) and one.scores == pytest.approx(other.scores)
+    assert kitchen.indexes(native)[0] is not kitchen.index(native.store, native.chunker, native.embedder)
+    kitchen.close()
+
+
+def test_one_query_goes_the_way_all_go(bench: Any) -> None:
+    from bakeoff.stages.retrieve import Asked
+
+    kitchen = bench.kitchen(depth=5)
+    system = bench.system("line · wordllama(dims=64) · faiss · hybrid")
+    vectors = kitchen.query_vectors(system.embedder).matrix
+    texts = [query.text for query in read_queries(bench.plan.queries).queries]
+    way = kitchen.serving(system)
+    for text, vector, hits in zip(texts, vectors, kitchen.answers(system).ranking.hits, strict=True):
+        assert way.answer(Asked(text, vector)).ids.tolist() == hits.ids.tolist()
+    kitchen.close()
+
+
 def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: Any) -> None:
     import dataclasses
 
@@ -105,8 +171,9 @@ def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: An
     register("rerankers", "longest", Longest)
     kitchen = bench.kitchen()
     plain = bench.system("line · bm25")
-    answers = kitchen.answers(dataclasses.replace(plain, reranker=part("rerankers/longest")))
-    assert answers.rerank is answers.ranking
+    rerank = (Rerank(part("rerankers/longest"), 20),)
+    answers = kitchen.answers(dataclasses.replace(plain, rerank=rerank))
+    assert answers.looks[-1] is answers.ranking
     texts = embedded_texts(kitchen.chunking(plain.chunker).chunks)
     lengths = [[len(texts[i]) for i in hits.ids] for hits in answers.ranking.hits]
     assert all(row == sorted(row, reverse=True) for row in lengths)

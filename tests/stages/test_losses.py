@@ -89,5 +89,43 @@ def test_what_an_index_misses_is_laid_at_its_door(reachable: Any, bench: Any, re
     assert found["index misses"] < 0.5
 
 
+def test_a_pipeline_has_a_step_for_each_look(reachable: Any, bench: Any, register: Any) -> None:
+    """A reranker that turns its passages round can lose nothing it does not look at."""
+    import dataclasses
+
+    from pydantic import BaseModel
+
+    from bakeoff.plan import Part, Rerank
+
+    class Backwards:
+        version = "1"
+        Params = type("Params", (BaseModel,), {})
+
+        def __init__(self, params: Any) -> None: ...
+
+        def rerank(self, query: str, passages: list[str]) -> np.ndarray:
+            return np.arange(len(passages))
+
+        def close(self) -> None: ...
+
+    register("rerankers", "backwards", Backwards)
+    part = Part("rerankers", "backwards", "backwards", Backwards.Params())
+    hybrid = bench.system("line · wordllama(dims=64) · faiss · hybrid")
+    looks = (Rerank(part, 4, "backwards@4"), Rerank(part, 1, "backwards@1"))
+    found = reachable("", "RR@10(document)", system=dataclasses.replace(hybrid, rerank=looks, depth=10))
+    assert list(found) == [
+        "in no chunk",
+        "search misses",
+        "index misses",
+        "fused or reranked away",
+        "not among the 4 of backwards@4",
+        "not among the 1 of backwards@1",
+        "ranked too low",
+    ]
+    values = list(found.values())
+    assert all(before >= after - 1e-12 for before, after in itertools.pairwise(values))
+    assert values[3] > values[5]  # looking at one passage only, after they were turned round
+
+
 def test_measures_without_judgments_have_no_steps(reachable: Any) -> None:
     assert reachable("line · bm25", "tokens@10") == {}

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import RerankerError
-from bakeoff.stages.rerank import rerank
-from bakeoff.stages.retrieve import Leg
+from bakeoff.stages.rerank import reranked
 from bakeoff.types import Hits
 
 PASSAGES = ["a cat", "a dog and a dog", "a bird", "dog", "fish"]
@@ -20,23 +19,22 @@ class Counter:
         return np.array([passage.count(query) for passage in passages])
 
 
-def leg(ids: list[int]) -> Leg:
-    return Leg((Hits(np.array(ids), np.linspace(1, 0, len(ids))),), np.ones((2, 1)), True)
+def hits(ids: list[int]) -> Hits:
+    return Hits(np.array(ids), np.linspace(1, 0, len(ids)))
 
 
 def test_the_head_by_the_new_scores_and_the_tail_behind_it() -> None:
-    found = rerank(Counter(), leg([0, 3, 1, 4, 2]), ["dog"], PASSAGES, depth=3)
-    assert found.hits[0].ids.tolist() == [1, 3, 0, 4, 2]
-    assert found.hits[0].scores.tolist() == [2.0, 1.0, 0.0, -1.0, -2.0]
-    assert found.milliseconds.shape == (2, 1)
+    found = reranked(Counter(), "dog", hits([0, 3, 1, 4, 2]), PASSAGES, depth=3)
+    assert found.ids.tolist() == [1, 3, 0, 4, 2]
+    assert found.scores.tolist() == [2.0, 1.0, 0.0, -1.0, -2.0]
 
 
 def test_equal_scores_in_the_order_of_ids() -> None:
-    assert rerank(Counter(), leg([4, 2, 0]), ["zebra"], PASSAGES).hits[0].ids.tolist() == [0, 2, 4]
+    assert reranked(Counter(), "zebra", hits([4, 2, 0]), PASSAGES).ids.tolist() == [0, 2, 4]
 
 
 def test_nothing_to_rerank() -> None:
-    assert rerank(Counter(), leg([]), ["dog"], PASSAGES).hits[0].ids.tolist() == []
+    assert reranked(Counter(), "dog", hits([]), PASSAGES).ids.tolist() == []
 
 
 @pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [[1.0, 2.0]]])
@@ -46,4 +44,4 @@ def test_unusable_scores(scores: list[float]) -> None:
             return np.array(scores)
 
     with pytest.raises(RerankerError, match=r"2 passages gave scores of shape"):
-        rerank(Faulty(), leg([0, 1]), ["dog"], PASSAGES)
+        reranked(Faulty(), "dog", hits([0, 1]), PASSAGES)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import StoreError
-from bakeoff.stages.index import Index
-from bakeoff.stages.retrieve import dense, keywords
-from bakeoff.types import Hits
+from bakeoff.stages.retrieve import Asked, dense, keywords, searched
+from bakeoff.types import Condition, Hits
 
 
 class Recorder:
@@ -29,34 +28,81 @@ class Recorder:
         return self.search(np.array([float(text)]), k, query)
 
 
-def index(store: Recorder) -> Index:
-    return Index(store, 0, None, None)
+def vectors(*values: float) -> list[Asked]:
+    return [Asked(vector=np.array([value])) for value in values]
 
 
-def column(*values: float) -> np.ndarray:
-    return np.array(values)[:, None]
+def near(store: Any, *values: float, warm_up: int = 0, rounds: int = 1) -> Any:
+    return searched(dense(store, 3, None), vectors(*values), vectors(*[9] * warm_up)).upto(rounds)
 
 
-def test_warm_up_asks_other_things_first_and_is_not_timed() -> None:
+def test_warm_up_asks_other_things_before_each_round_and_is_not_timed() -> None:
     store = Recorder()
-    leg = dense(index(store), column(1, 2), column(*[9] * 30), k=3, query=None, repeats=2)
-    assert store.asked == [9.0] * 10 + [1, 2, 1, 2]
+    leg = near(store, 1, 2, warm_up=30, rounds=2)
+    assert store.asked == [*[9.0] * 10, 1, 2, *[9.0] * 10, 1, 2]
     assert leg.milliseconds.shape == (2, 2) and (leg.milliseconds > 0).all()
     assert [hits.ids.tolist() for hits in leg.hits] == [[1, 0, 2], [2, 1, 3]]
 
 
 def test_words_go_the_same_way() -> None:
     store = Recorder()
-    leg = keywords(index(store), ["3"], ["4", "4"], k=2, query=None, repeats=1)
-    assert store.asked == [4.0, 4.0, 3.0] and leg.hits[0].ids.tolist() == [3, 2]
+    step = searched(keywords(store, 2, None), [Asked("3")], [Asked("4"), Asked("4")])
+    assert step.upto(1).hits[0].ids.tolist() == [3, 2] and store.asked == [4.0, 4.0, 3.0]
 
 
-def test_answers_that_differ_between_repeats_are_not_steady() -> None:
+def test_a_filter_goes_to_the_search_that_honours_it() -> None:
+    asked: list[Any] = []
+
+    class Filtering(Recorder):
+        def search_where(self, vector: np.ndarray, k: int, query: Any, where: Any) -> Hits:
+            asked.append(where)
+            return super().search(vector, k, query)
+
+    where = (Condition("year", least=2000),)
+    one, other = Asked(vector=np.array([1.0]), where=where), Asked(vector=np.array([2.0]))
+    searched(dense(Filtering(), 3, None), [one, other], []).upto(1)
+    assert asked == [where]
+
+
+def test_rounds_go_on_where_they_were() -> None:
+    store = Recorder()
+    step = searched(dense(store, 3, None), vectors(1, 2), [])
+    assert step.upto(1) is step.upto(1)
+    assert step.upto(3).milliseconds.shape == (3, 2) and store.asked == [1, 2] * 3
+
+
+def test_answers_that_differ_between_rounds_are_not_steady() -> None:
     def moody(hits: Hits, asked: int) -> Hits:
         return Hits(hits.ids[: 2 + asked % 2], hits.scores[: 2 + asked % 2])
 
-    assert dense(index(Recorder()), column(1), column(), k=3, query=None, repeats=3).steady
-    assert not dense(index(Recorder(moody)), column(1), column(), k=3, query=None, repeats=2).steady
+    assert near(Recorder(), 1, rounds=3).steady
+    assert not near(Recorder(moody), 1, rounds=2).steady
+
+
+def dying(after: int) -> Recorder:
+    def spoil(hits: Hits, asked: int) -> Hits:
+        if asked > after:
+            raise StoreError("the engine is gone.")
+        return hits
+
+    return Recorder(spoil)
+
+
+@pytest.mark.parametrize(
+    ("after", "answered", "rounds"), [(0, 0, 1), (2, 2, 1), (3, 3, 1), (5, 3, 1), (7, 3, 2)]
+)
+def test_what_came_before_a_fault_is_kept_and_the_fault_is_shared(
+    after: int, answered: int, rounds: int
+) -> None:
+    store = dying(after)
+    step = searched(dense(store, 3, None), vectors(1, 2, 3), [])
+    for _ in range(2):
+        with pytest.raises(StoreError, match="the engine is gone"):
+            step.upto(3)
+    assert len(store.asked) == after + 1
+    leg = step.partial()
+    assert [hits.ids[0] for hits in leg.hits] == [1, 2, 3][:answered]
+    assert leg.milliseconds.shape == (rounds if answered else 1, answered)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +115,15 @@ def test_answers_that_differ_between_repeats_are_not_steady() -> None:
 )
 def test_an_answer_that_is_none_is_refused(spoil: Any, said: str) -> None:
     with pytest.raises(StoreError, match=said):
-        dense(index(Recorder(spoil)), column(1), column(), k=3, query=None, repeats=1)
+        near(Recorder(spoil), 1)
 
 
 def test_an_empty_answer_is_one() -> None:
     empty = Recorder(lambda hits, n: Hits(np.empty(0, np.int64), np.empty(0)))
-    assert len(dense(index(empty), column(1), column(), k=3, query=None, repeats=1).hits[0].ids) == 0
+    assert len(near(empty, 1).hits[0].ids) == 0
+
+
+def test_the_first_queries_and_the_first_rows() -> None:
+    leg = near(Recorder(), 1, 2, 3)
+    assert leg.first(2).milliseconds.shape == (1, 2) and len(leg.first(2).hits) == 2
+    assert [len(hits.ids) for hits in leg.cut(2).hits] == [2, 2, 2] and leg.cut(3) is leg

@@ -36,13 +36,20 @@ def scored(bench: Any) -> Any:
         hits = tuple(Hits(np.array(row, np.int64), top - np.arange(len(row)) / 10) for row in rows)
         leg = Leg(hits, np.ones((1, 4)), True)
         work = Scored(
-            leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking), lambda: run.legs
+            leg,
+            chunking,
+            queries,
+            truth,
+            DEFAULT,
+            lambda: token_counts(chunking),
+            lambda: run.legs,
+            run.depth,
         )
         table = score("run", "system", work, measures).to_pylist()
         run.table = table
         return {(row["query_id"], row["measure"]): row["value"] for row in table}
 
-    run.legs = None
+    run.legs = run.depth = None
     texts = chunking.chunks["text"].to_pylist()
     run.chunk = lambda words: next(i for i, text in enumerate(texts) if words in text)
     run.tokens = token_counts(chunking)
@@ -85,6 +92,34 @@ def test_spans_are_measured_in_characters(scored: Any) -> None:
     assert found["span", "SpanRecall@5"] == 1.0
     assert 0 < found["span", "SpanPrecision@5"] < 1
     assert found["doc", "SpanRecall@5"] is None
+
+
+def test_a_token_budget_cuts_the_ranking_before_what_does_not_fit(scored: Any) -> None:
+    auth, password, tax = scored.chunk("Access tokens"), scored.chunk("argon2"), scored.chunk("Value added")
+    first, second = int(scored.tokens[tax]), int(scored.tokens[password])
+    ranking = [[tax, auth], [tax, password], [tax], [tax]]
+    fits, lacks = f"{first + second}tokens", f"{first + second - 1}tokens"
+    names = [f"{name}@{budget}" for name in ("SpanRecall", "tokens") for budget in (fits, lacks)]
+    names += [f"{name}@{b}(document)" for name in ("R", "Hit", "RR", "nDCG") for b in (fits, lacks)]
+    found = scored(ranking, "R@2(document)", *names)
+    assert found["span", f"SpanRecall@{fits}"] == 1.0 and found["span", f"SpanRecall@{lacks}"] == 0.0
+    assert found["span", f"tokens@{fits}"] == first + second and found["span", f"tokens@{lacks}"] == first
+    for name, value in (("R", 1.0), ("Hit", 1.0), ("RR", 0.5), ("nDCG", 1 / np.log2(3))):
+        assert found["span", f"{name}@{fits}(document)"] == pytest.approx(value)
+        assert found["span", f"{name}@{lacks}(document)"] == 0.0
+    assert found["none", f"SpanRecall@{fits}"] is None
+
+
+def test_a_budget_that_the_depth_cannot_fill_is_no_score(scored: Any) -> None:
+    auth, tax = scored.chunk("Access tokens"), scored.chunk("Value added")
+    budget = int(scored.tokens[[auth, tax]].sum()) + 1
+    scored.depth = 2
+    with pytest.raises(SystemFailure, match=r"the 2 chunks retrieved .* Set depth: 3, or lower the budget"):
+        scored([[auth, tax]] * 4, f"R@{budget}tokens(document)")
+    scored.depth = 3  # the store gave all it had
+    assert (
+        scored([[auth, tax]] * 4, f"R@{budget}tokens(document)")["doc", f"R@{budget}tokens(document)"] == 1.0
+    )
 
 
 def test_false_alarms_are_of_negative_queries_alone(scored: Any) -> None:

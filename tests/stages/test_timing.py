@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bakeoff.stages.embed import QueryVectors
-from bakeoff.stages.kitchen import Answers
 from bakeoff.stages.retrieve import Leg
+from bakeoff.stages.serving import Answers
 from bakeoff.stages.timing import (
     CACHED,
     latency_rows,
@@ -27,7 +27,7 @@ def answers(search: Any, *, embed: Any = None, fuse: Any = None, rerank: Any = N
     legs = (leg(search),)
     embedded = QueryVectors(np.empty((0, 1)), np.array(embed, dtype=float), "") if embed is not None else None
     fused = leg(fuse) if fuse is not None else None
-    return Answers(legs[0], embedded, legs, fused, leg(rerank) if rerank is not None else None)
+    return Answers(legs[0], embedded, legs, fused, (leg(rerank),) if rerank is not None else ())
 
 
 def value(rows: Any, phase: str, statistic: str) -> tuple[float | None, int, str]:

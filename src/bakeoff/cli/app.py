@@ -16,6 +16,7 @@ from bakeoff.cli import (
     dashboard,
     data,
     evaluate,
+    examples,
     gate,
     imports,
     init,
@@ -24,6 +25,7 @@ from bakeoff.cli import (
     models,
     reports,
     review,
+    review_serve,
     runs,
     scale,
     servers,
@@ -66,6 +68,7 @@ def version() -> None:
 
 for module in (
     runs,
+    examples,
     reports,
     gate,
     dashboard,
@@ -78,6 +81,7 @@ for module in (
     evaluate,
     imports,
     review,
+    review_serve,
     lists,
     models,
     servers,

@@ -23,20 +23,24 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    name: Annotated[str, typer.Argument(help="An example of `bakeoff list examples`.")] = "stdlib",
+    name: Annotated[str, typer.Argument(help="An example of `bakeoff examples`.")] = "stdlib",
     out: Out = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Run a bundled example and print its verdict."""
     from bakeoff.cli import console
+    from bakeoff.cli.examples import compare_stores
     from bakeoff.examples import find
 
     example = find(name)
     if not as_json and not quiet:
         console.say(f"bakeoff demo · {example.name}: {example.title}")
         console.say()
-    code = _run(example.experiment, out, as_json, quiet)
+    if example.vectors is not None:
+        code = compare_stores(example.vectors, out, as_json)
+    else:
+        code = _run(example.experiment, out, as_json, quiet)
     if not as_json:
         console.say("Next     bakeoff init YOUR_FOLDER")
     return code

@@ -40,6 +40,7 @@ class Mixed:
     kept: float | None
     after_ready: float | None
     errors: tuple[str, ...]
+    ready_error: str = ""
 
 
 class Writer:
@@ -123,10 +124,13 @@ def insert_while_search(
     new, old = dataset.base[first : first + writer.written], part.base
     visible = _found(store, new, first, query)
     kept = _found(store, old, 0, query)
-    after = _after_ready(store, new, first, query)
+    refused = _refused(store)
+    after = None if refused else _found(store, new, first, query)
     reached = min(rate, writer.written / writer.seconds) if writer.seconds > 0 else None
     store.close()
-    return Mixed(alone, beside, writer.written, rate, reached, visible, kept, after, tuple(writer.errors))
+    return Mixed(
+        alone, beside, writer.written, rate, reached, visible, kept, after, tuple(writer.errors), refused
+    )
 
 
 class _Searches:
@@ -177,9 +181,10 @@ def _found(store: Any, rows: np.ndarray, first: int, query: Any) -> float | None
     return sum(hits) / len(hits)
 
 
-def _after_ready(store: Any, rows: np.ndarray, first: int, query: Any) -> float | None:
+def _refused(store: Any) -> str:
+    """Finish the index; why the store would not, or nothing."""
     try:
         store.ready()
-    except SystemFailure:
-        return None
-    return _found(store, rows, first, query)
+    except SystemFailure as exc:
+        return str(exc)
+    return ""

@@ -183,4 +183,4 @@ def _mixed(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
     yield row("rate_reached", found.rate_reached)
     yield row("visible", found.visible)
     yield row("kept", found.kept)
-    yield row("visible_after_ready", found.after_ready)
+    yield row("visible_after_ready", found.after_ready, found.ready_error)

@@ -30,7 +30,8 @@ def ceiling(
     relevant = truth.at_least(rel).astype(np.float64)
     if measure.name == "Judged":
         return np.minimum(1.0, truth.at_least(0) / float(measure.k or 1))
-    known = _BY_NAME.get(measure.name)
+    # how much fits into a budget depends on the chunks, so it caps nothing that is known here
+    known = None if measure.budget is not None else _BY_NAME.get(measure.name)
     best = np.ones(truth.size) if known is None else known(measure, relevant)
     return np.where(relevant > 0, best, np.nan)
 

@@ -44,7 +44,10 @@ class Bounds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One measure: its name, what it needs, which way is better, its range, and its meaning in words."""
+    """One measure: its name, what it needs, which way is better, its range, and its meaning in words.
+
+    `budget`: a name may carry a token budget, `@500tokens`, in the place of a depth.
+    """
 
     name: str
     formula: str
@@ -60,6 +63,7 @@ class Definition:
     units: tuple[Unit, ...] = tuple(Unit)
     long_names: tuple[str, ...] = ()
     note: str = ""
+    budget: bool = False
 
 
 _REL = ("rel",)
@@ -95,6 +99,7 @@ ROWS: tuple[Definition, ...] = (
         bounds=Bounds.UPPER,
         params=_REL,
         long_names=("recall",),
+        budget=True,
     ),
     Definition(
         "R_cap",
@@ -132,6 +137,7 @@ ROWS: tuple[Definition, ...] = (
         bounds=Bounds.BOTH,
         params=_REL,
         long_names=("hit", "success", "hit_rate"),
+        budget=True,
     ),
     Definition(
         "RR",
@@ -143,6 +149,7 @@ ROWS: tuple[Definition, ...] = (
         params=_REL,
         long_names=("mrr", "recip_rank", "reciprocal_rank"),
         note="Without @k the whole retrieved depth counts; its mean is not the reciprocal of a typical rank.",
+        budget=True,
     ),
     Definition(
         "AP",
@@ -153,6 +160,7 @@ ROWS: tuple[Definition, ...] = (
         bounds=Bounds.RANGE,
         params=_REL,
         long_names=("map", "map_cut", "average_precision"),
+        budget=True,
     ),
     Definition(
         "nDCG",
@@ -163,6 +171,7 @@ ROWS: tuple[Definition, ...] = (
         bounds=Bounds.RANGE,
         long_names=("ndcg", "ndcg_cut"),
         note="Linear gain.",
+        budget=True,
     ),
     Definition(
         "nDCG_exp",
@@ -172,6 +181,7 @@ ROWS: tuple[Definition, ...] = (
         cutoff=Cutoff.OPTIONAL,
         bounds=Bounds.RANGE,
         long_names=("ndcg_exp", "ndcg_exp2", "ndcg_burges"),
+        budget=True,
     ),
     Definition(
         "Rprec",
@@ -285,6 +295,7 @@ ROWS: tuple[Definition, ...] = (
         needs=Needs.SPANS,
         units=_CHUNKS,
         long_names=("span_recall",),
+        budget=True,
     ),
     Definition(
         "SpanPrecision",
@@ -294,6 +305,7 @@ ROWS: tuple[Definition, ...] = (
         needs=Needs.SPANS,
         units=_CHUNKS,
         long_names=("span_precision",),
+        budget=True,
     ),
     Definition(
         "SpanIoU",
@@ -303,6 +315,7 @@ ROWS: tuple[Definition, ...] = (
         needs=Needs.SPANS,
         units=_CHUNKS,
         long_names=("span_iou",),
+        budget=True,
     ),
     Definition(
         "FalseAlarm",
@@ -334,6 +347,7 @@ ROWS: tuple[Definition, ...] = (
         higher_is_better=False,
         high=float("inf"),
         long_names=("tokens",),
+        budget=True,
     ),
 )
 

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from bakeoff.measures.definitions import Bounds
 from bakeoff.measures.names import Measure, parse
 
+_BUDGET = (
+    "In place of the first k: results are read whole until the next one would pass {:,} tokens; that one and all "
+    "behind it are left out."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -42,5 +47,5 @@ def explain(measure: str | Measure) -> Explanation:
         row.bounds if row.bounds is Bounds.NONE else f"unjudged results count as not relevant; {row.bounds}",
         row.needs,
         row.long_names,
-        row.note,
+        f"{_BUDGET.format(wanted.budget)} {row.note}".strip() if wanted.budget is not None else row.note,
     )

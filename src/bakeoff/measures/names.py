@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bakeoff.errors import MeasureError
 from bakeoff.measures.definitions import BY_NAME, ROWS, Cutoff, Definition, Needs
@@ -12,7 +12,7 @@ from bakeoff.types import Unit
 
 _NAME = re.compile(
     r"^\s*(?P<name>[A-Za-z][\w\-]*?)"
-    r"(?:@(?P<at>\d+(?:\.\d+)?|all))?"
+    r"(?:@(?P<at>\d+(?:\.\d+)?(?P<tokens>tokens)?|all))?"
     r"(?:\((?P<args>[^()]*)\))?"
     r"(?:\.(?P<unit>[a-z]+)(?:\.(?P<source>[\w>=\-]+))?)?\s*$"
 )
@@ -23,7 +23,10 @@ _LONG = {long.lower(): row.name for row in ROWS for long in (row.name, *row.long
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure with its depth `k` or threshold `t`, unit and parameters; None: as the conventions say."""
+    """One measure with its depth `k`, token `budget` or threshold `t`, unit and parameters.
+
+    None: as the conventions say. A budget takes the place of a depth.
+    """
 
     name: str
     k: int | None = None
@@ -32,6 +35,7 @@ class Measure:
     rel: int | None = None
     t: float | None = None
     source: str = ""
+    budget: int | None = None
 
     def __post_init__(self) -> None:
         if self.name not in BY_NAME:
@@ -46,10 +50,15 @@ class Measure:
 
     def at_unit(self, unit: Unit) -> Measure:
         """The same measure with its unit in the name."""
-        return Measure(self.name, self.k, unit, self.p, self.rel, self.t, self.source)
+        return replace(self, unit=unit)
+
+    def at_depth(self, depth: int) -> Measure:
+        """The same measure of a ranking that its budget has cut already to at most `depth` results."""
+        needed = self.definition.cutoff is Cutoff.REQUIRED
+        return replace(self, budget=None, k=max(depth, 1) if needed else None)
 
     def __str__(self) -> str:
-        at = self.k if self.k is not None else self.t
+        at = f"{self.budget}tokens" if self.budget is not None else self.k if self.k is not None else self.t
         args = [str(self.unit)] if self.unit else []
         args += [f"{key}={value}" for key, value in (("p", self.p), ("rel", self.rel)) if value is not None]
         args += [f"source={self.source}"] if self.source else []
@@ -57,7 +66,7 @@ class Measure:
 
 
 def parse(text: str | Measure) -> Measure:
-    """The measure a name stands for; also MRR@10, map_cut_10, precision_at_5 and precision@5.chunk.sql."""
+    """The measure a name stands for; also R@500tokens, MRR@10, map_cut_10 and precision@5.chunk.sql."""
     if isinstance(text, Measure):
         return text
     match = _NAME.match(text)
@@ -65,13 +74,14 @@ def parse(text: str | Measure) -> Measure:
         raise MeasureError(
             f"{text!r} is not a measure name. Write it like nDCG@10, P@5(chunk) or RBP(p=0.8)."
         )
-    name, at = _resolve(match["name"], match["at"])
+    budget = bool(match["tokens"])
+    name, at = _resolve(match["name"], (match["at"] or "").removesuffix("tokens") or None)
     args = _arguments(match["args"] or "", text)
     if match["unit"]:
         args["unit"] = match["unit"]
     if match["source"]:
         args["source"] = match["source"]
-    return _build(name, at, args, text)
+    return _build(name, at, args, text, budget=budget)
 
 
 def check_computable(measures: tuple[Measure, ...]) -> None:
@@ -82,6 +92,10 @@ def check_computable(measures: tuple[Measure, ...]) -> None:
         if measure.definition.needs is not Needs.JUDGMENTS:
             raise MeasureError(
                 f"{measure} is computed from {measure.definition.needs}, not from rankings and judgments."
+            )
+        if measure.budget is not None:
+            raise MeasureError(
+                f"{measure} needs the tokens of each result, which rankings do not hold. Measure it in a run."
             )
     units = sorted({str(measure.unit) for measure in measures if measure.unit})
     if len(units) > 1:
@@ -122,17 +136,18 @@ def _arguments(inside: str, text: str) -> dict[str, str]:
     return args
 
 
-def _build(name: str, at: str | None, args: dict[str, str], text: str) -> Measure:
+def _build(name: str, at: str | None, args: dict[str, str], text: str, *, budget: bool) -> Measure:
     threshold = BY_NAME[name].cutoff is Cutoff.THRESHOLD
     try:
         return Measure(
             name,
-            k=int(at) if at is not None and not threshold else None,
+            k=int(at) if at is not None and not threshold and not budget else None,
             unit=_unit(args["unit"], text) if "unit" in args else None,
             p=float(args["p"]) if "p" in args else (0.8 if "p" in BY_NAME[name].params else None),
             rel=int(args["rel"]) if "rel" in args else None,
-            t=float(at) if at is not None and threshold else None,
+            t=float(at) if at is not None and threshold and not budget else None,
             source=args.get("source", ""),
+            budget=int(at) if at is not None and budget else None,
         )
     except ValueError as exc:
         raise MeasureError(f"{text!r}: {exc}. k and rel are whole numbers, p is a number below 1.") from exc
@@ -148,9 +163,11 @@ def _unit(word: str, text: str) -> Unit:
 
 def _check_cutoff(measure: Measure, row: Definition) -> None:
     name, k, t = measure.name, measure.k, measure.t
-    if row.cutoff is Cutoff.REQUIRED and k is None:
+    if measure.budget is not None:
+        _check_budget(measure, row)
+    elif row.cutoff is Cutoff.REQUIRED and k is None:
         raise MeasureError(f"{name} needs a depth: write {name}@10.")
-    if row.cutoff is Cutoff.THRESHOLD and t is None:
+    elif row.cutoff is Cutoff.THRESHOLD and t is None:
         raise MeasureError(f"{name} needs a score threshold: write {name}@0.5.")
     if row.cutoff in (Cutoff.NONE, Cutoff.THRESHOLD) and k is not None:
         raise MeasureError(f"{name} has no depth: write {name} without @{k}.")
@@ -158,6 +175,18 @@ def _check_cutoff(measure: Measure, row: Definition) -> None:
         raise MeasureError(f"{name} has no score threshold: leave out t={t}.")
     if k is not None and k < 1:
         raise MeasureError(f"{name}@{k}: the depth must be 1 or more.")
+
+
+def _check_budget(measure: Measure, row: Definition) -> None:
+    if not row.budget:
+        known = ", ".join(one.name for one in ROWS if one.budget)
+        raise MeasureError(
+            f"{measure.name} is not defined for a token budget. Measures that take one: {known}."
+        )
+    if measure.budget is not None and measure.budget < 1:
+        raise MeasureError(f"{measure.name}@{measure.budget}tokens: the budget must be 1 token or more.")
+    if measure.k is not None:
+        raise MeasureError(f"{measure.name} has a depth and a token budget. Give one of them.")
 
 
 def _check_params(measure: Measure, row: Definition) -> None:

@@ -31,8 +31,12 @@ class Spans:
         """The spans at rank k or above."""
         if self.rank is None:
             raise DataError("retrieved spans need ranks.")
-        keep = self.rank <= k
-        return Spans(self.query[keep], self.document[keep], self.start[keep], self.end[keep], self.rank[keep])
+        return self.where(self.rank <= k)
+
+    def where(self, keep: Flags) -> Spans:
+        """The spans that are marked."""
+        rank = None if self.rank is None else self.rank[keep]
+        return Spans(self.query[keep], self.document[keep], self.start[keep], self.end[keep], rank)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +87,21 @@ def tokens_at(query: Ints, rank: Ints, tokens: Ints, queries: Ints, k: int) -> F
     keep = (rank <= k) & np.isin(query, queries)
     place = np.searchsorted(queries, query[keep])
     return np.bincount(place, weights=tokens[keep], minlength=len(queries)).astype(np.float64)
+
+
+def within_budget(query: Ints, tokens: Ints, budget: int) -> Flags:
+    """Which results, query by query in served order, are read whole before `budget` tokens are passed.
+
+    The first result that does not fit ends the reading: it and all behind it are left out.
+    """
+    if not len(query):
+        return np.zeros(0, dtype=bool)
+    running = np.cumsum(tokens, dtype=np.int64)
+    new = np.ones(len(query), dtype=bool)
+    new[1:] = query[1:] != query[:-1]
+    first = np.flatnonzero(new)
+    before = running[first] - tokens[first]
+    return running - np.repeat(before, np.diff([*first, len(query)])) <= budget
 
 
 def _together(a: Spans, b: Spans) -> Spans:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import parse
+from bakeoff.modes import MODES, Hybrid
 from bakeoff.plan import Part, System
-from bakeoff.results import CELL, PASSAGES, Cell
+from bakeoff.results import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
-from bakeoff.stages.index import Index
 from bakeoff.stages.judged import Scored
-from bakeoff.stages.kitchen import Answers, Kitchen
+from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.losses import losses
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.retrieve import Leg
-from bakeoff.stages.score import score
+from bakeoff.stages.score import judged_values, score
+from bakeoff.stages.serving import Answers
 from bakeoff.stages.ties import ties
-from bakeoff.stages.timing import Row, latency_rows, latency_table, phase_row, timings_table
+from bakeoff.stages.timing import Row, ingest_row, latency_rows, latency_table, phase_row, timings_table
+from bakeoff.stages.tuning import Tuner
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
 from bakeoff.types import RANKINGS, SYSTEMS, Status
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 PASSAGE_DEPTH = 10
@@ -32,7 +36,7 @@ PASSAGE_DEPTH = 10
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """What one system is measured with."""
+    """What one system is measured with; `tuner` chooses a tuned mode's weights."""
 
     run: str
     system: System
@@ -40,41 +44,123 @@ class Measuring:
     truth: Truth
     measures: tuple[str, ...]
     conventions: Conventions
+    tuner: Tuner | None = None
+
+
+def measuring(
+    run: str,
+    system: System,
+    queries: QuerySet,
+    truth: Truth,
+    measures: tuple[str, ...],
+    conventions: Conventions,
+    kitchen: Kitchen,
+    seed: int,
+) -> Measuring:
+    """What a system is measured with, ready before it is asked anything."""
+    task = Measuring(run, system, queries, truth, measures, conventions)
+    params, primary = system.mode.params, parse(measures[0])
+    if not isinstance(params, Hybrid) or not params.tuned:
+        return task
+
+    def value(ranking: Leg) -> np.ndarray:
+        some = _first(task, len(ranking.hits))
+        return judged_values(_scored(some, kitchen, ranking, lambda: None), primary)
+
+    tuner = Tuner(
+        params,
+        kitchen.depth(system),
+        value,
+        [query.category for query in queries.queries],
+        seed,
+        higher_is_better=primary.definition.higher_is_better,
+    )
+    return replace(task, tuner=tuner)
 
 
 def measure(task: Measuring, kitchen: Kitchen) -> Cell:
     """Retrieve, score and time one system."""
-    system = task.system
-    answers = kitchen.answers(system)
+    return _cell(task, kitchen, kitchen.answers(task.system, weigh=task.tuner), Status.DONE, "")
+
+
+def faulty_cell(task: Measuring, kitchen: Kitchen, reason: str) -> Cell:
+    """What a system that failed had measured before: its first queries, or its ingestion; never a zero for the rest."""
+    answers = kitchen.partial(task.system, task.tuner)
+    if answers is None:
+        return failed_cell(task.run, task.system, reason, _phases(task.run, task.system, kitchen))
+    total = len(task.queries.queries)
+    said = f"{reason} ({answers.count} of {total} queries were answered in {len(answers.ranking.milliseconds)} rounds)"
+    return _cell(_first(task, answers.count), kitchen, answers, Status.PARTIAL, said)
+
+
+def failed_cell(run: str, system: System, reason: str, phases: Sequence[Row] = ()) -> Cell:
+    """The row of a system that failed and the phases it went through: no zero stands for unknown."""
+    empty = {schema.name: schema.arrow().empty_table() for schema in CELL}
+    row = system_row(run, system, Status.FAILED, reason)
+    return Cell(**{**empty, "systems": row, "timings": timings_table(phases)})
+
+
+def _cell(task: Measuring, kitchen: Kitchen, answers: Answers, status: Status, reason: str) -> Cell:
+    run, system = task.run, task.system
     chunking = kitchen.chunking(system.chunker)
     ids = [query.id for query in task.queries.queries]
-    scored = Scored(
-        answers.ranking,
-        chunking,
+    scored = _scored(task, kitchen, answers.ranking, lambda: _neighbours(system, answers, kitchen))
+    times = [*_phases(run, system, kitchen), *latency_rows(run, system.label, answers)]
+    return Cell(
+        systems=system_row(run, system, status, reason, _sizes(system, kitchen, chunking)),
+        scores=score(run, system.label, scored, task.measures),
+        timings=timings_table(times),
+        latencies=latency_table(run, system.label, ids, answers),
+        rankings=_rankings(run, system.label, ids, answers, kitchen.corpus, chunking),
+        passages=_passages(answers.ranking, kitchen.corpus, chunking),
+        losses=losses(run, system, scored, answers, kitchen, parse(task.measures[0])),
+        ties=ties(run, system.label, scored, task.measures),
+        choices=_choices(run, system.label, ids, task.tuner),
+    )
+
+
+def _scored(
+    task: Measuring, kitchen: Kitchen, ranking: Leg, neighbours: Callable[[], tuple[Leg, Leg] | None]
+) -> Scored:
+    chunker = task.system.chunker
+    return Scored(
+        ranking,
+        kitchen.chunking(chunker),
         task.queries,
         task.truth,
         task.conventions,
-        lambda: kitchen.tokens(system.chunker),
-        lambda: (answers.legs[0], kitchen.reference(system)) if system.store else None,
-    )
-    return Cell(
-        systems=system_row(task.run, system, Status.DONE, sizes=_sizes(system, kitchen, chunking)),
-        scores=score(task.run, system.label, scored, task.measures),
-        timings=timings_table(
-            [*_phases(task.run, system, kitchen), *latency_rows(task.run, system.label, answers)]
-        ),
-        latencies=latency_table(task.run, system.label, ids, answers),
-        rankings=_rankings(task.run, system.label, ids, answers, kitchen.corpus, chunking),
-        passages=_passages(answers.ranking, kitchen.corpus, chunking),
-        ties=ties(task.run, system.label, scored, task.measures),
-        losses=losses(task.run, system, scored, answers, kitchen, parse(task.measures[0])),
+        lambda: kitchen.tokens(chunker),
+        neighbours,
+        kitchen.depth(task.system),
     )
 
 
-def failed_cell(run: str, system: System, reason: str) -> Cell:
-    """The row of a system that failed, and nothing else: no zero stands for unknown."""
-    empty = {schema.name: schema.arrow().empty_table() for schema in CELL}
-    return Cell(**{**empty, "systems": system_row(run, system, Status.FAILED, reason)})
+def _neighbours(system: System, answers: Answers, kitchen: Kitchen) -> tuple[Leg, Leg] | None:
+    """What the index found beside what exact search finds; a store that fuses by itself has no such pair."""
+    if "dense" not in MODES[system.mode.name].legs:
+        return None
+    return answers.legs[0], kitchen.reference(system).first(answers.count)
+
+
+def _first(task: Measuring, count: int) -> Measuring:
+    """The same for the first queries only."""
+    import pyarrow.compute as pc
+
+    queries, truth = task.queries, task.truth
+    if count >= len(queries.queries):
+        return task
+    fewer = replace(queries, queries=queries.queries[:count], rules=queries.rules[:count])
+    judgments = truth.judgments.filter(pc.less(truth.judgments["query"], count))
+    return replace(task, queries=fewer, truth=replace(truth, judgments=judgments))
+
+
+def _choices(run: str, system: str, ids: list[str], tuner: Tuner | None) -> pa.Table:
+    """The weight of each query, and the fold it was not chosen on."""
+    choice = tuner.choice if tuner is not None else None
+    if choice is None:
+        return CHOICES.arrow().empty_table()
+    rows = [run] * len(ids), [system] * len(ids), ids, choice.fold[: len(ids)], choice.weight[: len(ids)]
+    return CHOICES.table({name: column for (name, _), column in zip(CHOICES.columns, rows, strict=True)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +184,7 @@ def system_row(
         "embedder": _label(system.embedder),
         "store": _label(system.store or system.keyword),
         "mode": _label(system.mode),
-        "reranker": _label(system.reranker),
+        "reranker": " · ".join(one.label for one in system.rerank) or None,
         "params": json.dumps(system.identity(), sort_keys=True),
         "status": str(status),
         "reason": reason,
@@ -114,18 +200,9 @@ def _label(part: Part | None) -> str | None:
     return part.label if part else None
 
 
-def _indexes(system: System, kitchen: Kitchen) -> list[Index]:
-    found = []
-    if system.store is not None:
-        found.append(kitchen.index(system.store, system.chunker, system.embedder))
-    if system.keyword is not None:
-        found.append(kitchen.index(system.keyword, system.chunker, None))
-    return found
-
-
 def _sizes(system: System, kitchen: Kitchen, chunking: Chunking) -> SystemSizes:
     info = kitchen.embedder(system.embedder).info if system.embedder else None
-    parts = [index.bytes for index in _indexes(system, kitchen)]
+    parts = [index.bytes for index in kitchen.indexes(system)]
     total = None if None in parts else sum(part or 0 for part in parts)
     return SystemSizes(
         chunking.chunks.num_rows, info.dims if info else None, total, info.stand_in if info else False
@@ -133,22 +210,23 @@ def _sizes(system: System, kitchen: Kitchen, chunking: Chunking) -> SystemSizes:
 
 
 def _phases(run: str, system: System, kitchen: Kitchen) -> list[Row]:
-    """Seconds of reading, chunking, embedding, inserting and indexing; the counts are what this run did itself."""
-    corpus, chunking = kitchen.corpus, kitchen.chunking(system.chunker)
+    """Seconds of each phase of ingestion that came to an end, and of all; the counts are what this run did itself."""
+    made = kitchen.ingested(system)
+    parts = {"read": made.corpus, "chunk": made.chunking, "embed_chunks": made.vectors}
     rows = [
-        phase_row(run, system.label, "read", corpus.seconds, corpus.fresh, corpus.reused),
-        phase_row(run, system.label, "chunk", chunking.seconds, chunking.fresh, chunking.reused),
+        phase_row(run, system.label, phase, part.seconds, part.fresh, part.reused)
+        for phase, part in parts.items()
+        if part is not None
     ]
-    if system.embedder is not None:
-        vectors = kitchen.vectors(system.embedder, system.chunker)
-        rows.append(
-            phase_row(run, system.label, "embed_chunks", vectors.seconds, vectors.fresh, vectors.reused)
-        )
-    for phase in ("insert", "index"):
-        parts = [getattr(index, f"{phase}_seconds") for index in _indexes(system, kitchen)]
-        seconds = sum(parts) if all(part is not None for part in parts) else None
-        rows.append(phase_row(run, system.label, phase, seconds, chunking.chunks.num_rows))
-    return rows
+    indexes = [index for index in made.indexes if index is not None]
+    if made.chunking is None or len(indexes) < len(made.indexes):
+        return rows
+    count = made.chunking.chunks.num_rows
+    for phase in ("insert", "index", "ready"):
+        seconds = [getattr(index, f"{phase}_seconds") for index in indexes]
+        known = sum(seconds) if all(one is not None for one in seconds) else None
+        rows.append(phase_row(run, system.label, phase, known, count))
+    return [*rows, ingest_row(run, system.label, rows, made.seconds, count)]
 
 
 def _rankings(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,20 +11,22 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.errors import ChunkerError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.plan import Part
-from bakeoff.pool import Pool, Rows, read_arrow, write_arrow
-from bakeoff.protocols import Chunker
+from bakeoff.pool import Pool, read_arrow, write_arrow
+from bakeoff.protocols import Chunker, Needs
+from bakeoff.stages.cut import READ, CutOrder
+from bakeoff.stages.cutting import Cutting
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop, stage
-from bakeoff.types import CHUNKS, Document, Piece, Schema
+from bakeoff.types import CHUNKS
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
 VERSION = "1"
-BATCH = 32
+BATCH = 128
+BLOCK = 16_384
 TOKEN = re.compile(r"\w+|[^\w\s]")
-CUT = Schema("cut", tuple(column for column in CHUNKS.columns if column[0] != "doc"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,9 @@ def token_counts(chunking: Chunking) -> np.ndarray:
     """Words and marks of each chunk: what tokens@k counts, the same whatever a model's tokenizer does."""
     import numpy as np
 
-    texts = chunking.chunks["text"].to_pylist()
-    return np.fromiter((len(TOKEN.findall(text)) for text in texts), np.int64, len(texts))
+    blocks = text_blocks(chunking.chunks.select(["text"]))
+    counts = (len(TOKEN.findall(text)) for texts in blocks for text in texts)
+    return np.fromiter(counts, np.int64, chunking.chunks.num_rows)
 
 
 def embedded_texts(chunks: pa.Table) -> list[str]:
@@ -90,22 +92,26 @@ def embedded_texts(chunks: pa.Table) -> list[str]:
     return [context + text for context, text in zip(contexts, texts, strict=True)]
 
 
+def text_blocks(chunks: pa.Table) -> Iterator[list[str]]:
+    """What is embedded of each chunk, or the bare text where there is no context, some thousands at a time."""
+    for begin in range(0, chunks.num_rows, BLOCK):
+        rows = chunks.slice(begin, BLOCK)
+        yield embedded_texts(rows) if "context" in rows.column_names else rows["text"].to_pylist()
+
+
 def _make(
     part: Part, chunker: Chunker, documents: pa.Table, name: str, shop: Workshop, advance: Any
 ) -> tuple[int, Path]:
     pool = Pool(shop.cache, "chunk", fingerprint("chunk", VERSION, part.identity()))
-    columns = [documents[c].to_pylist() for c in ("id", "version", "kind", "title", "text")]
-    rows = list(zip(*columns, strict=True))
-    keys = [fingerprint(i, version, kind) for i, version, kind, _, _ in rows]
+    named = [documents[c].to_pylist() for c in ("id", "version", "kind")]
+    keys = [fingerprint(*row) for row in zip(*named, strict=True)]
 
-    def work(positions: list[int]) -> Rows:
-        made = [_cut(chunker, Document(rows[p][0], rows[p][4], rows[p][2], rows[p][3])) for p in positions]
-        flat = [row for cut in made for row in cut]
-        names = [column for column, _ in CUT.columns]
-        table = CUT.table({n: [row[i] for row in flat] for i, n in enumerate(names)})
-        return Rows([len(cut) for cut in made], table)
-
-    fresh = pool.fill(keys, work, batch=BATCH, progress=advance)
+    rows = documents.select(list(READ))
+    spread = shop.spread(
+        CutOrder(type(chunker), part.params), rows.take, f"chunk {part.label}", Needs(apart=True)
+    )
+    with Cutting(chunker, part.params, documents) as work:
+        fresh = pool.fill(keys, work, batch=BATCH, progress=advance, spread=spread)
     counts = pool.counts(keys)
     if counts.sum() == 0:
         raise ChunkerError(f"{part.label} made no chunk of {len(keys)} documents: they hold no text.")
@@ -126,43 +132,3 @@ def _assemble(folder: Path, pool: Pool, keys: list[str], counts: np.ndarray) -> 
             yield block.add_column(1, "doc", part).select([n for n, _ in CHUNKS.columns]).cast(CHUNKS.arrow())
 
     write_arrow(folder / "chunks.arrow", tables())
-
-
-def _cut(chunker: Chunker, document: Document) -> list[tuple[Any, ...]]:
-    """The rows of one document, in the order of CUT's columns."""
-    pieces = list(chunker.chunk(document))
-    _check(document, pieces)
-    text = document.text
-    breaks = [match.start() for match in re.finditer("\n", text)]
-    rows = []
-    for piece in pieces:
-        body = text[piece.start : piece.end]
-        first = bisect.bisect_left(breaks, piece.start) + 1
-        last = bisect.bisect_left(breaks, piece.end - 1) + 1
-        name = f"{document.id}#{piece.start}-{piece.end}.{fingerprint(body)[:8]}"
-        rows.append(
-            (name, piece.start, piece.end, first, last, piece.section, piece.symbol, piece.context, body)
-        )
-    return rows
-
-
-def _check(document: Document, pieces: list[Piece]) -> None:
-    """Every non-blank character is in a piece, and every piece is inside the document (F44)."""
-    covered, before = 0, 0
-    for piece in pieces:
-        if not 0 <= piece.start < piece.end <= len(document.text) or piece.start < before:
-            raise ChunkerError(
-                f"{document.id}: piece {piece.start}–{piece.end} is outside the text or out of order. "
-                "The chunker is at fault; leave it out, or exclude the document."
-            )
-        _covers(document, covered, piece.start)
-        covered, before = max(covered, piece.end), piece.start
-    _covers(document, covered, len(document.text))
-
-
-def _covers(document: Document, covered: int, until: int) -> None:
-    if until > covered and document.text[covered:until].strip():
-        raise ChunkerError(
-            f"{document.id}: characters {covered}–{until} are in no piece. "
-            "The chunker is at fault; leave it out, or exclude the document."
-        )

@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.errors import EmbedderError
+from bakeoff.errors import EmbedderError, SettingError
 from bakeoff.fingerprint import fingerprint, text_keys
 from bakeoff.plan import Part
-from bakeoff.pool import Pool, Rows
-from bakeoff.protocols import Embedder
-from bakeoff.stages.chunk import Chunking, embedded_texts
+from bakeoff.pool import Pool, Rows, Spread
+from bakeoff.protocols import Embedder, Needs
+from bakeoff.shards import Opened
+from bakeoff.stages import stored
+from bakeoff.stages.chunk import Chunking, embedded_texts, text_blocks
 from bakeoff.stages.work import Workshop, stage
-from bakeoff.types import Role
+from bakeoff.types import ModelInfo, Role
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
+    from pydantic import BaseModel
 
 VERSION = "1"
+LAYOUT = "2"
 BATCH = 256
 TIMED = 200
 WARM_UP = 5
+TEXTS = ("id", "context", "text")
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
     """One row for each chunk, memory-mapped; `fresh` texts were embedded now, `reused` ones before."""
 
-    matrix: np.ndarray
+    matrix: np.ndarray | stored.SmallMatrix
     fingerprint: str
     seconds: float
     fresh: int
     reused: int
+    embedder: str = ""
+    chunker: str = ""
+    digest: str = ""
+    loss: stored.Loss | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,43 +56,87 @@ class QueryVectors:
 
 
 def identity(part: Part, embedder: Embedder, role: Role) -> str:
-    """The name of everything that shapes a vector: model, revision, weights, prompt, cut, dtype, role (F42)."""
-    return fingerprint("embed", VERSION, part.identity(), embedder.info, role)
+    """The name of everything that shapes a vector: model, revision, weights, prompt, cut, dtype, role (F42).
+
+    How vectors are stored does not enter: one embedding serves every storage.
+    """
+    kind, name, version, params = part.identity()
+    shaping = {key: value for key, value in params.items() if key != "storage"}
+    return fingerprint("embed", VERSION, [kind, name, version, shaping], embedder.info, role)
 
 
 def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Workshop) -> Vectors:
     """The vectors of a chunking; texts embedded before are taken from the cache."""
-    key = identity(part, embedder, Role.DOCUMENT)
-    name = fingerprint("vectors", key, chunking.fingerprint)
-    label = f"{part.label} · {chunking.label}"
-    with stage(shop, "embed", label, chunking.chunks.num_rows, "chunks") as report:
+    key, storage = identity(part, embedder, Role.DOCUMENT), stored.storage_of(part)
+    name = fingerprint("vectors", LAYOUT, key, storage, chunking.fingerprint)
+    rows = chunking.chunks.num_rows
+    with stage(shop, "embed", f"{part.label} · {chunking.label}", rows, "chunks") as report:
         folder = shop.cache.get("vectors", name)
-        fresh, reused = 0, chunking.chunks.num_rows
+        fresh, reused = 0, rows
         if folder is None:
-            texts = embedded_texts(chunking.chunks)
-            keys = text_keys(texts)
-            pool = Pool(shop.cache, "embed", key)
-            lengths = [len(text) for text in texts]
-
-            def work(positions: list[int]) -> Rows:
-                return _rows(
-                    embedder,
-                    [texts[p] for p in positions],
-                    [chunking.chunks["id"][p].as_py() for p in positions],
-                )
-
-            def longest_first(positions: list[int]) -> list[int]:
-                return sorted(positions, key=lambda p: (-lengths[p], p))
-
-            fresh = pool.fill(keys, work, batch=BATCH, order=longest_first, progress=report.advance)
-            reused = len(set(keys)) - fresh
+            pool, keys = Pool(shop.cache, "embed", key), _keys(chunking.chunks)
+            spread = _spread(part, embedder, chunking, shop)
+            fresh, reused = _fill(pool, keys, embedder, chunking.chunks, report.advance, spread)
             dims = embedder.info.dims
-            folder = shop.cache.make("vectors", name, lambda aside: _assemble(aside, pool, keys, dims))
+            folder = shop.cache.make(
+                "vectors",
+                name,
+                lambda aside: stored.write(aside, map(_matrix, pool.gather(keys)), rows, dims, storage),
+            )
         else:
-            report.advance(chunking.chunks.num_rows)
-        matrix = _open(folder)
-        report.summary = f"{matrix.shape[0]:,} × {matrix.shape[1]}" + ("" if fresh else ", from the cache")
-    return Vectors(matrix, name, report.seconds, fresh, reused)
+            report.advance(rows)
+        kept = stored.read(folder)
+        report.summary = f"{rows:,} × {kept.matrix.shape[1]}" + ("" if fresh else ", from the cache")
+    return Vectors(
+        kept.matrix,
+        name,
+        report.seconds,
+        fresh,
+        reused,
+        part.label,
+        chunking.label,
+        kept.digest,
+        kept.loss,
+    )
+
+
+def vector_notes(made: Iterable[Vectors]) -> list[str]:
+    """What a run must say about its vectors: what their storage lost, and which models gave the same ones."""
+    vectors = list(made)
+    lost = [stored.loss_note(one.embedder, one.chunker, one.loss) for one in vectors if one.loss is not None]
+    same = stored.same_vectors_notes([(one.embedder, one.chunker, one.digest) for one in vectors])
+    return [*lost, *same]
+
+
+def _keys(chunks: pa.Table) -> list[str]:
+    """The key of each embedded text."""
+    return [key for texts in text_blocks(chunks) for key in text_keys(texts)]
+
+
+def _fill(
+    pool: Pool,
+    keys: list[str],
+    embedder: Embedder,
+    chunks: pa.Table,
+    advance: Callable[[int], None],
+    spread: Spread | None = None,
+) -> tuple[int, int]:
+    """Embed what the pool does not have, longest texts first; how many texts were fresh, and how many were not."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    lengths = pc.add(pc.utf8_length(chunks["context"]), pc.cast(pc.utf8_length(chunks["text"]), "int32"))
+    length = lengths.to_numpy()
+
+    def work(positions: list[int]) -> Rows:
+        return _document_rows(embedder, chunks.select(list(TEXTS)).take(positions))
+
+    def longest_first(positions: list[int]) -> list[int]:
+        places = np.asarray(positions, np.int64)
+        return places[np.lexsort((places, -length[places]))].tolist()
+
+    fresh = pool.fill(keys, work, batch=BATCH, order=longest_first, progress=advance, spread=spread)
+    return fresh, len(set(keys)) - fresh
 
 
 def embed_queries(
@@ -122,8 +176,44 @@ def embed_queries(
     return QueryVectors(matrix, milliseconds, fingerprint(key, keys))
 
 
+@dataclass(frozen=True, slots=True)
+class EmbedOrder:
+    """Embedding chunks with a model, for workers; `info` is the model of the run."""
+
+    plugin: type[Embedder]
+    params: BaseModel
+    info: ModelInfo
+
+    def open(self) -> Opened:
+        """Load the model; another one than the run's is refused, for its vectors would be stored under that name."""
+        embedder = self.plugin(self.params)  # type: ignore[call-arg]
+        if embedder.info != self.info:
+            raise SettingError(
+                f"a worker has another model than the run: {embedder.info} instead of {self.info}. "
+                "Put the same weights on every node."
+            )
+        return Opened(lambda rows: _document_rows(embedder, rows), embedder.close)
+
+
+def _spread(part: Part, embedder: Embedder, chunking: Chunking, shop: Workshop) -> Spread | None:
+    order = EmbedOrder(type(embedder), part.params, embedder.info)
+    label = f"embed {part.label} · {chunking.label}"
+    return shop.spread(order, chunking.chunks.select(list(TEXTS)).take, label, Needs(gpu=True, apart=True))
+
+
+def _document_rows(embedder: Embedder, rows: pa.Table) -> Rows:
+    """The vectors of chunks given by the columns TEXTS."""
+    return _rows(embedder, embedded_texts(rows), rows["id"].to_pylist())
+
+
 def _rows(embedder: Embedder, texts: list[str], names: list[str]) -> Rows:
-    return _checked(embedder.embed(texts, Role.DOCUMENT), names, embedder.info.dims)
+    """The vectors of one batch of chunks, longest first; a refusal says which chunks were asked for."""
+    try:
+        made = embedder.embed(texts, Role.DOCUMENT)
+    except EmbedderError as exc:
+        more = f" and {len(names) - 1:,} shorter chunks" if len(names) > 1 else ""
+        raise EmbedderError(f"{exc} (asked for {names[0]}{more}; batches before this one are kept)") from exc
+    return _checked(made, names, embedder.info.dims)
 
 
 def _checked(matrix: np.ndarray, names: list[str], dims: int) -> Rows:
@@ -149,21 +239,3 @@ def _matrix(block: object) -> np.ndarray:
     column = block["vector"].combine_chunks()  # type: ignore[index]
     array = column.chunk(0) if hasattr(column, "num_chunks") else column
     return array.flatten().to_numpy().reshape(len(array), -1)
-
-
-def _assemble(folder: Path, pool: Pool, keys: list[str], dims: int) -> None:
-    import numpy as np
-
-    shape = {"descr": "<f4", "fortran_order": False, "shape": (len(keys), dims)}
-    with (folder / "vectors.npy").open(
-        "wb"
-    ) as file:  # written, not mapped: a full disk is an error, not a signal
-        np.lib.format.write_array_header_1_0(file, shape)
-        for block in pool.gather(keys):
-            file.write(np.ascontiguousarray(_matrix(block), "<f4").data)
-
-
-def _open(folder: Path) -> np.ndarray:
-    import numpy as np
-
-    return np.load(folder / "vectors.npy", mmap_mode="r")

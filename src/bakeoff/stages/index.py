@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from bakeoff.plan import Part
 from bakeoff.protocols import SupportsReopen
 from bakeoff.stages.chunk import Chunking, embedded_texts
 from bakeoff.stages.embed import Vectors
+from bakeoff.stages.payload import Payload
 from bakeoff.stages.work import Workshop, stage
 from bakeoff.types import Batch, Metric
 
@@ -25,10 +26,12 @@ BATCH = 8192
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What goes into an index: the chunks' vectors, or their texts."""
+    """What goes into an index: the chunks' vectors, their texts or both, and what filters ask about."""
 
     chunking: Chunking
     vectors: Vectors | None
+    texts: bool = False
+    payload: Payload | None = None
 
     @property
     def rows(self) -> int:
@@ -42,94 +45,157 @@ class Content:
 
     def fingerprint(self) -> str:
         """The name of the content."""
-        return self.vectors.fingerprint if self.vectors else self.chunking.fingerprint
+        name = self.vectors.fingerprint if self.vectors else self.chunking.fingerprint
+        if self.vectors and self.texts:
+            name = fingerprint("with texts", name)
+        return fingerprint("with payload", name, self.payload.fields) if self.payload else name
 
     def batches(self) -> Iterator[Batch]:
         """The rows in batches, ids counting from 0."""
         import numpy as np
 
-        texts = None if self.vectors else embedded_texts(self.chunking.chunks)
+        texts = embedded_texts(self.chunking.chunks) if self.texts or not self.vectors else None
         for begin in range(0, self.rows, BATCH):
             rows = slice(begin, min(begin + BATCH, self.rows))
-            ids = np.arange(rows.start, rows.stop, dtype=np.int64)
-            if self.vectors is not None:
-                yield Batch(ids, vectors=self.vectors.matrix[rows])
-            else:
-                assert texts is not None
-                yield Batch(ids, texts=texts[rows])
+            yield Batch(
+                np.arange(rows.start, rows.stop, dtype=np.int64),
+                vectors=self.vectors.matrix[rows] if self.vectors else None,
+                texts=texts[rows] if texts else None,
+                payloads=self.payload.rows(rows.start, rows.stop) if self.payload else None,
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An open store; the seconds are None where the index was built by an earlier run."""
+    """An open store; the seconds are None where the index was built by an earlier run.
+
+    Inserting ends with the last row sent, indexing when the store says that every row is searchable through the
+    index asked for; it is ready when it is on disk, open and has said how many rows it holds.
+    """
 
     store: Any
     bytes: int | None
     insert_seconds: float | None
     index_seconds: float | None
+    ready_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """What an index is made of, and what for."""
+
+    plugin: Any
+    part: Part
+    name: str
+    content: Content
+    metric: Metric
+
+    def store(self, home: Path) -> Any:
+        """The store over a folder, told of the payload it will hold."""
+        made = self.plugin(self.part.params, home)
+        if self.content.payload is not None:
+            made.declare(self.content.payload.fields)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """Seconds of inserting and of indexing, and when that ended."""
+
+    insert: float
+    index: float
+    ended: float
 
 
 def open_index(part: Part, content: Content, metric: Metric, shop: Workshop) -> Index:
     """The store holding the content, ready to be searched; built now unless an earlier run left it."""
     plugin = registry.load("stores", part.name)
     name = fingerprint("index", VERSION, part.identity(), content.fingerprint(), metric)
+    making = _Making(plugin, part, name, content, metric)
     with stage(shop, "index", f"{part.label} · {content.chunking.label}", content.rows, "rows") as report:
         if not issubclass(plugin, SupportsReopen):
             report.advance(0)
-            store = plugin(part.params, shop.cache.root)
-            insert, ready = _build(store, name, content, metric, report.advance)
-            return Index(store, _bytes_in_memory(content), insert, ready)
-        opened = _opened(plugin, part, name, content, metric, shop)
+            return _in_memory(making, shop.cache.root, report.advance)
+        opened = _opened(making, shop)
         if opened is not None:
             report.advance(content.rows)
             return opened
-        seconds: list[float] = []
+        return _built(making, shop, report.advance)
 
-        def write(home: Path) -> None:
-            report.advance(0)
-            store = plugin(part.params, home)
-            try:
-                seconds.extend(_build(store, name, content, metric, report.advance))
-            finally:
-                store.close()
 
-        shop.cache.make("index", name, write)
-        opened = _opened(plugin, part, name, content, metric, shop)
+def _in_memory(making: _Making, root: Path, advance: Any) -> Index:
+    """An index that lives as long as its store."""
+    store = making.store(root)
+    try:
+        filled = _fill(store, making, advance)
+    except BaseException:
+        _close_after_fault(store)
+        raise
+    size = _bytes_in_memory(making.content)
+    return Index(store, size, filled.insert, filled.index, time.perf_counter() - filled.ended)
+
+
+def _built(making: _Making, shop: Workshop, advance: Any) -> Index:
+    """An index that outlives the process, built, written and opened."""
+    done: list[_Filled] = []
+
+    def write(home: Path) -> None:
+        advance(0)
+        store = making.store(home)
+        try:
+            done.append(_fill(store, making, advance))
+        except BaseException:
+            _close_after_fault(store)
+            raise
+        store.close()
+
+    shop.cache.make("index", making.name, write)
+    opened = _opened(making, shop)
     if opened is None:
-        raise StoreError(f"{part.label} does not find the index it has just built.")
-    insert_s, index_s = seconds if seconds else (None, None)
-    return Index(opened.store, opened.bytes, insert_s, index_s)
+        raise StoreError(f"{making.part.label} does not find the index it has just built.")
+    if not done:  # another process made it while we waited
+        return opened
+    (filled,) = done
+    ready = time.perf_counter() - filled.ended
+    return replace(opened, insert_seconds=filled.insert, index_seconds=filled.index, ready_seconds=ready)
 
 
-def _opened(
-    plugin: Any, part: Part, name: str, content: Content, metric: Metric, shop: Workshop
-) -> Index | None:
-    """The index an earlier run left, if it is whole."""
-    home = shop.cache.get("index", name)
+def _opened(making: _Making, shop: Workshop) -> Index | None:
+    """The index an earlier run left, if it is whole; one that a server lost is built again."""
+    home = shop.cache.get("index", making.name)
     if home is None:
         return None
-    store = plugin(part.params, home)
+    store = making.store(home)
     try:
-        rows = store.open(name, content.dims, metric)
+        rows = store.open(making.name, making.content.dims, making.metric)
     except StoreError:
         rows = -1
-    if rows == content.rows:
+    if rows == making.content.rows:
         return Index(store, _bytes_on_disk(home), None, None)
-    store.close()
-    shop.cache.drop("index", name)
+    _close_after_fault(store)
+    shop.cache.drop("index", making.name)
     return None
 
 
-def _build(store: Any, name: str, content: Content, metric: Metric, advance: Any) -> tuple[float, float]:
+def _fill(store: Any, making: _Making, advance: Any) -> _Filled:
     """Seconds of inserting, and of the wait until everything inserted is searchable."""
     begin = time.perf_counter()
-    store.create(name, content.dims, metric)
-    for batch in content.batches():
+    store.create(making.name, making.content.dims, making.metric)
+    for batch in making.content.batches():
         store.insert(batch)
         advance(len(batch.ids))
     inserted = time.perf_counter()
     store.ready()
-    return inserted - begin, time.perf_counter() - inserted
+    ended = time.perf_counter()
+    return _Filled(inserted - begin, ended - inserted, ended)
+
+
+def _close_after_fault(store: Any) -> None:
+    """Close a store that failed; that it cannot even close says less than its first fault."""
+    try:
+        store.close()
+    except (StoreError, OSError):
+        return
 
 
 def _bytes_on_disk(home: Path) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bakeoff.errors import SystemFailure
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import Measure
 from bakeoff.stages.chunk import Chunking
@@ -33,6 +34,36 @@ class Scored:
     conventions: Conventions
     tokens: Callable[[], np.ndarray]
     neighbours: Callable[[], tuple[Leg, Leg] | None]
+    depth: int | None = None
+
+    def affordable(self, measure: Measure) -> np.ndarray:
+        """Which served rows fit into a measure's token budget; raises where more had to be retrieved to fill it."""
+        import numpy as np
+
+        from bakeoff.measures.spans import within_budget
+
+        query, chunk, _ = flat(self.ranking)
+        tokens, budget = self.tokens()[chunk], measure.budget or 0
+        read = np.bincount(query, weights=tokens, minlength=len(self.ranking.hits))
+        self._refuse_shallow(measure, read)
+        return within_budget(query, tokens, budget)
+
+    def _refuse_shallow(self, measure: Measure, read: np.ndarray) -> None:
+        """A ranking that ends at the retrieval depth below the budget would score too low."""
+        import numpy as np
+
+        depth, budget = self.depth, measure.budget or 0
+        if depth is None or depth >= self.chunking.chunks.num_rows:
+            return
+        full = np.array([len(hit.ids) >= depth for hit in self.ranking.hits])
+        short = full & (read < budget)
+        if short.any():
+            wanted = int(np.ceil(depth * budget / max(float(read[short].min()), 1.0) * 1.2))
+            raise SystemFailure(
+                f"{measure} cannot be computed: the {depth} chunks retrieved for a query hold as few as "
+                f"{int(read[short].min())} tokens ({int(short.sum())} of {len(full)} queries stay below the budget). "
+                f"Set depth: {wanted}, or lower the budget."
+            )
 
 
 class Judging:
@@ -111,7 +142,7 @@ class Judging:
         place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         known = keys[place] == wanted if len(keys) else np.zeros(len(wanted), bool)
         grade = np.where(known, self.judged.grade[place], 0) if len(keys) else np.zeros(len(wanted))
-        order = np.lexsort((-grade, units.query))
+        order = np.lexsort((-grade, -units.score, units.query))  # equal scores: the best grade first
         return units.item[order], -np.arange(len(order), dtype=np.float64)
 
 

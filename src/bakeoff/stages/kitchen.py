@@ -1,238 +1,105 @@
-"""The shared work of a run: each chunking, embedding, index and search is made once, whoever asks first."""
+"""The queries of a run through its systems, one at a time and timed; systems that search alike share the search."""
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from dataclasses import replace
 
 from bakeoff import registry
-from bakeoff.errors import BakeoffError
-from bakeoff.modes import Hybrid
+from bakeoff.modes import MODES
 from bakeoff.plan import Part, System
-from bakeoff.protocols import Embedder
-from bakeoff.stages import fuse, retrieve
-from bakeoff.stages.chunk import Chunking, chunk, embedded_texts, token_counts
-from bakeoff.stages.embed import QueryVectors, Vectors, embed_chunks, embed_queries
-from bakeoff.stages.index import Content, Index, open_index
-from bakeoff.stages.lengths import Lengths, lengths
-from bakeoff.stages.read import Corpus
-from bakeoff.stages.rerank import rerank
-from bakeoff.stages.retrieve import Leg
-from bakeoff.stages.work import Workshop
-from bakeoff.types import Metric, Query
+from bakeoff.stages import retrieve
+from bakeoff.stages.larder import Larder, which
+from bakeoff.stages.once import Key
+from bakeoff.stages.retrieve import Asked, Leg, Search, Step, searched
+from bakeoff.stages.serving import Answers, Serving, Weigh, composed, serving
 
-if TYPE_CHECKING:
-    import numpy as np
-
-T = TypeVar("T")
-WARM_UP_TEXTS = 10
 EXACT = "exact"
-WARM_UP_CHARACTERS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """A system's rankings and what each of their steps cost; a step that did not happen is None."""
+class Kitchen(Larder):
+    """Answers the queries; preparing is safe from several threads, answering is for one system at a time."""
 
-    ranking: Leg
-    embed: QueryVectors | None
-    legs: tuple[Leg, ...]
-    fuse: Leg | None
-    rerank: Leg | None
-
-
-@dataclass(slots=True)
-class _Slot:
-    """One shared thing: not made yet, made, or failed for good."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    made: bool = False
-    value: Any = None
-    error: BakeoffError | None = None
-
-
-class Kitchen:
-    """Makes and keeps what systems share; safe to ask from several threads."""
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        queries: tuple[Query, ...],
-        shop: Workshop,
-        *,
-        metric: Metric,
-        depth: int,
-        repeats: int,
-    ) -> None:
-        self.corpus, self._shop = corpus, shop
-        self._texts = [query.text for query in queries]
-        self._metric, self._depth, self._repeats = metric, depth, repeats
-        self._slots: dict[tuple[Any, ...], _Slot] = {}
-        self._lock = threading.Lock()
-
-    def chunking(self, part: Part) -> Chunking:
-        """The corpus cut by a chunker."""
-        plugin = registry.load("chunkers", part.name)
-        return self._once(
-            ("chunk", part.label), lambda: chunk(part, plugin(part.params), self.corpus, self._shop)
-        )
-
-    def tokens(self, part: Part) -> np.ndarray:
-        """Tokens of each chunk of a chunking."""
-        return self._once(("tokens", part.label), lambda: token_counts(self.chunking(part)))
-
-    def embedder(self, part: Part) -> Embedder:
-        """A model, loaded once."""
-        plugin = registry.load("embedders", part.name)
-        return self._once(("embedder", part.label), lambda: cast(Embedder, plugin(part.params)))
-
-    def vectors(self, embedder: Part, chunker: Part) -> Vectors:
-        """A chunking's vectors."""
-
-        def make() -> Vectors:
-            self.lengths(embedder, chunker)
-            return embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._shop)
-
-        return self._once(("vectors", embedder.label, chunker.label), make)
-
-    def lengths(self, embedder: Part, chunker: Part) -> Lengths | None:
-        """How long a chunking's chunks are for a model."""
-        return self._once(
-            ("lengths", embedder.label, chunker.label),
-            lambda: lengths(embedder, self.embedder(embedder), self.chunking(chunker), self._shop),
-        )
-
-    def known_lengths(self) -> list[Lengths]:
-        """The lengths that were counted, by model and chunker."""
-        made = [slot.value for key, slot in self._slots.items() if key[0] == "lengths" and slot.made]
-        found = [one for one in made if one is not None]
-        return sorted(found, key=lambda one: (one.embedder, one.chunker))
-
-    def query_vectors(self, embedder: Part) -> QueryVectors:
-        """The queries' vectors with their times."""
-        return self._once(
-            ("queries", embedder.label),
-            lambda: embed_queries(
-                embedder,
-                self.embedder(embedder),
-                self._texts,
-                self._warm_up(),
-                self._repeats,
-                self._shop,
-            ),
-        )
-
-    def index(self, store: Part, chunker: Part, embedder: Part | None) -> Index:
-        """An open index over a chunking's vectors, or over its texts where there is no embedder."""
-
-        def make() -> Index:
-            vectors = self.vectors(embedder, chunker) if embedder else None
-            return open_index(store, Content(self.chunking(chunker), vectors), self._metric, self._shop)
-
-        return self._once(("index", _which(store), chunker.label, embedder.label if embedder else ""), make)
-
-    def answers(self, system: System) -> Answers:
-        """A system's rankings for all queries, timed; call it for one system at a time."""
-        legs: list[Leg] = []
-        if system.store is not None:
-            legs.append(self._dense(system))
-        if system.keyword is not None:
-            legs.append(self._keywords(system))
-        fused = None
-        if len(legs) == 2:
-            fused = fuse.reciprocal_rank((legs[0], legs[1]), cast(Hybrid, system.mode.params), self._depth)
-        ranking = fused or legs[0]
-        reranked = self._reranked(system, ranking)
+    def answers(self, system: System, rounds: int | None = None, weigh: Weigh | None = None) -> Answers:
+        """A system's rankings for all queries, timed in as many rounds; call it for one system at a time."""
+        many = self.repeats if rounds is None else rounds
         embedded = self.query_vectors(system.embedder) if system.embedder else None
-        return Answers(reranked or ranking, embedded, tuple(legs), fused, reranked)
+        legs = tuple(step.upto(many) for step in self._legs(system))
+        name = json.dumps(system.identity())
+
+        def run(key: str, make: Callable[[], Step]) -> Leg:
+            return self._shared.once((key, name), make).upto(many)
+
+        return composed(self.serving(system), self._texts, legs, embedded, run, weigh)
+
+    def partial(self, system: System, weigh: Weigh | None = None) -> Answers | None:
+        """What a system had answered when it failed: its first queries, or all in fewer rounds; None if nothing."""
+        slots = [self._shared.slot(key) for key in self._leg_keys(system)]
+        legs = [slot.value.partial() for slot in slots if slot.made]
+        count = min((len(leg.hits) for leg in legs), default=0)
+        if len(legs) < len(slots) or not count:
+            return None
+        name = json.dumps(system.identity())
+
+        def run(key: str, make: Callable[[], Step]) -> Leg:
+            slot = self._shared.slot((key, name))
+            return slot.value.partial() if slot.made else make().upto(1)
+
+        embedded = self.query_vectors(system.embedder) if system.embedder else None
+        first = tuple(leg.first(count) for leg in legs)
+        return composed(self.serving(system), self._texts, first, embedded, run, weigh)
+
+    def serving(self, system: System, depth: int | None = None) -> Serving:
+        """How one query goes through a system; `depth` instead of the experiment's."""
+        stores = [index.store for index in self.indexes(system)]
+        looks = [(self.reranker(one.part), one.depth) for one in system.rerank]
+        passages = self.passages(system.chunker) if looks else []
+        return serving(system, stores, looks, passages, depth or self._depth)
 
     def reference(self, system: System) -> Leg:
         """Exact search with a system's vectors: what its index would find if it missed nothing."""
-        embedder, store = system.embedder, system.store
-        assert embedder is not None and store is not None
-        if store.name == EXACT:
-            return self._dense(system)
-        plugin = registry.load("stores", EXACT)
-        exact = Part("stores", EXACT, EXACT, plugin.Params())
-        return self._dense(replace(system, store=exact, search=plugin.Query()))
+        store = system.store
+        assert store is not None
+        if store.name != EXACT:
+            plugin = registry.load("stores", EXACT)
+            exact = Part("stores", EXACT, EXACT, plugin.Params())
+            system = replace(system, store=exact, search=plugin.Query())
+        alone = replace(system, mode=_DENSE, keyword=None, keyword_search=None, rerank=())
+        return self._legs(alone)[0].upto(1)
 
-    def prepare(self, system: System) -> None:
-        """Everything a system needs that is not timed one query at a time."""
-        if system.keyword is not None:
-            self.index(system.keyword, system.chunker, None)
-        if system.store is not None:
-            self.index(system.store, system.chunker, system.embedder)
+    def _legs(self, system: System) -> list[Step]:
+        """The searches of a system; systems that search alike share them."""
+        found = self.serving(replace(system, rerank=())).legs
+        return [self._leg(system, *one) for one in zip(self._leg_keys(system), found, strict=True)]
 
-    def close(self) -> None:
-        """Close every store and model that was opened."""
-        for key, slot in self._slots.items():
-            if slot.made and key[0] in ("index", "embedder", "reranker"):
-                (slot.value.store if isinstance(slot.value, Index) else slot.value).close()
+    def _leg(self, system: System, key: Key, search: Search) -> Step:
+        return self._shared.once(key, lambda: searched(search, self._asked(system), self._others(system)))
 
-    def _dense(self, system: System) -> Leg:
-        store, embedder = system.store, system.embedder
-        assert store is not None and embedder is not None
-        search = system.search.model_dump_json() if system.search else ""
-        vectors = self.query_vectors(embedder)
+    def _leg_keys(self, system: System) -> list[Key]:
+        depth = system.depth or self._depth
+        keys: list[Key] = []
+        for leg in MODES[system.mode.name].legs:
+            store, query = system.store, system.search
+            embedder = system.embedder
+            if leg == "keywords":
+                store, query, embedder = system.keyword, system.keyword_search, None
+            assert store is not None
+            model = embedder.label if embedder else ""
+            arguments = query.model_dump_json() if query is not None else ""
+            keys.append(("leg", leg, system.chunker.label, model, which(store), arguments, depth))
+        return keys
 
-        def make() -> Leg:
-            index = self.index(store, system.chunker, embedder)
-            warm_up = self.vectors(embedder, system.chunker).matrix[:WARM_UP_TEXTS]
-            return retrieve.dense(
-                index, vectors.matrix, warm_up, k=self._depth, query=system.search, repeats=self._repeats
-            )
+    def _asked(self, system: System) -> list[Asked]:
+        vectors = self.query_vectors(system.embedder).matrix if system.embedder else [None] * len(self._texts)
+        wheres = self.wheres(system.chunker)
+        return [Asked(*one) for one in zip(self._texts, vectors, wheres, strict=True)]
 
-        return self._once(("dense", system.chunker.label, embedder.label, _which(store), search), make)
-
-    def _keywords(self, system: System) -> Leg:
-        keyword = system.keyword
-        assert keyword is not None
-
-        def make() -> Leg:
-            index = self.index(keyword, system.chunker, None)
-            query = registry.load("stores", keyword.name).Query()
-            warm_up = self._warm_up()
-            return retrieve.keywords(
-                index, self._texts, warm_up, k=self._depth, query=query, repeats=self._repeats
-            )
-
-        return self._once(("keywords", system.chunker.label, _which(keyword)), make)
-
-    def _reranked(self, system: System, ranking: Leg) -> Leg | None:
-        part = system.reranker
-        if part is None:
-            return None
-        plugin = registry.load("rerankers", part.name)
-        reranker = self._once(("reranker", part.label), lambda: plugin(part.params))
-        passages = embedded_texts(self.chunking(system.chunker).chunks)
-        return rerank(reranker, ranking, self._texts, passages)
-
-    def _warm_up(self) -> list[str]:
-        """Texts that are not queries, the same for every system: pieces of the first documents."""
-        texts = self.corpus.documents["text"][:WARM_UP_TEXTS].to_pylist()
-        starts = range(0, WARM_UP_TEXTS * WARM_UP_CHARACTERS, WARM_UP_CHARACTERS)
-        pieces = [text[at : at + WARM_UP_CHARACTERS].strip() for at in starts for text in texts]
-        return [piece for piece in pieces if piece][:WARM_UP_TEXTS]
-
-    def _once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """What `make` gives, made by the first who asks; the others wait, and share its failure too."""
-        with self._lock:
-            slot = self._slots.setdefault(key, _Slot())
-        with slot.lock:
-            if slot.error is not None:
-                raise slot.error
-            if not slot.made:
-                try:
-                    slot.value = make()
-                except BakeoffError as exc:
-                    slot.error = exc
-                    raise
-                slot.made = True
-            return cast(T, slot.value)
+    def _others(self, system: System) -> list[Asked]:
+        """As many as are said to warm up, however small the corpus."""
+        texts = self.warm_up() or [""]
+        rows = self.vectors(system.embedder, system.chunker).matrix if system.embedder else [None]
+        return [Asked(texts[i % len(texts)], rows[i % len(rows)]) for i in range(retrieve.WARM_UP)]
 
 
-def _which(store: Part) -> str:
-    """A store by what it is: a label is the user's to choose, and may be that of another store."""
-    return f"{store.name} {store.params.model_dump_json()}"
+_DENSE = Part("modes", "dense", "dense", MODES["dense"].params())

@@ -10,7 +10,7 @@ from bakeoff.events import Warned
 from bakeoff.fingerprint import fingerprint
 from bakeoff.plan import Part
 from bakeoff.protocols import Embedder, SupportsTokens
-from bakeoff.stages.chunk import Chunking, embedded_texts
+from bakeoff.stages.chunk import Chunking, text_blocks
 from bakeoff.stages.embed import identity
 from bakeoff.stages.work import Workshop
 from bakeoff.types import Role
@@ -38,7 +38,7 @@ def lengths(part: Part, embedder: Embedder, chunking: Chunking, shop: Workshop) 
     key = fingerprint("lengths", identity(part, embedder, Role.DOCUMENT), chunking.fingerprint)
 
     def write(folder: Path) -> None:
-        counts = counter.count_tokens(embedded_texts(chunking.chunks))
+        counts = [n for texts in text_blocks(chunking.chunks) for n in counter.count_tokens(texts)]
         found = _summary(chunking.label, part.label, embedder.info.max_tokens, counts)
         (folder / "lengths.json").write_text(json.dumps(asdict(found)))
 

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import RerankerError
-from bakeoff.stages.retrieve import Leg
+from bakeoff.plan import RERANK_DEPTH
 from bakeoff.types import Hits
 
-DEPTH = 20
+if TYPE_CHECKING:
+    import numpy as np
 
 
-def rerank(reranker: Any, leg: Leg, queries: list[str], passages: list[str], depth: int = DEPTH) -> Leg:
+def reranked(
+    reranker: Any, query: str, hits: Hits, passages: Sequence[str], depth: int = RERANK_DEPTH
+) -> Hits:
     """The first `depth` rows by the reranker's score, the rest behind them in their old order."""
     import numpy as np
 
-    answers, milliseconds = [], []
-    for query, hits in zip(queries, leg.hits, strict=True):
-        begin = time.perf_counter_ns()
-        head = hits.ids[:depth]
-        scores = np.asarray(reranker.rerank(query, [passages[i] for i in head.tolist()]), np.float64)
-        milliseconds.append((time.perf_counter_ns() - begin) / 1e6)
-        if scores.shape != head.shape or not np.isfinite(scores).all():
-            raise RerankerError(
-                f"{len(head)} passages gave scores of shape {scores.shape}, or one that is not finite."
-            )
-        answers.append(_behind(head, scores, hits.ids[depth:]))
-    return Leg(tuple(answers), np.tile(milliseconds, (len(leg.milliseconds), 1)), leg.steady)
+    head = hits.ids[:depth]
+    scores = np.asarray(reranker.rerank(query, [passages[i] for i in head.tolist()]), np.float64)
+    if scores.shape != head.shape or not np.isfinite(scores).all():
+        raise RerankerError(
+            f"{len(head)} passages gave scores of shape {scores.shape}, or one that is not finite."
+        )
+    return _behind(head, scores, hits.ids[depth:])
 
 
-def _behind(head: Any, scores: Any, tail: Any) -> Hits:
+def _behind(head: np.ndarray, scores: np.ndarray, tail: np.ndarray) -> Hits:
     """The head by score; the tail keeps its order with scores below every one of the head."""
     import numpy as np
 

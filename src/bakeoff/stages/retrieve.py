@@ -3,65 +3,167 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.errors import StoreError
-from bakeoff.stages.index import Index
-from bakeoff.types import Hits
+from bakeoff.errors import BakeoffError, StoreError
+from bakeoff.types import Hits, Where
 
 if TYPE_CHECKING:
     import numpy as np
 
 WARM_UP = 10
+"""Searches before each pass that are not timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One query as a search takes it."""
+
+    text: str = ""
+    vector: np.ndarray | None = None
+    where: Where = ()
+
+
+Search = Callable[[Asked], Hits]
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One search's answers for all queries, and its milliseconds (repeats × queries)."""
+    """One step's answers, and its milliseconds (repeats × queries)."""
 
     hits: tuple[Hits, ...]
     milliseconds: np.ndarray
     steady: bool
 
+    def first(self, count: int) -> Leg:
+        """The same for the first queries only."""
+        if count >= len(self.hits):
+            return self
+        return Leg(self.hits[:count], self.milliseconds[:, :count], self.steady)
 
-def dense(index: Index, vectors: np.ndarray, warm_up: np.ndarray, *, k: int, query: Any, repeats: int) -> Leg:
-    """The k nearest rows for each query vector."""
-    search = index.store.search
-    return _timed(lambda vector: search(vector, k, query), list(vectors), list(warm_up[:WARM_UP]), repeats)
+    def cut(self, depth: int) -> Leg:
+        """The same with at most `depth` rows a query."""
+        if all(len(hits.ids) <= depth for hits in self.hits):
+            return self
+        shorter = tuple(Hits(hits.ids[:depth], hits.scores[:depth]) for hits in self.hits)
+        return Leg(shorter, self.milliseconds, self.steady)
 
 
-def keywords(index: Index, texts: list[str], warm_up: list[str], *, k: int, query: Any, repeats: int) -> Leg:
-    """The k best rows for the words of each query."""
-    search = index.store.search_text
-    return _timed(lambda text: search(text, k, query), texts, warm_up[:WARM_UP], repeats)
+def dense(store: Any, k: int, query: Any) -> Search:
+    """The k nearest rows, among those a filter leaves."""
+
+    def search(asked: Asked) -> Hits:
+        if asked.where:
+            found: Hits = store.search_where(asked.vector, k, query, asked.where)
+        else:
+            found = store.search(asked.vector, k, query)
+        return found
+
+    return search
 
 
-def _timed(search: Callable[[Any], Hits], asked: list[Any], warm_up: list[Any], repeats: int) -> Leg:
-    """Every search `repeats` times after the warm-up; the answers of the first pass are kept."""
-    import numpy as np
+def keywords(store: Any, k: int, query: Any) -> Search:
+    """The k best rows for the words of a query, among those a filter leaves."""
 
-    for other in warm_up:
-        search(other)
-    nanoseconds = np.empty((repeats, len(asked)), np.int64)
-    clock = time.perf_counter_ns
-    passes: list[list[Hits]] = []
-    for repeat in range(repeats):
-        answers = []
-        for i, one in enumerate(asked):
+    def search(asked: Asked) -> Hits:
+        if asked.where:
+            found: Hits = store.search_text_where(asked.text, k, query, asked.where)
+        else:
+            found = store.search_text(asked.text, k, query)
+        return found
+
+    return search
+
+
+def native(store: Any, k: int, query: Any) -> Search:
+    """The k best rows by the store's own fusion of vectors and words."""
+
+    def search(asked: Asked) -> Hits:
+        found: Hits = store.search_hybrid(asked.text, asked.vector, k, query)
+        return found
+
+    return search
+
+
+class Step:
+    """One step of a system, made for every query and once more in each round; what came before a fault is kept."""
+
+    def __init__(
+        self, make: Callable[[int], Hits], count: int, warm_up: Callable[[], object] = lambda: None
+    ) -> None:
+        self._make, self._count, self._warm_up = make, count, warm_up
+        self._answers: list[Hits] = []
+        self._nanoseconds: list[list[int]] = []
+        self._steady, self._checked = True, 0
+        self._error: BakeoffError | None = None
+        self._leg: Leg | None = None
+
+    def upto(self, rounds: int) -> Leg:
+        """The answers of the first round with the times of all; a fault is shared by all who ask."""
+        if self._error is not None:
+            raise self._error
+        try:
+            while self._whole() < rounds:
+                self._round()
+                self._leg = None
+        except BakeoffError as exc:
+            self._error = exc
+            raise
+        if self._leg is None:
+            self._leg = self._made(self._count, self._whole())
+        return self._leg
+
+    def partial(self) -> Leg:
+        """What was answered before a fault: the first queries, or all of them in fewer rounds."""
+        self._check()
+        return self._made(len(self._answers), max(self._whole(), 1))
+
+    def _whole(self) -> int:
+        return sum(len(row) == self._count for row in self._nanoseconds)
+
+    def _round(self) -> None:
+        """One pass over the queries; a pass that broke off goes on where it was."""
+        if not self._nanoseconds or len(self._nanoseconds[-1]) == self._count:
+            self._nanoseconds.append([])
+        self._warm_up()
+        row, first = self._nanoseconds[-1], len(self._nanoseconds) == 1
+        clock = time.perf_counter_ns
+        for i in range(len(row), self._count):
             begin = clock()
-            answer = search(one)
-            nanoseconds[repeat, i] = clock() - begin
-            answers.append(answer)
-        passes.append(answers)
-    for hits in passes[0]:
-        _check(hits)
-    steady = all(_same(passes[0], other) for other in passes[1:])
-    return Leg(tuple(passes[0]), nanoseconds / 1e6, steady)
+            answer = self._make(i)
+            row.append(clock() - begin)
+            if first:
+                self._answers.append(answer)
+            elif self._steady:
+                self._steady = _same(self._answers[i], answer)
+        self._check()
+
+    def _check(self) -> None:
+        for hits in self._answers[self._checked :]:
+            check(hits)
+            self._checked += 1
+
+    def _made(self, count: int, rounds: int) -> Leg:
+        import numpy as np
+
+        rows = [row[:count] for row in self._nanoseconds[:rounds]]
+        times = np.array(rows, np.float64).reshape(len(rows), count)
+        return Leg(tuple(self._answers[:count]), times / 1e6, self._steady)
 
 
-def _check(hits: Hits) -> None:
+def searched(search: Search, asked: Sequence[Asked], others: Sequence[Asked]) -> Step:
+    """A search made for every query, after a warm-up with other things."""
+
+    def warm_up() -> None:
+        for one in others[:WARM_UP]:
+            search(one)
+
+    return Step(lambda i: search(asked[i]), len(asked), warm_up)
+
+
+def check(hits: Hits) -> None:
     """A store's answer holds no row twice, no score that is not a number, and is best first."""
     import numpy as np
 
@@ -73,7 +175,7 @@ def _check(hits: Hits) -> None:
         raise StoreError("the store's answer is not in the order of its scores.")
 
 
-def _same(one: list[Hits], other: list[Hits]) -> bool:
+def _same(one: Hits, other: Hits) -> bool:
     import numpy as np
 
-    return all(np.array_equal(a.ids, b.ids) for a, b in zip(one, other, strict=True))
+    return bool(np.array_equal(one.ids, other.ids))

@@ -30,16 +30,29 @@ def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> p
     return _table(run, system, scored, {measure: columns[measure] for measure in parsed})
 
 
+def judged_values(scored: Scored, measure: Measure) -> np.ndarray:
+    """One value a query of a measure against judgments; NaN where it is not computed."""
+    return _by_judgments(scored, [measure])[measure]
+
+
 def _by_judgments(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    groups: dict[tuple[Unit, int | None], list[Measure]] = {}
+    for measure in measures:
+        groups.setdefault((measure.unit or Unit.DOCUMENT, measure.budget), []).append(measure)
     columns: dict[Measure, np.ndarray] = {}
-    for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in measures):
-        columns |= _at_unit(scored, unit, [m for m in measures if (m.unit or Unit.DOCUMENT) is unit])
+    for (unit, _), chosen in groups.items():
+        columns |= _at_unit(scored, unit, chosen)
     return columns
 
 
 def _at_unit(scored: Scored, unit: Unit, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """All measures of one unit in one pass over rankings and judgments."""
-    values = Judging(scored, unit).values(*flat(scored.ranking), measures)
+    """All measures of one unit and one budget in one pass over rankings and judgments."""
+    rows, plain = flat(scored.ranking), measures
+    if measures[0].budget is not None:
+        kept = scored.affordable(measures[0])
+        rows = rows[0][kept], rows[1][kept], rows[2][kept]
+        plain = [measure.at_depth(len(kept)) for measure in measures]
+    values = Judging(scored, unit).values(*rows, plain)
     return {measure: values[:, i] for i, measure in enumerate(measures)}
 
 
@@ -55,7 +68,12 @@ def _by_spans(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarr
     gold = Spans(*(table[n].to_numpy() for n in ("query", "doc", "start", "end")))
     everyone = np.arange(len(scored.queries.queries))
     names = {"SpanRecall": "recall", "SpanPrecision": "precision", "SpanIoU": "iou"}
-    return {m: getattr(span_scores(retrieved, gold, everyone, m.k or 0), names[m.name]) for m in measures}
+    columns = {}
+    for measure in measures:
+        read = retrieved if measure.budget is None else retrieved.where(scored.affordable(measure))
+        found = span_scores(read, gold, everyone, measure.k or len(query))
+        columns[measure] = getattr(found, names[measure.name])
+    return columns
 
 
 def _by_sections(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
@@ -89,7 +107,11 @@ def _by_tokens(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndar
     query, chunk, _ = flat(scored.ranking)
     rank, counts = _ranks(scored.ranking), scored.tokens()
     everyone = np.arange(len(scored.queries.queries))
-    return {m: tokens_at(query, rank, counts[chunk], everyone, m.k or 0) for m in measures}
+    columns = {}
+    for m in measures:
+        kept = slice(None) if m.budget is None else scored.affordable(m)
+        columns[m] = tokens_at(query[kept], rank[kept], counts[chunk][kept], everyone, m.k or len(query))
+    return columns
 
 
 def _by_top_scores(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:

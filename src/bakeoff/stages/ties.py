@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def ties(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
     """The range and the expected value over all orders of equal scores, where they differ from one order's."""
-    parsed = [measure for measure in map(parse, measures) if measure.definition.needs is Needs.JUDGMENTS]
+    judged = [measure for measure in map(parse, measures) if measure.definition.needs is Needs.JUDGMENTS]
+    parsed = [measure for measure in judged if measure.budget is None]  # another order has another cut
     rows: list[tuple[str, str, str, str, float, float, float | None]] = []
     if _any_equal(scored):
         for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in parsed):

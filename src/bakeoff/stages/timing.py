@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.results import LATENCIES
-from bakeoff.stages.kitchen import Answers
+from bakeoff.stages.serving import Answers
 from bakeoff.types import TIMINGS
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 PERCENTILES = (50, 90, 95, 99)
 BEYOND = 5
 """Samples that must lie beyond a percentile for it to be said (F31)."""
+
+INGEST = "ingest"
+"""The phase that is all of ingestion, by a clock of its own."""
+
+APART, FLOOR = 0.05, 0.05
+"""How far the phases may be from that clock: a share of it, or seconds where that is more (F34)."""
 
 Row = tuple[str, str, str, str, float | None, int, str]
 CACHED = "made by an earlier run; timings are never read from the cache"
@@ -46,6 +52,35 @@ def phase_row(run: str, system: str, phase: str, seconds: float | None, fresh: i
     return (run, system, phase, "seconds", seconds, fresh, "")
 
 
+def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, count: int) -> Row:
+    """All of ingestion by its own clock, over `count` chunks; null where a phase was not all made by this run."""
+    missing = [phase for _, _, phase, _, value, _, _ in phases if value is None]
+    if seconds is None or missing:
+        what = ", ".join(missing) or "a phase"
+        return (run, system, INGEST, "seconds", None, 0, f"{what}: not all of it was made by this run")
+    return (run, system, INGEST, "seconds", seconds, count, "")
+
+
+def unexplained(timings: pa.Table) -> list[str]:
+    """A sentence for each system whose phases do not add up to its ingestion (F34)."""
+    found: dict[str, dict[str, float | None]] = {}
+    for row in timings.to_pylist():
+        if row["statistic"] == "seconds":
+            found.setdefault(row["system"], {})[row["phase"]] = row["value"]
+    sentences = []
+    for system, phases in found.items():
+        total = phases.pop(INGEST, None)
+        if total is None:
+            continue
+        added = sum(value or 0.0 for value in phases.values())
+        if abs(total - added) > max(APART * total, FLOOR):
+            sentences.append(
+                f"{system}: ingestion took {total:.2f} s and its phases add up to {added:.2f} s; "
+                f"{abs(total - added) / total:.0%} of it is not explained."
+            )
+    return sentences
+
+
 def timings_table(rows: Iterable[Row]) -> pa.Table:
     """The rows as a table."""
     columns = list(zip(*rows, strict=True)) or [()] * len(TIMINGS.columns)
@@ -62,11 +97,11 @@ def steps(answers: Answers) -> dict[str, np.ndarray | None]:
         "embed": answers.embed.milliseconds if answers.embed is not None else None,
         "search": np.sum([leg.milliseconds for leg in answers.legs], axis=0),
         "fuse": answers.fuse.milliseconds if answers.fuse is not None else None,
-        "rerank": answers.rerank.milliseconds if answers.rerank is not None else None,
+        "rerank": np.sum([look.milliseconds for look in answers.looks], axis=0) if answers.looks else None,
     }
     parts = [part for part in found.values() if part is not None]
-    width = min(part.shape[1] for part in parts)
-    found["total"] = np.sum([part[:, :width] for part in parts], axis=0)
+    repeats, width = (min(part.shape[axis] for part in parts) for axis in (0, 1))
+    found["total"] = np.sum([part[:repeats, :width] for part in parts], axis=0)
     return found
 
 
@@ -89,8 +124,8 @@ def _padded(milliseconds: np.ndarray | None, repeats: int, count: int) -> list[f
     if milliseconds is None:
         return [None for _ in range(repeats * count)]
     padded: list[float | None] = []
-    for row in milliseconds.tolist():
-        padded += [*row, *[None] * (count - len(row))]
+    for row in milliseconds[:repeats].tolist():
+        padded += [*row[:count], *[None] * (count - len(row))]
     return padded
 
 

@@ -6,17 +6,37 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bakeoff.cache import Cache
-from bakeoff.events import Emit, StageAdvanced, StageFinished, StageStarted, ignore
+from bakeoff.events import Emit, StageAdvanced, StageFinished, StageStarted, Warned, ignore
+from bakeoff.pool import Spread
+from bakeoff.protocols import Executor, Needs
+from bakeoff.shards import Order, sendable
+from bakeoff.spreading import Spreading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The cache and the listener of one run."""
+    """The cache, the listener and the workers of one run."""
 
     cache: Cache
     emit: Emit = ignore
+    executor: Executor | None = None
+
+    def spread(
+        self, order: Order, take: Callable[[list[int]], pa.Table], label: str, needs: Needs
+    ) -> Spread | None:
+        """How a stage's batches are done by the executor's workers, or None where they are done here."""
+        if self.executor is None or not self.executor.slots:
+            return None
+        if not sendable(order):
+            self.emit(Warned(f"{label}: its plug-in is known to this process only, so it runs here."))
+            return None
+        return Spreading(self.executor, order, take, label, needs)
 
 
 @dataclass(slots=True)

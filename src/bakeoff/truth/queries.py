@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from bakeoff import yamlfile
 from bakeoff.errors import QueryFileError
@@ -15,7 +15,7 @@ from bakeoff.modelerrors import did_you_mean
 from bakeoff.truth.rulefile import NEGATIVE, UNJUDGED, TruthPart
 from bakeoff.truth.ruleparts import Part, Text
 from bakeoff.truth.rules import Rule
-from bakeoff.types import Query
+from bakeoff.types import Condition, Query, Where
 from bakeoff.yamlfile import Keys, Located
 
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -52,6 +52,41 @@ Categories = Annotated[
 ]
 
 
+def _condition(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value
+    values = value if isinstance(value, list) else [value]
+    if not values or any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
+        raise ValueError(f"{value!r} should be a text or number, a list of them, or {{least: …, most: …}}")
+    return {"among": values}
+
+
+class ConditionPart(Part):
+    """What a field must hold: one of some values, or a number within bounds, ends included."""
+
+    among: list[str | int | float] = Field(default_factory=list, description="written as the value or a list")
+    least: float | None = None
+    most: float | None = None
+
+    @model_validator(mode="after")
+    def _within(self) -> ConditionPart:
+        if not self.among and self.least is None and self.most is None:
+            raise ValueError("it asks for nothing. Write a value, a list, or {least: …, most: …}")
+        if self.least is not None and self.most is not None and self.least > self.most:
+            raise ValueError(f"least {self.least:g} is above most {self.most:g}. Swap them")
+        return self
+
+
+Plain = str | int | float
+Filter = dict[
+    Text,
+    Annotated[
+        ConditionPart,
+        BeforeValidator(_condition, json_schema_input_type=Plain | list[Plain] | ConditionPart),
+    ],
+]
+
+
 class LabelsPart(Part):
     """Labels of a query; under `defaults` they hold for every query that has none of its own."""
 
@@ -68,6 +103,7 @@ class QueryPart(LabelsPart):
     id: Text
     text: Text
     notes: str | None = None
+    filter: Filter = Field(default_factory=dict)
     truth: TruthPart
 
 
@@ -105,17 +141,21 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """Queries in file order with the rule of each (None: negative or unjudged)."""
+    """Queries in file order with the rule of each (None: negative or unjudged).
+
+    `filters` has what each searches among, and is empty where no query has a filter.
+    """
 
     queries: tuple[Query, ...]
     rules: tuple[Rule | None, ...]
     metadata: Metadata = Metadata()
     name: str = "queries"
     located: Located | None = field(default=None, repr=False, compare=False)
+    filters: tuple[Where, ...] = ()
 
-    def content(self) -> tuple[tuple[Query, ...], tuple[Rule | None, ...]]:
+    def content(self) -> tuple[object, ...]:
         """What makes two sets equal, for a fingerprint: not the file's name, lines, comments or metadata."""
-        return self.queries, self.rules
+        return (self.queries, self.rules, *([self.filters] if self.filters else []))
 
     def where(self, query: int, path: Keys = ()) -> str:
         """ "queries.yaml, line 14, query con-05" for a path inside a query's truth."""
@@ -135,11 +175,21 @@ def query_set(located: Located) -> QuerySet:
     metadata = _metadata(file.metadata)
     _check_ids(queries, located)
     _check_categories(queries, metadata, located)
-    return QuerySet(queries, tuple(map(_rule, file.queries)), metadata, located.name, located)
+    rules = tuple(map(_rule, file.queries))
+    return QuerySet(queries, rules, metadata, located.name, located, _filters(file.queries))
 
 
 def _rule(part: QueryPart) -> Rule | None:
     return None if part.truth.key in (NEGATIVE, UNJUDGED) else part.truth.rule()
+
+
+def _filters(parts: list[QueryPart]) -> tuple[Where, ...]:
+    """Each query's filter, or nothing at all where there is none."""
+    found = tuple(
+        tuple(Condition(name, tuple(one.among), one.least, one.most) for name, one in part.filter.items())
+        for part in parts
+    )
+    return found if any(found) else ()
 
 
 def _query(part: QueryPart, defaults: LabelsPart) -> Query:

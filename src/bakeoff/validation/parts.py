@@ -15,7 +15,7 @@ _LISTS = ("chunkers", "embedders", "stores", "rerankers")
 
 def check_weights(plan: Plan) -> Iterator[Finding]:
     """Embedders and rerankers that could not start; a model says what it is without being loaded."""
-    chosen = [part for system in plan.systems for part in (system.embedder, system.reranker) if part]
+    chosen = [part for system in plan.systems for part in (system.embedder, *system.parts[5:]) if part]
     for part in {(part.kind, part.label): part for part in chosen}.values():
         try:
             _ask(part)

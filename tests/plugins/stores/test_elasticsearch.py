@@ -1,9 +1,41 @@
+"""elasticsearch under the contract with its real engine, where one is known: `bakeoff servers up elasticsearch`."""
+
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from bakeoff import registry
 from bakeoff.environment import setting
+from bakeoff.errors import StoreError
 from bakeoff.testing import StoreContract
+from bakeoff.types import Batch, Metric
+
+there = pytest.mark.skipif(
+    not setting("BAKEOFF_ELASTICSEARCH_URL"), reason="no engine: bakeoff servers up elasticsearch"
+)
 
 
-@pytest.mark.skipif(not setting("BAKEOFF_ELASTICSEARCH_URL"), reason="no engine: bakeoff servers up elasticsearch")
+@there
 class TestContract(StoreContract):
     name = "elasticsearch"
+
+
+@there
+def test_a_query_of_another_length_is_refused_in_the_engines_words(tmp_path: Path) -> None:
+    plugin = registry.load("stores", "elasticsearch")
+    store = plugin(plugin.Params(), tmp_path)
+    store.create("contract_length", 16, Metric.COSINE)
+    store.insert(Batch(np.arange(20, dtype=np.int64), vectors=np.eye(20, 16, dtype=np.float32) + 0.1))
+    store.ready()
+    with pytest.raises(StoreError, match="(?i)dimension"):
+        store.search(np.ones(5, np.float32), 3, plugin.Query())
+    store.close()
+
+
+@there
+class TestInt8(StoreContract):
+    name = "elasticsearch"
+    params = {"build": {"index": "int8_hnsw"}}
+    score_error = 0.05  # distances to bytes
+    recall = 0.9

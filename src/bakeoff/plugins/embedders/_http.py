@@ -18,9 +18,10 @@ from typing import Annotated, Any, ClassVar
 
 import httpx
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from bakeoff.errors import EmbedderError
+from bakeoff.plugins.embedders._shared import EmbedderParams
 from bakeoff.types import ModelInfo, Role
 
 BACKOFF_SECONDS = 0.5
@@ -43,10 +44,8 @@ def _plain_url(value: str) -> str:
 Address = Annotated[str, AfterValidator(_plain_url)]
 
 
-class HttpParams(BaseModel):
+class HttpParams(EmbedderParams):
     """What every embedder behind HTTP can be told."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     batch_size: int = Field(32, ge=1, le=2048, description="most texts in one request")
     timeout: float = Field(60.0, gt=0, le=3600, description="seconds to wait for one answer")

@@ -47,7 +47,7 @@ def save_graph(folder: Path, target: Path, quantise: bool, pooled: bool = True) 
 
 
 def build_graph(folder: Path, pooled: bool = True) -> onnx.ModelProto:
-    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors` (texts × dims, or × tokens × dims)."""
+    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors`, one a text or one a token."""
     shape = read_shape(folder / "config.json")
     try:
         graph = _Graph(load_file(folder / "model.safetensors"), shape)

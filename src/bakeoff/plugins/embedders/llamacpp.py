@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -13,10 +12,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import xllamacpp
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders._http import Connection, HttpParams
+from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.plugins.embedders.gguf_convert import CONVERTER_VERSION, save_gguf
 from bakeoff.plugins.embedders.gguf_file import GgufModel, keep_gguf, read_gguf
 from bakeoff.types import ModelInfo, Role
@@ -40,10 +40,8 @@ class LlamaCppEmbedder:
     engine: ClassVar[str] = "llama.cpp"
     needs: ClassVar[str] = "the weights of minilm, or a .gguf file"
 
-    class Params(BaseModel):
+    class Params(EmbedderParams):
         """Which weights at which precision, and how fast they run."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         quantization: Literal["none", "f16", "q8", "q4k"] | None = Field(
             None, description="precision of all-MiniLM-L6-v2's weights; default: none, that is 32 bits"
@@ -75,8 +73,7 @@ class LlamaCppEmbedder:
         if params.device == "metal" and sys.platform != "darwin":
             raise EmbedderError("device is metal, which only macOS has. Set device to cpu.")
         self._params = params
-        self._lock = threading.Lock()
-        self._engine: _Engine | None = None
+        self._engine = Started(self._start, lambda engine: engine.close())
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -114,10 +111,7 @@ class LlamaCppEmbedder:
 
     def close(self) -> None:
         """Give back the model's memory."""
-        with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+        self._engine.close()
 
     @cached_property
     def _found(self) -> Found:
@@ -151,10 +145,10 @@ class LlamaCppEmbedder:
         return wanted
 
     def _running(self) -> _Engine:
-        with self._lock:
-            if self._engine is None:
-                self._engine = _Engine(self._file, self._params, self.info)
-            return self._engine
+        return self._engine.get()
+
+    def _start(self) -> _Engine:
+        return _Engine(self._file, self._params, self.info)
 
 
 class _Engine:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -10,9 +9,10 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.errors import EmbedderError
+from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION, read_shape
 from bakeoff.plugins.embedders.onnx_engine import Engine, Tokens, available_cores
 from bakeoff.types import ModelInfo, Role
@@ -34,10 +34,8 @@ class MiniLMEmbedder:
     engine: ClassVar[str] = "ONNX Runtime"
     version: ClassVar[str] = "1"
 
-    class Params(BaseModel):
+    class Params(EmbedderParams):
         """What shapes MiniLM's vectors, and how fast they come."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         precision: Literal["fp32", "int8"] = Field(
             "fp32",
@@ -58,8 +56,7 @@ class MiniLMEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._lock = threading.Lock()
-        self._engine: Engine | None = None
+        self._engine = Started(self._start, Engine.close)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -91,10 +88,7 @@ class MiniLMEmbedder:
 
     def close(self) -> None:
         """Give back the session and its threads."""
-        with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+        self._engine.close()
 
     @cached_property
     def _found(self) -> Found:
@@ -105,10 +99,7 @@ class MiniLMEmbedder:
         return Tokens(self._found.folder / "tokenizer.json", self._params.max_tokens)
 
     def _running(self) -> Engine:
-        with self._lock:
-            if self._engine is None:
-                self._engine = self._start()
-            return self._engine
+        return self._engine.get()
 
     def _start(self) -> Engine:
         """An int8 run takes one text, because activations are scaled by the largest value of a batch."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -12,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 from model2vec import StaticModel
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.errors import ModelNotFoundError
+from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.types import ModelInfo, Role
 from bakeoff.weights import WEIGHTS_FILE, sha256
 
@@ -27,10 +27,8 @@ class Model2VecEmbedder:
     version: ClassVar[str] = "1"
     engine: ClassVar[str] = "numpy"
 
-    class Params(BaseModel):
+    class Params(EmbedderParams):
         """Where the model is and how much of a text and a vector is used."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         folder: Path = Field(description="folder with model.safetensors, tokenizer.json and config.json")
         dims: int | None = Field(
@@ -40,8 +38,7 @@ class Model2VecEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._lock = threading.Lock()
-        self._model: StaticModel | None = None
+        self._model = Started(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -50,7 +47,7 @@ class Model2VecEmbedder:
         hashes = "".join(sha256(folder / file) for file in _FILES[1:])
         return ModelInfo(
             name=folder.resolve().name,
-            dims=int(self._loaded().dim),
+            dims=int(self._model.get().dim),
             max_tokens=self._params.max_tokens,
             revision=f"model2vec {version('model2vec')}, files {hashlib.sha256(hashes.encode()).hexdigest()[:16]}",
             weights=sha256(folder / WEIGHTS_FILE),
@@ -62,15 +59,14 @@ class Model2VecEmbedder:
         """One float32 unit vector for each text, in order; an unknown text is all zeros."""
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
-        rows = self._loaded().encode(
+        rows = self._model.get().encode(
             list(texts), max_length=self._params.max_tokens, normalize=True, use_multiprocessing=False
         )
         return np.ascontiguousarray(rows, np.float32)
 
     def close(self) -> None:
         """Give back the token vectors."""
-        with self._lock:
-            self._model = None
+        self._model.close()
 
     @property
     def _folder(self) -> Path:
@@ -82,9 +78,5 @@ class Model2VecEmbedder:
             )
         return folder
 
-    def _loaded(self) -> StaticModel:
-        with self._lock:
-            if self._model is None:
-                folder = str(self._folder)
-                self._model = StaticModel.from_pretrained(folder, dimensionality=self._params.dims)
-            return self._model
+    def _load(self) -> StaticModel:
+        return StaticModel.from_pretrained(str(self._folder), dimensionality=self._params.dims)

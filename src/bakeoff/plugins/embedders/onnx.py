@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -12,9 +11,10 @@ from typing import ClassVar, Literal
 import numpy as np
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bakeoff.errors import EmbedderError
+from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.plugins.embedders.onnx_engine import Engine, TokenIds, Tokens, _session, available_cores
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
 from bakeoff.types import ModelInfo, Role
@@ -37,10 +37,8 @@ class OnnxEmbedder:
     version: ClassVar[str] = "1"
     engine: ClassVar[str] = "ONNX Runtime"
 
-    class Params(BaseModel):
+    class Params(EmbedderParams):
         """Where the model is and how its tokens become vectors."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         folder: Path = Field(description="folder with model.onnx (or onnx/model.onnx) and tokenizer.json")
         graph: str = Field("", description="another graph in the folder, as onnx/model_quantized.onnx")
@@ -65,8 +63,7 @@ class OnnxEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._lock = threading.Lock()
-        self._engine: _PoolingEngine | None = None
+        self._engine = Started(self._start, Engine.close)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -95,10 +92,7 @@ class OnnxEmbedder:
 
     def close(self) -> None:
         """Give back the session and its threads."""
-        with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+        self._engine.close()
 
     @cached_property
     def _found(self) -> OnnxFolder:
@@ -113,10 +107,10 @@ class OnnxEmbedder:
         return Tokens(self._found.tokenizer, self._max_tokens)
 
     def _running(self) -> _PoolingEngine:
-        with self._lock:
-            if self._engine is None:
-                self._engine = _PoolingEngine(self._found, self._tokens, self._params)
-            return self._engine
+        return self._engine.get()
+
+    def _start(self) -> _PoolingEngine:
+        return _PoolingEngine(self._found, self._tokens, self._params)
 
 
 class _PoolingEngine(Engine):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -11,11 +10,12 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from bakeoff.errors import EmbedderError
+from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.types import ModelInfo, Role
 
 # Only the wheel's data is used: importing it would set up the root logger and bring in a downloader.
@@ -34,10 +34,8 @@ class WordLlamaEmbedder:
     engine: ClassVar[str] = "numpy"
     version: ClassVar[str] = "1"
 
-    class Params(BaseModel):
+    class Params(EmbedderParams):
         """What shapes WordLlama's vectors."""
-
-        model_config = ConfigDict(extra="forbid", frozen=True)
 
         dims: Literal[64, 128, 256] = Field(
             256, description="length of a vector; shorter ones are its first numbers, normalised again"
@@ -45,8 +43,7 @@ class WordLlamaEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._dims = params.dims
-        self._lock = threading.Lock()
-        self._loaded: tuple[Tokenizer, np.ndarray] | None = None
+        self._model = Started(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -64,7 +61,7 @@ class WordLlamaEmbedder:
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
         """One float32 unit vector for each text, in order; an empty text is embedded as one space."""
-        table = self._model()[1]
+        table = self._model.get()[1]
         sums = np.empty((len(texts), self._dims), np.float32)
         for row, ids in enumerate(self._encode([text or " " for text in texts])):
             sums[row] = _sum(table, np.array(ids, np.intp))
@@ -76,11 +73,10 @@ class WordLlamaEmbedder:
 
     def close(self) -> None:
         """Give back the token vectors."""
-        with self._lock:
-            self._loaded = None
+        self._model.close()
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        tokenizer = self._model()[0]
+        tokenizer = self._model.get()[0]
         try:
             return [e.ids for e in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
         except TypeError as exc:
@@ -88,12 +84,9 @@ class WordLlamaEmbedder:
                 f"a text is not valid Unicode and cannot be tokenised ({exc}). Read it in its encoding."
             ) from exc
 
-    def _model(self) -> tuple[Tokenizer, np.ndarray]:
-        with self._lock:
-            if self._loaded is None:
-                table = load_file(_WEIGHTS)["embedding.weight"][:, : self._dims]
-                self._loaded = Tokenizer.from_file(str(_TOKENIZER)), np.ascontiguousarray(table, np.float32)
-            return self._loaded
+    def _load(self) -> tuple[Tokenizer, np.ndarray]:
+        table = load_file(_WEIGHTS)["embedding.weight"][:, : self._dims]
+        return Tokenizer.from_file(str(_TOKENIZER)), np.ascontiguousarray(table, np.float32)
 
 
 def _sum(table: np.ndarray, ids: np.ndarray) -> np.ndarray:

@@ -1,37 +1,83 @@
-"""This machine: threads, for work that waits or leaves Python quickly."""
+"""This machine: threads for work that waits or leaves Python quickly, processes for work that does not."""
 
 from __future__ import annotations
 
 import concurrent.futures
+import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.protocols import ANYWHERE, Needs
 
 
 class LocalParams(BaseModel):
     """How many things run side by side."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    workers: Annotated[int | None, Field(ge=1, le=256, description="None: one a core")] = None
+    workers: Annotated[int | None, Field(ge=1, le=256, description="threads; None: one a core")] = None
+    processes: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=256,
+            description="processes that chunk and embed, each with the model; 0: this process does it, "
+            "with the threads its models start by themselves",
+        ),
+    ] = 0
 
 
 class LocalExecutor:
-    """A pool of threads."""
+    """A pool of threads, and one of processes that starts with the first work that wants it."""
 
     version: ClassVar[str] = "1"
     Params = LocalParams
 
     def __init__(self, params: LocalParams) -> None:
-        self._pool = concurrent.futures.ThreadPoolExecutor(params.workers or os.cpu_count())
+        self._threads = ThreadPoolExecutor(params.workers or os.cpu_count())
+        self._count = params.processes
+        self._processes: ProcessPoolExecutor | None = None
+        self._lock = threading.Lock()
 
-    def submit(self, work: Callable[..., Any], *args: Any) -> Future[Any]:
-        return self._pool.submit(work, *args)
+    @property
+    def slots(self) -> int:
+        """How many processes there are."""
+        return self._count
+
+    def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
+        """Start work in a thread, or in a process if it wants one and there are some."""
+        if not (needs.apart and self._count):
+            return self._threads.submit(work, *args)
+        with self._lock:
+            try:
+                return self._pool().submit(work, *args)
+            except BrokenProcessPool:  # a worker was killed: what it had is tried again in new ones
+                self._processes = None
+                return self._pool().submit(work, *args)
 
     def as_completed(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
+        """Futures in the order they end."""
         return concurrent.futures.as_completed(futures)
 
+    def cancel(self, future: Future[Any]) -> None:
+        """Give up work that has not begun; what runs, ends."""
+        future.cancel()
+
     def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """End the threads and the processes when what they are at is done."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            if self._processes is not None:
+                self._processes.shutdown(wait=True, cancel_futures=True)
+                self._processes = None
+
+    def _pool(self) -> ProcessPoolExecutor:
+        if self._processes is None:
+            fresh = multiprocessing.get_context("spawn")  # a copy of a process with threads may hang
+            self._processes = ProcessPoolExecutor(self._count, mp_context=fresh)
+        return self._processes

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import faiss
 import numpy as np
 from pydantic import Field
 
-from bakeoff.plugins.stores._base import GraphBuild, Settings
-from bakeoff.types import Metric
+from bakeoff.plugins.stores._base import GraphBuild, Settings, hits
+from bakeoff.types import Hits, Metric
 
 SEED = 7
 BITS = 8
+TINY = 1e-12
 
 
 class Build(GraphBuild):
@@ -45,25 +47,44 @@ class FaissQuery(Settings):
 def shaped(rows: np.ndarray, metric: Metric) -> np.ndarray:
     """Rows as FAISS takes them; cosine is the inner product of unit vectors."""
     rows = np.ascontiguousarray(rows, np.float32)
-    if metric is Metric.COSINE:
-        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    return rows
+    if metric is not Metric.COSINE:
+        return rows
+    if len(rows) == 1:  # a query: the general way takes as long as a short search
+        return rows / max(math.sqrt(float(rows[0] @ rows[0])), TINY)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
 
 
 def arguments(
-    kind: str, ef: int, probes: int, k: int, rows: int, allowed: np.ndarray | None
+    kind: str, query: FaissQuery, k: int, rows: int, allowed: np.ndarray | None = None
 ) -> faiss.SearchParameters | None:
     """What a search of k among some or all rows takes; among fewer rows it looks at more candidates."""
-    only, wider = {}, 1.0
-    if allowed is not None:
-        only, wider = {"sel": faiss.IDSelectorBatch(allowed)}, rows / len(allowed)
+    if allowed is None:
+        return _unfiltered(kind, max(query.ef, k), query.probes)
+    wider, only = rows / len(allowed), faiss.IDSelectorBatch(allowed)
+    ef = min(math.ceil(max(query.ef, k) * wider), max(rows, query.ef))
+    return _made(kind, ef, math.ceil(query.probes * wider), sel=only)
+
+
+@lru_cache(256)
+def _unfiltered(kind: str, ef: int, probes: int) -> faiss.SearchParameters | None:
+    """Made once for each setting: making them takes as long as a short search."""
+    return _made(kind, ef, probes)
+
+
+def _made(kind: str, ef: int, probes: int, **only: Any) -> faiss.SearchParameters | None:
     if kind == "hnsw":
-        return faiss.SearchParametersHNSW(  # type: ignore[attr-defined]
-            efSearch=min(math.ceil(max(ef, k) * wider), max(rows, ef)), **only
-        )
+        return faiss.SearchParametersHNSW(efSearch=ef, **only)  # type: ignore[attr-defined]
     if kind in ("ivf", "pq"):
-        return faiss.SearchParametersIVF(nprobe=math.ceil(probes * wider), **only)  # type: ignore[call-arg]
+        return faiss.SearchParametersIVF(nprobe=probes, **only)  # type: ignore[call-arg]
     return faiss.SearchParameters(**only) if only else None
+
+
+def answer(ids: np.ndarray, scores: np.ndarray, metric: Metric) -> Hits:
+    """Hits from one row of FAISS's answer, which it fills up with -1."""
+    if len(ids) and ids[-1] < 0:
+        found = ids >= 0
+        ids, scores = ids[found], scores[found]
+    return hits(ids, -scores if metric is Metric.L2 else scores)
 
 
 def _space(metric: Metric) -> int:

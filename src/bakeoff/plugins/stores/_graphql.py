@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._payload import Term
+from bakeoff.plugins.stores._payload import Declared, Term, terms
 from bakeoff.plugins.stores._rest import Rest, packed, words
+from bakeoff.types import Where
 
+ASKED = 50  # searches a request
+Found = tuple[list[int], np.ndarray]
+"""The integers in the UUIDs of rows, and their scores."""
 VALUES = {"text": "valueText", "integer": "valueInt", "number": "valueNumber"}
 SIGNS = {"in": "ContainsAny", ">=": "GreaterThanEqual", "<=": "LessThanEqual"}
 
@@ -41,11 +44,12 @@ def _numbers(vector: np.ndarray) -> str:
     return literal(np.ascontiguousarray(vector, np.float32))
 
 
-def conditions(terms: Iterable[Term], columns: dict[str, str]) -> str:
-    """A `where` in which every term holds, or nothing where there are none."""
+def conditions(store: Declared, where: Where) -> str:
+    """A `where` in which every condition holds, or nothing where there are none."""
+    columns = store.column_of()
     operands = [
         f'{{path:["{columns[term.field]}"] operator:{SIGNS[term.sign]} {VALUES[term.kind]}:{_operand(term)}}}'
-        for term in terms
+        for term in terms(store.fields, where)
     ]
     return f" where:{{operator:And operands:[{' '.join(operands)}]}}" if operands else ""
 
@@ -54,13 +58,22 @@ def _operand(term: Term) -> str:
     return literal(term.values if term.sign == "in" else term.values[0])
 
 
-def rows(rest: Rest, collection: str, asked: list[str], k: int, score: str) -> list[list[dict[str, Any]]]:
-    """For each request the rows found: `id`, and the score by the name it has."""
+def rows(rest: Rest, collection: str, asked: list[str], k: int, score: str) -> list[Found]:
+    """What is found for each request, several of them at a time."""
+    begins = range(0, len(asked), ASKED)
+    return [one for i in begins for one in _rows(rest, collection, asked[i : i + ASKED], k, score)]
+
+
+def _rows(rest: Rest, collection: str, asked: list[str], k: int, score: str) -> list[Found]:
     parts = [
         f"a{i}:{collection}({one} limit:{k}){{_additional{{id {score}}}}}" for i, one in enumerate(asked)
     ]
-    found = answer(rest, f"{{Get{{{' '.join(parts)}}}}}")["Get"]
-    return [[row["_additional"] for row in found[f"a{i}"]] for i in range(len(asked))]
+    got = answer(rest, f"{{Get{{{' '.join(parts)}}}}}")["Get"]
+    each = [[row["_additional"] for row in got[f"a{i}"]] for i in range(len(asked))]
+    return [
+        ([UUID(row["id"]).int for row in found], np.array([row[score] for row in found], np.float64))
+        for found in each
+    ]
 
 
 def count(rest: Rest, collection: str) -> int:
@@ -75,8 +88,3 @@ def answer(rest: Rest, query: str) -> Any:
     if told.get("errors"):
         raise StoreError(f"Weaviate: {words(packed(told['errors']))}")
     return told["data"]
-
-
-def numbered(found: list[dict[str, Any]]) -> list[int]:
-    """The integers in the UUIDs of rows."""
-    return [UUID(row["id"]).int for row in found]

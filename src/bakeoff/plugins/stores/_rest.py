@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import httpx
 import orjson
 
+from bakeoff.environment import setting
 from bakeoff.errors import StoreError
 
 SECONDS = 60.0
@@ -50,6 +52,21 @@ class Rest:
     def close(self) -> None:
         """Give back the connections."""
         self._http.close()
+
+
+def bearer(store: str, scheme: str = "Bearer") -> dict[str, str]:
+    """The header with a store's key, from BAKEOFF_STORE_KEY; none where it is not set."""
+    key = setting(f"BAKEOFF_{store.upper()}_KEY")
+    return {"Authorization": f"{scheme} {key}"} if key else {}
+
+
+def wait(engine: str, what: str, holds: Callable[[], bool], seconds: float, pause: float = 0.5) -> None:
+    """Return when something holds, or raise a StoreError that says what does not."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise StoreError(f"{engine}: after {seconds:.0f} s it is still not so that {what}.")
+        time.sleep(pause)
 
 
 def packed(body: Any) -> bytes:

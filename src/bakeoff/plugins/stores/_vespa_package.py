@@ -71,9 +71,9 @@ schema {name} {{
 
 
 def schema(
-    name: str, dims: int, metric: Metric, *, m: int, ef: int, columns: Mapping[str, PayloadField]
+    name: str, dims: int, metric: Metric, graph: tuple[int, int], columns: Mapping[str, PayloadField]
 ) -> str:
-    """The schema of a collection, with a vector where it has dimensions."""
+    """The schema of a collection, with a vector where it has dimensions; `graph` is its m and ef_construction."""
     fields = FIELD.format(name="number", kind="long", indexing="attribute | summary", more="")
     fields += FIELD.format(name="text", kind="string", indexing="index", more="index: enable-bm25")
     for column, field in columns.items():
@@ -81,16 +81,16 @@ def schema(
         fields += FIELD.format(name=column, kind=kind, indexing="attribute | summary", more=more)
     near = ""
     if dims:
-        graph = VECTOR.format(distance=DISTANCES[metric], m=m, ef=ef)
+        shape = VECTOR.format(distance=DISTANCES[metric], m=graph[0], ef=graph[1])
         kind = f"tensor<float>(x[{dims}])"
-        fields += FIELD.format(name="vector", kind=kind, indexing="attribute | index", more=graph)
+        fields += FIELD.format(name="vector", kind=kind, indexing="attribute | index", more=shape)
         near = NEAR.format(dims=dims, score=SCORES[metric])
     return SCHEMA.format(name=name, fields=fields, near=near)
 
 
 def package(name: str, schema_text: str) -> bytes:
     """The package as a zip file; what an earlier collection left may be dropped."""
-    until = (date.today() + timedelta(days=7)).isoformat()  # noqa: DTZ011 - a day on this machine's calendar
+    until = (date.today() + timedelta(days=7)).isoformat()
     files = {
         "services.xml": SERVICES.format(name=name),
         "hosts.xml": HOSTS,

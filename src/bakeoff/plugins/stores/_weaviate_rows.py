@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._rest import Rest, packed, words
+from bakeoff.plugins.stores._base import expect_dims
+from bakeoff.plugins.stores._rest import Rest, packed, wait, words
 from bakeoff.types import Batch, PayloadField
 
 PART = 500  # objects a request
@@ -67,11 +67,7 @@ class Rows:
 
     def settle(self) -> None:
         """Return when every shard's vector queue is empty and the graph is on disk."""
-        deadline = time.monotonic() + DEADLINE_S
-        while (waiting := self._waiting()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        if waiting:
-            raise StoreError(f"Weaviate has {waiting} rows in its index queue after an hour.")
+        wait("Weaviate", "every row is in the graph", lambda: not self._waiting(), DEADLINE_S, pause=0.05)
         self._remove([str(NOBODY)])
 
     def _waiting(self) -> int:
@@ -82,11 +78,12 @@ class Rows:
             shard["vectorQueueLength"] + (shard["vectorIndexingStatus"] != "READY") for shard in shards
         )
 
-    def dims(self) -> int | None:
-        """The length of the vectors, None where there are no rows; a collection that is not there is a StoreError."""
+    def check(self, dims: int) -> None:
+        """A collection that is not there, or holds vectors of another length, is a StoreError."""
         self._rest("GET", self._path)
         first = self._rest("GET", f"/v1/objects?class={self.name}&limit=1&include=vector")["objects"]
-        return len(first[0].get("vector") or ()) if first else None
+        if first:
+            expect_dims("Weaviate", len(first[0].get("vector") or ()), dims)
 
     def tune(self, ef: int) -> None:
         """Write `ef` to the collection, where it is another than the one this client wrote last."""

@@ -8,11 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from bakeoff.environment import setting
 from bakeoff.plugins.stores._base import Settings
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
 from bakeoff.plugins.stores._lucene_index import LuceneBuild, Words
-from bakeoff.plugins.stores._rest import Rest
+from bakeoff.plugins.stores._rest import Rest, bearer
 from bakeoff.plugins.stores._server import Address, address
 from bakeoff.types import Metric
 
@@ -46,9 +45,8 @@ class ElasticsearchStore(LuceneStore):
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: ElasticsearchParams, home: Path) -> None:
-        key = setting("BAKEOFF_ELASTICSEARCH_KEY")
-        headers = {"Authorization": f"ApiKey {key}"} if key else {}
-        rest = Rest(self.engine, address("elasticsearch", "BAKEOFF_ELASTICSEARCH_URL", params.url), headers)
+        url = address("elasticsearch", "BAKEOFF_ELASTICSEARCH_URL", params.url)
+        rest = Rest(self.engine, url, bearer("elasticsearch", "ApiKey"))
         super().__init__(rest, params.build, params.words)
         self._kind = params.build.index
 

@@ -17,7 +17,7 @@ from bakeoff.plugins.stores._base import (
     translated,
 )
 from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
-from bakeoff.plugins.stores._faiss_kinds import KINDS, FaissParams, FaissQuery, arguments, shaped
+from bakeoff.plugins.stores._faiss_kinds import KINDS, FaissParams, FaissQuery, answer, arguments, shaped
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -106,7 +106,6 @@ class FaissStore(Packaged, PayloadsBeside):
         if rows.shape[1] != self._dims:
             raise StoreError(f"FAISS holds vectors of {self._dims} numbers; the query has {rows.shape[1]}.")
         k = min(k, self._index.ntotal)
-        how = arguments(self._build.index, query.ef, query.probes, k, self._index.ntotal, allowed)
+        how = arguments(self._build.index, query, k, self._index.ntotal, allowed)
         scores, ids = self._index.search(shaped(rows, self._metric), k, params=how)
-        sign = -1 if self._metric is Metric.L2 else 1
-        return [hits(mine[mine >= 0], sign * far[mine >= 0]) for mine, far in zip(ids, scores, strict=True)]
+        return [answer(mine, far, self._metric) for mine, far in zip(ids, scores, strict=True)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -14,14 +12,12 @@ from bakeoff.environment import setting
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import NoQuery, Settings, expect_dims, hits
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, in_order, payload_of, terms
-from bakeoff.plugins.stores._rest import Rest
+from bakeoff.plugins.stores._pinecone_index import Index
+from bakeoff.plugins.stores._rest import Rest, wait
 from bakeoff.types import Batch, Hits, Metric, Where
 
 INTERFACE = "2025-10"
-PART = 100  # rows a request: at most 1,000 and 2 MB are taken
-IDS = 100  # rows named in one request
 DEADLINE_S = 600
-PAUSE_S = 0.5
 METRICS = {Metric.COSINE: "cosine", Metric.DOT: "dotproduct", Metric.L2: "euclidean"}
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
 NAME = 45  # characters an index's name may have
@@ -54,98 +50,64 @@ class PineconeStore(Declared):
             raise StoreError("Pinecone wants a key: set BAKEOFF_PINECONE_KEY in the environment or in .env.")
         self._headers = {"Api-Key": key, "X-Pinecone-Api-Version": INTERFACE}
         self._params, self._control = params, Rest("Pinecone", params.url, self._headers)
-        self._index: Rest | None = None
-        self._rows, self._metric = 0, Metric.COSINE
+        self._index, self._inserted, self._metric = Index("", self._headers), 0, Metric.COSINE
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        path, self._rows, self._metric = _path(collection), 0, metric
+        path, self._inserted, self._metric = _path(collection), 0, metric
         self._control("DELETE", path, absent=True)
-        _wait("the old index is gone", lambda: self._control("GET", path, absent=True) is None)
+        gone = lambda: self._control("GET", path, absent=True) is None  # noqa: E731
+        wait("Pinecone", "the old index is gone", gone, DEADLINE_S)
         where = {"serverless": {"cloud": self._params.cloud, "region": self._params.region}}
         shape = {"name": path.rsplit("/", 1)[1], "dimension": dims, "metric": METRICS[metric], "spec": where}
         self._control("POST", "/indexes", {**shape, "deletion_protection": "disabled"})
-        _wait("the new index is ready", lambda: self._control("GET", path)["status"]["ready"])
-        self._target(self._control("GET", path)["host"])
+        ready = lambda: bool(self._control("GET", path)["status"]["ready"])  # noqa: E731
+        wait("Pinecone", "the new index is ready", ready, DEADLINE_S)
+        self._index = Index(self._control("GET", path)["host"], self._headers)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         found = self._control("GET", _path(collection))
         expect_dims("Pinecone", found["dimension"], dims)
-        self._metric = metric
-        self._target(found["host"])
-        self._rows = self._count()
-        return self._rows
-
-    def _target(self, host: str) -> None:
-        self._index = Rest("Pinecone", host if "://" in host else f"https://{host}", self._headers)
-
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        if self._index is None:
-            raise StoreError("Pinecone: no collection is open.")
-        return self._index(method, path, body)
+        self._metric, self._index = metric, Index(found["host"], self._headers)
+        self._inserted = self._index.count()
+        return self._inserted
 
     def insert(self, batch: Batch) -> None:
-        assert batch.vectors is not None
-        vectors, columns = np.ascontiguousarray(batch.vectors, np.float32), self.columns().items()
-        rows: list[dict[str, Any]] = [
-            {"id": str(number), "values": vectors[i]} for i, number in enumerate(batch.ids.tolist())
-        ]
-        for row, payload in zip(rows, batch.payloads or (), strict=False):
-            row["metadata"] = {column: payload[field.name] for column, field in columns}
-        for begin in range(0, len(rows), PART):
-            self._ask("POST", "/vectors/upsert", {"vectors": rows[begin : begin + PART]})
-        self._rows += len(rows)
+        self._index.put(batch, self.columns())
+        self._inserted += len(batch.ids)
 
     def ready(self) -> None:
         """Writes show some seconds later: the index is ready when it counts every row."""
-        _wait(f"{self._rows} rows are counted", lambda: self._count() == self._rows)
+        self._counted(self._inserted)
 
-    def _count(self) -> int:
-        return int(self._ask("POST", "/describe_index_stats", {})["totalVectorCount"])
+    def delete(self, ids: np.ndarray) -> None:
+        left = self._index.count() - len(ids)
+        self._index.delete(ids)
+        self._counted(left)
+
+    def _counted(self, rows: int) -> None:
+        wait("Pinecone", f"it counts {rows} rows", lambda: self._index.count() == rows, DEADLINE_S)
 
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
         return self.search_where(vector, k, query, ())
 
     def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
-        asked: dict[str, Any] = {"vector": np.ascontiguousarray(vector, np.float32), "topK": k}
         names = self.column_of()
         clauses = [
             {names[term.field]: {SIGNS[term.sign]: term.values if term.sign == "in" else term.values[0]}}
             for term in terms(self.fields, where)
         ]
-        found = self._ask("POST", "/query", asked | ({"filter": {"$and": clauses}} if clauses else {}))
-        sign = -1.0 if self._metric is Metric.L2 else 1.0  # euclidean scores are squared distances
-        rows = found["matches"]
-        return hits([int(row["id"]) for row in rows], [sign * row["score"] for row in rows])
+        ids, scores = self._index.near(vector, k, {"filter": {"$and": clauses}} if clauses else {})
+        return hits(ids, -scores if self._metric is Metric.L2 else scores)  # euclidean: the squared distance
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
-        kept: dict[int, Payload] = {}
-        for begin in range(0, len(ids), IDS):
-            asked = "&".join(f"ids={number}" for number in ids[begin : begin + IDS].tolist())
-            for name, row in self._ask("GET", f"/vectors/fetch?{asked}")["vectors"].items():
-                values = tuple(row["metadata"][column] for column in self.columns())
-                kept[int(name)] = payload_of(self.fields, values)
-        return in_order(ids, kept)
-
-    def delete(self, ids: np.ndarray) -> None:
-        before = self._count()
-        for begin in range(0, len(ids), IDS):
-            gone = [str(number) for number in ids[begin : begin + IDS].tolist()]
-            self._ask("POST", "/vectors/delete", {"ids": gone})
-        _wait(f"{len(ids)} rows are gone", lambda: self._count() <= before - len(ids))
+        names, kept = list(self.columns()), self._index.kept(ids)
+        found = {number: payload_of(self.fields, tuple(map(one.get, names))) for number, one in kept.items()}
+        return in_order(ids, found)
 
     def close(self) -> None:
-        for one in (self._control, self._index):
-            if one is not None:
-                one.close()
+        self._control.close()
+        self._index.close()
 
 
 def _path(collection: str) -> str:
     return "/indexes/" + f"bakeoff-{collection}".lower().replace("_", "-")[:NAME].rstrip("-")
-
-
-def _wait(what: str, holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        if time.monotonic() > deadline:
-            raise StoreError(f"Pinecone: after {DEADLINE_S} s it is still not so that {what}.")
-        time.sleep(PAUSE_S)

@@ -77,7 +77,10 @@ class UsearchStore(Packaged, GraphFile):
         return int(self._index.ndim)
 
     def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Found:
-        self._index.expansion_search = max(ef, k)
+        wanted = max(ef, k)
+        if self._index.expansion_search != wanted:
+            self._index.expansion_search = wanted
         every = k == self._rows  # the graph does not promise to lead to every row
         found: Any = self._index.search(rows, k, threads=1, exact=every)
-        return np.atleast_2d(found.keys), np.atleast_2d(found.distances)  # one query comes back flat
+        one = len(rows) == 1  # which comes back flat
+        return (found.keys[None], found.distances[None]) if one else (found.keys, found.distances)

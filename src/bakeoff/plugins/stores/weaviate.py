@@ -8,16 +8,14 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from bakeoff.environment import setting
 from bakeoff.plugins.stores import _graphql as graphql
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_dims, expect_rows, hits
-from bakeoff.plugins.stores._payload import Declared, Payload, payload_of, terms
-from bakeoff.plugins.stores._rest import Rest
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_rows, hits
+from bakeoff.plugins.stores._payload import Declared, Payload, payload_of
+from bakeoff.plugins.stores._rest import Rest, bearer
 from bakeoff.plugins.stores._server import Address, address
 from bakeoff.plugins.stores._weaviate_rows import Rows
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ASKED = 50  # searches a request
 DISTANCES = {Metric.COSINE: "cosine", Metric.DOT: "dot", Metric.L2: "l2-squared"}
 
 
@@ -26,8 +24,8 @@ class WeaviateParams(Settings):
 
     url: Address = None
     build: GraphBuild = GraphBuild()
-    k1: Annotated[float, Field(ge=0, description="of BM25")] = 1.2
-    b: Annotated[float, Field(ge=0, le=1, description="of BM25")] = 0.75
+    k1: Annotated[float, Field(ge=0)] = 1.2
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
 
 
 class WeaviateQuery(GraphQuery):
@@ -47,20 +45,19 @@ class WeaviateStore(Declared):
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: WeaviateParams, home: Path) -> None:
-        key = setting("BAKEOFF_WEAVIATE_KEY")
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._rest = Rest("Weaviate", address("weaviate", "BAKEOFF_WEAVIATE_URL", params.url), headers)
-        self._params, self._metric, self._inserted = params, Metric.COSINE, 0
-        self._rows = Rows(self._rest, "")
+        url = address("weaviate", "BAKEOFF_WEAVIATE_URL", params.url)
+        self._rest = Rest("Weaviate", url, bearer("weaviate"))
+        self._params, self._metric = params, Metric.COSINE
+        self._rows, self._inserted = Rows(self._rest, ""), 0
 
     def engine_version(self) -> str:
         return f"Weaviate {self._rest('GET', '/v1/meta')['version']}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._rows, self._metric, self._inserted = Rows(self._rest, collection), metric, 0
-        build, bm25 = self._params.build, {"k1": self._params.k1, "b": self._params.b}
-        graph = {"maxConnections": build.m, "efConstruction": build.ef_construction}
-        self._rows.create({**graph, "distance": DISTANCES[metric]}, bm25, self.columns())
+        params, shape = self._params, {"distance": DISTANCES[metric], "maxConnections": self._params.build.m}
+        graph = {**shape, "efConstruction": params.build.ef_construction}
+        self._rows.create(graph, {"k1": params.k1, "b": params.b}, self.columns())
 
     def insert(self, batch: Batch) -> None:
         self._rows.put(batch, self.columns())
@@ -80,8 +77,7 @@ class WeaviateStore(Declared):
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._rows, self._metric = Rows(self._rest, collection), metric
-        held = self._rows.dims()
-        expect_dims("Weaviate", dims if held is None else held, dims)
+        self._rows.check(dims)
         self._inserted = graphql.count(self._rest, self._rows.name)
         return self._inserted
 
@@ -90,23 +86,20 @@ class WeaviateStore(Declared):
         return [payload_of(self.fields, tuple(one[name] for name in self.columns())) for one in kept]
 
     def search(self, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
-        return self._near([vector], k, query)[0]
+        return self.search_where(vector, k, query, ())
 
     def search_where(self, vector: np.ndarray, k: int, query: WeaviateQuery, where: Where) -> Hits:
         return self._near([vector], k, query, where)[0]
 
     def search_many(self, vectors: np.ndarray, k: int, query: WeaviateQuery) -> list[Hits]:
-        parts = [vectors[begin : begin + ASKED] for begin in range(0, len(vectors), ASKED)]
-        return [one for part in parts for one in self._near(list(part), k, query)]
+        return self._near(list(vectors), k, query)
 
     def _near(self, vectors: list[np.ndarray], k: int, query: WeaviateQuery, where: Where = ()) -> list[Hits]:
         self._rows.tune(query.ef)
-        asked = [graphql.near(one) + self._chosen(where) for one in vectors]
+        asked = [graphql.near(one) + graphql.conditions(self, where) for one in vectors]
         top = 1.0 if self._metric is Metric.COSINE else 0.0
-        return [
-            hits(graphql.numbered(found), [top - row["distance"] for row in found])
-            for found in graphql.rows(self._rest, self._rows.name, asked, k, "distance")
-        ]
+        each = graphql.rows(self._rest, self._rows.name, asked, k, "distance")
+        return [hits(ids, top - far) for ids, far in each]
 
     def search_text(self, text: str, k: int, query: WeaviateQuery) -> Hits:
         return self.search_text_where(text, k, query, ())
@@ -114,18 +107,14 @@ class WeaviateStore(Declared):
     def search_text_where(self, text: str, k: int, query: WeaviateQuery, where: Where) -> Hits:
         if not text.strip():
             return hits([], [])  # the engine refuses a query without words
-        return self._scored(graphql.bm25(text) + self._chosen(where), k)
+        return self._scored(graphql.bm25(text) + graphql.conditions(self, where), k)
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
         self._rows.tune(query.ef)
         return self._scored(graphql.hybrid(text, vector, query.alpha, query.fusion), k)
 
     def _scored(self, asked: str, k: int) -> Hits:
-        found = graphql.rows(self._rest, self._rows.name, [asked], k, "score")[0]
-        return hits(graphql.numbered(found), [float(row["score"]) for row in found])
-
-    def _chosen(self, where: Where) -> str:
-        return graphql.conditions(terms(self.fields, where), self.column_of())
+        return hits(*graphql.rows(self._rest, self._rows.name, [asked], k, "score")[0])
 
     def close(self) -> None:
         self._rest.close()

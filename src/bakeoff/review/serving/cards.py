@@ -15,9 +15,63 @@ REACH = 600
 SHORTEST = 4
 """Shorter words of a query are mostly grammar and are not marked."""
 _GRAMMAR = frozenset(
-    "about after also been before being between both could does doing during each from have having here into just "
-    "like more most much only other over same should some such than that their them then there these they this those "
-    "through under until very were what when where which while whom will with would your".split()
+    [
+        "about",
+        "after",
+        "also",
+        "been",
+        "before",
+        "being",
+        "between",
+        "both",
+        "could",
+        "does",
+        "doing",
+        "during",
+        "each",
+        "from",
+        "have",
+        "having",
+        "here",
+        "into",
+        "just",
+        "like",
+        "more",
+        "most",
+        "much",
+        "only",
+        "other",
+        "over",
+        "same",
+        "should",
+        "some",
+        "such",
+        "than",
+        "that",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "under",
+        "until",
+        "very",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "whom",
+        "will",
+        "with",
+        "would",
+        "your",
+    ]
 )
 
 Part = tuple[str, bool]
@@ -131,7 +185,9 @@ def _pattern(words: Sequence[str], query: str) -> re.Pattern[str] | None:
     choices = [re.escape(word.strip()) for word in words if word.strip()]
     choices += [rf"\b{re.escape(_stem(word))}\w*" for word in own]
     # the longest first, so that a phrase is marked whole
-    return re.compile("|".join(sorted(set(choices), key=len, reverse=True)), re.IGNORECASE) if choices else None
+    return (
+        re.compile("|".join(sorted(set(choices), key=len, reverse=True)), re.IGNORECASE) if choices else None
+    )
 
 
 def _tells(word: str) -> bool:
