@@ -265,7 +265,7 @@ def read_record(folder: Path) -> RunRecord:
         raise DataError(f"{folder} is not a run: it has no run.json. Give a folder that `bakeoff run` wrote.")
     try:
         data = json.loads(path.read_bytes())
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise DataError(
             f"{path} is not JSON ({exc}). The file is damaged; run the experiment again."
         ) from exc

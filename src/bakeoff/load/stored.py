@@ -123,7 +123,7 @@ def open_load(folder: str | Path) -> LoadResult:
         path = inside[-1]
     try:
         record = json.loads((path / "record.json").read_bytes())
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise DataError(
             f"{path}/record.json is not JSON ({exc}). The file is damaged; measure again."
         ) from exc

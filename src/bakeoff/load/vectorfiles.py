@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def vectors(path: Path) -> np.ndarray:
 def _npy(path: Path) -> np.ndarray:
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError, OSError) as exc:
+    except (ValueError, EOFError, OSError, SyntaxError, TokenError) as exc:
         raise DataError(
             f"{path.name} is not a NumPy file of numbers, or it is cut off. Save the array with numpy.save."
         ) from exc
@@ -79,7 +80,7 @@ def _npz(path: Path) -> Raw:
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as exc:
+    except (ValueError, OSError, SyntaxError, TokenError, zipfile.BadZipFile) as exc:
         raise DataError(
             f"{path.name} is not a NumPy archive of numbers, or it is cut off. Save the arrays with numpy.savez."
         ) from exc
@@ -150,7 +151,10 @@ def _parquet(path: Path) -> np.ndarray:
     if len(lists) != 1:
         found = ", ".join(lists) or "none"
         raise DataError(f"{path.name} needs exactly one column of lists of numbers; found: {found}.")
-    column = pq.read_table(path, columns=lists).column(0).combine_chunks()
+    try:
+        column = pq.read_table(path, columns=lists).column(0).combine_chunks()
+    except (pa.ArrowException, OSError) as exc:
+        raise DataError(f"{path.name} is damaged: {exc}. Fetch it again.") from exc
     if column.null_count or column.flatten().null_count:
         raise DataError(f"{path.name}: column {lists[0]} has null values. Every row needs a whole vector.")
     if not len(column):

@@ -175,7 +175,7 @@ def _lines(path: Path) -> Iterator[Entry | str]:
             continue
         try:
             yield _entry(json.loads(line))
-        except (ValueError, TypeError, KeyError, DataError, SettingError):
+        except (ValueError, TypeError, KeyError, RecursionError, DataError, SettingError):
             why = "was cut off while it was written" if number == len(lines) else "is not an entry"
             yield f"{path.name}, line {number} {why} and does not count; judge that item again."
 

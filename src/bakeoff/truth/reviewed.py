@@ -89,7 +89,7 @@ def read_judgments(path: Path) -> JudgmentSet:
             )
         rows = tuple(JudgedSpan(**row) for row in data["judgments"])
         found = JudgmentSet(data["run"], tuple(data["reviewers"]), rows)
-    except (ValueError, KeyError, TypeError) as exc:
+    except (ValueError, KeyError, TypeError, RecursionError) as exc:
         raise DataError(f"{path} is damaged ({exc}). Make it again with: bakeoff review judgments") from exc
     if found.fingerprint() != data["fingerprint"]:
         raise DataError(

@@ -49,7 +49,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in lines(read_text(path)):
         try:
             row = json.loads(line)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise DataError(f"{path}, line {number}: not JSON ({exc}). Write one object a line.") from exc
         if not isinstance(row, dict):
             raise DataError(f"{path}, line {number}: a {type(row).__name__}. Write one object a line.")

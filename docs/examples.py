@@ -1,0 +1,155 @@
+"""Writes the example pages of the docs site: the report of a run of each bundled example, and the scores it shows.
+
+    python docs/examples.py                  run every example and write its page anew
+    python docs/examples.py lineage ann      only these
+    python docs/examples.py --runs runs      from runs/stdlib, runs/lineage, … instead of running them
+
+A page is the example's lesson (NAME.lesson.md, written by hand) and the Markdown report, shortened by leaving out rows,
+never by changing one. NAME.scores.json holds the rows its numbers come from; a test computes them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from bakeoff import open_run
+from bakeoff.analysis import Result
+from bakeoff.cli import console
+from bakeoff.examples import Example, examples
+from bakeoff.report.markdown import text
+from bakeoff.report.marks import table
+from bakeoff.report.tables import Report, tables
+
+OUT = Path(__file__).parent / "examples"
+QUERIES_SHOWN, RULES_SHOWN, DIGITS = 2, 8, 9
+
+
+def main() -> None:
+    """Write the pages that were asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--runs", type=Path)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as spare:
+        for example in examples():
+            if not asked.names or example.name in asked.names:
+                folder = (asked.runs or Path(spare)) / example.name
+                write(example, folder)
+
+
+def write(example: Example, folder: Path) -> None:
+    """One page and its rows, from the run in a folder, which is made if it is not there."""
+    if not folder.exists():
+        from bakeoff.cli.app import app
+
+        code = console.guarded(
+            lambda: app(["demo", example.name, "--out", str(folder)], standalone_mode=False)
+        )
+        if code:
+            raise SystemExit(code)
+    if example.vectors is None:
+        result = open_run(folder)
+        rows, shown, kept = scores(result), _demoted(text(shortened(tables(result)))), "scores"
+    else:
+        rows = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        shown, kept = "\n".join(vectors(rows)), "record"
+    (OUT / f"{example.name}.{kept}.json").write_text(_compact(rows), encoding="utf-8")
+    lesson = (OUT / f"{example.name}.lesson.md").read_text(encoding="utf-8").rstrip()
+    (OUT / f"{example.name}.md").write_text(f"{lesson}\n\n---\n\n{shown}", encoding="utf-8")
+    console.say(str(OUT / f"{example.name}.md"))
+
+
+def shortened(report: Report) -> Report:
+    """The report with the pairs of the leader, the first differing queries and the first rules only."""
+    back = report.background
+    pairs = report.pairs and replace(report.pairs, pairs=report.pairs.against)
+    hidden = back.rules_hidden + max(0, len(back.rules) - RULES_SHOWN)
+    return replace(
+        report,
+        pairs=pairs,
+        preset=report.preset[:3],
+        differing=report.differing[:QUERIES_SHOWN],
+        background=replace(back, rules=back.rules[:RULES_SHOWN], rules_hidden=hidden),
+    )
+
+
+def scores(result: Result) -> dict[str, Any]:
+    """Every score, latency and size of a run, one list of values a system in the order of the queries."""
+    stored = {row["system"]: row for row in result.systems.to_pylist()}
+    return {
+        "run": result.record.run,
+        "seed": result.record.seed,
+        "primary": result.record.primary,
+        "queries": [
+            [row["query_id"], row["category"], row["difficulty"], row["negative"]]
+            for row in result.queries.to_pylist()
+        ],
+        "measures": {name: _values(result, name) for name in result.record.measures},
+        "ms": {one: [result.timing(one, "total", f"p{p}_ms") for p in (50, 95)] for one in result.done},
+        "index_bytes": {one: stored[one]["index_bytes"] for one in result.done},
+    }
+
+
+def _values(result: Result, measure: str) -> dict[str, list[float | None]]:
+    matrix = result.matrix(measure)
+    return {
+        system: [None if isnan(value) else _short(float(value)) for value in row]
+        for system, row in zip(matrix.systems, matrix.values, strict=True)
+    }
+
+
+def _short(value: float) -> float | int:
+    rounded = round(value, DIGITS)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def vectors(record: dict[str, Any]) -> Iterator[str]:
+    """The tables of a comparison on vectors."""
+    data, knn = record["dataset"], f"kNN@{record['options']['k']}"
+    yield f"**Verdict.** {record['verdict']}\n"
+    size = f"{data['vectors']:,} vectors of {data['dims']} dimensions"
+    yield f"{size} by {data['metric']}, {data['queries']:,} queries.\n"
+    built = {one["system"]: one for one in record["stores"]}
+    rows = [
+        [point["system"], point["setting"], f"{built[point['system']]['tuned']['recall']:.4f}",
+         f"{_median(point[knn]):.4f}", f"{_median(point['qps_measured']['1']):,.0f}",
+         f"{point['latency_across_queries']['p50_ms']['value']:.3f}",
+         f"{built[point['system']]['build_time_s']:.2f}", f"{built[point['system']]['index_mb']:.1f}"]
+        for point in record["points"]
+    ]  # fmt: skip
+    headings = ["store", "setting", f"{knn}, tuning half", f"{knn}, measured half", "queries a second"]
+    yield from table([*headings, "p50 ms", "build s", "index MB"], rows, left=2)
+    for name, why in {**record["unreached"], **record["failed"]}.items():
+        yield f"- {name}: {why}"
+    machine = record["machine"]
+    yield f"\nOn {machine['processor']}, {machine['cores']} cores, made by `{record['options']['command']}`.\n"
+
+
+def _median(point: dict[str, Any]) -> float:
+    return float(point["across_runs"]["median"])
+
+
+def _demoted(markdown: str) -> str:
+    """Headings one level down, for a page that has a title of its own; fenced blocks are left alone."""
+    lines, fenced = [], False
+    for line in markdown.splitlines():
+        fenced ^= line.startswith("```")
+        lines.append(f"#{line}" if line.startswith("#") and not fenced else line)
+    return "\n".join(lines) + "\n"
+
+
+def _compact(rows: dict[str, Any]) -> str:
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace('],"', '],\n"') + "\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""bakeoff examples: what there is to try, and the one that compares stores on vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.examples import Vectors
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command."""
+    app.command("examples")(examples)
+
+
+def examples(
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Show the bundled examples: what each asks, and what there is to learn from it."""
+    from bakeoff.cli import console
+    from bakeoff.examples import examples as installed
+
+    found = installed()
+    if as_json:
+        console.say_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in found])
+        return
+    for one in found:
+        console.say(f"{one.name:<11}{one.title}")
+        console.say(f"{'':<11}{one.lesson}", style="dim")
+        console.say(f"{'':<11}bakeoff demo {one.name}")
+        console.say()
+
+
+def compare_stores(vectors: Vectors, out: Path | None, as_json: bool) -> int:
+    """Compare the stores of an example of vectors; 1 where one failed."""
+    from bakeoff.cli.ann import ann
+
+    try:
+        ann(vectors.dataset, vectors.stores, target=vectors.target_recall, out=out, as_json=as_json)
+    except typer.Exit as exc:
+        return exc.exit_code
+    return 0

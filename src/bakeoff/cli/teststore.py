@@ -1,0 +1,112 @@
+"""bakeoff test store: does a store keep the contract here, which engine answers, how near and how fast?"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.testing.bench import Outcome
+    from bakeoff.testing.trial import Figures
+
+
+def store(
+    name: Annotated[str, typer.Argument(help="A store of `bakeoff list stores`.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter as key=value, build.m=32 for an inner one; may be repeated."),
+    ] = None,
+    recall: Annotated[
+        float, typer.Option(min=0, max=1, help="Recall@10 the checks ask for; a quantised index has less.")
+    ] = 0.95,
+    score_error: Annotated[
+        float, typer.Option(min=0, help="How far a score may be off; a quantised index is farther.")
+    ] = 1e-3,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Connect to a store, try what it promises, and measure a small recall and latency.
+
+    Makes collections called contract_… and replaces those of that name; a server keeps them.
+    """
+    from bakeoff import registry
+    from bakeoff.cli import console
+    from bakeoff.testing import trial
+    from bakeoff.testing.bench import Bench
+
+    plugin = registry.load("stores", name)
+    params, gaps = _params(plugin, set_ or []), dict(getattr(plugin, "gaps", {}))
+    with tempfile.TemporaryDirectory(prefix="bakeoff-test-store-") as folder:
+        tried = Bench(name, plugin, Path(folder), params, gaps, recall=recall, score_error=score_error)
+        engine = trial.engine(tried)
+        if not as_json:
+            console.say(f"{name}: {engine}")
+        checks = list(trial.outcomes(tried))
+        failed = any(row.state == "failed" for row in checks)
+        figures = None if failed else trial.figures(tried)
+    _show(engine, checks, figures, as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _params(plugin: Any, given: list[str]) -> dict[str, Any]:
+    """Nested parameters, tried against the store's own model."""
+    from pydantic import ValidationError
+
+    from bakeoff.errors import SettingError
+
+    params = _nested(given)
+    try:
+        plugin.Params(**params)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SettingError(f"--set {where}: {first['msg']} (it is {first['input']!r}).") from exc
+    return params
+
+
+def _nested(given: list[str]) -> dict[str, Any]:
+    import yaml
+
+    from bakeoff.errors import SettingError
+
+    made: dict[str, Any] = {}
+    for item in given:
+        path, sign, value = item.partition("=")
+        if not sign or not path.strip():
+            raise SettingError(f"--set {item!r} is not key=value. Write --set build.m=32.")
+        *outer, last = path.strip().split(".")
+        inner = made
+        for part in outer:
+            inner = inner.setdefault(part, {})
+        inner[last] = yaml.safe_load(value)
+    return made
+
+
+def _show(engine: str, checks: list[Outcome], figures: Figures | None, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+
+    if as_json:
+        rows, small = [asdict(row) for row in checks], asdict(figures) if figures else None
+        console.say_json({"engine": engine, "checks": rows, "figures": small})
+        return
+    marks = {"ok": "ok", "gap": "gap", "failed": "FAILED"}
+    console.table(["check", "", "why"], [[row.check, marks[row.state], row.why] for row in checks])
+    console.say(_sentence(checks, figures))
+
+
+def _sentence(checks: list[Outcome], figures: Figures | None) -> str:
+    counts = {state: sum(row.state == state for row in checks) for state in ("ok", "gap", "failed")}
+    kept = f"{counts['ok']} kept, {counts['gap']} declared gaps, {counts['failed']} failed."
+    if figures is None:
+        why = "not measured: checks failed" if counts["failed"] else "not measured: it searches no vectors"
+        return f"{kept} Recall and latency {why}."
+    return (
+        f"{kept} {figures.rows:,} × {figures.dims} random vectors, {figures.queries} queries one at a time: "
+        f"recall@10 {figures.recall_at_10:.3f}, p50 {figures.p50_ms:.2f} ms, p95 {figures.p95_ms:.2f} ms, "
+        f"insert {figures.insert_s:.2f} s, index {figures.index_s:.2f} s."
+    )

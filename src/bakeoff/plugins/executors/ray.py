@@ -1,0 +1,150 @@
+"""Ray: the workers of a cluster, or of one on this machine that lives as long as the run."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from typing import Annotated, Any, ClassVar
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody unless the user wants it
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a worker without a GPU share still sees them
+
+import ray
+import ray.exceptions
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.errors import SettingError
+from bakeoff.protocols import ANYWHERE, Needs
+
+ASK_SECONDS = 5.0
+"""How old the number of the cluster's cores may be."""
+SENT_ON = ("BAKEOFF_HOME", "OMP_NUM_THREADS")
+"""Settings of this process that workers must share; keys and passwords are not among them."""
+
+
+class RayParams(BaseModel):
+    """Which cluster, and how much of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    address: Annotated[
+        str | None,
+        Field(description="of a running cluster, as HOST:6379 or auto; none: one on this machine for the run"),
+    ] = None
+    workers: Annotated[
+        int | None, Field(ge=1, le=100_000, description="shards side by side; none: one a core")
+    ] = None
+    gpus: Annotated[
+        float, Field(ge=0, le=8, description="graphics processors for each worker that embeds, where there are")
+    ] = 0.0
+    object_store_mb: Annotated[
+        int, Field(ge=100, description="memory for rows on their way, of a cluster started for the run")
+    ] = 200
+
+
+class RayExecutor:
+    """Work as Ray tasks; Ray itself tries nothing again, for whoever submits counts the tries."""
+
+    version: ClassVar[str] = "1"
+    Params = RayParams
+
+    def __init__(self, params: RayParams) -> None:
+        self._params = params
+        self._lock = threading.Lock()
+        self._started = self._mine = False
+        self._asked, self._cores, self._gpus = 0.0, 0, 0.0
+        self._refs: dict[Future[Any], ray.ObjectRef[Any]] = {}
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run side by side; before the cluster is asked, as many as are wanted."""
+        wanted = self._params.workers
+        if not self._started:
+            return wanted or os.cpu_count() or 1
+        self._ask()
+        return min(wanted or self._cores, self._cores) or 1
+
+    def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
+        """Start a task on a node that has what it needs."""
+        self._start()
+        gpus = self._params.gpus if needs.gpu and self._gpus else 0
+        task = ray.remote(max_retries=0, num_cpus=needs.cpus, num_gpus=gpus)(_run)
+        ref = task.remote(work, *args)
+        told: Future[Any] = Future()
+        told.set_running_or_notify_cancel()
+        self._refs[told] = ref
+        ref.future().add_done_callback(lambda ended: self._tell(told, ended))
+        return told
+
+    def as_completed(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
+        """Futures in the order they end."""
+        return concurrent.futures.as_completed(futures)
+
+    def cancel(self, future: Future[Any]) -> None:
+        """Stop a task, wherever it is."""
+        ref = self._refs.get(future)
+        if ref is not None:
+            ray.cancel(ref)
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started for the run ends."""
+        with self._lock:
+            if self._started and self._mine:
+                ray.shutdown()
+            self._started = False
+
+    def _tell(self, told: Future[Any], ended: Future[Any]) -> None:
+        self._refs.pop(told, None)
+        fault = ended.exception()
+        if fault is None:
+            told.set_result(ended.result())
+        else:
+            cause = getattr(fault, "cause", None)  # of an error in the work, not of a lost worker
+            told.set_exception(cause if isinstance(cause, Exception) else fault)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._started:
+                return
+            if not ray.is_initialized():  # else the user's own session, which is left as it is
+                self._mine = True
+                try:
+                    ray.init(**self._options(), log_to_driver=False, logging_level="error")
+                except (ConnectionError, ValueError, RuntimeError) as exc:
+                    raise SettingError(self._refused(exc)) from exc
+            self._started = True
+            self._ask()
+
+    def _options(self) -> dict[str, Any]:
+        """What `ray.init` is told."""
+        settings = {name: os.environ[name] for name in SENT_ON if name in os.environ}
+        settings.setdefault("OMP_NUM_THREADS", str(os.cpu_count() or 1))
+        if self._params.address is not None:
+            return {"address": self._params.address, "runtime_env": {"env_vars": settings}}
+        return {
+            "num_cpus": self._params.workers or os.cpu_count(),
+            "object_store_memory": self._params.object_store_mb * 1_000_000,
+            "include_dashboard": False,
+            "runtime_env": {"env_vars": settings},
+            "_temp_dir": os.path.join(tempfile.gettempdir(), f"ray-{os.getuid()}"),  # sockets need short paths
+        }
+
+    def _refused(self, exc: Exception) -> str:
+        where = f"at {self._params.address}" if self._params.address else "on this machine"
+        said = str(exc).strip().splitlines()[0]
+        return f"no Ray cluster {where}: {said} Start one with: ray start --head, or leave address out."
+
+    def _ask(self) -> None:
+        """Take in how large the cluster is now; nodes come and go."""
+        if time.monotonic() - self._asked > ASK_SECONDS:
+            found = ray.cluster_resources()
+            self._cores, self._gpus = int(found.get("CPU", 1)), found.get("GPU", 0.0)
+            self._asked = time.monotonic()
+
+
+def _run(work: Callable[..., Any], *args: Any) -> Any:
+    return work(*args)

@@ -1,0 +1,117 @@
+"""Shards: batches of a pool's work, done by workers that share its cache folder.
+
+A shard is sent with the rows it works on. Its worker makes the plug-in once, writes the segment of every batch into
+the shared folder itself and answers with no more than its seconds. A segment appears whole or not at all and is named
+by its inputs, so a shard may be done twice, or half and then again: what is there counts once.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from bakeoff import __version__
+from bakeoff.cache import Cache
+from bakeoff.errors import SettingError
+from bakeoff.pool import Place, Rows, from_bytes
+from bakeoff.sharedfolder import Folder, patiently
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Work = Callable[["pa.Table"], Rows]
+OPEN = 4
+"""Plug-ins a worker keeps open; one that was not used for the longest time is closed for another."""
+
+
+class Order(Protocol):
+    """What workers are to do, in a form that can be sent to them."""
+
+    def open(self) -> Opened:
+        """Make the plug-in; called once in each worker."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A plug-in that is ready: what it makes of rows, and how it is closed."""
+
+    work: Work
+    close: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Some batches of one plan: the keys of their inputs, and the inputs themselves as an Arrow stream."""
+
+    folder: Folder
+    place: Place
+    order: bytes
+    batches: tuple[tuple[str, ...], ...]
+    rows: bytes
+    version: str = __version__
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs it has."""
+        return sum(len(names) for names in self.batches)
+
+
+def sendable(order: Order) -> bool:
+    """Whether another process can do this order: one whose plug-in lives in this process only cannot be sent."""
+    plugin = getattr(order, "plugin", type(order))
+    if plugin.__module__ == "__main__":
+        return False
+    try:
+        pickle.dumps(order)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
+
+
+def do(shard: Shard) -> float:
+    """Do a shard in this process and return the seconds of its work; batches that are there already take none."""
+    if shard.version != __version__:
+        raise SettingError(
+            f"a worker has bakeoff {__version__}, the run {shard.version}. Install the same version on every node."
+        )
+    cache, table, first, seconds = _cache(shard.folder), from_bytes(shard.rows), 0, 0.0
+    for names in shard.batches:
+        seconds += _batch(shard, cache, names, table.slice(first, len(names)))
+        first += len(names)
+    return seconds
+
+
+def _batch(shard: Shard, cache: Cache, names: tuple[str, ...], rows: pa.Table) -> float:
+    """Do one batch unless its segment is there; it is written when the shared folder can be reached."""
+    place = shard.place
+    if patiently(shard.folder, lambda: cache.get(place.stage, place.key(names))) is not None:
+        return 0.0
+    begin = time.perf_counter()
+    made = _opened(shard.order).work(rows)
+    seconds = time.perf_counter() - begin
+    patiently(shard.folder, lambda: place.keep(cache, names, lambda: made))
+    return seconds
+
+
+_caches: dict[Folder, Cache] = {}
+_open: OrderedDict[bytes, Opened] = OrderedDict()
+
+
+def _cache(folder: Folder) -> Cache:
+    return _caches.setdefault(folder, Cache(folder.root))
+
+
+def _opened(order: bytes) -> Opened:
+    """The plug-in of an order, made by the first shard that needs it."""
+    if order not in _open:
+        while len(_open) >= OPEN:
+            _open.popitem(last=False)[1].close()
+        found: Order = pickle.loads(order)  # noqa: S301 - from the run that started this worker
+        _open[order] = found.open()
+    _open.move_to_end(order)
+    return _open[order]

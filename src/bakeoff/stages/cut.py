@@ -1,0 +1,117 @@
+"""cut: one document → its rows, each a true character span; also what a cutting process runs.
+
+`python -m bakeoff.stages.cut` is such a process: it is sent a chunker, then documents as Arrow bytes, and answers with
+the rows of each. It imports nothing of the program that started it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import pickle
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import ChunkerError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pool import Rows, from_bytes, to_bytes
+from bakeoff.protocols import Chunker
+from bakeoff.shards import Opened
+from bakeoff.types import CHUNKS, Document, Piece, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pydantic import BaseModel
+
+CUT = Schema("cut", tuple(column for column in CHUNKS.columns if column[0] != "doc"))
+READ = ("id", "text", "kind", "title")
+
+
+def cut(chunker: Chunker, documents: pa.Table) -> tuple[list[int], pa.Table]:
+    """How many rows each document has, and the rows; `documents` has the columns READ."""
+    columns = (column.to_pylist() for column in documents.columns)
+    made = [_rows(chunker, Document(*row)) for row in zip(*columns, strict=True)]
+    flat = [row for rows in made for row in rows]
+    names = [column for column, _ in CUT.columns]
+    table = CUT.table({name: [row[i] for row in flat] for i, name in enumerate(names)})
+    return [len(rows) for rows in made], table
+
+
+@dataclass(frozen=True, slots=True)
+class CutOrder:
+    """Cutting with a chunker, for workers."""
+
+    plugin: type[Chunker]
+    params: BaseModel
+
+    def open(self) -> Opened:
+        """Make the chunker."""
+        chunker = self.plugin(self.params)  # type: ignore[call-arg]
+        return Opened(lambda documents: Rows(*cut(chunker, documents)))
+
+
+def main() -> None:
+    """Answer until the other side closes."""
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    plugin, params = pickle.load(source)  # noqa: S301 - from the process that started this one
+    chunker = plugin(params)
+    while True:
+        try:
+            documents = pickle.load(source)  # noqa: S301
+        except EOFError:
+            return
+        answer: tuple[str, Any, bytes]
+        try:
+            counts, table = cut(chunker, from_bytes(documents))
+            answer = ("", counts, to_bytes(table))
+        except ChunkerError as exc:
+            answer = (str(exc), [], b"")
+        pickle.dump(answer, target)
+        target.flush()
+
+
+def _rows(chunker: Chunker, document: Document) -> list[tuple[Any, ...]]:
+    """The rows of one document, in the order of CUT's columns."""
+    pieces = list(chunker.chunk(document))
+    _check(document, pieces)
+    text = document.text
+    breaks = [match.start() for match in re.finditer("\n", text)]
+    rows = []
+    for piece in pieces:
+        body = text[piece.start : piece.end]
+        first = bisect.bisect_left(breaks, piece.start) + 1
+        last = bisect.bisect_left(breaks, piece.end - 1) + 1
+        name = f"{document.id}#{piece.start}-{piece.end}.{fingerprint(body)[:8]}"
+        rows.append(
+            (name, piece.start, piece.end, first, last, piece.section, piece.symbol, piece.context, body)
+        )
+    return rows
+
+
+def _check(document: Document, pieces: list[Piece]) -> None:
+    """Every non-blank character is in a piece, and every piece is inside the document (F44)."""
+    covered, before = 0, 0
+    for piece in pieces:
+        if not 0 <= piece.start < piece.end <= len(document.text) or piece.start < before:
+            raise ChunkerError(
+                f"{document.id}: piece {piece.start}–{piece.end} is outside the text or out of order. "
+                "The chunker is at fault; leave it out, or exclude the document."
+            )
+        _covers(document, covered, piece.start)
+        covered, before = max(covered, piece.end), piece.start
+    _covers(document, covered, len(document.text))
+
+
+def _covers(document: Document, covered: int, until: int) -> None:
+    if until > covered and document.text[covered:until].strip():
+        raise ChunkerError(
+            f"{document.id}: characters {covered}–{until} are in no piece. "
+            "The chunker is at fault; leave it out, or exclude the document."
+        )
+
+
+if __name__ == "__main__":
+    main()

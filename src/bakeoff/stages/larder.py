@@ -1,0 +1,225 @@
+"""What systems are made of: each chunking, model, embedding and index is made once, whoever asks first."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from bakeoff import registry
+from bakeoff.errors import StoreError
+from bakeoff.modes import MODES
+from bakeoff.plan import Part, System
+from bakeoff.protocols import Embedder, SupportsKeywordsWhere, SupportsPayload
+from bakeoff.stages.chunk import Chunking, chunk, embedded_texts, token_counts
+from bakeoff.stages.embed import QueryVectors, Vectors, embed_chunks, embed_queries
+from bakeoff.stages.index import Content, Index, open_index
+from bakeoff.stages.lengths import Lengths, lengths
+from bakeoff.stages.once import Key, Shared
+from bakeoff.stages.payload import Payload, payload
+from bakeoff.stages.read import Corpus
+from bakeoff.stages.work import Workshop
+from bakeoff.types import Metric, Query, Where
+
+if TYPE_CHECKING:
+    import numpy as np
+
+WARM_UP_TEXTS = 10
+WARM_UP_CHARACTERS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a clock of its own.
+
+    That clock stands around each part, and work a system shares with others counts in full.
+    """
+
+    corpus: Corpus
+    chunking: Chunking | None
+    vectors: Vectors | None
+    indexes: tuple[Index | None, ...]
+    seconds: float | None
+
+
+class Larder:
+    """Makes and keeps what systems share; safe to ask from several threads."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        queries: tuple[Query, ...],
+        shop: Workshop,
+        *,
+        metric: Metric,
+        depth: int,
+        repeats: int,
+        filters: tuple[Where, ...] = (),
+        read_seconds: float | None = None,
+    ) -> None:
+        self.corpus, self._shop = corpus, shop
+        self._texts = [query.text for query in queries]
+        self._filters = filters or ((),) * len(queries)
+        self._filtered = [query.id for query, where in zip(queries, self._filters, strict=True) if where]
+        self._metric, self._depth, self.repeats = metric, depth, repeats
+        self._read_seconds = corpus.seconds if read_seconds is None else read_seconds
+        self._shared = Shared()
+
+    def chunking(self, part: Part) -> Chunking:
+        """The corpus cut by a chunker."""
+        plugin = registry.load("chunkers", part.name)
+        return self._shared.once(
+            ("chunk", part.label), lambda: chunk(part, plugin(part.params), self.corpus, self._shop)
+        )
+
+    def tokens(self, part: Part) -> np.ndarray:
+        """Tokens of each chunk of a chunking."""
+        return self._shared.once(("tokens", part.label), lambda: token_counts(self.chunking(part)))
+
+    def passages(self, part: Part) -> list[str]:
+        """What a reranker reads of each chunk of a chunking."""
+        return self._shared.once(("passages", part.label), lambda: embedded_texts(self.chunking(part).chunks))
+
+    def payload(self, part: Part) -> Payload:
+        """What filters ask about, for each chunk of a chunking."""
+        return self._shared.once(
+            ("payload", part.label),
+            lambda: payload(self._filters, self.corpus.documents, self.chunking(part).chunks),
+        )
+
+    def embedder(self, part: Part) -> Embedder:
+        """A model, loaded once."""
+        plugin = registry.load("embedders", part.name)
+        return self._shared.once(("embedder", part.label), lambda: cast(Embedder, plugin(part.params)))
+
+    def reranker(self, part: Part) -> Any:
+        """A reranker, loaded once."""
+        plugin = registry.load("rerankers", part.name)
+        return self._shared.once(("reranker", which(part)), lambda: plugin(part.params))
+
+    def vectors(self, embedder: Part, chunker: Part) -> Vectors:
+        """A chunking's vectors."""
+
+        def make() -> Vectors:
+            self.lengths(embedder, chunker)
+            return embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._shop)
+
+        return self._shared.once(("vectors", embedder.label, chunker.label), make)
+
+    def lengths(self, embedder: Part, chunker: Part) -> Lengths | None:
+        """How long a chunking's chunks are for a model."""
+        return self._shared.once(
+            ("lengths", embedder.label, chunker.label),
+            lambda: lengths(embedder, self.embedder(embedder), self.chunking(chunker), self._shop),
+        )
+
+    def known_lengths(self) -> list[Lengths]:
+        """The lengths that were counted, by model and chunker."""
+        found = [one for one in self._shared.made("lengths") if one is not None]
+        return sorted(found, key=lambda one: (one.embedder, one.chunker))
+
+    def known_vectors(self) -> list[Vectors]:
+        """The vectors of chunks that were made, by model and chunker."""
+        return sorted(self._shared.made("vectors"), key=lambda one: (one.embedder, one.chunker))
+
+    def query_vectors(self, embedder: Part) -> QueryVectors:
+        """The queries' vectors with their times."""
+        return self._shared.once(
+            ("queries", embedder.label),
+            lambda: embed_queries(
+                embedder, self.embedder(embedder), self._texts, self.warm_up(), self.repeats, self._shop
+            ),
+        )
+
+    def index(self, store: Part, chunker: Part, embedder: Part | None, *, texts: bool = False) -> Index:
+        """An open index over a chunking's vectors, over its texts where there is no embedder, or over both."""
+
+        def make() -> Index:
+            self._check_filters(store, words=embedder is None, both=texts)
+            vectors = self.vectors(embedder, chunker) if embedder else None
+            beside = self.payload(chunker) if self._filtered else None
+            content = Content(self.chunking(chunker), vectors, texts, beside)
+            return open_index(store, content, self._metric, self._shop)
+
+        return self._shared.once(_index_key(store, chunker, embedder, texts), make)
+
+    def indexes(self, system: System) -> list[Index]:
+        """The open indexes of a system."""
+        return [self.index(*which, texts=texts) for which, texts in _indexes(system)]
+
+    def prepare(self, system: System) -> None:
+        """Everything a system needs that is not timed one query at a time."""
+        for which, texts in reversed(_indexes(system)):
+            self.index(*which, texts=texts)
+
+    def ingested(self, system: System) -> Ingested:
+        """What of a system's ingestion is there, made now or before; nothing is made for the question."""
+        models = [("vectors", system.embedder.label, system.chunker.label)] if system.embedder else []
+        places = [_index_key(*which, texts) for which, texts in _indexes(system)]
+        keys: list[Key] = [("chunk", system.chunker.label), *models, *places]
+        slots = [self._shared.slot(key) for key in keys]
+        chunking, *rest = (slot.value if slot.made else None for slot in slots)
+        whole = all(slot.made for slot in slots)
+        return Ingested(
+            self.corpus,
+            chunking,
+            rest[0] if models else None,
+            tuple(rest[len(models) :]),
+            self._read_seconds + sum(slot.seconds for slot in slots) if whole else None,
+        )
+
+    def depth(self, system: System) -> int:
+        """How many chunks a system's ranking of a query holds at most."""
+        return min(system.depth or self._depth, self._depth)
+
+    def close(self) -> None:
+        """Close every store and model that was opened, whatever one of them says."""
+        with contextlib.ExitStack() as stack:
+            for one in self._shared.made("index", "embedder", "reranker"):
+                stack.callback((one.store if isinstance(one, Index) else one).close)
+
+    def warm_up(self) -> list[str]:
+        """Texts that are not queries, the same for every system: pieces of the first documents."""
+        texts = self.corpus.documents["text"][:WARM_UP_TEXTS].to_pylist()
+        starts = range(0, WARM_UP_TEXTS * WARM_UP_CHARACTERS, WARM_UP_CHARACTERS)
+        pieces = [text[at : at + WARM_UP_CHARACTERS].strip() for at in starts for text in texts]
+        return [piece for piece in pieces if piece][:WARM_UP_TEXTS]
+
+    def wheres(self, chunker: Part) -> list[Where]:
+        """Each query's filter in the terms of a chunking's payload."""
+        if not self._filtered:
+            return list(self._filters)
+        beside = self.payload(chunker)
+        return [beside.where(where) for where in self._filters]
+
+    def _check_filters(self, store: Part, *, words: bool, both: bool) -> None:
+        """A store that cannot filter is refused; it is never asked without the filter instead."""
+        plugin = registry.load("stores", store.name)
+        able = SupportsKeywordsWhere if words else SupportsPayload
+        if self._filtered and (both or not issubclass(plugin, able)):
+            some = ", ".join(self._filtered[:3])
+            how = "search by words" if words else "fuse" if both else "search"
+            raise StoreError(
+                f"{store.name} cannot {how} within a filter, and {len(self._filtered)} queries have one ({some}). "
+                "Leave it out, or the filters."
+            )
+
+
+def _indexes(system: System) -> list[tuple[tuple[Part, Part, Part | None], bool]]:
+    """What each index of a system is over, and whether vectors and texts lie in one."""
+    found: list[tuple[tuple[Part, Part, Part | None], bool]] = []
+    if system.store is not None:
+        native = "native" in MODES[system.mode.name].legs
+        found.append(((system.store, system.chunker, system.embedder), native))
+    if system.keyword is not None:
+        found.append(((system.keyword, system.chunker, None), False))
+    return found
+
+
+def _index_key(store: Part, chunker: Part, embedder: Part | None, texts: bool) -> Key:
+    return ("index", which(store), chunker.label, embedder.label if embedder else "", texts)
+
+
+def which(store: Part) -> str:
+    """A store by what it is: a label is the user's to choose, and may be that of another store."""
+    return f"{store.name} {store.params.model_dump_json()}"

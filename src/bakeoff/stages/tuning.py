@@ -1,0 +1,78 @@
+"""tuning: the weight of a hybrid for each query, chosen on other queries only (F30)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bakeoff.modes import WEIGHT, Hybrid
+from bakeoff.stages.fuse import fused
+from bakeoff.stages.retrieve import Leg
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FOLDS = 5
+GRID = tuple(sorted((step / 10 for step in range(11)), key=lambda weight: (abs(weight - WEIGHT), weight)))
+"""The weights tried, the most even first: of equally good ones that is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """For each query its fold and the weight that was best on the queries of the other folds."""
+
+    fold: np.ndarray
+    weight: np.ndarray
+
+
+class Tuner:
+    """Chooses the weights when the searches have answered; keeps what it chose."""
+
+    def __init__(
+        self,
+        params: Hybrid,
+        depth: int,
+        score: Callable[[Leg], np.ndarray],
+        categories: list[str],
+        seed: int,
+        *,
+        higher_is_better: bool = True,
+    ) -> None:
+        self._params, self._depth, self._score = params, depth, score
+        self._categories, self._seed = categories, seed
+        self._sign = 1.0 if higher_is_better else -1.0
+        self.choice: Choice | None = None
+
+    def __call__(self, legs: tuple[Leg, ...]) -> np.ndarray:
+        """The dense share of each answered query."""
+        import numpy as np
+
+        values = self._sign * np.array([self._score(self._ranked(legs, weight)) for weight in GRID])
+        self.choice = chosen(values, self._categories[: values.shape[1]], self._seed)
+        return self.choice.weight
+
+    def _ranked(self, legs: tuple[Leg, ...], weight: float) -> Leg:
+        pairs = zip(legs[0].hits, legs[1].hits, strict=True)
+        hits = tuple(fused(dense, words, self._params, self._depth, weight) for dense, words in pairs)
+        return Leg(hits, legs[0].milliseconds, True)
+
+
+def chosen(values: np.ndarray, categories: list[str], seed: int) -> Choice:
+    """Cross-validation over queries; `values` are GRID × queries, NaN where a query has no score."""
+    import numpy as np
+
+    from bakeoff.stats.selection import stratified_folds
+
+    count = values.shape[1]
+    if count < 2:
+        return Choice(np.zeros(count, np.int64), np.full(count, WEIGHT))
+    fold = stratified_folds(count, min(FOLDS, count), seed, categories if any(categories) else ())
+    weight = np.full(count, WEIGHT)
+    scored = ~np.isnan(values).any(axis=0)
+    for number in np.unique(fold):
+        others = scored & (fold != number)
+        if others.any():
+            best = np.round(values[:, others].mean(axis=1), 12).argmax()
+            weight[fold == number] = GRID[int(best)]
+    return Choice(fold, weight)

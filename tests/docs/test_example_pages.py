@@ -1,0 +1,163 @@
+"""Every number in the tables of an example page follows from the scores that are kept beside it (F23)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff.examples import examples
+from bakeoff.measures.names import parse
+from bakeoff.report import wording as say
+from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.compare import CompareSettings, compare_all, summarise
+from bakeoff.stats.comparison import Comparison, ScoreMatrix
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = DOCS / "examples"
+RUNS = [example.name for example in examples() if example.vectors is None]
+
+Table = tuple[list[str], list[list[str]]]
+
+
+@cache
+def kept(name: str) -> dict[str, Any]:
+    return json.loads((PAGES / f"{name}.scores.json").read_text(encoding="utf-8"))
+
+
+def matrix(name: str, measure: str) -> ScoreMatrix:
+    data, definition = kept(name), parse(measure).definition
+    values = data["measures"][measure]
+    return ScoreMatrix(
+        systems=tuple(values),
+        queries=tuple(query[0] for query in data["queries"]),
+        values=np.array([[np.nan if v is None else v for v in row] for row in values.values()], dtype=float),
+        measure=measure,
+        categories=tuple(query[1] or "" for query in data["queries"]),
+        structural={query[0]: "it has no right answer (negative)" for query in data["queries"] if query[3]},
+        higher_is_better=definition.higher_is_better,
+        bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
+    )
+
+
+def settings(name: str) -> CompareSettings:
+    return CompareSettings(BootstrapSettings(kept(name)["seed"]))
+
+
+@cache
+def comparison(name: str) -> Comparison:
+    return compare_all([matrix(name, kept(name)["primary"])], settings(name))[0]
+
+
+def section(name: str, heading: str) -> Table:
+    """The first table under a heading of a page."""
+    lines = (PAGES / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.lstrip("#") == f" {heading}")
+    first = next(i for i in range(start, len(lines)) if lines[i].startswith("|"))
+    rows = []
+    for line in lines[first:]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip().replace("\\", "") for cell in line.strip("|").split(" | ")])
+    return rows[0], rows[2:]
+
+
+def cell(mean: float | None, low: float | None, high: float | None, n: int, excluded: int) -> str:
+    interval = say.interval(low, high)
+    return f"{say.score(mean)} {interval} ({say.counted(n, excluded)})".replace("  ", " ")
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_means_intervals_and_counts(name: str) -> None:
+    headings, rows = section(name, "Systems")
+    assert {row[1] for row in rows} == set(kept(name)["index_bytes"])
+    for column, measure in enumerate(headings[2:-3], start=2):
+        scores = matrix(name, measure)
+        found = {one.system: one for one in summarise(scores, settings(name))}
+        for row in rows:
+            one, counted = found[row[1]], _counted(scores, row[1])
+            assert one.mean == pytest.approx(np.mean(counted)) and one.n == len(counted)
+            low, high = one.interval.low, one.interval.high
+            assert row[column] == cell(one.mean, low, high, one.n, len(scores.queries) - one.n)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_latencies_and_sizes(name: str) -> None:
+    _, rows = section(name, "Systems")
+    for row in rows:
+        p50, p95 = (plain(say.milliseconds(value)) for value in kept(name)["ms"][row[1]])
+        size = plain(say.size(kept(name)["index_bytes"][row[1]]))
+        assert [plain(text) for text in row[-3:]] == [p50, p95, size]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_pairs(name: str) -> None:
+    _, rows = section(name, "Pairs of systems")
+    assert len(rows) == len(kept(name)["index_bytes"]) - 1
+    for row in rows:
+        one = comparison(name).pair(row[0], row[1])
+        scores = matrix(name, kept(name)["primary"])
+        apart = np.array(_counted(scores, row[0])) - np.array(_counted(scores, row[1]))
+        assert one.difference == pytest.approx(np.mean(apart), abs=1e-12)
+        assert row[2:] == [
+            say.counted(one.n, len(one.dropped)),
+            say.score(one.mean_a),
+            say.score(one.mean_b),
+            f"{say.signed(one.difference)} {say.interval(one.interval.low, one.interval.high)}",
+            *(str(count) for count in (one.wins, one.losses, one.ties)),
+            say.p_value(one.p_corrected),
+            say.score(one.mdd),
+        ]
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(("label", "place"), [("category", 1), ("difficulty", 2)])
+def test_breakdowns(name: str, label: str, place: int) -> None:
+    data = kept(name)
+    if len({query[place] for query in data["queries"]}) < 2:
+        pytest.skip(f"{name} has one {label}")
+    headings, rows = section(name, f"{data['primary']} by {label}")
+    scores = matrix(name, data["primary"])
+    for row in rows:
+        values = scores.values[scores.systems.index(row[0])]
+        for heading, shown in zip(headings[1:], row[1:], strict=True):
+            group = heading.rsplit(" (", 1)[0]
+            chosen = [
+                v for v, q in zip(values, data["queries"], strict=True) if q[place] == group and not q[3]
+            ]
+            mean = float(np.mean(chosen)) if chosen else None
+            assert shown == f"{say.score(mean)} (n {len(chosen)})"
+
+
+def test_the_page_of_vectors_shows_its_record() -> None:
+    record = json.loads((PAGES / "ann.record.json").read_text(encoding="utf-8"))
+    page = (PAGES / "ann.md").read_text(encoding="utf-8")
+    assert record["verdict"] in page and record["points"]
+    for point in record["points"]:
+        line = next(one for one in page.splitlines() if one.startswith(f"| {point['system']} |"))
+        speed = np.median(point["qps_measured"]["1"]["across_runs"]["values"])
+        recall = np.median(point["kNN@10"]["across_runs"]["values"])
+        assert f" {speed:,.0f} " in line and f" {recall:.4f} " in line
+
+
+@pytest.mark.parametrize("name", [example.name for example in examples()])
+def test_pages_are_small_and_begin_with_the_lesson(name: str) -> None:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert page.startswith((PAGES / f"{name}.lesson.md").read_text(encoding="utf-8").rstrip())
+    assert "What there is to learn" in page and "**Verdict.**" in page
+    assert len(page.encode()) < 60_000
+    assert all(path.stat().st_size < 100_000 for path in PAGES.glob(f"{name}.*.json"))
+
+
+def _counted(scores: ScoreMatrix, system: str) -> list[float]:
+    values = scores.values[scores.systems.index(system)]
+    pairs = zip(scores.queries, values, strict=True)
+    return [float(v) for query, v in pairs if query not in scores.structural and not np.isnan(v)]

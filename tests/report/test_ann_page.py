@@ -1,0 +1,100 @@
+"""The page of `bakeoff ann`: its fronts against brute force, what it says, and that it needs nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bakeoff.cache import Cache
+from bakeoff.errors import DataError
+from bakeoff.load.ann import Options, compare_stores
+from bakeoff.load.datasets import open_dataset
+from bakeoff.load.record import save
+from bakeoff.load.settings import candidates
+from bakeoff.report.ann_data import read_ann
+from bakeoff.report.ann_page import at_target, write_ann_page
+from bakeoff.report.planes import Axis, front
+from bakeoff.report.wording import score
+
+
+def test_the_front_against_every_pair() -> None:
+    random = np.random.default_rng(4)
+    for up, right in itertools.product((True, False), repeat=2):
+        values = [(float(a), float(b)) for a, b in random.integers(0, 6, (25, 2))]
+        found = front(values, Axis("x", score, False, right), Axis("y", score, False, up))
+        for (a, b), on in zip(values, found, strict=True):
+            better = [
+                (c, d)
+                for c, d in values
+                if (c >= a if right else c <= a) and (d >= b if up else d <= b) and (c, d) != (a, b)
+            ]
+            assert on == (not better)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("faiss")
+    folder = tmp_path_factory.mktemp("ann")
+    compare_stores(
+        open_dataset("synthetic:800x8,uniform", queries=120),
+        candidates(["exact", "faiss:build.index=ivf"]),
+        Options(target=0.9, sweep=True, runs=1, command="bakeoff ann x --sweep"),
+        Cache(folder / "cache"),
+        save=lambda outcome, one: save(folder / "out", outcome, one),
+        tell=lambda text: None,
+    )
+    return folder / "out"
+
+
+@pytest.fixture
+def folder(measured: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    copy = Path(shutil.copytree(measured, tmp_path / "copy"))
+    write_ann_page(copy)
+    return copy
+
+
+def test_the_page_says_what_the_record_says(folder: Path) -> None:
+    data, page = read_ann(folder), (folder / "page.html").read_text()
+    record = json.loads((folder / "record.json").read_text())
+    assert record["verdict"] in page and "bakeoff ann x --sweep" in page
+    assert len(data.points) == len(record["points"]) and len(at_target(data)) == 2
+    assert {point.setting for point in at_target(data)} == {store["setting"] for store in _tuned(record)}
+    assert page.count('<svg class="figure"') == 4 and "On the front of recall and memory" in page
+    assert "default-src 'none'" in page and "src=" not in page.replace("script-src", "")
+    again = write_ann_page(folder).read_text()
+    assert again == page
+
+
+def _tuned(record: dict) -> list[dict]:  # type: ignore[type-arg]
+    return [
+        {"setting": "default" if store["tuned"]["value"] is None else f"probes={store['tuned']['value']}"}
+        for store in record["stores"]
+    ]
+
+
+def test_text_from_outside_is_escaped(folder: Path) -> None:
+    record = json.loads((folder / "record.json").read_text())
+    record["dataset"]["notes"] = ["<script>alert(1)</script>"]
+    (folder / "record.json").write_text(json.dumps(record))
+    assert "<script>alert" not in write_ann_page(folder).read_text()
+
+
+def test_a_failed_and_partial_record_has_a_page(folder: Path) -> None:
+    record = json.loads((folder / "record.json").read_text())
+    record |= {"status": "partial", "points": [], "comparisons": [], "failed": {"exact": "gone"}}
+    (folder / "record.json").write_text(json.dumps(record))
+    assert "exact failed: gone" in write_ann_page(folder).read_text()
+
+
+def test_what_is_no_record(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        read_ann(tmp_path)
+    (tmp_path / "record.json").write_text('{"kind": "load", "format": 1}')
+    with pytest.raises(DataError, match="no record of `bakeoff ann`"):
+        read_ann(tmp_path)

@@ -1,0 +1,484 @@
+"""The review page's server: blind, durable, for this machine and its own page only."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.errors import SettingError
+from bakeoff.measures.labels import Label
+from bakeoff.review.desk import Desk, stands
+from bakeoff.review.ledger import Entry, Kind, Ledger
+from bakeoff.review.pool import Pool, write_pool
+from bakeoff.review.serving.cards import REACH, Around, marked
+from bakeoff.review.serving.history import History
+from bakeoff.review.serving.page import Setup, page
+from bakeoff.review.serving.room import Manner, Room, checked_name
+from bakeoff.review.serving.seat import Answer
+from bakeoff.review.serving.server import BODY_LIMIT, TOKEN, ReviewServer
+from bakeoff.review.settle import State
+
+SEMANTIC = Answer(Kind.JUDGE, Label.SEMANTIC_MATCH)
+WRONG = Answer(Kind.JUDGE, Label.FALSE_POSITIVE)
+LATER = Answer(Kind.LATER)
+PLAIN = Manner(repeats=0)
+
+
+def at(second: int) -> str:
+    return f"2026-01-18T10:{second // 60:02d}:{second % 60:02d}.000000+00:00"
+
+
+@pytest.fixture
+def desk(pool: Pool, tmp_path: Path) -> Desk:
+    """The small pool as a review: four queries, eight open items."""
+    made = Desk(tmp_path / "desk")
+    write_pool(pool, made.pool_file)
+    return made
+
+
+def shown(room: Room, reviewer: str = "ann") -> list[str]:
+    """The texts that come next."""
+    told = room.open(reviewer)
+    texts = {card.key: f"{card.query_id} {''.join(part for part, _ in card.text)}" for card in told.cards}
+    return [texts[key] for key in told.queue]
+
+
+# --- what a card shows ------------------------------------------------------------------------------
+
+
+def test_words_of_rules_are_marked_anywhere_and_those_of_the_query_where_a_word_begins() -> None:
+    parts = marked(
+        "The aircrew was tired; duty times TOKENS, untoken", ("crew", "duty time"), "which tokens expire?"
+    )
+    assert "".join(text for text, _ in parts) == "The aircrew was tired; duty times TOKENS, untoken"
+    assert [text for text, on in parts if on] == ["crew", "duty time", "TOKENS"]
+
+
+def test_a_text_without_words_to_mark_stays_whole() -> None:
+    assert marked("a (b) c", (), "is it?") == (("a (b) c", False),)
+    assert marked("", ("x",), "y") == ()
+
+
+def test_words_that_look_like_patterns_are_words() -> None:
+    assert [text for text, on in marked("a.c abc (x", ("a.c", "(x"), "") if on] == ["a.c", "(x"]
+
+
+def test_the_text_around_is_put_together_from_stored_pieces_up_to_a_gap() -> None:
+    text = "".join(chr(97 + i % 26) for i in range(3_000))
+    spans = [(0, 40), (50, 120), (100, 200), (200, 230), (900, 2_000)]
+    around = Around(("d", a, b, text[a:b]) for a, b in spans)
+    assert around.before("d", 200) == text[50:200]
+    assert around.after("d", 200) == text[200:230]
+    assert around.after("d", 1_000) == text[1_000 : 1_000 + REACH]
+    assert around.before("d", 50) == ""
+    assert around.after("e", 0) == ""
+
+
+def test_a_piece_whose_text_is_not_its_span_gives_no_context() -> None:
+    assert Around([("d", 0, 10, "heading\nbody and more")]).after("d", 5) == ""
+
+
+# --- a seat -----------------------------------------------------------------------------------------
+
+
+def test_open_items_come_query_by_query_and_the_same_way_again(desk: Desk) -> None:
+    texts = shown(Room(desk, PLAIN))
+    assert len(texts) == 8
+    queries = [text.split()[0] for text in texts]
+    assert queries == [query for query in dict.fromkeys(queries) for _ in range(2)]
+    assert texts == shown(Room(desk, PLAIN))
+    assert texts != shown(Room(desk, PLAIN), "bob")
+
+
+def test_what_rules_filled_in_is_judged_only_when_asked_for(desk: Desk) -> None:
+    assert len(shown(Room(desk, replace(PLAIN, filled=True)))) == 12
+
+
+def test_an_answer_is_in_the_ledger_and_the_next_comes(desk: Desk) -> None:
+    room = Room(desk, PLAIN)
+    told = room.open("ann")
+    after = room.say("ann", told.queue[0], replace(SEMANTIC, grade=2, note="so"), at(1), told.queue)
+    assert after.queue == told.queue[1:]
+    assert after.cards == ()
+    assert after.progress.done == 1
+    (entry,) = desk.ledger.read().entries
+    assert (entry.kind, entry.judgment, entry.grade, entry.note) == (
+        Kind.JUDGE,
+        Label.SEMANTIC_MATCH,
+        2,
+        "so",
+    )
+    assert entry.text_hash == room.pool.by_id()[entry.item].text_hash
+
+
+def test_a_keystroke_sent_twice_counts_once_even_after_a_restart(desk: Desk) -> None:
+    room = Room(desk, PLAIN)
+    key = room.open("ann").queue[0]
+    first = room.say("ann", key, SEMANTIC, at(1))
+    assert room.say("ann", key, SEMANTIC, at(1)).queue == first.queue
+    restarted = Room(desk, PLAIN)
+    assert restarted.say("ann", key, SEMANTIC, at(1)).queue == first.queue
+    assert len(desk.ledger.read().entries) == 1
+    assert room.judged["ann"] == 1
+    assert restarted.judged["ann"] == 0
+
+
+def test_later_comes_after_all_others_and_before_repetitions(desk: Desk) -> None:
+    room = Room(desk, Manner(repeats=0.5))
+    told = room.open("ann")
+    late = room.say("ann", told.queue[0], LATER, at(1))
+    assert late.progress.later == 1
+    order = []
+    for second in range(2, 30):
+        if not late.queue:
+            break
+        order.append(late.queue[0])
+        late = room.say("ann", late.queue[0], SEMANTIC, at(second))
+    assert order.index(told.queue[0]) == 7
+    assert len(order) == 12
+    repeats = [entry.repeat for entry in desk.ledger.read().entries]
+    assert repeats == [0] * 9 + [1] * 4
+    assert late.progress == replace(late.progress, done=12, total=12, later=0)
+
+
+def test_what_is_put_off_again_goes_behind_the_others_put_off(desk: Desk) -> None:
+    room = Room(desk, PLAIN)
+    told = room.open("ann")
+    for second in range(8):
+        told = room.say("ann", told.queue[0], LATER, at(second))
+    first, second_, *_ = told.queue
+    assert room.say("ann", first, LATER, at(9)).queue[0] == second_
+
+
+def test_undo_goes_back_step_by_step_over_a_restart(desk: Desk) -> None:
+    room = Room(desk, PLAIN)
+    told = room.open("ann")
+    a, b = told.queue[:2]
+    room.say("ann", a, replace(SEMANTIC, note="n"), at(1))
+    room.say("ann", b, LATER, at(2))
+    again = Room(desk, PLAIN)
+    back = again.undo("ann", at(3))
+    assert back.queue[0] == b
+    assert back.undone
+    assert back.undone.judgment == "later"
+    back = again.undo("ann", at(4))
+    assert back.queue[0] == a
+    assert back.undone
+    assert (back.undone.judgment, back.undone.note) == ("SEMANTIC_MATCH", "n")
+    assert again.undo("ann", at(4)).queue[0] == a  # sent twice
+    assert again.undo("ann", at(5)).undone is None
+    assert len(desk.ledger.read().entries) == 4
+    assert all(one.state is not State.AGREED for one in stands(desk).settled.values())
+
+
+def test_undo_takes_back_nothing_of_others(desk: Desk) -> None:
+    room = Room(desk, PLAIN)
+    room.say("bob", room.open("bob").queue[0], SEMANTIC, at(1))
+    assert room.undo("ann", at(2)).undone is None
+
+
+def test_keys_do_not_tell_a_repetition(desk: Desk) -> None:
+    room = Room(desk, Manner(repeats=1.0))
+    told = room.open("ann")
+    for second in range(8):
+        told = room.say("ann", told.queue[0], SEMANTIC, at(second))
+    assert all(re.fullmatch("[0-9a-f]{16}", key) for key in told.queue)
+    assert "repeat" not in json.dumps([str(card) for card in told.cards])
+
+
+def test_a_changed_passage_is_shown_again(desk: Desk, pool: Pool) -> None:
+    room = Room(desk, PLAIN)
+    room.say("ann", room.open("ann").queue[0], SEMANTIC, at(1))
+    (entry,) = desk.ledger.read().entries
+    items = tuple(replace(one, text="other text") if one.id == entry.item else one for one in pool.items)
+    write_pool(replace(pool, items=items), desk.pool_file)
+    changed = Room(desk, PLAIN).open("ann")
+    assert changed.progress.done == 0
+    assert "other text" in {"".join(part for part, _ in card.text) for card in changed.cards}
+
+
+def test_what_another_window_wrote_is_seen(desk: Desk) -> None:
+    one, other = Room(desk, PLAIN), Room(desk, PLAIN)
+    told = one.open("ann")
+    other.open("ann")
+    one.say("ann", told.queue[0], SEMANTIC, at(1))
+    assert other.say("ann", told.queue[1], SEMANTIC, at(2)).progress.done == 2
+
+
+def test_an_answer_that_comes_late_does_not_overrule_a_newer_one(desk: Desk) -> None:
+    room = Room(desk, PLAIN)
+    told = room.open("ann")
+    room.say("ann", told.queue[0], WRONG, at(50))
+    room.say("ann", told.queue[0], SEMANTIC, at(10))
+    labels = [one.label for one in stands(desk).settled.values() if one.state is State.AGREED]
+    assert labels == [Label.FALSE_POSITIVE]
+
+
+def test_the_time_left_is_of_the_reviewers_own_pace_without_pauses(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    for second in (0, 10, 20, 30, 1_400, 1_410, 1_420):
+        ledger.append(Entry(Kind.JUDGE, f"i{second}", "q", "ann", "h", Label.SEMANTIC_MATCH, time=at(second)))
+    assert History(ledger, "ann").seconds_each() == 10
+    assert History(ledger, "bob").seconds_each() is None
+
+
+def test_times_that_name_no_moment_say_nothing_about_the_pace(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    for number in range(9):
+        ledger.append(Entry(Kind.LATER, f"i{number}", "q", "ann", "h", time=f"2026-01-{10 + number}"))
+    assert History(ledger, "ann").seconds_each() is None
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a" * 81, "a\x00b"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(SettingError, match="is no name"):
+        checked_name(name)
+
+
+# --- the order of `review next`, and deciding between reviewers --------------------------------------
+
+
+def test_the_order_of_next_puts_first_what_can_move_the_decision(desk: Desk, pool: Pool) -> None:
+    shared = replace(pool.items[0], rules=())  # both systems returned it: it moves nothing
+    items = (shared, *pool.items[1:])
+    write_pool(replace(pool, items=items), desk.pool_file)
+    room = Room(desk, Manner(by_stakes=True, repeats=0))
+    assert shown(room)[-1] == "q0 passage 00"
+    for second in range(12):
+        told = room.open("ann")
+        assert "a" not in told.advice.split()
+        if told.queue:
+            room.say("ann", told.queue[0], SEMANTIC, at(second))
+    room.close()
+
+
+def disputed(desk: Desk) -> Room:
+    """Ann and Bob differ on one item."""
+    room = Room(desk, PLAIN)
+    told = room.open("ann")
+    room.say("ann", told.queue[0], replace(SEMANTIC, note="because"), at(1))
+    (entry,) = desk.ledger.read().entries
+    desk.ledger.append(replace(entry, reviewer="bob", judgment=Label.FALSE_POSITIVE, note="", time=at(2)))
+    return Room(desk, Manner(adjudicate=True))
+
+
+def test_who_decides_sees_what_was_said_and_the_decision_holds(desk: Desk) -> None:
+    room = disputed(desk)
+    told = room.open("eve")
+    (card,) = told.cards
+    said = {one.who: (one.judgment, one.note) for one in card.said}
+    assert said == {"ann": ("SEMANTIC_MATCH", "because"), "bob": ("FALSE_POSITIVE", "")}
+    after = room.say("eve", card.key, WRONG, at(3))
+    assert (after.queue, after.progress.done, after.progress.total) == ((), 1, 1)
+    (held,) = [one for one in stands(desk).settled.values() if one.state is State.ADJUDICATED]
+    assert held.label is Label.FALSE_POSITIVE
+    assert room.open("eve").progress.done == 1
+    assert room.undo("eve", at(4)).queue == (card.key,)
+    assert State.CONFLICT in {one.state for one in stands(desk).settled.values()}
+
+
+def test_who_decides_and_puts_off_loses_no_judgment_of_their_own(desk: Desk) -> None:
+    room = disputed(desk)
+    key = room.open("ann").queue[0]
+    assert room.say("ann", key, LATER, at(3)).queue == (key,)
+    assert len(desk.ledger.read().entries) == 2
+    with pytest.raises(SettingError, match="one of the three"):
+        room.say("ann", key, Answer(Kind.CANNOT), at(4))
+    assert room.undo("ann", at(5)).undone is None  # a judgment is not taken back from here
+    assert State.CONFLICT in {one.state for one in stands(desk).settled.values()}
+
+
+# --- over HTTP --------------------------------------------------------------------------------------
+
+Ask = Callable[..., tuple[int, Any, dict[str, str]]]
+
+
+@pytest.fixture
+def server(desk: Desk) -> Iterator[ReviewServer]:
+    with ReviewServer(Room(desk, PLAIN), 0) as started:
+        thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield started
+        started.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def ask(server: ReviewServer) -> Ask:
+    """Sends a request as the page would, with what the test changes about it."""
+
+    def sent(path: str = "/open", body: Any = None, method: str = "POST", **headers: str | None) -> Any:
+        port = server.server_address[1]
+        given = {"Host": f"127.0.0.1:{port}", "Origin": f"http://127.0.0.1:{port}", TOKEN: server.token,
+                 "Content-Type": "application/json"}  # fmt: skip
+        given |= {name.replace("_", "-"): value for name, value in headers.items()}
+        data = body if isinstance(body, bytes) else json.dumps(body or {"reviewer": "ann"}).encode()
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        link.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in {"Content-Length": str(len(data)), **given}.items():
+            if value is not None:
+                link.putheader(name, value)
+        link.endheaders(data)
+        answer = link.getresponse()
+        text = answer.read()
+        link.close()
+        kind = answer.headers.get_content_type()
+        return (
+            answer.status,
+            json.loads(text) if kind == "application/json" else text.decode(),
+            dict(answer.headers),
+        )
+
+    return sent
+
+
+def say(
+    ask: Ask, key: str, second: int, reviewer: str = "ann", **more: Any
+) -> tuple[int, Any, dict[str, str]]:
+    body = {
+        "reviewer": reviewer,
+        "key": key,
+        "kind": "judge",
+        "judgment": "SEMANTIC_MATCH",
+        "time": at(second),
+    }
+    return ask("/say", {**body, **more})
+
+
+def test_a_judgment_over_http_is_on_disk_when_it_is_answered(ask: Ask, desk: Desk) -> None:
+    status, told, _ = ask()
+    assert status == 200
+    status, after, _ = say(ask, told["queue"][0], 1, note="ä\nb")
+    assert (status, after["progress"]["done"]) == (200, 1)
+    assert desk.ledger.read().entries[0].note == "ä\nb"
+
+
+def test_what_the_page_gets_is_blind(ask: Ask, desk: Desk) -> None:
+    systems = {"system-one", "system-two"}
+    renamed = dict(zip(("a", "b"), sorted(systems), strict=True))
+    pool = desk.pool()
+    items = [
+        replace(
+            item,
+            returned=tuple(replace(one, system=renamed[one.system], score=0.987654) for one in item.returned),
+        )
+        for item in pool.items
+    ]
+    write_pool(replace(pool, systems=tuple(sorted(systems)), items=tuple(items)), desk.pool_file)
+    told = Room(desk, PLAIN).open("ann")
+    text = json.dumps([str(card) for card in told.cards]) + json.dumps(ask()[1])
+    assert "passage 01" in text
+    assert not any(name in text for name in (*systems, "0.987654", "rank", "score"))
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "127.0.0.1@evil"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_foreign_name_that_leads_here_is_refused(ask: Ask, desk: Desk, host: str, method: str) -> None:
+    status, said, _ = ask("/" if method == "GET" else "/open", method=method, Host=host, Origin=None)
+    assert status == 403
+    assert "not this machine" in said["error"]
+    assert not desk.ledger.read().entries
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1"])
+def test_another_origin_is_refused(ask: Ask, origin: str) -> None:
+    assert ask(Origin=origin)[0] == 403
+
+
+def test_another_site_is_refused_where_the_browser_says_so(ask: Ask) -> None:
+    assert ask(Origin=None, Sec_Fetch_Site="cross-site")[0] == 403
+    assert ask(Origin=None, Sec_Fetch_Site="same-origin")[0] == 200
+
+
+@pytest.mark.parametrize("token", [None, "", "guess", "ä"])
+def test_without_the_token_of_the_page_nothing_is_told(ask: Ask, token: str | None) -> None:
+    status, said, _ = ask(**{TOKEN: token.encode().decode("latin-1") if token else token})
+    assert status == 403
+    assert "queue" not in said
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"{", "Invalid JSON"),
+        (b"[]", ""),
+        ({"reviewer": "ann", "key": "k", "kind": "judge", "time": at(1), "judgment": "MAYBE"}, "no answer"),
+        ({"reviewer": "ann", "key": "k", "kind": "undo", "time": at(1)}, "no answer"),
+        ({"reviewer": "ann", "key": "k", "kind": "later", "time": "yesterday"}, "time"),
+        ({"reviewer": "ann", "key": "k", "kind": "later", "time": at(1), "grade": 4}, "grade"),
+        ({"reviewer": "ann", "key": "k", "kind": "later", "time": at(1), "more": 1}, "more"),
+    ],
+)
+def test_what_is_no_answer_is_refused_and_not_written(ask: Ask, desk: Desk, body: Any, words: str) -> None:
+    status, said, _ = ask("/say", body)
+    assert status == 400
+    assert words in said["error"]
+    assert not desk.ledger.read().entries
+
+
+def test_other_requests_are_refused(ask: Ask) -> None:
+    assert ask("/say", {"reviewer": "ann", "key": "k", "kind": "later", "time": at(1)})[0] == 409
+    assert ask(body={"reviewer": " "})[0] == 409
+    assert ask("/elsewhere")[0] == 404
+    assert ask("/../pool.json", method="GET")[0] == 404
+    assert ask(Content_Type="text/plain")[0] == 415
+    assert ask(Content_Length=str(BODY_LIMIT + 1))[0] == 413
+    assert ask(Content_Length="-1")[0] == 413
+
+
+def test_a_judgment_that_cannot_be_written_is_said_and_asked_for_again(ask: Ask, desk: Desk) -> None:
+    key = ask()[1]["queue"][0]
+    desk.ledger.folder.write_text("in the way")
+    status, said, _ = say(ask, key, 1)
+    assert status == 503
+    assert "not saved" in said["error"]
+    desk.ledger.folder.unlink()
+    assert say(ask, key, 1)[0] == 200
+    assert len(desk.ledger.read().entries) == 1
+
+
+def test_reviewers_at_once_lose_nothing(ask: Ask, desk: Desk) -> None:
+    def work(name: str) -> None:
+        told = ask(body={"reviewer": name})[1]
+        for second in range(8):
+            told = say(ask, told["queue"][0], second, name)[1]
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("ann", "bob", "eve")]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(desk.ledger.read().entries) == 24
+    assert len(list(desk.ledger.folder.glob("*.jsonl"))) == 3
+
+
+def test_only_our_script_may_run_and_nothing_else_is_fetched(ask: Ask) -> None:
+    status, text, headers = ask("/?reviewer=ann", method="GET", Origin=None)
+    assert status == 200
+    rules = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in rules
+    assert "unsafe" not in rules
+    assert re.search(r"script-src 'sha256-[\w+/=]+';", rules)
+    assert headers["Cache-Control"] == "no-store"
+    assert not re.search(r"(src|href)=\"(?!data:)", text)
+
+
+def test_the_name_of_a_run_is_text_in_the_page() -> None:
+    text = page(Setup("r", '"><script>alert(1)</script>', "t", "</script>", False, False)).decode()
+    assert "<script>alert" not in text
+    assert text.count("</script>") == 1
+
+
+def test_a_port_that_is_taken_is_said(server: ReviewServer, desk: Desk) -> None:
+    with pytest.raises(SettingError, match="Choose another with --port"):
+        ReviewServer(Room(desk, PLAIN), server.server_address[1])

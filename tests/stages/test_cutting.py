@@ -1,0 +1,71 @@
+"""Processes that cut give the rows that this process gives, and their faults name the documents."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from bakeoff import registry
+from bakeoff.errors import ChunkerError
+from bakeoff.stages import cutting
+from bakeoff.stages.cutting import Cutting
+from bakeoff.types import DOCUMENTS
+
+LINE = registry.load("chunkers", "line")
+TEXTS = [f"# Part {n}\n\n" + f"Sentence {n} of naïve café 東京.\n" * (n % 7 + 1) for n in range(60)]
+
+
+def documents(texts: list[str] = TEXTS) -> pa.Table:
+    named = {"id": [f"d{n}.md" for n in range(len(texts))], "text": texts, "kind": ["markdown"] * len(texts)}
+    blank = {name: [""] * len(texts) for name in ("version", "title", "fields")}
+    return DOCUMENTS.table({**blank, **named})
+
+
+def cutting_of(name: str, table: pa.Table, processes: int) -> Cutting:
+    plugin = registry.load("chunkers", name)
+    return Cutting(plugin(plugin.Params()), plugin.Params(), table, processes)
+
+
+@pytest.mark.parametrize("name", ["line", "semantic"])
+def test_processes_give_the_same_rows_in_the_same_order(name: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cutting, "WORTH_SECONDS", 0.0)
+    table = documents()
+    with cutting_of(name, table, 1) as alone, cutting_of(name, table, 2) as crew:
+        for positions in ([0, 1], [5, 4, 3], list(range(10, 60)), [2]):
+            one, many = alone(positions), crew(positions)
+            assert list(one.counts) == list(many.counts) and one.table.equals(many.table)
+        assert alone._crew is None and crew._crew is not None
+        workers = crew._crew._all
+    assert [worker.returncode for worker in workers] == [0, 0]
+
+
+def test_a_small_corpus_gets_no_processes() -> None:
+    with cutting_of("line", documents(), 2) as crew:
+        crew([0, 1]), crew([2, 3])
+        assert crew._crew is None
+
+
+def test_a_chunker_of_this_process_alone_is_not_sent_away(monkeypatch: Any) -> None:
+    monkeypatch.setattr(cutting, "WORTH_SECONDS", 0.0)
+
+    class Local(LINE):
+        pass
+
+    with Cutting(Local(LINE.Params()), LINE.Params(), documents(), 2) as crew:
+        crew([0]), crew([1])
+        assert crew._crew is None
+
+
+def test_a_process_that_ends_is_an_error_that_names_the_documents(monkeypatch: Any) -> None:
+    monkeypatch.setattr(cutting, "WORTH_SECONDS", 0.0)
+    with cutting_of("line", documents(), 2) as crew:
+        crew([0]), crew([1])
+        assert crew._crew is not None
+        for worker in crew._crew._all:
+            os.kill(worker.pid, 9)
+            worker.wait()
+        with pytest.raises(ChunkerError, match=r"ended with -9 between d7\.md and d7\.md"):
+            crew([7])
