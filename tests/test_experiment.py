@@ -275,3 +275,25 @@ def test_a_part_is_shown_by_the_name_its_author_gives(tmp_path: Path) -> None:
 def test_two_systems_never_share_a_name(tmp_path: Path) -> None:
     text = "chunkers: [{line: {as: a}}, {whole: {as: a · b}}]\nembedders: [{wordllama: {as: b · c}}, {wordllama: {as: c, dims: 64}}]\n"
     assert "two systems would be called 'a · b · c · dense'" in refused(tmp_path, HEAD + text)
+
+
+def test_a_path_among_parameters_is_below_the_files_folder(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "queries.yaml").write_text("queries: []\n")
+    text = "corpus: {folder: docs}\nqueries: queries.yaml\nembedders: [{minilm: {weights: models/mine}}]\nmodes: [dense]\n"
+    (tmp_path / "bakeoff.yaml").write_text(text)
+    (system,) = experiment.load(tmp_path / "bakeoff.yaml").systems
+    assert system.embedder is not None
+    assert system.embedder.params.weights == (tmp_path / "models/mine").resolve()
+
+
+def test_a_preset_brings_its_measures_unless_the_file_names_some(tmp_path: Path) -> None:
+    (tmp_path / "queries.yaml").write_text("queries: []\n")
+    text = "corpus: {folder: docs}\nqueries: queries.yaml\npreset: lineage\n"
+    (tmp_path / "bakeoff.yaml").write_text(text)
+    assert experiment.load(tmp_path).measures == ("P@5(document)", "R@10(document)", "RR(document)", "nDCG@5(document)")
+    (tmp_path / "bakeoff.yaml").write_text(text + "measures: {primary: nDCG@10}\n")
+    assert experiment.load(tmp_path).primary == "nDCG@10(document)"
+    (tmp_path / "bakeoff.yaml").write_text(text.replace("lineage", "linage"))
+    with pytest.raises(ExperimentError, match="line 3"):
+        experiment.load(tmp_path)

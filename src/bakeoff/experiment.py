@@ -15,6 +15,7 @@ from bakeoff import registry, yamlfile
 from bakeoff.errors import ExperimentError, UserError
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
+from bakeoff.measures.presets import Preset, preset
 from bakeoff.modes import MODES, Hybrid
 from bakeoff.partreader import PartReader, label, short
 from bakeoff.pipelines import WayReader
@@ -34,11 +35,21 @@ def load(path: Path) -> Plan:
     return _Reader(located, path.resolve().parent).plan(path.read_text(encoding="utf-8"))
 
 
+def executor(text: str, name: str = "--executor") -> Part:
+    """The executor that a text names, as `ray` or `{ray: {workers: 2}}`; `name` stands in error messages."""
+    located = yamlfile.parse(text, name, ExperimentError)
+    if not isinstance(located.data, str | dict):
+        raise ExperimentError(
+            f"{name}: {text!r} should name an executor, as in ray or {{ray: {{workers: 2}}}}."
+        )
+    return PartReader(located, Path.cwd()).part("executors", (), located.data)
+
+
 class _Reader:
     """Turns the parts of one experiment file into a plan."""
 
     def __init__(self, located: Located, folder: Path) -> None:
-        self._located, self._read = located, PartReader(located)
+        self._located, self._read = located, PartReader(located, folder)
         self._folder = folder
         self._file = yamlfile.validate_model(ExperimentFile, located, ExperimentError)
 
@@ -57,7 +68,12 @@ class _Reader:
             primary=measures[0],
             measures=measures,
             settings=self._file,
+            executor=self.executor(),
         )
+
+    def executor(self) -> Part | None:
+        given = self._file.executor
+        return None if given is None else self._read.part("executors", ("executor",), given)
 
     def _systems(self) -> Iterator[System]:
         chunkers = self._parts("chunkers")
@@ -175,8 +191,18 @@ class _Reader:
         return Part("sources", name, name, params.model_copy(update=paths))
 
     def _measures(self) -> tuple[str, ...]:
+        """What the file names; where it names none, what its preset reports, the preset's own primary first."""
         chosen = [self._file.measures.primary, *self._file.measures.also]
+        if self._file.preset and "measures" not in self._file.model_fields_set:
+            known = self._preset(self._file.preset)
+            chosen = [known.primary, *known.names]
         return tuple(dict.fromkeys(self._measure(name, i) for i, name in enumerate(chosen)))
+
+    def _preset(self, name: str) -> Preset:
+        try:
+            return preset(name)
+        except UserError as exc:
+            raise ExperimentError(f"{self._located.where(('preset',))}: {exc}") from exc
 
     def _measure(self, name: str, position: int) -> str:
         at: Keys = ("measures", "also", position - 1) if position else ("measures", "primary")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import BaseModel
@@ -19,8 +20,8 @@ NOT_PARAMS = ("as", "query")
 class PartReader:
     """Reads parts at places of one file."""
 
-    def __init__(self, located: Located) -> None:
-        self._located = located
+    def __init__(self, located: Located, folder: Path) -> None:
+        self._located, self._folder = located, folder
 
     def part(self, kind: str, at: Keys, given: Given) -> Part:
         """The plug-in a place names, with its parameters."""
@@ -29,9 +30,15 @@ class PartReader:
         return self.made(kind, name, params, where, label(name, params))
 
     def made(self, kind: str, name: str, params: Mapping[str, Any], at: Keys, shown: str) -> Part:
-        """A plug-in with parameters that stand at a place."""
+        """A plug-in with parameters that stand at a place; a path in them is below the file's folder."""
         plugin = self.plugin(kind, name, at)
-        return Part(kind, name, shown, self.validated(plugin.Params, own(kind, params), at))
+        checked = self.validated(plugin.Params, own(kind, params), at)
+        paths = {
+            key: (self._folder / value.expanduser()).resolve()
+            for key, value in checked
+            if isinstance(value, Path)
+        }
+        return Part(kind, name, shown, checked.model_copy(update=paths) if paths else checked)
 
     def split(self, at: Keys, given: Given) -> tuple[str, dict[str, Any]]:
         """Name and parameters of what the user wrote."""

@@ -69,6 +69,7 @@ class ExperimentFile(_Strict):
     targets: dict[str, float] = {}
     limits: Limits = Limits()
     prices: Prices | None = None
+    executor: Given | None = None
     metric: Metric = Metric.COSINE
     depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved a query")] = 100
     runs: Annotated[int, Field(ge=1, le=100, description="times the timings are repeated")] = 1
@@ -161,6 +162,7 @@ class Plan:
     primary: str
     measures: tuple[str, ...]
     settings: ExperimentFile = field(repr=False)
+    executor: Part | None = None
 
     def fingerprint(self) -> str:
         """The name of this plan: equal plans measure the same thing."""
@@ -168,5 +170,5 @@ class Plan:
             "plan",
             [s.identity() for s in self.systems],
             list(self.measures),
-            self.settings.model_dump(mode="json", exclude={"prices"}),  # a new price measures nothing anew
+            self.settings.model_dump(mode="json", exclude={"prices", "executor"}),  # measure nothing anew
         )

@@ -243,6 +243,10 @@ class Executor(Plugin, Protocol):
         """Pieces of work that run side by side in processes apart now; 0 where all runs in this process."""
         ...
 
+    def start(self) -> str:
+        """Be ready for work, and say in a few words who will do it; after `close` it may be started again."""
+        ...
+
     def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
         """Start one piece of work where its needs are met; work that runs apart is sent, so it must be picklable."""
         ...

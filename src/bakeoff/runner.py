@@ -12,10 +12,12 @@ from bakeoff.cache import Cache
 from bakeoff.errors import BakeoffError, CacheError, TruthError
 from bakeoff.events import Emit, SystemFinished, Warned, ignore
 from bakeoff.fingerprint import fingerprint
+from bakeoff.journal import Journal, both
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.presets import preset
 from bakeoff.modes import Hybrid
 from bakeoff.plan import Plan, System
+from bakeoff.protocols import Executor
 from bakeoff.recording import (
     Ingredients,
     choose_folder,
@@ -32,7 +34,7 @@ from bakeoff.stages.embed import vector_notes
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.mask import without_leaks
 from bakeoff.stages.read import Corpus, read
-from bakeoff.stages.work import Workshop
+from bakeoff.stages.work import Workshop, stage
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.truth.resolve import Truth, resolve
 from bakeoff.truth.reviewed import read_judgments, with_judgments
@@ -47,23 +49,53 @@ def run(
     out: str | Path | None = None,
     home: str | Path | None = None,
     emit: Emit = ignore,
+    executor: str | None = None,
 ) -> Result:
-    """Run an experiment and return its result; the finished systems of an interrupted run are kept."""
+    """Run an experiment and return its result; the finished systems of an interrupted run are kept.
+
+    `executor` is used instead of the experiment's: `ray`, or `{ray: {address: auto}}`.
+    """
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
+    workers = _executor(plan, executor)
     queries = read_queries(plan.queries)
     conventions = _conventions(plan)
     folder = RunFolder(choose_folder(plan, Path(out) if out else None))
     record = started(plan, folder.path, conventions)
     folder.record(record)
-    shop = Workshop(Cache(Path(home or default_home()) / "cache"), emit)
+    journal = Journal(folder.path)
+    shop = Workshop(Cache(Path(home or default_home()) / "cache"), both(emit, journal), workers)
     try:
+        notes = _called(shop)
         made, cells = _measured(plan, queries, conventions, shop, folder)
+        write_tables(folder, queries, cells)
+        folder.record(finished(record, made, cells, [*made.notes, *notes, *identical_rankings(cells)]))
     except BakeoffError:
         folder.record(record.model_copy(update={"status": "stopped"}))
         raise
-    write_tables(folder, queries, cells)
-    folder.record(finished(record, made, cells, [*made.notes, *identical_rankings(cells)]))
+    finally:
+        _send_home(workers)
+        journal.close()
     return open_run(folder.path)
+
+
+def _executor(plan: Plan, given: str | None) -> Executor | None:
+    """Where chunks and vectors are made; None for this process."""
+    part = experiment.executor(given) if given else plan.executor
+    return registry.load("executors", part.name)(part.params) if part is not None else None
+
+
+def _called(shop: Workshop) -> list[str]:
+    """Start the workers, so that no stage is charged for it; what the results must say about them."""
+    if shop.executor is None or not shop.executor.slots:
+        return []
+    with stage(shop, "start", "workers", 1, "executors") as report:
+        report.summary = shop.executor.start()
+    return [f"Chunks and vectors were made by {report.summary}; the seconds that took are theirs."]
+
+
+def _send_home(workers: Executor | None) -> None:
+    if workers is not None:
+        workers.close()
 
 
 def _measured(
@@ -76,6 +108,7 @@ def _measured(
     kitchen = _kitchen(plan, queries, without_leaks(corpus, queries), shop, seconds)
     try:
         made = _prepare(plan, queries, corpus, kitchen, conventions, shop.emit)
+        _send_home(shop.executor)  # nobody else works on this machine while queries are timed
         return made, list(_cells(made, kitchen, folder, shop.emit))
     finally:
         _close(kitchen, shop.emit)

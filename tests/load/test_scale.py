@@ -104,6 +104,22 @@ def test_tables_have_a_cell_for_every_header(table: Callable[[list[Row]], Table]
     assert "2" in found.rows[0] or table is mixed_rows
 
 
+def test_a_target_that_is_not_reached_is_said(tmp_path: Path, register: Register) -> None:
+    base: Any = load("stores", "exact")
+
+    class Half(base):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            found = super().search(vector, k, query)
+            return Hits(found.ids[: k // 2], found.scores[: k // 2])
+
+    register("stores", "half", Half)
+    outcome = scaled(tmp_path, "half", ScaleOptions((200,), runs=1, target=0.9))
+    (row,) = [row for row in outcome.rows if row.figure == "knn"]
+    assert row.value == pytest.approx(0.5)
+    assert row.note == "at 200 rows: cannot reach a recall of 0.9: its best is 0.5000"
+    assert any("cannot reach" in note for note in size_rows(outcome.rows).notes)
+
+
 def test_a_store_that_fails_is_not_tried_again(tmp_path: Path) -> None:
     tried: list[tuple[str, int]] = []
 

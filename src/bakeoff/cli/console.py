@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,24 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bakeoff.cli.visible import VisibleFormatter, visible, visible_json
 from bakeoff.errors import BakeoffError
 from bakeoff.events import Emit
 
 WIDTH_WITHOUT_TERMINAL = 110
 STOPPED = 130
 _Mistyped: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of typer's own copy of it
-out = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
-err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL)
+
+
+class _Terminal(Console):
+    """A console on which no printed text can steer the terminal; cells and bars go through `marked`."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **how)
+
+
+out = _Terminal(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
+err = _Terminal(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL)
 _debug = False
 
 
@@ -33,7 +44,9 @@ def configure(*, debug: bool, home: Path | None) -> None:
     if home is not None:
         os.environ["BAKEOFF_HOME"] = str(home)
     level = logging.DEBUG if debug else logging.WARNING
-    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
     for noisy in ("httpx", "httpcore", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
@@ -70,12 +83,17 @@ def _stopped() -> int:
 
 def _failed(message: str, code: int) -> int:
     if _debug:
-        err.print_exception()
+        err.print(traceback.format_exc(), markup=False, soft_wrap=True)
     first, *rest = message.splitlines() or [""]
     err.print(f"[bold red]error[/]  {escape(first)}", soft_wrap=True)
     for line in rest:
         err.print(f"       {escape(line)}", soft_wrap=True)
     return code
+
+
+def marked(text: str) -> str:
+    """A text from outside as a part of something rich draws: neither markup nor control characters do anything."""
+    return escape(visible(text))
 
 
 def say(text: str = "", style: str | None = None) -> None:
@@ -90,7 +108,8 @@ def warn(text: str) -> None:
 
 def say_json(value: object) -> None:
     """Print a value as JSON for a script."""
-    sys.stdout.write(json.dumps(value, indent=1, ensure_ascii=False, default=str) + "\n")
+    text = json.dumps(value, indent=1, ensure_ascii=False, default=str)
+    sys.stdout.write(visible_json(text) + "\n")
 
 
 def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()) -> None:
@@ -101,7 +120,7 @@ def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()
             header, justify="right" if i in right else "left", overflow="fold", no_wrap=i in right
         )
     for row in rows:
-        grid.add_row(*(escape(cell) for cell in row))
+        grid.add_row(*(marked(cell) for cell in row))
     out.print(grid)
 
 

@@ -6,10 +6,11 @@ import threading
 import time
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
+from bakeoff.cli.console import marked
+from bakeoff.cli.visible import visible
 from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted, SystemFinished, Warned
 
 LINE_SECONDS = 10.0
@@ -20,7 +21,7 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         if task.fields["summary"]:
-            return Text(f"{task.fields['summary']}  {task.fields['seconds']:.1f} s", style="dim")
+            return Text(f"{visible(task.fields['summary'])}  {task.fields['seconds']:.1f} s", style="dim")
         if not task.speed:
             return Text("")
         left = f"{task.time_remaining:.0f} s left" if task.time_remaining else ""
@@ -56,7 +57,7 @@ class Bars:
         match event:
             case StageStarted():
                 self._tasks[event.stage, event.label] = self._progress.add_task(
-                    escape(event.label), total=max(event.total, 1), stage=event.stage, summary="", seconds=0.0
+                    marked(event.label), total=max(event.total, 1), stage=event.stage, summary="", seconds=0.0
                 )
             case StageAdvanced():
                 self._progress.advance(self._tasks[event.stage, event.label], event.count)
@@ -69,12 +70,12 @@ class Bars:
             case SystemFinished():
                 self._system(event)
             case Warned():
-                self._progress.console.print(f"[yellow]warning[/]  {escape(event.message)}")
+                self._progress.console.print(f"[yellow]warning[/]  {marked(event.message)}")
 
     def _system(self, event: SystemFinished) -> None:
         if event.failed:
             self._progress.console.print(
-                f"[bold red]failed[/]   {escape(event.system)}  {escape(event.failed)}"
+                f"[bold red]failed[/]   {marked(event.system)}  {marked(event.failed)}"
             )
         key = ("measure", "systems")
         if key not in self._tasks:
@@ -96,7 +97,7 @@ class Lines:
         with self._lock:
             line = self._line(event)
             if line:
-                self._console.print(escape(line), soft_wrap=True)
+                self._console.print(marked(line), soft_wrap=True)
 
     def _line(self, event: Event) -> str:
         match event:

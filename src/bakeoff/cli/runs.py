@@ -12,6 +12,14 @@ if TYPE_CHECKING:
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run. [default: runs/NAME-TIME]")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="NAME",
+        help="Where chunks and vectors are made: local, ray, or with parameters '{ray: {address: HOST:6379}}'.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
@@ -25,22 +33,26 @@ def register(app: typer.Typer) -> None:
 def demo(
     name: Annotated[str, typer.Argument(help="An example of `bakeoff examples`.")] = "stdlib",
     out: Out = None,
+    executor: Where = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Run a bundled example and print its verdict."""
     from bakeoff.cli import console
     from bakeoff.cli.examples import compare_stores
+    from bakeoff.errors import SettingError
     from bakeoff.examples import find
 
     example = find(name)
     if not as_json and not quiet:
         console.say(f"bakeoff demo · {example.name}: {example.title}")
         console.say()
+    if example.vectors is not None and executor:
+        raise SettingError(f"{name} compares stores over given vectors: leave --executor out.")
     if example.vectors is not None:
         code = compare_stores(example.vectors, out, as_json)
     else:
-        code = _run(example.experiment, out, as_json, quiet)
+        code = _run(example.experiment, out, executor, as_json, quiet)
     if not as_json:
         console.say("Next     bakeoff init YOUR_FOLDER")
     return code
@@ -51,11 +63,12 @@ def run(
         Path, typer.Argument(help="An experiment file, or the folder that holds it.")
     ] = Path("bakeoff.yaml"),
     out: Out = None,
+    executor: Where = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Measure every system of an experiment and print the verdict."""
-    return _run(experiment, out, as_json, quiet)
+    return _run(experiment, out, executor, as_json, quiet)
 
 
 def status(
@@ -66,7 +79,7 @@ def status(
 ) -> int:
     """Show what is done, what failed and what to do next."""
     from bakeoff.cli import console
-    from bakeoff.cli.summary import say_status, status_json
+    from bakeoff.cli.status import say_status, status_json
 
     if as_json:
         console.say_json(status_json(folder))
@@ -74,14 +87,14 @@ def status(
     return say_status(folder)
 
 
-def _run(experiment: Path, out: Path | None, as_json: bool, quiet: bool) -> int:
+def _run(experiment: Path, out: Path | None, executor: str | None, as_json: bool, quiet: bool) -> int:
     from bakeoff.cli import console
     from bakeoff.cli.summary import result_json, say_result
     from bakeoff.runner import run as run_experiment
 
     listening = console.listener(quiet or as_json)
     try:
-        result: Result = run_experiment(experiment, out=out, emit=listening)
+        result: Result = run_experiment(experiment, out=out, emit=listening, executor=executor)
     finally:
         console.finish(listening)
     report = _report(result)

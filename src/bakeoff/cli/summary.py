@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bakeoff.analysis import Result, open_run, short, unit_of
+from bakeoff.analysis import Result, short, unit_of
 from bakeoff.cli import console
-from bakeoff.errors import DataError
 from bakeoff.judging import (
     false_alarms,
     held_out,
@@ -18,7 +17,6 @@ from bakeoff.judging import (
 )
 from bakeoff.measures.names import parse
 from bakeoff.report.pairs import too_many
-from bakeoff.results import RunRecord, read_record
 from bakeoff.stats.comparison import SystemSummary
 
 SHOWN = 25
@@ -83,27 +81,6 @@ def result_json(result: Result) -> dict[str, Any]:
             "would_settle": verdict.would_settle,
         }
     return found
-
-
-def say_status(folder: Path) -> int:
-    """What is done and what is next, for one run or for a folder of runs."""
-    runs = _runs(folder)
-    if not runs:
-        raise DataError(f"{folder} holds no run. Start one with: bakeoff run")
-    rows = [_status_row(path, record) for path, record in runs]
-    console.table(["run", "status", "done", "failed", "to do"], rows, right=(2, 3, 4))
-    path, record = runs[-1]
-    console.say()
-    console.say(f"Next     {_next(path, record)}")
-    return 0
-
-
-def status_json(folder: Path) -> list[dict[str, Any]]:
-    """The state of each run for a script."""
-    return [
-        {"run": str(path), "status": record.status, **_progress(path, record), "started": record.started}
-        for path, record in _runs(folder)
-    ]
 
 
 def _say_table(result: Result) -> None:
@@ -270,34 +247,3 @@ def _size(result: Result, system: str) -> int | None:
 
 def _megabytes(size: int | None) -> str:
     return "–" if size is None else f"{size / 1e6:.1f} MB"
-
-
-def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
-    """The runs in a folder, oldest first; a run's own folder counts as one."""
-    paths = (
-        [folder] if (folder / "run.json").exists() else sorted(p.parent for p in folder.glob("*/run.json"))
-    )
-    found = [(path, read_record(path)) for path in paths]
-    return sorted(found, key=lambda item: item[1].started)
-
-
-def _progress(path: Path, record: RunRecord) -> dict[str, int]:
-    total = len(record.systems)
-    if record.status in ("running", "stopped"):
-        done = min(total, len(list((path / "cells").glob("*/manifest.json"))))
-        return {"done": done, "failed": 0, "to_do": total - done}
-    failed = len(open_run(path).failed)
-    return {"done": total - failed, "failed": failed, "to_do": 0}
-
-
-def _status_row(path: Path, record: RunRecord) -> list[str]:
-    progress = _progress(path, record)
-    return [path.name, record.status, *(str(progress[key]) for key in ("done", "failed", "to_do"))]
-
-
-def _next(path: Path, record: RunRecord) -> str:
-    if record.status in ("running", "stopped"):
-        return f"bakeoff run --out {path}   goes on where it stopped (if it is not still running)"
-    if record.status == "partial":
-        return f"bakeoff run --out {path}   tries the failed systems again"
-    return f"open {path / 'report.html'}"

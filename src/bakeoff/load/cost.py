@@ -19,7 +19,7 @@ from bakeoff.plan import Prices
 MILLION = 1e6
 HOUR = 3600.0
 CHARACTERS_A_TOKEN = 4
-PHASES = ("read", "chunk", "embed_chunks", "insert", "index")
+PHASES = ("read", "chunk", "embed_chunks", "insert", "index", "ready")
 ESTIMATED = f"tokens are estimated at {CHARACTERS_A_TOKEN} characters each"
 
 

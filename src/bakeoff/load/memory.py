@@ -47,7 +47,9 @@ def grown(before: int, params: BaseModel, least: int = 0) -> Memory:
     if served(params):
         return Memory(None, UNSEEN)
     growth = resident_bytes() - before
-    return Memory(growth / 1e6) if growth > least else Memory(least / 1e6, SHARED if least else NONE)
+    if growth > least:
+        return Memory(growth / 1e6)
+    return Memory(least / 1e6, SHARED) if least else Memory(None, NONE)
 
 
 def served(params: BaseModel) -> bool:

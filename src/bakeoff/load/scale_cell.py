@@ -18,6 +18,7 @@ from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import buckets, filled, search_filtered, supports
 from bakeoff.load.memory import grown, resident_bytes, served
 from bakeoff.load.mixed import insert_while_search
+from bakeoff.load.quality import Quality
 from bakeoff.load.resources import Sampler
 from bakeoff.load.scale_rows import FILTER, MIXED, SIZE, THREADS, Row
 from bakeoff.load.settings import Candidate, candidates
@@ -88,7 +89,7 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
     spent = time.process_time()
     built = build(candidate, work.dataset, home)
     spent = time.process_time() - spent
-    value, work = _setting(job, built, work)
+    value, work, short = _setting(job, built, work)
     one = measure(built, value, job.run, work)
     memory = grown(before, candidate.params, built.index_bytes if built.in_memory else 0)
     setting = candidate.setting(value)
@@ -107,7 +108,7 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
     yield row(
         "disk_mb", None if built.in_memory else built.index_bytes / 1e6, NO_FILES if built.in_memory else ""
     )
-    yield row("knn", one.quality.knn)
+    yield row("knn", one.quality.knn, _shortfall(job, one.quality, short))
     yield row("qps", dict(one.qps_measured)[1])
     yield row("harness_share", one.harness_share)
     for latency in statistics(one.nanoseconds, one.unfinished):
@@ -127,13 +128,26 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
     built.store.close()
 
 
-def _setting(job: Job, built: Built, work: Work) -> tuple[int | None, Work]:
-    """The store's own default, or the smallest setting at the target recall, measured on other queries then."""
+def _setting(job: Job, built: Built, work: Work) -> tuple[int | None, Work, str]:
+    """The store's own default, or the smallest setting at the target recall, measured on other queries then.
+
+    Where no setting reaches the target, the last of the three says so.
+    """
     if job.target is None:
-        return None, work
+        return None, work, ""
     tuning, measured = equal.split(len(work.dataset.queries), job.seed)
     found = tune(built, job.target, work.of(tuning))
-    return found.value, work.of(measured)
+    short = (
+        "" if found.reached else f"cannot reach a recall of {job.target:g}: its best is {found.recall:.4f}"
+    )
+    return found.value, work.of(measured), short
+
+
+def _shortfall(job: Job, found: Quality, short: str) -> str:
+    """Why the speed at this size is not one at the target recall, or nothing."""
+    if short or job.target is None or equal.holds(found.knn, found.knn_error, job.target):
+        return short and f"at {job.size:,} rows: {short}"
+    return f"at {job.size:,} rows: reached {job.target:g} on the tuning queries only"
 
 
 def _filters(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:

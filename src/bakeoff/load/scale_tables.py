@@ -52,7 +52,19 @@ def size_rows(rows: Sequence[Row]) -> Table:
         ("memory_mb", 1),
         ("disk_mb", 1),
     )
-    heads = ("store", "rows", "build s", "CPU s", "p50 ms", "p99 ms", "QPS", "kNN", "memory MB", "disk MB")
+    heads = (
+        "store",
+        "rows",
+        "setting",
+        "build s",
+        "CPU s",
+        "p50 ms",
+        "p99 ms",
+        "QPS",
+        "kNN",
+        "memory MB",
+        "disk MB",
+    )
     return _table(rows, SIZE, heads, shown, at=None)
 
 
@@ -109,8 +121,9 @@ def _table(
     rows: Sequence[Row], kind: str, heads: tuple[str, ...], shown: Sequence[tuple[str, int]], at: str | None
 ) -> Table:
     cells = []
+    settings = {(row.system, row.size): row.setting for row in rows if row.kind == kind}
     for (system, size, varied), found in medians(rows, kind).items():
-        key = (system, f"{size:,}", *([] if at is None else [at.format(varied)]))
+        key = (system, f"{size:,}", settings[system, size] if at is None else at.format(varied))
         cells.append((*key, *(_text(found.get(name), digits) for name, digits in shown)))
     wanted = {name for name, _ in shown}
     notes = dict.fromkeys(

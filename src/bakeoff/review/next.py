@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bakeoff.review.stakes import CANT_TELL, Floats, PairBounds, Stakes, decide, pair_bounds
+from bakeoff.review.stakes import CANT_TELL, Floats, PairBounds, Stakes, decide, group_sums, pair_bounds
 
 DRAWS = 300
 CONFIDENCE = 0.97
@@ -187,10 +187,10 @@ def _groups(stakes: Stakes) -> npt.NDArray[np.int64]:
 def _spread(groups: npt.NDArray[np.int64], stakes: Stakes, rates: Floats) -> tuple[Floats, Floats]:
     """For each group how unsure the rate of its open items is (a variance), and how many of its items are judged."""
     size = int(groups.max()) + 1
-    member = np.zeros((len(groups), size))
-    member[np.arange(len(groups)), groups] = stakes.open
-    count = np.maximum(member.sum(axis=0), 1.0)
-    return ((rates @ member) / count).var(axis=0), np.bincount(groups, stakes.judged, size).astype(float)
+    count = np.maximum(np.bincount(groups, stakes.open, size), 1.0)
+    return (group_sums(rates * stakes.open, groups, size) / count).var(axis=0), np.bincount(
+        groups, stakes.judged, size
+    ).astype(float)
 
 
 def _rates(stakes: Stakes, chance: np.random.Generator) -> Floats:

@@ -128,7 +128,8 @@ class Pool:
         order = list(dict.fromkeys(item.query_id for item in chosen))
         chance.shuffle(order)
         chance.shuffle(chosen)
-        chosen.sort(key=lambda item: order.index(item.query_id))
+        turn = {query: place for place, query in enumerate(order)}
+        chosen.sort(key=lambda item: turn[item.query_id])
         again = chance.sample(chosen, round(repeats * len(chosen)))
         shown = [Showing(item) for item in chosen] + [Showing(item, 1) for item in again]
         return [replace(one, item=one.item.blind()) for one in shown] if blind else shown

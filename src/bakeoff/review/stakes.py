@@ -61,10 +61,7 @@ class Stakes:
 
     def scores(self, relevance: Floats) -> Floats:
         """SemPrec@k, systems × queries, for one relevance of every item; more axes of relevance come first."""
-        shaped = relevance[..., None, :] * self.gain
-        onehot = np.zeros((len(self.items), len(self.queries)))
-        onehot[np.arange(len(self.items)), self.query] = 1.0
-        return np.asarray(shaped @ onehot)
+        return group_sums(relevance[..., None, :] * self.gain, self.query, len(self.queries))
 
     def ends(self, a: int, b: int) -> tuple[Floats, Floats]:
         """Lowest and highest difference a − b of each query over what is open."""
@@ -76,6 +73,16 @@ class Stakes:
         ends = (np.bincount(self.query, side, size).astype(np.float64) for side in (low, high))
         lowest, highest = ends
         return lowest, highest
+
+
+def group_sums(values: Floats, groups: npt.NDArray[np.int64], size: int) -> Floats:
+    """The sums of the last axis by group; a group without members is 0."""
+    order = np.argsort(groups, kind="stable")
+    there, starts = np.unique(groups[order], return_index=True)
+    sums = np.zeros((*values.shape[:-1], size))
+    if len(there):
+        sums[..., there] = np.add.reduceat(values[..., order], starts, axis=-1)
+    return sums
 
 
 def stakes_of(

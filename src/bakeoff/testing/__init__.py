@@ -21,18 +21,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bakeoff.testing.contracts import ChunkerContract, EmbedderContract, PluginContract
     from bakeoff.testing.nearest import exact, similarity
+    from bakeoff.testing.rerankers import RerankerContract
     from bakeoff.testing.stores import StoreContract
 
 _HOMES = {
     "ChunkerContract": "contracts",
     "EmbedderContract": "contracts",
     "PluginContract": "contracts",
+    "RerankerContract": "rerankers",
     "StoreContract": "stores",
     "exact": "nearest",
     "similarity": "nearest",
 }
 
-__all__ = ["ChunkerContract", "EmbedderContract", "PluginContract", "StoreContract", "exact", "similarity"]
+__all__ = [
+    "ChunkerContract",
+    "EmbedderContract",
+    "PluginContract",
+    "RerankerContract",
+    "StoreContract",
+    "exact",
+    "similarity",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from bakeoff import registry
 from bakeoff.environment import setting
 from bakeoff.errors import StoreError
 from bakeoff.testing import StoreContract
+from bakeoff.testing.nearest import exact
 from bakeoff.types import Batch, Metric
 
 there = pytest.mark.skipif(
@@ -28,14 +29,22 @@ def test_a_query_of_another_length_is_refused_in_the_engines_words(tmp_path: Pat
     store.create("contract_length", 16, Metric.COSINE)
     store.insert(Batch(np.arange(20, dtype=np.int64), vectors=np.eye(20, 16, dtype=np.float32) + 0.1))
     store.ready()
-    with pytest.raises(StoreError, match="(?i)dimension"):
+    with pytest.raises(StoreError, match=r"(?i)dimension"):
         store.search(np.ones(5, np.float32), 3, plugin.Query())
     store.close()
 
 
 @there
-class TestInt8(StoreContract):
-    name = "elasticsearch"
-    params = {"build": {"index": "int8_hnsw"}}
-    score_error = 0.05  # distances to bytes
-    recall = 0.9
+@pytest.mark.parametrize("index", ["int8_hnsw", "int4_hnsw", "bbq_hnsw"])
+def test_fewer_bits_find_most_of_the_nearest(index: str, tmp_path: Path) -> None:
+    plugin = registry.load("stores", "elasticsearch")
+    store = plugin(plugin.Params(build={"index": index}), tmp_path)
+    rows = np.random.default_rng(3).normal(size=(300, 128)).astype(np.float32)
+    store.create("contract_bits", 128, Metric.COSINE)
+    store.insert(Batch(np.arange(300, dtype=np.int64), vectors=rows))
+    store.ready()
+    found = [store.search(row, 20, plugin.Query()).ids.tolist() for row in rows[:50]]
+    store.close()
+    assert all(i in ids[:3] for i, ids in enumerate(found))
+    kept = [len({*ids} & {*exact(rows, rows[i], Metric.COSINE)[:10].tolist()}) for i, ids in enumerate(found)]
+    assert np.mean(kept) > 5  # of the 10 nearest among 20 candidates, by 1 bit a number

@@ -28,6 +28,6 @@ def test_a_query_of_another_length_is_refused_in_the_engines_words(tmp_path: Pat
     store.create("contract_length", 16, Metric.COSINE)
     store.insert(Batch(np.arange(20, dtype=np.int64), vectors=np.eye(20, 16, dtype=np.float32) + 0.1))
     store.ready()
-    with pytest.raises(StoreError, match="(?i)dimension"):
+    with pytest.raises(StoreError, match=r"(?i)dimension"):
         store.search(np.ones(5, np.float32), 3, plugin.Query())
     store.close()

@@ -34,7 +34,7 @@ def test_nobody_answers(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(SECRETS[name], "a-key-nobody-may-see")
     monkeypatch.setenv("BAKEOFF_OPENSEARCH_USER", "admin")
     store = made(name, NOBODY, tmp_path)
-    with pytest.raises(StoreError, match="does not answer at 127.0.0.1:9") as caught:
+    with pytest.raises(StoreError, match=r"does not answer at 127\.0\.0\.1:9") as caught:
         store.create("rows", 4, Metric.COSINE)
     store.close()
     assert "a-key-nobody-may-see" not in str(caught.value)

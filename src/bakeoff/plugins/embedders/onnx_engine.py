@@ -35,7 +35,10 @@ TokenIds = list[int]
 
 
 def available_cores() -> int:
-    """The cores this process may use."""
+    """The cores this process may use: one of many workers on a machine is told how many by OMP_NUM_THREADS."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    if told.isdigit() and int(told):
+        return int(told)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -49,6 +49,10 @@ class LocalExecutor:
         """How many processes there are."""
         return self._count
 
+    def start(self) -> str:
+        """Nothing to wait for: threads and processes start with their first work."""
+        return f"{self._count} processes" if self._count else "this process"
+
     def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
         """Start work in a thread, or in a process if it wants one and there are some."""
         if not (needs.apart and self._count):

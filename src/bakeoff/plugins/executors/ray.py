@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import concurrent.futures
+import getpass
 import os
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody unless the user wants it
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # a worker without a GPU share still sees them
+os.environ.setdefault(
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"
+)  # a worker without a GPU share still sees them
 
 import ray
 import ray.exceptions
@@ -23,8 +27,8 @@ from bakeoff.protocols import ANYWHERE, Needs
 
 ASK_SECONDS = 5.0
 """How old the number of the cluster's cores may be."""
-SENT_ON = ("BAKEOFF_HOME", "OMP_NUM_THREADS")
-"""Settings of this process that workers must share; keys and passwords are not among them."""
+SENT_ON = ("BAKEOFF_HOME",)
+"""Settings of this process that workers of another machine must share; keys and passwords are not among them."""
 
 
 class RayParams(BaseModel):
@@ -33,13 +37,16 @@ class RayParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     address: Annotated[
         str | None,
-        Field(description="of a running cluster, as HOST:6379 or auto; none: one on this machine for the run"),
+        Field(
+            description="of a running cluster, as HOST:6379 or auto; none: one on this machine for the run"
+        ),
     ] = None
     workers: Annotated[
         int | None, Field(ge=1, le=100_000, description="shards side by side; none: one a core")
     ] = None
     gpus: Annotated[
-        float, Field(ge=0, le=8, description="graphics processors for each worker that embeds, where there are")
+        float,
+        Field(ge=0, le=8, description="graphics processors for each worker that embeds, where there are"),
     ] = 0.0
     object_store_mb: Annotated[
         int, Field(ge=100, description="memory for rows on their way, of a cluster started for the run")
@@ -67,6 +74,12 @@ class RayExecutor:
             return wanted or os.cpu_count() or 1
         self._ask()
         return min(wanted or self._cores, self._cores) or 1
+
+    def start(self) -> str:
+        """Join the cluster, or start one."""
+        self._start()
+        nodes = sum(bool(node["Alive"]) for node in ray.nodes())
+        return f"{self.slots} workers on {nodes} node{'s' if nodes > 1 else ''}"
 
     def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
         """Start a task on a node that has what it needs."""
@@ -121,16 +134,16 @@ class RayExecutor:
 
     def _options(self) -> dict[str, Any]:
         """What `ray.init` is told."""
-        settings = {name: os.environ[name] for name in SENT_ON if name in os.environ}
-        settings.setdefault("OMP_NUM_THREADS", str(os.cpu_count() or 1))
         if self._params.address is not None:
+            settings = {name: os.environ[name] for name in SENT_ON if name in os.environ}
             return {"address": self._params.address, "runtime_env": {"env_vars": settings}}
         return {
             "num_cpus": self._params.workers or os.cpu_count(),
             "object_store_memory": self._params.object_store_mb * 1_000_000,
             "include_dashboard": False,
-            "runtime_env": {"env_vars": settings},
-            "_temp_dir": os.path.join(tempfile.gettempdir(), f"ray-{os.getuid()}"),  # sockets need short paths
+            "_temp_dir": str(
+                Path(tempfile.gettempdir()) / f"ray-{getpass.getuser()}"
+            ),  # sockets: short paths
         }
 
     def _refused(self, exc: Exception) -> str:

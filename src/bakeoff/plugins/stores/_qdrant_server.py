@@ -129,6 +129,7 @@ class Server(Declared):
     def close(self) -> None:
         self._client.close()
 
+    @ENGINE
     def version(self) -> str:
         """The server's version."""
         return f"Qdrant {self._client.info().version} (server)"

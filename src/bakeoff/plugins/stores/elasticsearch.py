@@ -23,7 +23,7 @@ class Build(LuceneBuild):
 
     index: Annotated[
         Literal["hnsw", "int8_hnsw", "int4_hnsw", "bbq_hnsw"],
-        Field(description="hnsw: whole vectors; the others: 8, 4 or 1 bit a number"),
+        Field(description="hnsw: whole vectors; the others: 8, 4 or 1 bit a number, and scores of those"),
     ] = "hnsw"
 
 

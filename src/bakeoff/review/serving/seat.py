@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
@@ -98,9 +99,8 @@ class Seat:
         """The next showings with their keys: new ones, then those put off, then hidden repetitions."""
         with self.lock:
             self._catch_up()
-            waiting = [place for place in self._shown if place not in self._done]
-            waiting.sort(key=lambda place: (place != self._first, place[1], self._put_off.get(place, "")))
-            return [(key_of(self.reviewer, place), self._shown[place]) for place in waiting[:count]]
+            coming = islice(self._coming(), count)
+            return [(key_of(self.reviewer, place), self._shown[place]) for place in coming]
 
     def say(self, key: str, answer: Answer, time: str) -> Entry | None:
         """Keep an answer, on disk when this returns; None where nothing was to be written, or it was sent again."""
@@ -169,6 +169,18 @@ class Seat:
         kind = Kind.ADJUDICATE if self._final and answer.kind is Kind.JUDGE else answer.kind
         return Entry(kind, item.id, item.query_id, self.reviewer, self._texts.by_item[item.id], answer.judgment,
                      answer.grade, answer.note, place[1], time)  # fmt: skip
+
+    def _coming(self) -> Iterator[Place]:
+        """What is open: what was just taken back, then first showings, then repetitions; what was put off last."""
+        first = self._first if self._first in self._shown and self._first not in self._done else None
+        if first is not None:
+            yield first
+        late = sorted((p for p in self._put_off if p in self._shown), key=self._put_off.__getitem__)
+        for repeat in (0, 1):
+            fresh = (p for p in self._shown if p[1] == repeat and p not in self._put_off)
+            for place in chain(fresh, (p for p in late if p[1] == repeat)):
+                if place not in self._done and place != first:
+                    yield place
 
     def _catch_up(self) -> None:
         """See what this reviewer wrote elsewhere."""

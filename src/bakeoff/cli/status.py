@@ -1,0 +1,115 @@
+"""bakeoff status: what is done, what goes on in another terminal, what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bakeoff.analysis import open_run
+from bakeoff.cli import console
+from bakeoff.errors import DataError
+from bakeoff.journal import Progress, StageState, alive, read_progress
+from bakeoff.results import RunRecord, read_record
+
+LABEL = 9
+
+
+def say_status(folder: Path) -> int:
+    """What is done and what is next, for one run or for a folder of runs."""
+    runs = _runs(folder)
+    if not runs:
+        raise DataError(f"{folder} holds no run. Start one with: bakeoff run")
+    rows = [_status_row(path, record) for path, record in runs]
+    console.table(["run", "status", "done", "failed", "to do"], rows, right=(2, 3, 4))
+    path, record = runs[-1]
+    console.say()
+    now = read_progress(path) if record.status == "running" else None
+    if now is not None and alive(now):
+        _say_progress(now)
+        return 0
+    console.say(f"Next     {_next(path, record)}")
+    return 0
+
+
+def status_json(folder: Path) -> list[dict[str, Any]]:
+    """The state of each run for a script."""
+    return [
+        {
+            "run": str(path),
+            "status": record.status,
+            **_progress(path, record),
+            "started": record.started,
+            **_stages_json(path, record),
+        }
+        for path, record in _runs(folder)
+    ]
+
+
+def _say_progress(progress: Progress) -> None:
+    """What a run that goes on in another terminal is at: its unfinished stages with rate and time left."""
+    for stage in progress.stages:
+        if stage.finished is None:
+            console.say(f"{stage.stage:<{LABEL}}{_stage_line(stage, progress.updated)}")
+    for system, reason in progress.failed:
+        console.say(f"{'failed':<{LABEL}}{system}: {reason}")
+    ended = f"; {progress.done} of {progress.total} systems are measured" if progress.total else ""
+    console.say(f"{'Running':<{LABEL}}in process {progress.pid}{ended}")
+
+
+def _stage_line(stage: StageState, now: float) -> str:
+    rate, left = stage.rate(now), stage.left(now)
+    words = [stage.label, f"{stage.done:,}/{stage.total:,} {stage.what}"]
+    words += [f"{rate:,.0f}/s"] if rate is not None else []
+    words += [f"{left:,.0f} s left"] if left is not None else []
+    return "  ".join(word for word in words if word)
+
+
+def _stages_json(path: Path, record: RunRecord) -> dict[str, Any]:
+    """The unfinished stages of a run that goes on now, with things a second and seconds left."""
+    now = read_progress(path) if record.status == "running" else None
+    if now is None or not alive(now):
+        return {}
+    stages = [
+        {
+            "stage": one.stage,
+            "label": one.label,
+            "done": one.done,
+            "total": one.total,
+            "rate": one.rate(now.updated),
+            "seconds_left": one.left(now.updated),
+        }
+        for one in now.stages
+        if one.finished is None
+    ]
+    return {"pid": now.pid, "stages": stages}
+
+
+def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
+    """The runs in a folder, oldest first; a run's own folder counts as one."""
+    paths = (
+        [folder] if (folder / "run.json").exists() else sorted(p.parent for p in folder.glob("*/run.json"))
+    )
+    found = [(path, read_record(path)) for path in paths]
+    return sorted(found, key=lambda item: item[1].started)
+
+
+def _progress(path: Path, record: RunRecord) -> dict[str, int]:
+    total = len(record.systems)
+    if record.status in ("running", "stopped"):
+        done = min(total, len(list((path / "cells").glob("*/manifest.json"))))
+        return {"done": done, "failed": 0, "to_do": total - done}
+    failed = len(open_run(path).failed)
+    return {"done": total - failed, "failed": failed, "to_do": 0}
+
+
+def _status_row(path: Path, record: RunRecord) -> list[str]:
+    progress = _progress(path, record)
+    return [path.name, record.status, *(str(progress[key]) for key in ("done", "failed", "to_do"))]
+
+
+def _next(path: Path, record: RunRecord) -> str:
+    if record.status in ("running", "stopped"):
+        return f"bakeoff run --out {path}   goes on where it stopped (if it is not still running)"
+    if record.status == "partial":
+        return f"bakeoff run --out {path}   tries the failed systems again"
+    return f"open {path / 'report.html'}"

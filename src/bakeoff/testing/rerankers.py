@@ -1,0 +1,57 @@
+"""The contract of rerankers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff.errors import ModelNotFoundError
+from bakeoff.testing.contracts import PluginContract
+
+PASSAGES = [
+    "the cat sleeps on the sofa",
+    "quarterly tax returns are due",
+    "a kitten naps on the couch",
+    "",
+    "🗼 東京",
+]
+
+
+class RerankerContract(PluginContract):
+    """One finite score a passage, in order, the same each time, whatever the texts are."""
+
+    kind = "rerankers"
+
+    @pytest.fixture
+    def reranker(self) -> Iterator[Any]:
+        plugin = self.plugin()
+        made = plugin(plugin.Params(**self.params))
+        try:
+            made.rerank("a", ["b"])
+        except ModelNotFoundError as exc:
+            pytest.skip(str(exc))
+        yield made
+        made.close()
+
+    def test_one_finite_score_a_passage(self, reranker: Any) -> None:
+        scores = np.asarray(reranker.rerank("where does the cat sleep?", PASSAGES))
+        assert scores.shape == (len(PASSAGES),) and np.isfinite(scores).all()
+
+    def test_no_passages(self, reranker: Any) -> None:
+        assert len(reranker.rerank("a query", [])) == 0
+
+    def test_same_twice(self, reranker: Any) -> None:
+        first, second = (np.asarray(reranker.rerank("cats", PASSAGES)) for _ in range(2))
+        assert first.tobytes() == second.tobytes()
+
+    def test_odd_texts(self, reranker: Any) -> None:
+        odd = ["\x00", "word " * 5000, "x" * 100_000, "\n\n"]
+        scores = np.asarray(reranker.rerank("", odd))
+        assert scores.shape == (len(odd),) and np.isfinite(scores).all()
+
+    def test_closing_twice(self, reranker: Any) -> None:
+        reranker.close()
+        reranker.close()

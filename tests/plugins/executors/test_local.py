@@ -1,0 +1,207 @@
+"""Shards done by real processes of this machine: the same segments, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from bakeoff import spreading
+from bakeoff.cache import Cache
+from bakeoff.errors import CacheError, EmbedderError, SettingError
+from bakeoff.plugins.executors.local import LocalExecutor
+from bakeoff.pool import Pool
+from bakeoff.protocols import Needs
+from bakeoff.spreading import Spreading
+
+KEY = "ab" * 16
+APART = Needs(apart=True)
+
+
+@pytest.fixture
+def executor(trouble: Path) -> Iterator[LocalExecutor]:
+    made = LocalExecutor(LocalExecutor.Params(processes=2))
+    yield made
+    made.close()
+
+
+def order() -> object:
+    return importlib.import_module("troublesome").Doubled()
+
+
+def fill(
+    executor: LocalExecutor, root: Path, words: list[str], told: Callable[[int], None] = lambda _: None
+) -> Pool:
+    pool = Pool(Cache(root), "double", KEY)
+    table = pa.table({"word": words})
+    spread = Spreading(executor, order(), table.take, "double", APART)
+    pool.fill(words, lambda _: pytest.fail("done by the driver"), batch=2, progress=told, spread=spread)
+    return pool
+
+
+def here(root: Path, words: list[str]) -> Pool:
+    """The same work in this process."""
+    pool, table, work = Pool(Cache(root), "double", KEY), pa.table({"word": words}), order().open().work
+    pool.fill(words, lambda at: work(table.take(at)), batch=2)
+    return pool
+
+
+def hashes(root: Path) -> dict[str, str]:
+    """Every file of every segment; the plan too."""
+    files = [path for path in root.rglob("*") if path.is_file() and path.parent != root]
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+
+
+def done(trouble: Path) -> list[str]:
+    return sorted((trouble / "done").read_text().split("\n")[:-1])
+
+
+WORDS = [f"word {i}" for i in range(40)]
+
+
+def test_segments_are_those_of_one_process(executor: LocalExecutor, trouble: Path, tmp_path: Path) -> None:
+    told: list[int] = []
+    fill(executor, tmp_path / "apart", WORDS, told.append)
+    here(tmp_path / "here", WORDS)
+    assert hashes(tmp_path / "apart") == hashes(tmp_path / "here")
+    assert sum(told) == len(WORDS)
+    opened = {path.name.split("-")[1] for path in trouble.glob("opened-*")}
+    assert len(list(trouble.glob("opened-*"))) == len(opened) <= 3, "a worker made its plug-in twice"
+
+
+def test_a_killed_worker_costs_its_shard_only(executor: LocalExecutor, trouble: Path, tmp_path: Path) -> None:
+    words = [*WORDS, "dies once"]
+    told: list[int] = []
+    fill(executor, tmp_path / "apart", words, told.append)
+    assert (trouble / "died").exists() and sum(told) == len(words)
+    here(tmp_path / "here", words)
+    assert hashes(tmp_path / "apart") == hashes(tmp_path / "here")
+
+
+def test_a_shard_that_fails_once_is_tried_again(
+    executor: LocalExecutor, trouble: Path, tmp_path: Path
+) -> None:
+    pool = fill(executor, tmp_path, ["a", "fails once", "b"])
+    assert pool.counts(["a", "fails once", "b"]).tolist() == [2, 2, 2]
+
+
+def test_a_shard_that_always_fails_is_tried_three_times_and_named(
+    executor: LocalExecutor, trouble: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(EmbedderError, match=r"double: shard \w{8} of .* failed 3 times, .* it never works\."):
+        fill(executor, tmp_path, ["a", "b", "c", "fails"])
+    assert (trouble / "fails").read_text() == "xxx"
+    assert Pool(Cache(tmp_path), "double", KEY).counts(["a", "b"]).tolist() == [2, 2], (
+        "finished shards are kept"
+    )
+
+
+def test_a_driver_that_was_stopped_does_nothing_twice(
+    executor: LocalExecutor, trouble: Path, tmp_path: Path
+) -> None:
+    def stop(_: int) -> None:
+        if len(list((tmp_path / "cache" / "double").glob("??/*"))) >= 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fill(executor, tmp_path / "cache", WORDS, stop)
+    executor.close()  # what had begun is finished: nobody knows that the driver is gone
+    before = done(trouble)
+    again = LocalExecutor(LocalExecutor.Params(processes=1))
+    try:
+        fill(again, tmp_path / "cache", WORDS)
+    finally:
+        again.close()
+    assert 0 < len(before) < len(WORDS)
+    assert done(trouble) == sorted(WORDS)
+
+
+def test_the_shared_folder_is_waited_for(executor: LocalExecutor, trouble: Path, tmp_path: Path) -> None:
+    root, words = tmp_path / "shared", ["a", "b", "waits", "c"]
+
+    def leaves_for_a_while() -> None:
+        while not (trouble / "waiting").exists():
+            time.sleep(0.01)
+        root.rename(tmp_path / "gone")
+        (trouble / "go").touch()
+        time.sleep(1)
+        assert not root.exists(), "work was written where nobody finds it"
+        (tmp_path / "gone").rename(root)
+
+    thread = threading.Thread(target=leaves_for_a_while)
+    thread.start()
+    pool = fill(executor, root, words)
+    thread.join()
+    assert pool.counts(words).tolist() == [2] * 4
+    assert done(trouble) == sorted(words), "what was computed is not computed again"
+
+
+def test_a_worker_that_sees_another_folder_is_refused(
+    executor: LocalExecutor, trouble: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bakeoff import sharedfolder
+
+    folder = sharedfolder.marked(tmp_path / "cache")
+    (folder.root / sharedfolder.MARK).write_text("of another machine")
+    monkeypatch.setattr(sharedfolder, "FIRST_SECONDS", 0.3)
+    with pytest.raises(CacheError, match="cannot use the shared cache folder .* is another folder"):
+        sharedfolder.patiently(folder, lambda: pytest.fail("written elsewhere"))
+
+
+def test_a_slow_worker_does_not_hold_up_the_end(
+    executor: LocalExecutor, trouble: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spreading, "SLOW_SECONDS", 1.0)
+    monkeypatch.setattr(spreading, "SLOW_TIMES", 0.0)
+    told: list[int] = []
+    begin = time.monotonic()
+    fill(executor, tmp_path, ["a", "b", "slow", "c"], told.append)
+    assert time.monotonic() - begin < 18, "it waited for the slow worker"
+    assert sum(told) == 4, "counted twice"
+
+
+def test_rows_that_are_not_there_are_missed(trouble: Path, tmp_path: Path) -> None:
+    pool = Pool(Cache(tmp_path), "double", KEY)
+    with pytest.raises(CacheError, match="2 of 2 inputs were done elsewhere"):
+        pool.fill(["a", "b"], lambda _: pytest.fail(), batch=2, spread=lambda *_: None)
+
+
+def test_another_version_of_the_program_is_refused(trouble: Path, tmp_path: Path) -> None:
+    import pickle
+    from dataclasses import replace
+
+    from bakeoff.pool import Place, to_bytes
+    from bakeoff.shards import Shard, do
+    from bakeoff.sharedfolder import marked
+
+    rows = to_bytes(pa.table({"word": ["a"]}))
+    shard = Shard(
+        marked(tmp_path), Place(tmp_path, "double", KEY[:16]), pickle.dumps(order()), (("a",),), rows
+    )
+    assert do(shard) > 0
+    assert do(shard) == 0, "the segment is there"
+    with pytest.raises(SettingError, match="the run 0.0.0. Install the same version"):
+        do(replace(shard, version="0.0.0"))
+    shutil.rmtree(tmp_path / "double")
+
+
+def test_threads_unless_work_wants_a_process(trouble: Path) -> None:
+    import os
+
+    executor = LocalExecutor(LocalExecutor.Params(workers=2))
+    try:
+        assert executor.slots == 0
+        assert executor.submit(os.getpid, needs=APART).result() == os.getpid()
+        futures = [executor.submit(time.sleep, 0.0) for _ in range(3)]
+        assert len(list(executor.as_completed(futures))) == 3
+    finally:
+        executor.close()
