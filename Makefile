@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check lint types layers unit test-slow models debian bench docs clean
+.PHONY: help demo test check lint types layers unit test-slow models debian bench docs docs-test clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -45,6 +45,9 @@ docs: $(VENV)/.docs  ## the docs site in build/site, its reference made from the
 	@$(BIN)/python docs/reference.py
 	@$(BIN)/mkdocs build --quiet --strict
 	@echo "build/site/index.html"
+
+docs-test: $(VENV)/.demo  ## run every command of README.md and the tutorial in a clean folder (FRESH=1: also in a fresh clone)
+	@$(BIN)/python docs/try_commands.py $(if $(FRESH),--fresh)
 
 debian:          ## Debian packages for the browser tests (root)
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null

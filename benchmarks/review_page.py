@@ -24,7 +24,7 @@ from common import Row, show
 QUERIES, EACH, SYSTEMS = 1_000, 10, ("a", "b", "c")
 KEYSTROKES = 300
 LIMIT_MS = 100.0
-WORDS = ("crew", "rest", "engine", "weather", "runway", "fuel", "duty", "sleep", "check", "pilot", "tower", "night")
+WORDS = (
     "crew",
     "rest",
     "engine",
@@ -36,11 +36,8 @@ WORDS = ("crew", "rest", "engine", "weather", "runway", "fuel", "duty", "sleep",
     "check",
     "pilot",
     "tower",
-    "report",
-    "wing",
-    "radio",
     "night",
-]
+)
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from bakeoff.measures.labels import Label
 from bakeoff.review.desk import Desk, stands
 from bakeoff.review.ledger import Entry, Kind, Ledger
 from bakeoff.review.pool import Pool, write_pool
-from bakeoff.review.serving.cards import REACH, Around, marked
+from bakeoff.review.serving.cards import REACH, Around, card, marked
 from bakeoff.review.serving.history import History
 from bakeoff.review.serving.page import Setup, page
 from bakeoff.review.serving.room import Manner, Room, checked_name
@@ -47,7 +47,7 @@ def desk(pool: Pool, tmp_path: Path) -> Desk:
 def shown(room: Room, reviewer: str = "ann") -> list[str]:
     """The texts that come next."""
     told = room.open(reviewer)
-    texts = {card.key: f"{card.query_id} {''.join(part for part, _ in card.text)}" for card in told.cards}
+    texts = {one.key: f"{one.query_id} {''.join(part for part, _ in one.text)}" for one in told.cards}
     return [texts[key] for key in told.queue]
 
 
@@ -84,6 +84,13 @@ def test_the_text_around_is_put_together_from_stored_pieces_up_to_a_gap() -> Non
 
 def test_a_piece_whose_text_is_not_its_span_gives_no_context() -> None:
     assert Around([("d", 0, 10, "heading\nbody and more")]).after("d", 5) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("a/b.py", True), ("x.YAML", True), ("a.md", False), ("AAR9901", False)]
+)
+def test_program_text_is_told_from_prose(pool: Pool, name: str, code: bool) -> None:
+    assert card("k", replace(pool.items[0], document_id=name), Around([])).code is code
 
 
 # --- a seat -----------------------------------------------------------------------------------------
@@ -191,7 +198,7 @@ def test_keys_do_not_tell_a_repetition(desk: Desk) -> None:
     for second in range(8):
         told = room.say("ann", told.queue[0], SEMANTIC, at(second))
     assert all(re.fullmatch("[0-9a-f]{16}", key) for key in told.queue)
-    assert "repeat" not in json.dumps([str(card) for card in told.cards])
+    assert "repeat" not in json.dumps([str(one) for one in told.cards])
 
 
 def test_a_changed_passage_is_shown_again(desk: Desk, pool: Pool) -> None:
@@ -202,7 +209,7 @@ def test_a_changed_passage_is_shown_again(desk: Desk, pool: Pool) -> None:
     write_pool(replace(pool, items=items), desk.pool_file)
     changed = Room(desk, PLAIN).open("ann")
     assert changed.progress.done == 0
-    assert "other text" in {"".join(part for part, _ in card.text) for card in changed.cards}
+    assert "other text" in {"".join(part for part, _ in one.text) for one in changed.cards}
 
 
 def test_what_another_window_wrote_is_seen(desk: Desk) -> None:
@@ -273,15 +280,15 @@ def disputed(desk: Desk) -> Room:
 def test_who_decides_sees_what_was_said_and_the_decision_holds(desk: Desk) -> None:
     room = disputed(desk)
     told = room.open("eve")
-    (card,) = told.cards
-    said = {one.who: (one.judgment, one.note) for one in card.said}
+    (shown_,) = told.cards
+    said = {one.who: (one.judgment, one.note) for one in shown_.said}
     assert said == {"ann": ("SEMANTIC_MATCH", "because"), "bob": ("FALSE_POSITIVE", "")}
-    after = room.say("eve", card.key, WRONG, at(3))
+    after = room.say("eve", shown_.key, WRONG, at(3))
     assert (after.queue, after.progress.done, after.progress.total) == ((), 1, 1)
     (held,) = [one for one in stands(desk).settled.values() if one.state is State.ADJUDICATED]
     assert held.label is Label.FALSE_POSITIVE
     assert room.open("eve").progress.done == 1
-    assert room.undo("eve", at(4)).queue == (card.key,)
+    assert room.undo("eve", at(4)).queue == (shown_.key,)
     assert State.CONFLICT in {one.state for one in stands(desk).settled.values()}
 
 
@@ -374,7 +381,7 @@ def test_what_the_page_gets_is_blind(ask: Ask, desk: Desk) -> None:
     ]
     write_pool(replace(pool, systems=tuple(sorted(systems)), items=tuple(items)), desk.pool_file)
     told = Room(desk, PLAIN).open("ann")
-    text = json.dumps([str(card) for card in told.cards]) + json.dumps(ask()[1])
+    text = json.dumps([str(one) for one in told.cards]) + json.dumps(ask()[1])
     assert "passage 01" in text
     assert not any(name in text for name in (*systems, "0.987654", "rank", "score"))
 

@@ -77,7 +77,7 @@ def guarded(command: Callable[[], Any]) -> int:
 
 
 def _stopped() -> int:
-    err.print("stopped. What was finished is kept; the same command goes on from there.")
+    err.print("stopped. What was finished is kept; `bakeoff run` goes on from there.")
     return STOPPED
 
 

@@ -54,6 +54,9 @@ def serve(
     ] = 0.05,
 ) -> None:
     """Judge passages in the browser: one at a time, blind, by key; every answer is on disk before the next is shown."""
+    from urllib.parse import quote
+
+    from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.review.serving.room import Manner, Room, checked_name
     from bakeoff.review.serving.server import ReviewServer
@@ -63,11 +66,14 @@ def serve(
     name = checked_name(reviewer) if reviewer else ""
     desk = _desk(folder)
     manner = Manner(graded, order is Order.NEXT, adjudicate, filled, repeats)
+    for note in desk.ledger.read().notes:
+        console.warn(note)
     room = Room(desk, manner, _run(folder, desk))
     with ReviewServer(room, port, name) as server:
-        _welcome(room, server.address, name)
+        address = f"{server.address}?reviewer={quote(name)}" if name else server.address
+        _welcome(room, address)
         if browser:
-            _open(server.address)
+            _open(address)
         try:
             server.serve_forever(poll_interval=0.1)
         except KeyboardInterrupt:
@@ -108,14 +114,11 @@ def _open(address: str) -> None:
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def _welcome(room: Room, address: str, name: str) -> None:
-    from urllib.parse import quote
-
+def _welcome(room: Room, address: str) -> None:
     from bakeoff.cli import console
 
-    query = f"?reviewer={quote(name)}" if name else ""
     items = room.pool.items if room.manner.filled else room.pool.open
-    console.say(f"Review of {room.pool.run} at {address}{query}   Ctrl-C ends it")
+    console.say(f"Review of {room.pool.run} at {address}   Ctrl-C ends it")
     if room.manner.adjudicate:
         console.say("where reviewers differ, with what they said; your decision holds", style="dim")
     else:

@@ -54,6 +54,7 @@ def say_export(desk: Desk, pool: Pool, written: Written, replaced: str, as_json:
             f"{len(written.kept)} files that exist were left as they are, {written.kept[0].name} first."
         )
     console.say("These files name the system: who judges in them is not blind.", style="dim")
+    console.say(f"Blind    in the browser: bakeoff review serve {desk.folder}")
     console.say(f"Next     judge, set review_complete: true, then: bakeoff review import {desk.files}")
 
 

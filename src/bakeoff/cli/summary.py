@@ -186,7 +186,8 @@ def _say_failed(result: Result) -> None:
         done = len(result.done)
         _say_field(
             "",
-            f"The other {done} systems finished; their results are kept. The same command tries only the failed again.",
+            f"The other {done} system{'' if done == 1 else 's'} finished; their results are kept. "
+            "The same command tries only the failed again.",
         )
 
 

@@ -50,7 +50,8 @@ def read(part: Part, source: Source, shop: Workshop) -> Corpus:
         )
         table, unread = _split(pool, keys)
         skipped += unread
-        report.summary = f"{table.num_rows:,} documents, {sum(item.size for item in items) / 1e6:.1f} MB"
+        size = sum(item.size for item in items) / 1e6
+        report.summary = f"{table.num_rows:,} documents, {size:.1f} MB{_left_out(skipped)}"
     if table.num_rows == 0:
         raise CorpusError(_empty(part, skipped))
     name = fingerprint(
@@ -100,6 +101,13 @@ def _split(pool: Pool, keys: list[str]) -> tuple[pa.Table, list[Skipped]]:
         Skipped(i, r) for i, r in zip(unread["id"].to_pylist(), unread["skipped"].to_pylist(), strict=True)
     ]
     return table.filter(pc.invert(left_out)).drop_columns(["skipped"]), skipped
+
+
+def _left_out(skipped: list[Skipped]) -> str:
+    """What the user should hear of at once: how much was not read, and why in one case."""
+    if not skipped:
+        return ""
+    return f", {len(skipped):,} left out (as {skipped[0].id}: {skipped[0].reason})"
 
 
 def _empty(part: Part, skipped: list[Skipped]) -> str:

@@ -50,9 +50,7 @@ class Doubled:
             with (TROUBLE / "fails").open("a") as file:
                 file.write("x")
             raise EmbedderError("it never works.")
-        if "slow" in words and once("slow"):
-            time.sleep(20)
-        if "waits" in words:
+        if "waits" in words or "slow" in words and once("slow"):
             (TROUBLE / "waiting").touch()
             while not (TROUBLE / "go").exists():
                 time.sleep(0.01)

@@ -54,8 +54,9 @@ def here(root: Path, words: list[str]) -> Pool:
 
 
 def hashes(root: Path) -> dict[str, str]:
-    """Every file of every segment; the plan too."""
-    files = [path for path in root.rglob("*") if path.is_file() and path.parent != root]
+    """Every file of every segment, and of the plan; what a killed process was writing is no part of it."""
+    stages = (root / "double", root / "double-plan")
+    files = [path for stage in stages for path in stage.rglob("*") if path.is_file()]
     return {
         path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
     }
@@ -153,7 +154,7 @@ def test_a_worker_that_sees_another_folder_is_refused(
     folder = sharedfolder.marked(tmp_path / "cache")
     (folder.root / sharedfolder.MARK).write_text("of another machine")
     monkeypatch.setattr(sharedfolder, "FIRST_SECONDS", 0.3)
-    with pytest.raises(CacheError, match="cannot use the shared cache folder .* is another folder"):
+    with pytest.raises(CacheError, match=r"cannot use the shared cache folder .* is another folder"):
         sharedfolder.patiently(folder, lambda: pytest.fail("written elsewhere"))
 
 
@@ -163,10 +164,9 @@ def test_a_slow_worker_does_not_hold_up_the_end(
     monkeypatch.setattr(spreading, "SLOW_SECONDS", 1.0)
     monkeypatch.setattr(spreading, "SLOW_TIMES", 0.0)
     told: list[int] = []
-    begin = time.monotonic()
     fill(executor, tmp_path, ["a", "b", "slow", "c"], told.append)
-    assert time.monotonic() - begin < 18, "it waited for the slow worker"
-    assert sum(told) == 4, "counted twice"
+    assert not (trouble / "go").exists() and sum(told) == 4, "the slow one was waited for, or counted twice"
+    (trouble / "go").touch()
 
 
 def test_rows_that_are_not_there_are_missed(trouble: Path, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_another_version_of_the_program_is_refused(trouble: Path, tmp_path: Path
     )
     assert do(shard) > 0
     assert do(shard) == 0, "the segment is there"
-    with pytest.raises(SettingError, match="the run 0.0.0. Install the same version"):
+    with pytest.raises(SettingError, match=r"the run 0\.0\.0\. Install the same version"):
         do(replace(shard, version="0.0.0"))
     shutil.rmtree(tmp_path / "double")
 

@@ -113,6 +113,7 @@ class TestRequests(StoreContract):
     """The contract, as far as a service that is not Pinecone can show it."""
 
     name = "pinecone"
+    rows = 100
 
     @pytest.fixture(autouse=True)
     def _at(self, pinecone: str, monkeypatch: pytest.MonkeyPatch) -> None:

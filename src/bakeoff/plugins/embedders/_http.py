@@ -141,14 +141,13 @@ class Connection:
                 return reply.json()
             except ValueError as exc:
                 raise EmbedderError(
-                    f"{self.host}{reply.url.path} did not answer with JSON: {reply.text[:80]!r}. Check the address."
+                    f"{self.host}{reply.url.path} did not answer with JSON: {self._said(reply)[:80]!r}. "
+                    "Check the address."
                 ) from exc
         raise EmbedderError(self._refusal(reply, attempt))
 
     def _refusal(self, reply: httpx.Response, attempt: int) -> str:
-        said = reply.text.strip()[:300]
-        key = self._key()
-        said = said.replace(key, "***") if key else said
+        said, key = self._said(reply)[:300], self._key()
         what = f"{self.host}{reply.url.path} answered {reply.status_code}"
         if reply.status_code in _REFUSED:
             known = f"The key in ${self._key_env} was refused" if key else "No key was sent"
@@ -156,6 +155,11 @@ class Connection:
         if reply.status_code in _TRANSIENT:
             return f"{what} to the last of {attempt + 1} attempts. Try again later. It said: {said}"
         return f"{what}: {said}"
+
+    def _said(self, reply: httpx.Response) -> str:
+        """The answer without our own key, which some servers repeat; whole, so that no half of it is left."""
+        key = self._key()
+        return reply.text.strip().replace(key, "***") if key else reply.text.strip()
 
     def _pause(self, attempt: int, reply: httpx.Response | None) -> float:
         """Seconds until the next attempt: what the server asks for, else doubled each time with jitter."""

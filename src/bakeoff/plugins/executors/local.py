@@ -83,5 +83,14 @@ class LocalExecutor:
     def _pool(self) -> ProcessPoolExecutor:
         if self._processes is None:
             fresh = multiprocessing.get_context("spawn")  # a copy of a process with threads may hang
-            self._processes = ProcessPoolExecutor(self._count, mp_context=fresh)
+            threads = max(1, (os.cpu_count() or 1) // self._count)
+            self._processes = ProcessPoolExecutor(
+                self._count, mp_context=fresh, initializer=_share, initargs=(threads,)
+            )
         return self._processes
+
+
+def _share(threads: int) -> None:
+    """Leave the other cores to the other processes; called in a new one before it loads anything."""
+    for name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ.setdefault(name, str(threads))

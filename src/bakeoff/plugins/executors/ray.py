@@ -160,4 +160,6 @@ class RayExecutor:
 
 
 def _run(work: Callable[..., Any], *args: Any) -> Any:
+    """Do the work with as many threads as the task has cores: Ray says so for OpenMP, and we for the tokenizers."""
+    os.environ.setdefault("RAYON_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
     return work(*args)

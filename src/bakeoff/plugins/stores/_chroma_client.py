@@ -15,6 +15,7 @@ from pydantic import Field
 
 from bakeoff.plugins.stores._base import GraphBuild, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
+from bakeoff.plugins.stores._server import ServerUrl
 from bakeoff.types import Where
 
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
@@ -29,7 +30,7 @@ class Build(GraphBuild):
 class ChromaParams(Settings):
     """Where Chroma is and how its index is built; a server's token comes from CHROMA_TOKEN."""
 
-    url: Annotated[str | None, Field(description="a server; None: embedded")] = None
+    url: ServerUrl = None
     build: Build = Build()
 
 

@@ -15,6 +15,7 @@ from pymilvus import DataType, MilvusClient
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
+from bakeoff.plugins.stores._server import ServerUrl
 from bakeoff.types import Batch, Metric, Where
 
 Index = Literal["flat", "ivf_flat", "hnsw"]
@@ -34,7 +35,7 @@ class Build(GraphBuild):
 class MilvusParams(Settings):
     """Where Milvus is and how its index is built; a server's token comes from MILVUS_TOKEN."""
 
-    uri: Annotated[str | None, Field(description="a server; None: embedded")] = None
+    uri: ServerUrl = None
     build: Build = Build()
 
     def kind(self) -> Index:

@@ -15,6 +15,7 @@ from bakeoff.errors import StoreError
 SECONDS = 60.0
 CONNECTING = 5.0
 BODY_BYTES = 8_000_000  # what the vendors advise for one bulk request lies between 5 and 15 MB
+SHORT = 16  # a header of so few characters says a version or a kind, not a key
 SAID = ("reason", "message", "error")
 
 
@@ -23,6 +24,7 @@ class Rest:
 
     def __init__(self, engine: str, url: str, headers: Mapping[str, str] | None = None) -> None:
         self._engine, self._host = engine, httpx.URL(url).netloc.decode()
+        self._secrets = [value.rpartition(" ")[2] for value in (headers or {}).values() if len(value) > SHORT]
         self._http = httpx.Client(
             base_url=url.rstrip("/"),
             headers={"Content-Type": "application/json", **(headers or {})},
@@ -45,13 +47,19 @@ class Rest:
         if absent and answer.status_code == httpx.codes.NOT_FOUND:
             return None
         if answer.is_error:
-            said = f"HTTP {answer.status_code}: {words(answer.content)}"
+            said = f"HTTP {answer.status_code}: {words(self._masked(answer.content))}"
             raise StoreError(f"{self._engine}, {method} {path.partition('?')[0]}: {said}")
         return orjson.loads(answer.content) if answer.content else None
 
     def close(self) -> None:
         """Give back the connections."""
         self._http.close()
+
+    def _masked(self, content: bytes) -> bytes:
+        """What was said without our own headers' values, which some servers repeat."""
+        for secret in self._secrets:
+            content = content.replace(secret.encode(), b"***")
+        return content
 
 
 def bearer(store: str, scheme: str = "Bearer") -> dict[str, str]:

@@ -50,6 +50,11 @@ Address = Annotated[
     Field(description="None: from the environment, .env or `servers up`", repr=False),
 ]
 
+ServerUrl = Annotated[
+    str | None, AfterValidator(without_password), Field(description="a server; None: embedded")
+]
+"""Where an engine's server is that also works inside the client."""
+
 
 def address(store: str, variable: str, given: str | None) -> str:
     """Where a store's server is: as given, else by its variable; a StoreError says how to get one."""

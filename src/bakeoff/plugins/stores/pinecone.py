@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from bakeoff.environment import setting
 from bakeoff.errors import StoreError
@@ -14,6 +14,7 @@ from bakeoff.plugins.stores._base import NoQuery, Settings, expect_dims, hits
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, in_order, payload_of, terms
 from bakeoff.plugins.stores._pinecone_index import Index
 from bakeoff.plugins.stores._rest import Rest, wait
+from bakeoff.plugins.stores._server import without_password
 from bakeoff.types import Batch, Hits, Metric, Where
 
 INTERFACE = "2025-10"
@@ -26,7 +27,9 @@ NAME = 45  # characters an index's name may have
 class PineconeParams(Settings):
     """Where serverless indexes are made; the key comes from BAKEOFF_PINECONE_KEY."""
 
-    url: Annotated[str, Field(description="the control plane")] = "https://api.pinecone.io"
+    url: Annotated[str, AfterValidator(without_password), Field(description="the control plane")] = (
+        "https://api.pinecone.io"
+    )
     cloud: Annotated[str, Field(description="aws, gcp or azure")] = "aws"
     region: Annotated[str, Field(description="of the cloud")] = "us-east-1"
 

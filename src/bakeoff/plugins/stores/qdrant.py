@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from bakeoff.plugins.stores._base import GraphParams, GraphQuery, installed
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Payload
 from bakeoff.plugins.stores._qdrant_edge import Edge
+from bakeoff.plugins.stores._server import ServerUrl
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 
 class QdrantParams(GraphParams):
     """Where Qdrant is and how its index is built; a server's key comes from QDRANT_API_KEY."""
 
-    url: Annotated[str | None, Field(description="a server; None: embedded")] = None
+    url: ServerUrl = None
 
 
 class QdrantStore:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, Term, payload_of, terms
 from bakeoff.plugins.stores._rest import Rest, bearer, packed, wait
-from bakeoff.plugins.stores._server import Address, address
+from bakeoff.plugins.stores._server import Address, address, without_password
 from bakeoff.plugins.stores._vespa_package import package, schema
 from bakeoff.plugins.stores._vespa_rows import Rows
 from bakeoff.types import Batch, Hits, Metric, Where
@@ -24,7 +24,9 @@ class VespaParams(Settings):
     """Where Vespa is and how its index is built; a token comes from BAKEOFF_VESPA_KEY."""
 
     url: Address = None
-    config_url: Annotated[str, Field(description="its config server")] = "http://127.0.0.1:19071"
+    config_url: Annotated[str, AfterValidator(without_password), Field(description="its config server")] = (
+        "http://127.0.0.1:19071"
+    )
     build: GraphBuild = GraphBuild()
 
 

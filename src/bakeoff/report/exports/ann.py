@@ -12,6 +12,8 @@ from bakeoff.report.exports.material import Material
 
 COLUMNS = ("kNN@10", "R100@10", "P@10", "MRR", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "QPS", "build s")
 
+FORMULA = frozenset("=+-@\t\r")
+
 
 def export(material: Material) -> Files:
     """ann_results.csv; an empty cell was not measured."""
@@ -20,9 +22,14 @@ def export(material: Material) -> Files:
     writer.writerow(["system", *COLUMNS])
     for row in material.systems:
         writer.writerow(
-            [row["system"], *("" if value is None else value for value in _values(material, row))]
+            [_text(row["system"]), *("" if value is None else value for value in _values(material, row))]
         )
     return Files({"ann_results.csv": out.getvalue().encode()}, {})
+
+
+def _text(text: str) -> str:
+    """A text that a spreadsheet shows and does not compute: one that begins like a formula gets an apostrophe."""
+    return f"'{text}" if text[:1] in FORMULA else text
 
 
 def _values(material: Material, row: Mapping[str, Any]) -> list[float | None]:

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bakeoff.kinds import CODE, DATA, KIND_OF_SUFFIX
 from bakeoff.review.pool import Item
 from bakeoff.review.settle import Opinion
 
@@ -105,6 +106,8 @@ class Card:
     text: tuple[Part, ...]
     before: str
     after: str
+    code: bool
+    """Whether the document is program text or data, which is read by its columns."""
     said: tuple[Said, ...] = ()
 
 
@@ -163,6 +166,7 @@ def card(key: str, item: Item, around: Around, opinions: Iterable[Opinion] = ())
         marked(item.text, item.words, item.query_text),
         around.before(item.document_id, item.start),
         around.after(item.document_id, item.end),
+        _is_code(item.document_id),
         tuple(_said(one) for one in opinions),
     )
 
@@ -196,6 +200,11 @@ def _tells(word: str) -> bool:
 
 def _stem(word: str) -> str:
     return word[:-1] if word.lower().endswith("s") and len(word) > SHORTEST else word
+
+
+def _is_code(document: str) -> bool:
+    kind = KIND_OF_SUFFIX.get(document.rpartition(".")[2].lower(), "text")
+    return kind in CODE or kind in DATA
 
 
 def _said(one: Opinion) -> Said:

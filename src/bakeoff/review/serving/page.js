@@ -159,12 +159,16 @@ function show(card, progress) {
   at("judge").hidden = false;
   at("work").hidden = !card;
   at("done").hidden = Boolean(card);
-  for (const button of document.querySelectorAll("#labels button, #cannot, #later, #write, #context")) button.disabled = !card;
+  at("labels").hidden = !card;
+  for (const id of ["later", "write", "context"]) at(id).hidden = !card;
+  at("cannot").hidden = !card || setup.adjudicate;
   if (!card) return finished(progress);
   at("category").textContent = card.category;
   at("query-id").textContent = card.query_id;
   at("query").textContent = card.query;
   at("passage").setAttribute("aria-label", `Passage ${progress.done + 1} of ${progress.total}`);
+  at("passage").classList.toggle("code", card.code);
+  at("scroll").classList.toggle("code", card.code);
   at("passage").replaceChildren(...card.text.map(part));
   showSaid(card.said);
   showContext();
@@ -248,8 +252,12 @@ function grade(value) {
 
 function chooseGrade(on) {
   at("grades").hidden = !on;
+  at("asked").hidden = !on;
   at("labels").hidden = on;
   if (!on) return;
+  const name = document.createElement("b");
+  name.textContent = WORDS[label];
+  at("asked").replaceChildren(name, ". How relevant is it? Esc goes back");
   at("status").textContent = `${WORDS[label]}. How relevant, 1 to 3?`;
   at("grades").querySelector("button").focus();
 }
@@ -270,7 +278,7 @@ const act = {
 
 function explain() {
   at("keys").showModal();
-  at("keys").querySelector("button").focus();
+  at("keys").querySelector("button").focus({preventScroll: true});
 }
 
 function back() {
@@ -302,7 +310,7 @@ for (const button of document.querySelectorAll("[data-grade]")) button.addEventL
 for (const [id, does] of Object.entries(act)) at(id).addEventListener("click", does);
 at("again").addEventListener("click", () => wake());
 at("help").addEventListener("click", explain);
-at("who").addEventListener("click", () => askName());
+at("who").addEventListener("click", () => { if (!busy) askName(); });
 at("note").addEventListener("input", () => { if (current) store.set("draft/" + current.key, at("note").value); });
 at("single").checked = store.get("single") !== "off";
 at("single").addEventListener("change", () => store.set("single", at("single").checked ? "on" : "off"));
@@ -349,6 +357,5 @@ async function begin(name) {
 
 at("run").textContent = (setup.adjudicate ? "Deciding between reviewers · " : "Review · ") + setup.run;
 document.title = (setup.adjudicate ? "Decide · " : "Review · ") + setup.run;
-if (setup.adjudicate) at("cannot").hidden = true;
 const given = new URLSearchParams(location.search).get("reviewer") || setup.reviewer || store.get("reviewer");
 if (given && given.trim()) begin(given.trim()); else askName();

@@ -1,0 +1,168 @@
+"""What workers cost and bring: the embed stage of 200,000 chunks with a static model, here and on Ray.
+
+Every process uses one core, so that two workers are held against one. A cluster's start is not counted, but printed.
+Then the rates that the page on scale-out reckons with, in things a CPU second of one core. The first two rows are wall
+time and need two idle cores. Run with: python benchmarks/scale_out.py [chunks]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import numpy as np
+import pyarrow as pa
+
+from bakeoff import registry
+from bakeoff.cache import Cache, folder_bytes
+from bakeoff.plan import Part
+from bakeoff.plugins.chunkers.line import LineChunker
+from bakeoff.plugins.chunkers.semantic import SemanticChunker
+from bakeoff.plugins.embedders.wordllama import WordLlamaEmbedder
+from bakeoff.protocols import Executor
+from bakeoff.stages.chunk import Chunking
+from bakeoff.stages.embed import embed_chunks
+from bakeoff.stages.work import Workshop
+from bakeoff.types import CHUNKS, Document, Metric, Role
+from common import Row, show
+
+CHUNKS_EMBEDDED = 200_000
+WINDOW = 8
+SAMPLE_TEXTS = 256
+INDEXED = 50_000
+TURNS = 2
+
+
+def main() -> int:
+    """Measure everything and print the rows."""
+    chunking = _chunking(int(sys.argv[1]) if len(sys.argv) > 1 else CHUNKS_EMBEDDED)
+    seconds: dict[str, float] = {}
+    for _ in range(TURNS):
+        for name, executor in _executors():
+            taken = _embedded(chunking, executor)
+            seconds[name] = min(taken, seconds.get(name, taken))
+            print(f"{name}: {taken:.1f} s", file=sys.stderr)
+    for line in _rates(chunking):
+        print(line)
+    return show(
+        [
+            Row("ray with one worker against this process, seconds", seconds["ray 1"], seconds["here"], "<= 1.1"),
+            Row("one ray worker against two, seconds", seconds["ray 1"], seconds["ray 2"], ">= 1.7"),
+            Row("one local process against two, seconds", seconds["local 1"], seconds["local 2"]),
+        ]
+    )
+
+
+def _executors() -> Iterator[tuple[str, Executor | None]]:
+    """Each executor, started and then stopped again."""
+    yield "here", None
+    for name, workers in (("local", 1), ("ray", 1), ("local", 2), ("ray", 2)):
+        plugin = registry.load("executors", name)
+        executor = plugin(plugin.Params(**({"processes": workers} if name == "local" else {"workers": workers})))
+        begin = time.perf_counter()
+        print(f"{executor.start()}, started in {time.perf_counter() - begin:.1f} s", file=sys.stderr)
+        try:
+            yield f"{name} {workers}", executor
+        finally:
+            executor.close()
+
+
+def _embedded(chunking: Chunking, executor: Executor | None) -> float:
+    """Seconds of the embed stage into an empty cache; the vectors are read back, and their workers loaded before."""
+    params = WordLlamaEmbedder.Params()
+    part = Part("embedders", "wordllama", "wordllama", params)
+    with tempfile.TemporaryDirectory() as folder:
+        embedder = WordLlamaEmbedder(params)
+        first = Chunking("few", chunking.chunks.slice(0, 2048), "few", 0.0, 0, 0)
+        embed_chunks(part, embedder, first, Workshop(Cache(Path(folder) / "first"), executor=executor))
+        made = embed_chunks(part, embedder, chunking, Workshop(Cache(Path(folder) / "cache"), executor=executor))
+        size = folder_bytes(Path(folder) / "cache") / made.matrix.shape[0]
+        print(f"{size:.0f} bytes of cache a chunk", file=sys.stderr)
+    return made.seconds
+
+
+def _chunking(count: int) -> Chunking:
+    """Windows of lines of this Python's library, each a text of its own."""
+    texts = list(_windows(count))
+    names = [f"{i:08d}" for i in range(len(texts))]
+    numbers = np.zeros(len(texts), np.int32)
+    columns = {name: numbers for name in ("doc", "start", "end", "line_start", "line_end")}
+    blank = {name: [""] * len(texts) for name in ("section", "symbol", "context")}
+    return Chunking("windows", CHUNKS.table({"id": names, **columns, **blank, "text": texts}), "windows", 0.0, 0, 0)
+
+
+def _windows(count: int) -> Iterator[str]:
+    seen = 0
+    for round_ in range(count):
+        for path in _files():
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            for first in range(0, len(lines) - WINDOW, WINDOW // 2):
+                if seen == count:
+                    return
+                seen += 1
+                again = f"\n# {round_}" if round_ else ""
+                yield "\n".join(lines[first : first + WINDOW]) + again
+
+
+def _files() -> list[Path]:
+    return sorted(path for path in Path(sysconfig.get_path("stdlib")).glob("*/*.py") if "packages" not in path.parts)
+
+
+def _rates(chunking: Chunking) -> Iterator[str]:
+    """Things a CPU second of one core."""
+    documents = [Document(str(p), p.read_text(encoding="utf-8", errors="replace"), "python") for p in _files()[:150]]
+    size = sum(len(one.text.encode()) for one in documents) / 1e6
+    for name, chunker in (("line", LineChunker), ("semantic", SemanticChunker)):
+        made = chunker(chunker.Params())
+        seconds = _cpu(lambda made=made: [list(made.chunk(one)) for one in documents])
+        yield f"chunk {name}: {size / seconds:.1f} MB/s"
+    texts = chunking.chunks["text"][: 64 * SAMPLE_TEXTS].to_pylist()
+    yield f"chunks of {sum(map(len, texts)) / len(texts):.0f} characters"
+    static = WordLlamaEmbedder(WordLlamaEmbedder.Params())
+    static.embed(texts[:1], Role.DOCUMENT)
+    yield f"embed wordllama: {len(texts) / _cpu(lambda: static.embed(texts, Role.DOCUMENT)):,.0f} chunks/s"
+    plugin = registry.load("embedders", "minilm")
+    minilm = plugin(plugin.Params(threads=1))
+    some = texts[:SAMPLE_TEXTS]
+    minilm.embed(some[:1], Role.DOCUMENT)
+    yield f"embed minilm: {len(some) / _cpu(lambda: minilm.embed(some, Role.DOCUMENT)):,.0f} chunks/s"
+    yield from _index_rates(static, chunking.chunks["text"][:INDEXED].to_pylist())
+
+
+def _index_rates(embedder: WordLlamaEmbedder, texts: list[str]) -> Iterator[str]:
+    from bakeoff.types import Batch
+
+    vectors = embedder.embed(texts, Role.DOCUMENT)
+    rows = np.arange(len(texts), dtype=np.int64)
+    for name in ("exact", "hnswlib"):
+        plugin = registry.load("stores", name)
+        with tempfile.TemporaryDirectory() as folder:
+            store = plugin(plugin.Params())
+            store.create(Path(folder) / "index", vectors.shape[1], Metric.COSINE)
+
+            def build(store: object = store) -> None:
+                store.insert(Batch(rows, vectors))  # type: ignore[attr-defined]
+                store.finish()  # type: ignore[attr-defined]
+
+            seconds = _cpu(build)
+            size = folder_bytes(Path(folder)) / len(texts)
+            yield f"index {name}: {len(texts) / seconds:,.0f} vectors/s, {size:.0f} bytes a vector"
+            store.close()
+
+
+def _cpu(work: Callable[[], object]) -> float:
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+if __name__ == "__main__":
+    sys.exit(main())

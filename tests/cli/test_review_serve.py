@@ -1,0 +1,74 @@
+"""bakeoff review serve as it is typed: what is wrong is said before a server is started."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def desk(ran: Any, cli: Cli, home: Path) -> Path:
+    """A review of one system of the tiny run."""
+    done = cli("review", "export", ran.result.path, "--to", "desk", "--k", 3, "--system", "line bm25")
+    assert done.code == 0, done.err
+    assert "bakeoff review serve desk" in done.out
+    return Path("desk")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "nowhere is no review"),
+        (["desk", "--reviewer", " "], "is no name"),
+        (["desk", "--adjudicate", "--order", "next"], "leave --order out"),
+        (["desk", "--order", "next"], "there is one system"),
+        (["desk", "--order", "best"], "best"),
+        (["desk", "--repeats", "2"], "--repeats"),
+    ],
+)
+def test_what_is_wrong_is_said(desk: Path, cli: Cli, words: list[str], said: str) -> None:
+    done = cli("review", "serve", *words, "--no-browser", "--port", "0")
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_port_that_is_taken_is_said(desk: Path, cli: Cli) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = cli("review", "serve", "desk", "--no-browser", "--port", taken.getsockname()[1])
+    assert done.code == 2
+    assert "Choose another with --port" in done.err
+
+
+def test_a_run_without_a_review_begins_one_and_ctrl_c_says_what_is_next(ran: Any, home: Path) -> None:
+    command = [sys.executable, "-u", "-m", "bakeoff", "review", "serve", str(ran.result.path), "--port", "0",
+               "--no-browser", "--reviewer", "Ann Ö."]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        assert server.stdout
+        said = ""
+        while "judgments go to" not in said:
+            line = server.stdout.readline()
+            assert line, said
+            said += line
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?reviewer=Ann%20%C3%96\.", said)
+        assert found, said
+        with urllib.request.urlopen(found[0], timeout=10) as answer:
+            assert b"Who is judging?" in answer.read()
+        server.send_signal(signal.SIGINT)
+        rest, _ = server.communicate(timeout=30)
+    assert server.returncode == 0
+    assert (Path("reviews") / ran.result.path.name / "pool.json").is_file()
+    assert "0 judged; " in rest
+    assert "bakeoff review judgments" in rest
