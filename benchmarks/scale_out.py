@@ -19,7 +19,6 @@ for _name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS"):
     os.environ[_name] = "1"
 
 import numpy as np
-import pyarrow as pa
 
 from bakeoff import registry
 from bakeoff.cache import Cache, folder_bytes
@@ -31,7 +30,7 @@ from bakeoff.protocols import Executor
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.embed import embed_chunks
 from bakeoff.stages.work import Workshop
-from bakeoff.types import CHUNKS, Document, Metric, Role
+from bakeoff.types import CHUNKS, Batch, Document, Metric, Role
 from common import Row, show
 
 CHUNKS_EMBEDDED = 200_000
@@ -54,7 +53,12 @@ def main() -> int:
         print(line)
     return show(
         [
-            Row("ray with one worker against this process, seconds", seconds["ray 1"], seconds["here"], "<= 1.1"),
+            Row(
+                "ray with one worker against this process, seconds",
+                seconds["ray 1"],
+                seconds["here"],
+                "<= 1.1",
+            ),
             Row("one ray worker against two, seconds", seconds["ray 1"], seconds["ray 2"], ">= 1.7"),
             Row("one local process against two, seconds", seconds["local 1"], seconds["local 2"]),
         ]
@@ -66,7 +70,9 @@ def _executors() -> Iterator[tuple[str, Executor | None]]:
     yield "here", None
     for name, workers in (("local", 1), ("ray", 1), ("local", 2), ("ray", 2)):
         plugin = registry.load("executors", name)
-        executor = plugin(plugin.Params(**({"processes": workers} if name == "local" else {"workers": workers})))
+        executor = plugin(
+            plugin.Params(**({"processes": workers} if name == "local" else {"workers": workers}))
+        )
         begin = time.perf_counter()
         print(f"{executor.start()}, started in {time.perf_counter() - begin:.1f} s", file=sys.stderr)
         try:
@@ -83,7 +89,9 @@ def _embedded(chunking: Chunking, executor: Executor | None) -> float:
         embedder = WordLlamaEmbedder(params)
         first = Chunking("few", chunking.chunks.slice(0, 2048), "few", 0.0, 0, 0)
         embed_chunks(part, embedder, first, Workshop(Cache(Path(folder) / "first"), executor=executor))
-        made = embed_chunks(part, embedder, chunking, Workshop(Cache(Path(folder) / "cache"), executor=executor))
+        made = embed_chunks(
+            part, embedder, chunking, Workshop(Cache(Path(folder) / "cache"), executor=executor)
+        )
         size = folder_bytes(Path(folder) / "cache") / made.matrix.shape[0]
         print(f"{size:.0f} bytes of cache a chunk", file=sys.stderr)
     return made.seconds
@@ -96,7 +104,9 @@ def _chunking(count: int) -> Chunking:
     numbers = np.zeros(len(texts), np.int32)
     columns = {name: numbers for name in ("doc", "start", "end", "line_start", "line_end")}
     blank = {name: [""] * len(texts) for name in ("section", "symbol", "context")}
-    return Chunking("windows", CHUNKS.table({"id": names, **columns, **blank, "text": texts}), "windows", 0.0, 0, 0)
+    return Chunking(
+        "windows", CHUNKS.table({"id": names, **columns, **blank, "text": texts}), "windows", 0.0, 0, 0
+    )
 
 
 def _windows(count: int) -> Iterator[str]:
@@ -113,12 +123,16 @@ def _windows(count: int) -> Iterator[str]:
 
 
 def _files() -> list[Path]:
-    return sorted(path for path in Path(sysconfig.get_path("stdlib")).glob("*/*.py") if "packages" not in path.parts)
+    return sorted(
+        path for path in Path(sysconfig.get_path("stdlib")).glob("*/*.py") if "packages" not in path.parts
+    )
 
 
 def _rates(chunking: Chunking) -> Iterator[str]:
     """Things a CPU second of one core."""
-    documents = [Document(str(p), p.read_text(encoding="utf-8", errors="replace"), "python") for p in _files()[:150]]
+    documents = [
+        Document(str(p), p.read_text(encoding="utf-8", errors="replace"), "python") for p in _files()[:150]
+    ]
     size = sum(len(one.text.encode()) for one in documents) / 1e6
     for name, chunker in (("line", LineChunker), ("semantic", SemanticChunker)):
         made = chunker(chunker.Params())
@@ -138,19 +152,17 @@ def _rates(chunking: Chunking) -> Iterator[str]:
 
 
 def _index_rates(embedder: WordLlamaEmbedder, texts: list[str]) -> Iterator[str]:
-    from bakeoff.types import Batch
-
     vectors = embedder.embed(texts, Role.DOCUMENT)
     rows = np.arange(len(texts), dtype=np.int64)
     for name in ("exact", "hnswlib"):
         plugin = registry.load("stores", name)
         with tempfile.TemporaryDirectory() as folder:
-            store = plugin(plugin.Params())
-            store.create(Path(folder) / "index", vectors.shape[1], Metric.COSINE)
+            store = plugin(plugin.Params(), Path(folder))
+            store.create("vectors", vectors.shape[1], Metric.COSINE)
 
             def build(store: object = store) -> None:
                 store.insert(Batch(rows, vectors))  # type: ignore[attr-defined]
-                store.finish()  # type: ignore[attr-defined]
+                store.ready()  # type: ignore[attr-defined]
 
             seconds = _cpu(build)
             size = folder_bytes(Path(folder)) / len(texts)

@@ -259,6 +259,21 @@ def test_undo_later_cannot_notes_and_held_keys(
     assert desk.ledger.read().entries[0].note == "123 unsure"
 
 
+def test_undo_counts_where_the_clock_was_set_back(
+    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    item = desk.pool().items[2]
+    late = "2999-01-01T00:00:00.000007+00:00"
+    desk.ledger.append(
+        Entry(Kind.JUDGE, item.id, "q1", "ann", item.text_hash, Label.FALSE_POSITIVE, time=late)
+    )
+    page = visit(serve(desk.folder, "--repeats", 0).address)
+    assert done(page) == 1
+    press(page, "u", by=-1)
+    assert passage(page) == item.text
+    assert desk.ledger.read().entries[-1].kind is Kind.UNDO
+
+
 def test_two_reviewers_at_once_and_who_decides_between_them(
     desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:

@@ -229,6 +229,14 @@ def test_an_answer_that_comes_late_does_not_overrule_a_newer_one(desk: Desk) -> 
     assert labels == [Label.FALSE_POSITIVE]
 
 
+def test_the_page_is_told_the_time_its_next_answer_must_follow(desk: Desk) -> None:
+    room = Room(desk, PLAIN)
+    told = room.open("ann")
+    assert told.latest == ""
+    assert room.say("ann", told.queue[0], SEMANTIC, at(9)).latest == at(9)
+    assert room.undo("ann", at(11)).latest == at(11)
+
+
 def test_the_time_left_is_of_the_reviewers_own_pace_without_pauses(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     for second in (0, 10, 20, 30, 1_400, 1_410, 1_420):

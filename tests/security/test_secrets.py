@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, home: Path) -> list[str]:
     monkeypatch.setenv("BAKEOFF_REDIS_URL", f"redis://:{IN_DSN}@127.0.0.1:{CLOSED}/0")
     monkeypatch.delenv("BAKEOFF_ELASTICSEARCH_KEY")
     Path(".env").write_text(f"BAKEOFF_ELASTICSEARCH_KEY={IN_FILE}\n")
-    return [PLANTED, IN_FILE, IN_DSN]
+    return [PLANTED, IN_FILE, IN_DSN, b64encode(f"someone:{IN_DSN}".encode()).decode()]
 
 
 def clean(text: str, secrets: list[str], where: object) -> None:
@@ -73,8 +74,8 @@ def test_no_key_in_output_results_cache_report_or_export(
     home: Path,
 ) -> None:
     with Loopback(openai) as good, Loopback(parrot) as bad:
-        for name in ("WEAVIATE", "ELASTICSEARCH"):
-            monkeypatch.setenv(f"BAKEOFF_{name}_URL", f"http://someone:{IN_DSN}@{bad.host}")
+        monkeypatch.setenv("BAKEOFF_WEAVIATE_URL", f"http://someone:{IN_DSN}@{bad.host}")
+        monkeypatch.setenv("BAKEOFF_ELASTICSEARCH_URL", bad.url)
         laid_out(Path.cwd(), EXPERIMENT.format(good=good.url, bad=bad.url))
         typed("validate", code=None, debug=True)
         typed("run", "--out", "run", code=1, debug=True)

@@ -69,5 +69,13 @@ def suggest(
     for note in made.notes:
         console.say(f"note   {note}")
     console.say(f"wrote  {out}: {made.total} synthetic queries" + (f", and {masked}" if masked else ""))
-    console.say(f"Next   read them, set queries: {out.name} in {experiment}, then: bakeoff validate")
+    console.say(f"Next   read them, {_use(experiment, out)}then: bakeoff validate")
     return 0
+
+
+def _use(experiment: Path, queries: Path) -> str:
+    """What to write into the experiment so that it takes these queries; nothing where it does."""
+    from bakeoff.experiment import load
+
+    taken = load(experiment).queries.resolve() == queries.resolve()
+    return "" if taken else f"set queries: {queries.name} in {experiment}, "

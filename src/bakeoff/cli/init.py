@@ -32,4 +32,4 @@ def init(
         console.say(f"left out  … and {len(seen.skipped) - 5} more")
     console.say(f"wrote     {experiment} and {queries}")
     run = "bakeoff run" if into == Path() else f"bakeoff run {into}"
-    console.say(f"Next      write questions in {queries}, then: {run}")
+    console.say(f"Next      write questions in {queries} (bakeoff suggest drafts some), then: {run}")

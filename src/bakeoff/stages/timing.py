@@ -133,7 +133,8 @@ def _statistics(run: str, system: str, phase: str, samples: np.ndarray) -> list[
     import numpy as np
 
     count = len(samples)
-    rows: list[Row] = [(run, system, phase, "mean_ms", float(samples.mean()), count, "")]
+    mean, why = (float(samples.mean()), "") if count else (None, "it failed before anything was timed")
+    rows: list[Row] = [(run, system, phase, "mean_ms", mean, count, why)]
     for percentile in PERCENTILES:
         needed = samples_needed(percentile)
         if count >= needed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,7 +25,7 @@ class Rest:
 
     def __init__(self, engine: str, url: str, headers: Mapping[str, str] | None = None) -> None:
         self._engine, self._host = engine, httpx.URL(url).netloc.decode()
-        self._secrets = [value.rpartition(" ")[2] for value in (headers or {}).values() if len(value) > SHORT]
+        self._secrets = list(_secrets(httpx.URL(url), headers or {}))
         self._http = httpx.Client(
             base_url=url.rstrip("/"),
             headers={"Content-Type": "application/json", **(headers or {})},
@@ -58,8 +59,15 @@ class Rest:
     def _masked(self, content: bytes) -> bytes:
         """What was said without our own headers' values, which some servers repeat."""
         for secret in self._secrets:
-            content = content.replace(secret.encode(), b"***")
+            content = content.replace(secret, b"***")
         return content
+
+
+def _secrets(url: httpx.URL, headers: Mapping[str, str]) -> Iterator[bytes]:
+    """Keys in headers, and the password of an address as it is and as it is sent."""
+    yield from (value.rpartition(" ")[2].encode() for value in headers.values() if len(value) > SHORT)
+    if url.password:
+        yield from (url.password.encode(), b64encode(f"{url.username}:{url.password}".encode()))
 
 
 def bearer(store: str, scheme: str = "Bearer") -> dict[str, str]:

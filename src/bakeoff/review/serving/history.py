@@ -17,7 +17,7 @@ LEAST_GAPS = 5
 
 
 class History:
-    """A reviewer's entries; `live` are those not undone, in order of time."""
+    """A reviewer's entries by time; `live` are those not undone, in order of time."""
 
     def __init__(self, ledger: Ledger, reviewer: str) -> None:
         self._ledger = ledger
@@ -32,6 +32,11 @@ class History:
         for entry in self._ledger.read(self.reviewer).entries:
             self._take(entry)
 
+    @property
+    def latest(self) -> str:
+        """The time of the last entry, or nothing."""
+        return next(reversed(self.times), "")
+
     def changed(self) -> bool:
         """Whether somebody else wrote into this reviewer's file; what it says is read again."""
         if self._bytes() == self._size:
@@ -40,10 +45,8 @@ class History:
         return True
 
     def add(self, entry: Entry) -> Entry:
-        """Write an entry, on disk when this returns; one with the same time is the same keystroke sent again."""
-        if entry.time in self.times:
-            return self.times[entry.time]
-        late = bool(self.times) and entry.time < next(reversed(self.times))
+        """Write an entry, on disk when this returns."""
+        late = entry.time < self.latest
         stamped = self._ledger.append(entry)
         if late:
             self.reread()

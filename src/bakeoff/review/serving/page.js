@@ -83,6 +83,12 @@ function stamp() {
   return new Date(Math.floor(micros / 1000)).toISOString().slice(0, -1) + part + "+00:00";
 }
 
+// a clock that was set back must not put an answer before those it follows
+function after(latest) {
+  const whole = Date.parse(latest.slice(0, 23) + "Z");
+  if (whole) micros = Math.max(micros, whole * 1000 + Number(latest.slice(23, 26) || 0));
+}
+
 const slot = () => `unsent/${setup.review}/${reviewer}`;
 
 async function send(path, body, said) {
@@ -100,7 +106,7 @@ async function deliver(path, body, said) {
     store.drop(slot());
     if (body.key) store.drop("draft/" + body.key);
     take(told);
-    confirm_(path, told, said);
+    report(path, told, said);
   } catch (fault) {
     store.drop(slot());
     complain(fault.message);
@@ -110,7 +116,7 @@ async function deliver(path, body, said) {
   }
 }
 
-function confirm_(path, told, said) {
+function report(path, told, said) {
   const undone = told.undone;
   let text = path === "/undo" ? (undone ? `Taken back: ${WORDS[undone.judgment] || "answer"}` : "Nothing to undo") : `Saved: ${said}`;
   if (undone && undone.note && current && current.key === undone.key) setNote(undone.note);
@@ -126,6 +132,7 @@ function confirm_(path, told, said) {
 // ---- showing ----
 
 function take(told) {
+  after(told.latest);
   for (const card of told.cards) cards.set(card.key, card);
   queue = told.queue;
   for (const key of [...cards.keys()]) if (!queue.includes(key)) cards.delete(key);

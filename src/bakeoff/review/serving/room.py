@@ -50,6 +50,7 @@ class Told:
     queue: tuple[str, ...]
     cards: tuple[Card, ...]
     progress: Progress
+    latest: str
     advice: str = ""
     undone: Undone | None = None
 
@@ -139,7 +140,8 @@ class Room:
         coming = seat.upcoming(AHEAD)
         cards = tuple(self._card(key, one) for key, one in coming if key not in there)
         advice = self._compass.advice if self._compass is not None else ""
-        return Told(seat.reviewer, tuple(key for key, _ in coming), cards, seat.progress(), advice, undone)
+        queue = tuple(key for key, _ in coming)
+        return Told(seat.reviewer, queue, cards, seat.progress(), seat.latest, advice, undone)
 
     def _card(self, key: str, showing: Showing) -> Card:
         said = self._settled[showing.item.id].opinions if self.manner.adjudicate else ()

@@ -149,6 +149,11 @@ class Seat:
             return Progress(done, total, later, len(self._cannot), left)
 
     @property
+    def latest(self) -> str:
+        """The time of this reviewer's last entry: what the page sends next must be later to count after it."""
+        return self._history.latest
+
+    @property
     def _kinds(self) -> tuple[Kind, ...]:
         return (Kind.ADJUDICATE,) if self._final else DECIDING
 

