@@ -15,9 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "RAYON_NUM_THREADS"):
-    os.environ[_name] = "1"
-
 import numpy as np
 
 from bakeoff import registry
@@ -102,7 +99,7 @@ def _chunking(count: int) -> Chunking:
     texts = list(_windows(count))
     names = [f"{i:08d}" for i in range(len(texts))]
     numbers = np.zeros(len(texts), np.int32)
-    columns = {name: numbers for name in ("doc", "start", "end", "line_start", "line_end")}
+    columns = dict.fromkeys(("doc", "start", "end", "line_start", "line_end"), numbers)
     blank = {name: [""] * len(texts) for name in ("section", "symbol", "context")}
     return Chunking(
         "windows", CHUNKS.table({"id": names, **columns, **blank, "text": texts}), "windows", 0.0, 0, 0
@@ -154,7 +151,7 @@ def _rates(chunking: Chunking) -> Iterator[str]:
 def _index_rates(embedder: WordLlamaEmbedder, texts: list[str]) -> Iterator[str]:
     vectors = embedder.embed(texts, Role.DOCUMENT)
     rows = np.arange(len(texts), dtype=np.int64)
-    for name in ("exact", "hnswlib"):
+    for name in ("faiss", "hnswlib"):
         plugin = registry.load("stores", name)
         with tempfile.TemporaryDirectory() as folder:
             store = plugin(plugin.Params(), Path(folder))
@@ -176,5 +173,13 @@ def _cpu(work: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
+def _alone() -> None:
+    """Begin anew with one thread a process, which libraries read when they are loaded."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+    if not threads.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **threads})
+
+
 if __name__ == "__main__":
+    _alone()
     sys.exit(main())

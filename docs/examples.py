@@ -3,6 +3,7 @@
     python docs/examples.py                  run every example and write its page anew
     python docs/examples.py lineage ann      only these
     python docs/examples.py --runs runs      from runs/stdlib, runs/lineage, … instead of running them
+    python docs/examples.py --picture        also images/report.png, by chromium (make debian)
 
 A page is the example's lesson (NAME.lesson.md, written by hand) and the Markdown report, shortened by leaving out rows,
 never by changing one. NAME.scores.json holds the rows its numbers come from; a test computes them again.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,12 +40,27 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--runs", type=Path)
+    parser.add_argument("--picture", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as spare:
         for example in examples():
             if not asked.names or example.name in asked.names:
                 folder = (asked.runs or Path(spare)) / example.name
                 write(example, folder)
+                if asked.picture and example.name == "stdlib":
+                    picture(folder / "report.html")
+
+
+def picture(report: Path) -> None:
+    """The first screen of a report, as the README shows it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        page.goto(report.resolve().as_uri())
+        page.screenshot(path=OUT.parent / "images" / "report.png")
+        browser.close()
 
 
 def write(example: Example, folder: Path) -> None:

@@ -497,3 +497,9 @@ def test_negative_only_queries_have_no_mean_and_no_failure(small: Path) -> None:
     assert result.failed == {}
     assert result.comparison.summary(result.done[0]).mean is None
     assert str(result.verdict.kind) == "cant_tell"
+
+
+def test_the_versions_of_the_engines_are_recorded(ran: Any) -> None:
+    """A store's own word, beside the versions of packages."""
+    engines = {name for name in ran.result.record.versions if name.endswith(" engine")}
+    assert {"exact engine", "tantivy engine"} & engines

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,7 @@ class Ingredients:
     truth_key: str
     lengths: tuple[Lengths, ...] = ()
     notes: tuple[str, ...] = ()
+    engines: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose_folder(plan: Plan, out: Path | None) -> Path:
@@ -119,6 +120,7 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             ),
             "chunkings": [_chunking(chunking) for chunking in made.chunkings.values()],
             "lengths": [LengthRecord.model_validate(asdict(one)) for one in made.lengths],
+            "versions": {**record.versions, **{f"{name} engine": v for name, v in made.engines.items()}},
             "queries_fingerprint": made.queries_key,
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],

@@ -163,6 +163,7 @@ def _prepare(
         truth_key(truth),
         tuple(kitchen.known_lengths()),
         tuple(vector_notes(kitchen.known_vectors())),
+        kitchen.engines(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ from bakeoff.stats.comparison import Comparison, ScoreMatrix
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = DOCS / "examples"
 RUNS = [example.name for example in examples() if example.vectors is None]
+
+AHEAD = re.compile(
+    r"is ahead of .+ by (?P<by>-?[.\d]+) \S+ \[(?P<low>-?[.\d]+) (?P<high>-?[.\d]+)\], "
+    r"better on (?P<wins>\d+) questions, worse on (?P<losses>\d+), equal on (?P<ties>\d+)"
+)
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -87,6 +93,22 @@ def test_means_intervals_and_counts(name: str) -> None:
             assert one.mean == pytest.approx(np.mean(counted)) and one.n == len(counted)
             low, high = one.interval.low, one.interval.high
             assert row[column] == cell(one.mean, low, high, one.n, len(scores.queries) - one.n)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_finding_and_the_verdict_in_words(name: str) -> None:
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    _, rows = section(name, "Systems")
+    shown = rows[0][2].split(" (n ")[0]
+    assert f"**{rows[0][1]} has the highest mean {kept(name)['primary']}: {shown}**" in page
+    found = AHEAD.search(page)
+    assert found is not None
+    one = comparison(name).pair(rows[0][1], rows[1][1])
+    assert [int(found[word]) for word in ("wins", "losses", "ties")] == [one.wins, one.losses, one.ties]
+    printed = {"by": one.difference, "low": one.interval.low, "high": one.interval.high}
+    for word, value in printed.items():
+        digits = len(found[word].split(".")[1])
+        assert float(found[word]) == pytest.approx(value, abs=0.5001 * 10**-digits)
 
 
 @pytest.mark.parametrize("name", RUNS)

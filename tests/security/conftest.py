@@ -1,4 +1,4 @@
-"""The command as a user types it, and everything it leaves behind as text."""
+"""Commands as a user types them, and everything they leave behind as text."""
 
 from __future__ import annotations
 
@@ -33,6 +33,22 @@ class Shell:
 def typed(home: Path) -> Shell:
     """Runs the installed command in the test's working folder, with a home of its own."""
     return Shell()
+
+
+@pytest.fixture
+def cli(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Types a command in this process, which is quicker; returns all it printed."""
+    from bakeoff.cli import console
+    from bakeoff.cli.app import app
+
+    def typed(*words: object, code: int | None = 0) -> str:
+        capsys.readouterr()
+        ended = console.guarded(lambda: app([str(word) for word in words], standalone_mode=False))
+        said = "".join(capsys.readouterr())
+        assert code is None or ended == code, said
+        return said
+
+    return typed
 
 
 @pytest.fixture

@@ -127,17 +127,15 @@ def hostile(home: Path, laid_out: Callable[..., Path], tmp_path: Path) -> Path:
     return run(path).path
 
 
-def test_a_run_and_what_is_made_of_it_stay_in_their_folders(
-    hostile: Path, typed: Any, tmp_path: Path
-) -> None:
+def test_a_run_and_what_is_made_of_it_stay_in_their_folders(hostile: Path, cli: Any, tmp_path: Path) -> None:
     assert hostile.resolve().parent == Path("runs").resolve()
     before = _tree(tmp_path)
-    typed("report", hostile, "--format", "html,md,latex", "--out", "out/report")
-    typed("export", hostile, "--format", "trec", "--out", "out/trec")
-    typed("export", hostile, "--format", "beir", "--out", "out/beir")
+    cli("report", hostile, "--format", "html,md,latex", "--out", "out/report")
+    cli("export", hostile, "--format", "trec", "--out", "out/trec")
+    cli("export", hostile, "--format", "beir", "--out", "out/beir")
     for preset in ("goldsql", "lineage", "code", "vectordb", "ann"):
-        typed("export", hostile, "--preset", preset, "--out", f"out/{preset}", code=None)
-    typed("review", "export", hostile, code=None)
+        cli("export", hostile, "--preset", preset, "--out", f"out/{preset}", code=None)
+    cli("review", "export", hostile, code=None)
     new = {path for path in _tree(tmp_path) - before if not path.startswith("home/")}
     allowed = ("work/out", "work/reviews", f"work/runs/{hostile.name}", "work/review")
     assert new and all(path.startswith(allowed) for path in new), sorted(new)

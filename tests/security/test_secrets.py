@@ -68,6 +68,7 @@ def clean(text: str, secrets: list[str], where: object) -> None:
 def test_no_key_in_output_results_cache_report_or_export(
     planted: list[str],
     typed: Any,
+    cli: Callable[..., str],
     laid_out: Callable[..., Path],
     texts_below: Callable[[Path], Any],
     monkeypatch: pytest.MonkeyPatch,
@@ -77,18 +78,18 @@ def test_no_key_in_output_results_cache_report_or_export(
         monkeypatch.setenv("BAKEOFF_WEAVIATE_URL", f"http://someone:{IN_DSN}@{bad.host}")
         monkeypatch.setenv("BAKEOFF_ELASTICSEARCH_URL", bad.url)
         laid_out(Path.cwd(), EXPERIMENT.format(good=good.url, bad=bad.url))
-        typed("validate", code=None, debug=True)
+        typed.said += cli("validate", code=None)
         typed("run", "--out", "run", code=1, debug=True)
         sent = {value for request in good.requests for value in request.headers.values()}
         refused = str([request.headers for request in bad.requests])
     assert f"Bearer {PLANTED}-0" in sent, "the key was used"
     assert PLANTED in refused and IN_FILE in refused, "the refusing servers were asked with their keys"
-    typed("status", "run", "--json")
-    typed("report", "run", "--format", "html,md,latex", debug=True)
+    typed.said += cli("status", "run", "--json")
+    typed.said += cli("report", "run", "--format", "html,md,latex")
     for preset in ("goldsql", "lineage", "code", "vectordb", "ann"):
-        typed("export", "run", "--preset", preset, "--out", f"export/{preset}", code=None, debug=True)
-    typed("export", "run", "--format", "trec", "--out", "export/trec", debug=True)
-    typed("review", "export", "run", code=None, debug=True)
+        typed.said += cli("export", "run", "--preset", preset, "--out", f"export/{preset}", code=None)
+    typed.said += cli("export", "run", "--format", "trec", "--out", "export/trec")
+    typed.said += cli("review", "export", "run", code=None)
     assert "401" in typed.said and "openai" in typed.said
     clean(typed.said, planted, "the output")
     Path(".env").unlink()

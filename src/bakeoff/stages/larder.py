@@ -10,7 +10,7 @@ from bakeoff import registry
 from bakeoff.errors import StoreError
 from bakeoff.modes import MODES
 from bakeoff.plan import Part, System
-from bakeoff.protocols import Embedder, SupportsKeywordsWhere, SupportsPayload
+from bakeoff.protocols import Embedder, SupportsKeywordsWhere, SupportsPayload, SupportsVersion
 from bakeoff.stages.chunk import Chunking, chunk, embedded_texts, token_counts
 from bakeoff.stages.embed import QueryVectors, Vectors, embed_chunks, embed_queries
 from bakeoff.stages.index import Content, Index, open_index
@@ -117,6 +117,15 @@ class Larder:
         """The lengths that were counted, by model and chunker."""
         found = [one for one in self._shared.made("lengths") if one is not None]
         return sorted(found, key=lambda one: (one.embedder, one.chunker))
+
+    def engines(self) -> dict[str, str]:
+        """The version of each open store's engine, by the store's name, where the engine tells it."""
+        found = {}
+        for key, index in self._shared.keyed("index"):
+            if isinstance(index.store, SupportsVersion):
+                with contextlib.suppress(StoreError):  # an engine that is gone by now failed its system, which tells it
+                    found[str(key[1]).split()[0]] = index.store.engine_version()
+        return found
 
     def known_vectors(self) -> list[Vectors]:
         """The vectors of chunks that were made, by model and chunker."""

@@ -82,6 +82,10 @@ class Shared:
         """What is there under a key, made or not; nothing is made for the question."""
         return self._slots.get(key) or Slot()
 
+    def keyed(self, kind: str) -> list[tuple[Key, Any]]:
+        """Everything of a kind that was made, with its key."""
+        return [(key, slot.value) for key, slot in self._slots.items() if slot.made and key[0] == kind]
+
     def made(self, *kinds: str) -> list[Any]:
         """Everything of some kinds that was made; the kind is what a key begins with."""
         return [slot.value for key, slot in self._slots.items() if slot.made and key[0] in kinds]

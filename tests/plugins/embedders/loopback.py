@@ -74,6 +74,8 @@ def _handler(server: Loopback) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             self._reply(None)
 
+        do_PUT, do_DELETE = do_POST, do_GET
+
         def _reply(self, body: Any) -> None:
             request = Request(self.command, self.path, body, dict(self.headers), time.monotonic())
             server.requests.append(request)

@@ -12,7 +12,7 @@ from bakeoff.report.exports.material import Material
 
 COLUMNS = ("kNN@10", "R100@10", "P@10", "MRR", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "QPS", "build s")
 
-FORMULA = frozenset("=+-@\t\r")
+FORMULA = ("=", "+", "-", "@")
 
 
 def export(material: Material) -> Files:
@@ -29,7 +29,8 @@ def export(material: Material) -> Files:
 
 def _text(text: str) -> str:
     """A text that a spreadsheet shows and does not compute: one that begins like a formula gets an apostrophe."""
-    return f"'{text}" if text[:1] in FORMULA else text
+    line = " ".join(text.split())
+    return f"'{line}" if line.startswith(FORMULA) else line
 
 
 def _values(material: Material, row: Mapping[str, Any]) -> list[float | None]:
