@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from base64 import b64encode
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from bakeoff.errors import SettingError
 from bakeoff.weights import home
 
 FILE = ".env"
+SECRET = ("KEY", "TOKEN", "PASSWORD", "SECRET")
+ADDRESS = ("DSN", "URL", "URI")
+"""How the names of variables end whose values, or whose addresses' passwords, are not shown."""
+SHORTEST = 6
+"""Characters of a value below which hiding it would hide ordinary words."""
 _LINE = re.compile(
     r"""(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s#"']*)\s*(?:#.*)?"""
 )
@@ -19,6 +27,41 @@ def setting(name: str) -> str | None:
     """The value of a variable, or None where it is set nowhere or to nothing."""
     places = (os.environ, *(read(path) for path in (Path(FILE), recorded())))
     return next((place[name] for place in places if place.get(name)), None)
+
+
+def masked(text: str) -> str:
+    """The text without the keys and passwords that are set: clients and servers repeat them in their errors."""
+    for secret in sorted(_secrets(), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _secrets() -> set[str]:
+    places = [os.environ, *(_readable(path) for path in (Path(FILE), recorded()))]
+    pairs = [(name.upper(), value.strip()) for place in places for name, value in place.items()]
+    found = {value for name, value in pairs if name.endswith(SECRET)}
+    for name, value in pairs:
+        if name.endswith(ADDRESS):
+            found |= set(_of_address(value))
+    return {secret for secret in found if len(secret) >= SHORTEST}
+
+
+def _of_address(value: str) -> Iterator[str]:
+    """The password of an address, as it is and as a header carries it."""
+    try:
+        at = urlsplit(value)
+        user, password = unquote(at.username or ""), unquote(at.password or "")
+    except ValueError:
+        return
+    if password:
+        yield from (at.password or "", password, b64encode(f"{user}:{password}".encode()).decode())
+
+
+def _readable(path: Path) -> dict[str, str]:
+    try:
+        return read(path)
+    except SettingError:  # told where a setting is asked for, not while another error is
+        return {}
 
 
 def recorded() -> Path:

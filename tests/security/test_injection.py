@@ -114,7 +114,7 @@ def hostile(home: Path, laid_out: Callable[..., Path]) -> Path:
         )
     asked = [
         {"id": f"{place}\x1b[31m{SCRIPT}", "text": f"word{place} {SCRIPT} \x1b]0;owned\x07",
-         "category": f"\x1b[31m{SCRIPT}", "difficulty": "=1+1", "truth": {"documents": [f"*{name[-6:]}"]}}
+         "category": f"\x1b[31m{SCRIPT}", "difficulty": "hard", "truth": {"documents": [f"*{name[-6:]}"]}}
         for place, name in enumerate(NAMES)
     ]  # fmt: skip
     Path("queries.json").write_text(json.dumps({"queries": asked}))

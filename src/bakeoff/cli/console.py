@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bakeoff.cli.visible import VisibleFormatter, visible, visible_json
+from bakeoff.environment import masked
 from bakeoff.errors import BakeoffError
 from bakeoff.events import Emit
 
@@ -83,8 +84,8 @@ def _stopped() -> int:
 
 def _failed(message: str, code: int) -> int:
     if _debug:
-        err.print(traceback.format_exc(), markup=False, soft_wrap=True)
-    first, *rest = message.splitlines() or [""]
+        err.print(masked(traceback.format_exc()), markup=False, soft_wrap=True)
+    first, *rest = masked(message).splitlines() or [""]
     err.print(f"[bold red]error[/]  {escape(first)}", soft_wrap=True)
     for line in rest:
         err.print(f"       {escape(line)}", soft_wrap=True)

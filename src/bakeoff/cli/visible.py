@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from bakeoff.environment import masked
+
 _KEPT = "\n\t"
 _STEERING = (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _SHOWN = {
@@ -25,7 +27,7 @@ def visible_json(text: str) -> str:
 
 
 class VisibleFormatter(logging.Formatter):
-    """Log lines that cannot steer the terminal."""
+    """Log lines that cannot steer the terminal and hold no key."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return visible(super().format(record))
+        return visible(masked(super().format(record)))

@@ -74,7 +74,7 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
         folder = shop.cache.get("vectors", name)
         fresh, reused = 0, rows
         if folder is None:
-            pool, keys = Pool(shop.cache, "embed", key), _keys(chunking.chunks)
+            pool, keys = Pool(shop.cache, "embed", key), chunk_keys(chunking.chunks)
             spread = _spread(part, embedder, chunking, shop)
             fresh, reused = _fill(pool, keys, embedder, chunking.chunks, report.advance, spread)
             dims = embedder.info.dims
@@ -108,7 +108,7 @@ def vector_notes(made: Iterable[Vectors]) -> list[str]:
     return [*lost, *same]
 
 
-def _keys(chunks: pa.Table) -> list[str]:
+def chunk_keys(chunks: pa.Table) -> list[str]:
     """The key of each embedded text."""
     return [key for texts in text_blocks(chunks) for key in text_keys(texts)]
 
@@ -185,14 +185,19 @@ class EmbedOrder:
     info: ModelInfo
 
     def open(self) -> Opened:
-        """Load the model; another one than the run's is refused, for its vectors would be stored under that name."""
+        """Load the model."""
+        embedder = self.load()
+        return Opened(lambda rows: _document_rows(embedder, rows), embedder.close)
+
+    def load(self) -> Embedder:
+        """The model; another one than the run's is refused, for what it makes would be stored under that name."""
         embedder = self.plugin(self.params)  # type: ignore[call-arg]
         if embedder.info != self.info:
             raise SettingError(
                 f"a worker has another model than the run: {embedder.info} instead of {self.info}. "
                 "Put the same weights on every node."
             )
-        return Opened(lambda rows: _document_rows(embedder, rows), embedder.close)
+        return embedder
 
 
 def _spread(part: Part, embedder: Embedder, chunking: Chunking, shop: Workshop) -> Spread | None:

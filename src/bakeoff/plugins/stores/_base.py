@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from bakeoff.environment import masked
 from bakeoff.errors import StoreError
 from bakeoff.types import Batch, Hits, Metric
 
@@ -64,7 +65,7 @@ def translated(engine: str, *errors: type[Exception]) -> Callable[[Callable[P, T
                 raise
             except errors as exc:
                 name = engine or getattr(args[0], "engine", "the store")
-                raise StoreError(f"{name}, {method.__name__.lstrip('_')}: {exc}") from exc
+                raise StoreError(masked(f"{name}, {method.__name__.lstrip('_')}: {exc}")) from exc
 
         return call
 

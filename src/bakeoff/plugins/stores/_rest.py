@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import httpx
 import orjson
 
-from bakeoff.environment import setting
+from bakeoff.environment import masked, setting
 from bakeoff.errors import StoreError
 
 SECONDS = 60.0
 CONNECTING = 5.0
 BODY_BYTES = 8_000_000  # what the vendors advise for one bulk request lies between 5 and 15 MB
-SHORT = 16  # a header of so few characters says a version or a kind, not a key
 SAID = ("reason", "message", "error")
 
 
@@ -25,7 +23,6 @@ class Rest:
 
     def __init__(self, engine: str, url: str, headers: Mapping[str, str] | None = None) -> None:
         self._engine, self._host = engine, httpx.URL(url).netloc.decode()
-        self._secrets = list(_secrets(httpx.URL(url), headers or {}))
         self._http = httpx.Client(
             base_url=url.rstrip("/"),
             headers={"Content-Type": "application/json", **(headers or {})},
@@ -48,26 +45,13 @@ class Rest:
         if absent and answer.status_code == httpx.codes.NOT_FOUND:
             return None
         if answer.is_error:
-            said = f"HTTP {answer.status_code}: {words(self._masked(answer.content))}"
+            said = f"HTTP {answer.status_code}: {words(answer.content)}"
             raise StoreError(f"{self._engine}, {method} {path.partition('?')[0]}: {said}")
         return orjson.loads(answer.content) if answer.content else None
 
     def close(self) -> None:
         """Give back the connections."""
         self._http.close()
-
-    def _masked(self, content: bytes) -> bytes:
-        """What was said without our own headers' values, which some servers repeat."""
-        for secret in self._secrets:
-            content = content.replace(secret, b"***")
-        return content
-
-
-def _secrets(url: httpx.URL, headers: Mapping[str, str]) -> Iterator[bytes]:
-    """Keys in headers, and the password of an address as it is and as it is sent."""
-    yield from (value.rpartition(" ")[2].encode() for value in headers.values() if len(value) > SHORT)
-    if url.password:
-        yield from (url.password.encode(), b64encode(f"{url.username}:{url.password}".encode()))
 
 
 def bearer(store: str, scheme: str = "Bearer") -> dict[str, str]:
@@ -106,7 +90,8 @@ def bodies(rows: Iterable[tuple[Any, ...]], limit: int = BODY_BYTES) -> Iterator
 
 
 def words(content: bytes) -> str:
-    """What an engine said, without the frame its answer has."""
+    """What an engine said, without the frame its answer has, and without our own keys if it repeats them."""
+    content = masked(content.decode(errors="replace")).encode()
     try:
         found = dict.fromkeys(_said(orjson.loads(content)))
     except orjson.JSONDecodeError:

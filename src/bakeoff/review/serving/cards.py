@@ -15,64 +15,11 @@ REACH = 600
 """So many characters before and after a passage are shown as its context."""
 SHORTEST = 4
 """Shorter words of a query are mostly grammar and are not marked."""
-_GRAMMAR = frozenset(
-    [
-        "about",
-        "after",
-        "also",
-        "been",
-        "before",
-        "being",
-        "between",
-        "both",
-        "could",
-        "does",
-        "doing",
-        "during",
-        "each",
-        "from",
-        "have",
-        "having",
-        "here",
-        "into",
-        "just",
-        "like",
-        "more",
-        "most",
-        "much",
-        "only",
-        "other",
-        "over",
-        "same",
-        "should",
-        "some",
-        "such",
-        "than",
-        "that",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "under",
-        "until",
-        "very",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "whom",
-        "will",
-        "with",
-        "would",
-        "your",
-    ]
+_GRAMMAR = re.compile(
+    "about|after|also|been|before|being|between|both|could|does|doing|during|each|from|have|having|here|into|just|like|"
+    "more|most|much|only|other|over|same|should|some|such|than|that|their|them|then|there|these|they|this|those|through|"
+    "under|until|very|were|what|when|where|which|while|whom|will|with|would|your",
+    re.IGNORECASE,
 )
 
 Part = tuple[str, bool]
@@ -195,7 +142,7 @@ def _pattern(words: Sequence[str], query: str) -> re.Pattern[str] | None:
 
 
 def _tells(word: str) -> bool:
-    return len(word) >= SHORTEST and word.lower() not in _GRAMMAR
+    return len(word) >= SHORTEST and not _GRAMMAR.fullmatch(word)
 
 
 def _stem(word: str) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
-from bakeoff.review.desk import Desk, stands
+from bakeoff.review.desk import Desk
 from bakeoff.review.measures import pool_rankings
 from bakeoff.review.next import Outlook, study
 from bakeoff.review.pool import Pool
-from bakeoff.review.settle import State
+from bakeoff.review.settle import State, settled_pool
 from bakeoff.review.stakes import stakes_of
 
 EVERY = 10
 """The order is made anew after so many judgments."""
+
+SWITCH_S = 0.0005
 
 
 class Compass:
@@ -20,12 +23,15 @@ class Compass:
 
     def __init__(self, desk: Desk, pool: Pool) -> None:
         self._desk, self._pool = desk, pool
+        self._rankings = pool_rankings(pool)
         self._moves = 0
         self._lock = threading.Lock()
         self._working: threading.Thread | None = None
         self.rank: dict[str, int] = {}
         self.advice = ""
         self._look()
+        # a keystroke asks for the interpreter some twenty times; each would wait so long while the order is made
+        sys.setswitchinterval(SWITCH_S)
 
     def moved(self) -> None:
         """A judgment was made; from time to time the order is made anew, in the background."""
@@ -44,13 +50,11 @@ class Compass:
             self._working.join()
 
     def _look(self) -> None:
-        standing = stands(self._desk)
-        known = {i: one.relevance > 0 for i, one in standing.settled.items() if one.relevance is not None}
-        ruled = {item for item, one in standing.settled.items() if one.state is State.RULE}
+        settled = settled_pool(self._pool, self._desk.ledger.read().entries)
+        known = {i: one.relevance > 0 for i, one in settled.items() if one.relevance is not None}
+        ruled = {item for item, one in settled.items() if one.state is State.RULE}
         pool = self._pool
-        outlook, ranked = study(
-            stakes_of(pool_rankings(pool), known, pool.k, ruled=ruled), None, seed=pool.seed
-        )
+        outlook, ranked = study(stakes_of(self._rankings, known, pool.k, ruled=ruled), None, seed=pool.seed)
         self.rank = {one.item: place for place, one in enumerate(ranked)}
         self.advice = advice(outlook)
 
