@@ -173,7 +173,8 @@ def _page(lines: list[Line], memory: dict[str, dict[str, float | None]]) -> str:
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {here['processor']}, {here['cores']} cores.",
         "5,183 abstracts, one chunk each, WordLlama's 256 dimensions, 300 queries, 3 repeats; made by",
         "`python benchmarks/store_table.py SCIFACT_FOLDER`. kNN@10 is recall against exact search. Times on a shared",
-        "machine are for orientation; speeds at equal recall: `bakeoff ann`.",
+        "machine are for orientation; speeds at equal recall: `bakeoff ann`. Client memory is that of the one process",
+        "that holds every embedded store.",
         "",
         f"| {' | '.join(COLUMNS)} |",
         "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
@@ -195,7 +196,7 @@ def _row(line: Line, memory: dict[str, dict[str, float | None]]) -> str:
         _number(got["p95"], 2),
         _number(size, 1),
         _number(used.get("client"), 0),
-        _number(used.get("server"), 0),
+        _number(used.get("server") if line.how != "embedded" else None, 0),
     ]
     return f"| {line.store} | {line.version} | {line.how} | {' | '.join(cells)} |"
 

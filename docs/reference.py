@@ -6,7 +6,8 @@ import inspect
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
@@ -18,7 +19,7 @@ from bakeoff.cli.app import app
 from bakeoff.errors import MissingExtraError
 from bakeoff.measures.definitions import ROWS
 from bakeoff.modes import MODES
-from bakeoff.plan import ExperimentFile
+from bakeoff.plan import ExperimentFile, Limits, MeasureChoice, Prices
 
 HERE = Path(__file__).parent
 OUT = HERE / "reference"
@@ -79,6 +80,10 @@ def experiment() -> Iterator[str]:
     yield "# bakeoff.yaml\n"
     yield "Every key, its kind and its default. Unknown keys are refused, with the line.\n"
     yield from _model(ExperimentFile)
+    for name, group in (("measures", MeasureChoice), ("limits", Limits), ("prices", Prices)):
+        yield f"## {name}\n"
+        yield f"{_cell(group.__doc__)}\n"
+        yield from _model(group)
     for kind in MODES.values():
         yield f"## mode {kind.name}\n"
         yield f"{_cell(kind.params.__doc__)}\n"
@@ -142,8 +147,20 @@ def _model(model: type[BaseModel]) -> Iterator[str]:
 
 
 def _kind(annotation: Any) -> str:
-    text = annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
-    return f"`{text}`".replace("|", "\\|")
+    return f"`{_said(annotation)}`".replace("|", "\\|")
+
+
+def _said(annotation: Any) -> str:
+    """A type as one would write it in a table, without its checks."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _said(inner[0])
+    if origin is Literal:
+        return " | ".join(map(str, inner))
+    if origin in (Union, UnionType):
+        return " | ".join(dict.fromkeys(map(_said, inner)))
+    name = "None" if annotation is NoneType else getattr(origin or annotation, "__name__", str(annotation))
+    return f"{name}[{', '.join(map(_said, inner))}]" if inner else name
 
 
 def _default(field: Any) -> str:

@@ -239,6 +239,15 @@ def _translated(path: Path) -> Iterator[None]:
             free = shutil.disk_usage(_existing(path)).free // 2**20
             what = f"the disk is full ({free} MB free) while writing {path}. Free space, or set BAKEOFF_HOME elsewhere"
             raise CacheError(f"{what}; what was finished before is kept.") from exc
+        if exc.errno == errno.EFBIG:
+            raise CacheError(
+                f"{path} became larger than a file may be here. Raise the limit (ulimit -f), or set BAKEOFF_HOME on "
+                "another file system; what was finished before is kept."
+            ) from exc
+        if exc.errno in (errno.EMFILE, errno.ENFILE):
+            raise CacheError(
+                f"too many files are open to write {path}. Raise the limit (ulimit -n); what was finished before is kept."
+            ) from exc
         if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise SettingError(
                 f"no permission to write {path}. Set BAKEOFF_HOME or --out to a folder you may write."

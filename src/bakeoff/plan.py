@@ -27,16 +27,19 @@ class _Strict(BaseModel):
 class MeasureChoice(_Strict):
     """What is measured."""
 
-    primary: str = "nDCG@10(document)"
-    also: list[str] = ["RR@10(document)", "R@20(document)"]
+    primary: Annotated[str, Field(description="decides the verdict")] = "nDCG@10(document)"
+    also: Annotated[list[str], Field(description="measured beside it")] = [
+        "RR@10(document)",
+        "R@20(document)",
+    ]
 
 
 class Limits(_Strict):
     """What a system may cost to be recommended."""
 
-    p95_ms: Annotated[float, Field(gt=0)] | None = None
-    memory_mb: Annotated[float, Field(gt=0)] | None = None
-    index_mb: Annotated[float, Field(gt=0)] | None = None
+    p95_ms: Annotated[float | None, Field(gt=0, description="milliseconds, 95 of 100 queries")] = None
+    memory_mb: Annotated[float | None, Field(gt=0, description="memory while it serves")] = None
+    index_mb: Annotated[float | None, Field(gt=0, description="size of the index")] = None
 
 
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -45,36 +48,49 @@ Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Prices(_Strict):
     """What things cost at a date; a price that is not given is unknown, not zero."""
 
-    date: datetime.date
+    date: Annotated[datetime.date, Field(description="when these prices held")]
     currency: str = "USD"
-    machine_per_hour: Price | None = None
-    gb_month: Price | None = None
-    million_tokens: dict[str, Price] = {}
+    machine_per_hour: Annotated[Price | None, Field(description="of the machine that serves")] = None
+    gb_month: Annotated[Price | None, Field(description="of a gigabyte of storage a month")] = None
+    million_tokens: Annotated[
+        dict[str, Price], Field(description="by embedder; 0 for a model of your own")
+    ] = {}
 
 
 class ExperimentFile(_Strict):
     """The keys of bakeoff.yaml."""
 
-    name: str = ""
-    corpus: dict[str, Any]
-    queries: Path
-    judgments: Annotated[Path | None, Field(exclude_if=lambda value: value is None)] = None
-    chunkers: Annotated[list[Given], Field(min_length=1)] = ["semantic"]
-    embedders: Annotated[list[Given], Field(min_length=1)] = ["wordllama"]
-    stores: Annotated[list[Given], Field(min_length=1)] = ["exact"]
-    modes: Annotated[list[Given | list[Given]], Field(min_length=1)] = ["dense", "bm25", "hybrid"]
-    mode: Annotated[Given | list[Given] | None, Field(exclude_if=lambda value: value is None)] = None
-    rerankers: list[Given] = []
+    name: Annotated[str, Field(description="of the runs; usually the folder's")] = ""
+    corpus: Annotated[
+        dict[str, Any], Field(description="the documents: folder, include, exclude, or a source")
+    ]
+    queries: Annotated[Path, Field(description="the query file")]
+    judgments: Annotated[
+        Path | None,
+        Field(exclude_if=lambda value: value is None, description="people's judgments, of a review"),
+    ] = None
+    chunkers: Annotated[list[Given], Field(min_length=1, description="how documents are cut")] = ["semantic"]
+    embedders: Annotated[list[Given], Field(min_length=1, description="models")] = ["wordllama"]
+    stores: Annotated[list[Given], Field(min_length=1, description="where vectors are kept")] = ["exact"]
+    modes: Annotated[
+        list[Given | list[Given]],
+        Field(min_length=1, description="how a query is answered; a list is a pipeline"),
+    ] = ["dense", "bm25", "hybrid"]
+    mode: Annotated[
+        Given | list[Given] | None,
+        Field(exclude_if=lambda value: value is None, description="short for modes with one entry"),
+    ] = None
+    rerankers: Annotated[list[Given], Field(description="who orders the first results again")] = []
     measures: MeasureChoice = MeasureChoice()
-    targets: dict[str, float] = {}
+    targets: Annotated[dict[str, float], Field(description="values to reach, checked by validate")] = {}
     limits: Limits = Limits()
     prices: Prices | None = None
-    executor: Given | None = None
-    metric: Metric = Metric.COSINE
+    executor: Annotated[Given | None, Field(description="where work runs; usually this machine")] = None
+    metric: Annotated[Metric, Field(description="how near two vectors are")] = Metric.COSINE
     depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved a query")] = 100
     runs: Annotated[int, Field(ge=1, le=100, description="times the timings are repeated")] = 1
-    seed: int = 7
-    preset: str | None = None
+    seed: Annotated[int, Field(description="of resampling and of folds")] = 7
+    preset: Annotated[str | None, Field(description="measures and rules of a known benchmark")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ import pickle
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache as once
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-from bakeoff import __version__
 from bakeoff.cache import Cache
 from bakeoff.errors import SettingError
 from bakeoff.pool import Place, Rows, from_bytes
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 Work = Callable[["pa.Table"], Rows]
 OPEN = 4
 """Plug-ins a worker keeps open; one that was not used for the longest time is closed for another."""
+
+
+@once
+def installed() -> str:
+    """The version of this program here."""
+    return version("bakeoff")
 
 
 class Order(Protocol):
@@ -53,7 +60,7 @@ class Shard:
     order: bytes
     batches: tuple[tuple[str, ...], ...]
     rows: bytes
-    version: str = __version__
+    version: str = field(default_factory=installed)
 
     @property
     def inputs(self) -> int:
@@ -75,9 +82,9 @@ def sendable(order: Order) -> bool:
 
 def do(shard: Shard) -> float:
     """Do a shard in this process and return the seconds of its work; batches that are there already take none."""
-    if shard.version != __version__:
+    if shard.version != installed():
         raise SettingError(
-            f"a worker has bakeoff {__version__}, the run {shard.version}. Install the same version on every node."
+            f"a worker has bakeoff {installed()}, the run {shard.version}. Install the same version on every node."
         )
     cache, table, first, seconds = _cache(shard.folder), from_bytes(shard.rows), 0, 0.0
     for names in shard.batches:

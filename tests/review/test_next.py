@@ -14,6 +14,7 @@ from bakeoff.review.stakes import (
     Stakes,
     best_end,
     decide,
+    group_sums,
     pair_bounds,
     stakes_of,
     t_quantile,
@@ -130,3 +131,13 @@ def test_what_cannot_be_decided_is_refused() -> None:
         stakes_of({"a": {"q": ("x",)}}, {}, 1)
     with pytest.raises(ComparisonError, match="share 0 queries"):
         stakes_of({"a": {"q": ("x",)}, "b": {"r": ("y",)}}, {}, 1)
+
+
+def test_sums_by_group_are_those_of_a_plain_loop() -> None:
+    chance = np.random.default_rng(3)
+    for groups in (np.array([0, 0, 2, 2, 4]), np.array([4, 0, 2, 0, 2]), np.array([], dtype=np.int64)):
+        values = chance.random((3, 2, len(groups)))
+        expected = np.zeros((3, 2, 6))
+        for place, group in enumerate(groups):
+            expected[..., group] += values[..., place]
+        assert np.allclose(group_sums(values, groups, 6), expected)

@@ -110,7 +110,7 @@ def hostile(home: Path, laid_out: Callable[..., Path]) -> Path:
     path = laid_out(Path.cwd(), f'name: "{SCRIPT}"\n{text}stores: [exact]\nmodes: [dense, bm25]\n')
     for place, name in enumerate(NAMES):
         (Path("corpus") / name).write_text(
-            f"# {SCRIPT} \x1b[31m\n\nword{place} {SCRIPT} \x1b]0;owned\x07 </textarea>\n"
+            f"# {SCRIPT} \x1b[31m\n\nword{place} {SCRIPT} \x1b]0;owned\x07 </textarea>\n```\n````\n{SCRIPT}\n"
         )
     asked = [
         {"id": f"{place}\x1b[31m{SCRIPT}", "text": f"word{place} {SCRIPT} \x1b]0;owned\x07",
@@ -131,7 +131,22 @@ def test_pages_show_hostile_text_and_do_not_run_it(hostile: Path, cli: Callable[
     assert not HARMFUL.search(said)
     page = (hostile / "report.html").read_text(encoding="utf-8")
     assert "<img" not in page and "<script>alert" not in page and "&lt;script&gt;" in page
-    assert "<script>" not in (hostile / "report.md").read_text(encoding="utf-8")
+    text = (hostile / "report.md").read_text(encoding="utf-8")
+    assert "<script>" in text and "<script>" not in _outside_fences(text)
+
+
+def _outside_fences(text: str) -> str:
+    """Markdown without its code blocks; a block ends at a fence at least as long as the one that began it."""
+    fence, kept = "", []
+    for line in text.splitlines():
+        ticks = re.match("`{3,}", line)
+        if fence and ticks and line.strip() == ticks[0] and len(ticks[0]) >= len(fence):
+            fence = ""
+        elif not fence and ticks:
+            fence = ticks[0]
+        elif not fence:
+            kept.append(line)
+    return re.sub("`[^`]*`", "", "\n".join(kept))
 
 
 def test_latex_prints_commands_as_text() -> None:

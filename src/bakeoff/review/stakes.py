@@ -81,7 +81,8 @@ def group_sums(values: Floats, groups: npt.NDArray[np.int64], size: int) -> Floa
     there, starts = np.unique(groups[order], return_index=True)
     sums = np.zeros((*values.shape[:-1], size))
     if len(there):
-        sums[..., there] = np.add.reduceat(values[..., order], starts, axis=-1)
+        in_order = values if (np.diff(groups) >= 0).all() else np.take(values, order, axis=-1)
+        sums[..., there] = np.add.reduceat(in_order, starts, axis=-1)
     return sums
 
 

@@ -1,0 +1,126 @@
+"""Whole runs by workers in processes of their own: the same bytes as in one process, and told in the same way."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff import experiment
+from bakeoff.cli.status import say_status, status_json
+from bakeoff.errors import ExperimentError, MissingExtraError, UnknownPluginError
+from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted, Warned
+from bakeoff.journal import Journal
+from bakeoff.runner import run
+
+TABLES = ("scores", "rankings", "queries", "passages", "losses")
+TWO = "{local: {processes: 2}}"
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / f"{name}.parquet").read_bytes() for name in TABLES}
+
+
+def test_a_run_by_workers_is_the_same_bytes(tmp_path: Path, laid_out: Callable[..., Path], ran: Any) -> None:
+    events: list[Event] = []
+    result = run(
+        laid_out(tmp_path), out=tmp_path / "run", home=tmp_path / "home", emit=events.append, executor=TWO
+    )
+    assert tables(result.path) == tables(ran.result.path)
+    assert any("made by 2 processes" in note for note in result.record.notes)
+    made = [path.parent.name for path in (tmp_path / "home/cache/tokens").glob("??/*/manifest.json")]
+    assert made, "tokens were counted by the driver"
+    lengths = [sorted((home / "cache/lengths").rglob("lengths.json")) for home in _homes(tmp_path, ran)]
+    assert lengths[0] and [p.read_text() for p in lengths[0]] == [p.read_text() for p in lengths[1]]
+    for stage in ("chunk", "embed"):
+        begun = {e.label: e.total for e in events if isinstance(e, StageStarted) and e.stage == stage}
+        done = dict.fromkeys(begun, 0)
+        for event in events:
+            if isinstance(event, StageAdvanced) and event.stage == stage:
+                done[event.label] += event.count
+        assert begun and all(done[label] == total for label, total in begun.items() if "queries" not in label)
+    assert [e.summary for e in events if isinstance(e, StageFinished) and e.stage == "start"] == [
+        "2 processes"
+    ]
+
+
+def _homes(tmp_path: Path, ran: Any) -> tuple[Path, Path]:
+    return tmp_path / "home", ran.result.path.parent / "home"
+
+
+def test_a_plug_in_of_this_process_only_runs_here(small: Path, counts: Any) -> None:
+    small.write_text(small.read_text().replace("{wordllama: {dims: 64}}", "{counted: {dims: 64}}"))
+    events: list[Event] = []
+    result = run(small, out="runs/one", emit=events.append, executor=TWO)
+    assert result.done and counts.documents
+    assert any("known to this process only" in event.message for event in events if isinstance(event, Warned))
+
+
+def test_where_it_runs_is_no_part_of_what_is_measured(small: Path) -> None:
+    before = experiment.load(small)
+    small.write_text(small.read_text() + "executor: {local: {processes: 3}}\n")
+    after = experiment.load(small)
+    assert after.executor is not None and after.executor.params.model_dump()["processes"] == 3
+    assert before.executor is None and before.fingerprint() == after.fingerprint()
+
+
+def test_an_executor_that_cannot_be(small: Path) -> None:
+    small.write_text(small.read_text() + "executor: {local: {process: 3}}\n")
+    with pytest.raises(ExperimentError, match=r"bakeoff.yaml.*process"):
+        experiment.load(small)
+    with pytest.raises(UnknownPluginError, match=r"--executor.*'rey'.*Did you mean 'ray'"):
+        experiment.executor("rey")
+    with pytest.raises(ExperimentError, match="should name an executor"):
+        experiment.executor("[ray]")
+
+
+def test_ray_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.delitem(sys.modules, "bakeoff.plugins.executors.ray", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"ray needs ray: pip install 'bakeoff\[ray\]'"):
+        experiment.executor("ray")
+
+
+def test_status_sees_a_run_that_goes_on(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[str] = []
+
+    def look(event: Event) -> None:
+        if isinstance(event, StageStarted) and event.stage == "embed" and not seen:
+            thread = threading.Thread(target=lambda: seen.append(_status(capsys)))
+            thread.start()
+            thread.join()
+
+    monkey = pytest.MonkeyPatch()
+    with monkey.context() as patch:
+        patch.setattr("bakeoff.journal.EVERY_SECONDS", 0.0)
+        run(small, out="runs/one", emit=look)
+    assert "running" in seen[0] and "in process" in seen[0]
+    assert say_status(Path("runs")) == 0
+    assert "report.html" in capsys.readouterr().out
+
+
+def _status(capsys: pytest.CaptureFixture[str]) -> str:
+    say_status(Path("runs"))
+    return capsys.readouterr().out
+
+
+def test_status_tells_rate_and_time_left(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(small, out="runs/one")
+    record = json.loads(Path("runs/one/run.json").read_text())
+    Path("runs/one/run.json").write_text(json.dumps({**record, "status": "running"}))
+    now = [1000.0]
+    journal = Journal(Path("runs/one"), lambda: now[0])
+    journal(StageStarted("embed", "minilm · line", 4000, "chunks"))
+    now[0] += 10
+    journal(StageAdvanced("embed", "minilm · line", 1000))
+    assert "embed    minilm · line  1,000/4,000 chunks  100/s  30 s left" in _status(capsys)
+    (stage,) = status_json(Path("runs"))[0]["stages"]
+    assert (stage["rate"], stage["seconds_left"]) == (100.0, 30.0)
+    journal.close()
+    assert "stages" not in status_json(Path("runs"))[0], "it has ended"
