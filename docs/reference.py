@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -19,7 +19,7 @@ from bakeoff.cli.app import app
 from bakeoff.errors import MissingExtraError
 from bakeoff.measures.definitions import ROWS
 from bakeoff.modes import MODES
-from bakeoff.plan import ExperimentFile, Limits, MeasureChoice, Prices
+from bakeoff.plan import ExperimentFile
 
 HERE = Path(__file__).parent
 OUT = HERE / "reference"
@@ -78,12 +78,9 @@ def _parameter(one: Any) -> tuple[str, str, str]:
 def experiment() -> Iterator[str]:
     """The keys of bakeoff.yaml."""
     yield "# bakeoff.yaml\n"
-    yield "Every key, its kind and its default. Unknown keys are refused, with the line.\n"
+    yield "Every key, its kind and its default; `limits.p95_ms` is the key `p95_ms` below `limits`."
+    yield "Unknown keys are refused, with the line.\n"
     yield from _model(ExperimentFile)
-    for name, group in (("measures", MeasureChoice), ("limits", Limits), ("prices", Prices)):
-        yield f"## {name}\n"
-        yield f"{_cell(group.__doc__)}\n"
-        yield from _model(group)
     for kind in MODES.values():
         yield f"## mode {kind.name}\n"
         yield f"{_cell(kind.params.__doc__)}\n"
@@ -136,14 +133,25 @@ def _signature(value: Any) -> str:
 
 
 def _model(model: type[BaseModel]) -> Iterator[str]:
-    rows = [
-        (f"`{name}`", _kind(field.annotation), _cell(field.description or ""), _default(field))
-        for name, field in model.model_fields.items()
-    ]
+    rows = list(_rows(model))
     if rows:
         yield from _table(("key", "kind", "meaning", "default"), rows)
     else:
         yield "No parameters.\n"
+
+
+def _rows(model: type[BaseModel], above: str = "") -> Iterator[tuple[str, ...]]:
+    """A row a key; the keys of a group are written `group.key`."""
+    for name, field in model.model_fields.items():
+        group = next((one for one in (field.annotation, *get_args(field.annotation)) if _is_group(one)), None)
+        if group is None:
+            yield f"`{above}{name}`", _kind(field.annotation), _cell(field.description or ""), _default(field)
+        else:
+            yield from _rows(group, f"{above}{name}.")
+
+
+def _is_group(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _kind(annotation: Any) -> str:
@@ -165,13 +173,11 @@ def _said(annotation: Any) -> str:
 
 def _default(field: Any) -> str:
     if field.default is PydanticUndefined:
-        return "required" if field.default_factory is None else "a group of its own"
-    if isinstance(field.default, BaseModel):
-        return "a group of its own"
-    return f"`{field.default}`".replace("|", "\\|")
+        return "required" if field.default_factory is None else ""
+    return f"`{field.default}`".replace("|", "\\|") if field.default != "" else ""
 
 
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     yield f"| {' | '.join(headings)} |"
     yield f"|{'---|' * len(headings)}"
     for row in rows:

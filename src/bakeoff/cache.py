@@ -246,7 +246,8 @@ def _translated(path: Path) -> Iterator[None]:
             ) from exc
         if exc.errno in (errno.EMFILE, errno.ENFILE):
             raise CacheError(
-                f"too many files are open to write {path}. Raise the limit (ulimit -n); what was finished before is kept."
+                f"too many files are open to write {path}. Raise the limit (ulimit -n); what was finished before is "
+                "kept."
             ) from exc
         if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise SettingError(

@@ -12,7 +12,7 @@ import pytest
 
 from bakeoff.analysis import open_run
 
-STEPS = ("200k", "400k", "700k", "1m", "1500k", "2m", "3m", "4m")
+STEPS = ("200k", "700k", "1500k")
 """Sizes of the disk, so that it becomes full in one stage after the other."""
 
 
@@ -32,14 +32,14 @@ def test_a_full_disk_stops_the_run_and_a_larger_one_completes_it(
         if done.code == 1:
             refused += 1
             assert "full" in done.err or "No space left" in done.err, done.err
-    assert refused >= 3, "the disk was never too small"
+    assert refused >= 2, "the disk was never too small"
     disk("64m")
     done = typed(*words)
     assert done.code == 0, done.err
     assert open_run(at / "run").scores.drop_columns(["run"]).equals(ran.result.scores.drop_columns(["run"]))
 
 
-@pytest.mark.parametrize("limit", [1_000, 20_000, 60_000, 200_000])
+@pytest.mark.parametrize("limit", [1_000, 60_000])
 def test_a_limit_on_the_size_of_files(tiny: Path, typed: Callable[..., Any], ran: Any, limit: int) -> None:
     """RLIMIT_FSIZE, as a shared machine sets it; a signal by default, an error for Python."""
 
