@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,12 @@ class Done:
 
 @pytest.fixture
 def typed(home: Path) -> Callable[..., Done]:
-    """Types a command; `environment` is added to this one's, other words go to subprocess."""
+    """Types a command; `environment` is added to this one's, `before` stands before it, the rest goes to subprocess."""
 
-    def run(*words: object, environment: Mapping[str, str] | None = None, **how: Any) -> Done:
-        done = subprocess.run([BAKEOFF, *map(str, words)], env={**os.environ, **(environment or {})},
+    def run(
+        *words: object, environment: Mapping[str, str] | None = None, before: Sequence[str] = (), **how: Any
+    ) -> Done:
+        done = subprocess.run([*before, BAKEOFF, *map(str, words)], env={**os.environ, **(environment or {})},
                               capture_output=True, text=True, check=False, timeout=300, stdin=subprocess.DEVNULL,
                               **how)  # fmt: skip
         assert "Traceback" not in done.stderr and "fault in bakeoff" not in done.stderr, done.stderr

@@ -147,3 +147,20 @@ def test_names_that_would_be_alike_are_numbered(make_run: Make) -> None:
 def test_a_failed_system_is_left_out(make_run: Make) -> None:
     files = export_run(make_run(systems=3, failed=1).path, "code")
     assert len(json.loads(files.contents["benchmark.json"])["results"]) == 2
+
+
+def test_the_page_of_the_source_runs_on_the_exported_files(
+    run: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S4-68: its Streamlit page reads these files and columns, and nothing else."""
+    testing = pytest.importorskip("streamlit.testing.v1")
+    export_run(run.path, "goldsql").write(tmp_path / "results")
+    monkeypatch.setenv("GOLDSQL_RESULTS", str(tmp_path / "results"))
+    page = testing.AppTest.from_file(str(Path(__file__).parent / "goldsql_page.py"), default_timeout=60).run()
+    assert not page.exception
+    shown = {metric.label: metric.value for metric in page.metric}
+    decision = pq.read_table(tmp_path / "results" / "benchmark_decision.parquet").to_pylist()[0]
+    assert shown["Recommendation"] == decision["recommendation"]
+    mean = run.summaries("RR@10(document)")[TWO[0]].mean
+    assert mean is not None and shown["minilm MRR"] == f"{mean:.3f}"
+    assert page.info[0].value == "Human review not yet completed"

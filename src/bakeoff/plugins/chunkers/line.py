@@ -1,4 +1,4 @@
-"""Windows of lines: 50 for code and 100 for documents, overlapping by a quarter (S2-18)."""
+"""Windows of lines: 50 for code and 100 for documents, overlapping by a quarter."""  # S2-18
 
 from __future__ import annotations
 

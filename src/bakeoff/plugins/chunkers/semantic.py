@@ -1,4 +1,4 @@
-"""Chunks along a document's own structure: definitions of code, headings of prose (S2-19, S2-20, S2-21)."""
+"""Chunks along a document's own structure: definitions of code, headings of prose."""  # S2-19, S2-20, S2-21
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import getpass
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -27,6 +28,7 @@ from bakeoff.protocols import ANYWHERE, Needs
 
 ASK_SECONDS = 5.0
 """How old the number of the cluster's cores may be."""
+KNOCK_SECONDS = 5.0
 SENT_ON = ("BAKEOFF_HOME",)
 """Settings of this process that workers of another machine must share; keys and passwords are not among them."""
 
@@ -38,7 +40,8 @@ class RayParams(BaseModel):
     address: Annotated[
         str | None,
         Field(
-            description="of a running cluster, as HOST:6379 or auto; none: one on this machine for the run"
+            pattern=r"^(auto|[^/:\s]+:\d{1,5})$",
+            description="of a running cluster, as HOST:6379 or auto; none: one on this machine for the run",
         ),
     ] = None
     workers: Annotated[
@@ -126,11 +129,18 @@ class RayExecutor:
             if not ray.is_initialized():  # else the user's own session, which is left as it is
                 self._mine = True
                 try:
+                    self._knock()
                     ray.init(**self._options(), log_to_driver=False, logging_level="error")
-                except (ConnectionError, ValueError, RuntimeError) as exc:
+                except (OSError, ValueError, RuntimeError) as exc:
                     raise SettingError(self._refused(exc)) from exc
             self._started = True
             self._ask()
+
+    def _knock(self) -> None:
+        """Nobody there is found out in seconds: Ray itself would try for minutes."""
+        if self._params.address not in (None, "auto"):
+            host, port = str(self._params.address).rsplit(":", 1)
+            socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
 
     def _options(self) -> dict[str, Any]:
         """What `ray.init` is told."""

@@ -1,0 +1,41 @@
+"""What the README says of peers is what benchmarks/results.md measured, within what a new measurement may move."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MOVES = 0.25
+
+SAID = [
+    ("Arrow in", 0, "measures: Arrow / pytrec_eval, 10,000 × 100, kq/s", "ratio"),
+    ("Arrow in", 1, "measures: Arrow / ranx with its objects, 10,000 × 100, kq/s", "ratio"),
+    ("from Python dicts", 0, "measures: dicts / pytrec_eval, 10,000 × 100, kq/s", "ratio"),
+    ("from Python dicts", 3, "measures: dicts / pytrec_eval, 50 × 10, kq/s", "ratio"),
+    ("percentile intervals", 0, "percentile, cpu s against scipy column by column", "ratio"),
+    ("SQL truth rules", 0, "sql: 50 rules over 28,321 chunks, s", "ratio"),
+    ("semantic chunking", 0, "semantic, MB/s, against bare tree-sitter parsing", "ratio"),
+    ("MiniLM on the processor", 0, "fp32 texts/cpu-s against the sgemm limit", "ratio"),
+    ("the measuring loop", 0, "closed loop, null store, µs a query", "ours"),
+    ("a warm rerun", 0, "warm rerun / cold run, wall s", "ratio"),
+]
+
+
+def cells(text: str, begins: str) -> list[str]:
+    line = next((one for one in text.splitlines() if one.startswith("| ") and begins in one), None)
+    assert line is not None, f"no row has {begins!r}"
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+@pytest.mark.parametrize(("row", "place", "result", "column"), SAID, ids=str)
+def test_peers(row: str, place: int, result: str, column: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    results = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
+    said = float(re.findall(r"\d+(?:\.\d+)?", cells(readme, row)[1])[place])
+    measured = float(cells(results, result)[{"ours": 1, "ratio": 3}[column]])
+    assert said == pytest.approx(measured, rel=MOVES), (
+        f"README says {said} of {result!r}: {measured} measured"
+    )
