@@ -19,10 +19,9 @@ def dashboard(
     ),
     port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Port on this machine.")] = 8501,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
-) -> int:
+) -> None:
     """Look at runs in a browser: overview, comparison, questions, load, review, what is going on, history."""
     import os
-    import subprocess
     import sys
     from importlib.util import find_spec
 
@@ -37,11 +36,10 @@ def dashboard(
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.address", "127.0.0.1",
                "--server.port", str(port), "--server.headless", "false" if browser else "true",
                "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none",
-               "--client.toolbarMode", "minimal", "--theme.primaryColor", "#1f6f8b", "--server.enableXsrfProtection", "true",
-               "--client.showErrorDetails", "none"]  # fmt: skip
+               "--client.toolbarMode", "minimal", "--theme.primaryColor", "#1f6f8b",
+               "--server.enableXsrfProtection", "true", "--client.showErrorDetails", "none"]  # fmt: skip
     console.say(f"Dashboard of {folder} at http://127.0.0.1:{port}   Ctrl-C ends it")
     environment = {**os.environ, "BAKEOFF_DASHBOARD_RUNS": str(folder.resolve())}
-    try:
-        return subprocess.run(command, env=environment, check=False, stdout=subprocess.DEVNULL).returncode  # noqa: S603
-    except KeyboardInterrupt:
-        return 0
+    sys.stdout.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    os.execve(sys.executable, command, environment)  # noqa: S606 - in this process's place, so that its end is its own

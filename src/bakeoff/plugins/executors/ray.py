@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import concurrent.futures
-import getpass
 import os
+import shutil
 import socket
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody unless the user wants it
@@ -66,6 +65,7 @@ class RayExecutor:
         self._params = params
         self._lock = threading.Lock()
         self._started = self._mine = False
+        self._temporary: str | None = None
         self._asked, self._cores, self._gpus = 0.0, 0, 0.0
         self._refs: dict[Future[Any], ray.ObjectRef[Any]] = {}
 
@@ -112,6 +112,9 @@ class RayExecutor:
             if self._started and self._mine:
                 ray.shutdown()
             self._started = False
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+                self._temporary = None
 
     def _tell(self, told: Future[Any], ended: Future[Any]) -> None:
         self._refs.pop(told, None)
@@ -147,19 +150,18 @@ class RayExecutor:
         if self._params.address is not None:
             settings = {name: os.environ[name] for name in SENT_ON if name in os.environ}
             return {"address": self._params.address, "runtime_env": {"env_vars": settings}}
+        self._temporary = tempfile.mkdtemp(prefix="ray-")
         return {
             "num_cpus": self._params.workers or os.cpu_count(),
             "object_store_memory": self._params.object_store_mb * 1_000_000,
             "include_dashboard": False,
-            "_temp_dir": str(
-                Path(tempfile.gettempdir()) / f"ray-{getpass.getuser()}"
-            ),  # sockets: short paths
+            "_temp_dir": self._temporary,
         }
 
     def _refused(self, exc: Exception) -> str:
         where = f"at {self._params.address}" if self._params.address else "on this machine"
-        said = str(exc).strip().splitlines()[0]
-        return f"no Ray cluster {where}: {said} Start one with: ray start --head, or leave address out."
+        said = str(exc).strip().splitlines()[0].removesuffix(".")
+        return f"no Ray cluster {where}: {said}. Start one with: ray start --head, or leave address out."
 
     def _ask(self) -> None:
         """Take in how large the cluster is now; nodes come and go."""
