@@ -36,7 +36,7 @@ from bakeoff.servers.table import TABLE
 from common import Row, show
 
 SERVERS = ("pgvector", "redis")
-DOCUMENTS, QUERIES, WORDS = 1200, 40, 120
+DOCUMENTS, QUERIES, WORDS = 300, 40, 120
 STORES = ("exact", "faiss", "{pgvector: {build: {index: none}}}", "{redis: {query: {ef: 500}}}")
 START = (
     "import bakeoff.stages.cutting as cutting; cutting.WORTH_SECONDS = 0.02; "
@@ -44,7 +44,7 @@ START = (
 )
 """The command, with worker processes even for a corpus as small as this one."""
 DISK_MB = 400
-PAUSE = (0.5, 6.0)
+PAUSE = (1.0, 8.0)
 """Seconds between two faults of a round, at least and at most."""
 ATTEMPTS = 60
 WARM_UP = 3
@@ -232,8 +232,8 @@ def _understood(place: Place, code: int, said: str) -> None:
 def _fault(place: Place, process: subprocess.Popen[bytes]) -> None:
     """One fault, chosen at random among those that are possible here."""
     live = [name for name in SERVERS if read_state(name) is not None]
-    kind = place.dice.choice([*(["server", "server"] if live else []), "interrupt", "kill", "worker",
-                              *(["disk", "disk"] if place.full else [])])  # fmt: skip
+    kinds = [*(["server"] * 3 if live else []), *(["disk"] * 2 if place.full else []), "worker", "worker"]
+    kind = place.dice.choice([*kinds, "interrupt", "kill"])
     if kind == "server":
         _kill_server(place, place.dice.choice(live), place.dice.uniform(0.2, 2.0))
     elif kind == "disk":

@@ -202,7 +202,7 @@ def _fault(folder: Path) -> str | None:
             path = folder / name
             if path.stat().st_size != size or file_fingerprint(path) != digest:
                 return f"has a damaged file ({name})"
-    except (OSError, ValueError, KeyError, TypeError) as exc:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         return f"cannot be read ({type(exc).__name__})"
     return None
 

@@ -137,7 +137,7 @@ def read_progress(folder: Path) -> Progress | None:
         stages = tuple(StageState(**stage) for stage in data.pop("stages"))
         failed = tuple((system, reason) for system, reason in data.pop("failed"))
         return Progress(**{**data, "warnings": tuple(data["warnings"])}, stages=stages, failed=failed)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 

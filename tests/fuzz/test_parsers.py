@@ -19,14 +19,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bakeoff import experiment, modelfile
+from bakeoff import environment, experiment, modelfile
 from bakeoff.analysis import open_run
+from bakeoff.cache import intact
 from bakeoff.errors import BakeoffError
+from bakeoff.journal import read_progress
 from bakeoff.load import vectorfiles
+from bakeoff.load.stored import open_load
 from bakeoff.measures import files as measure_files
+from bakeoff.results import SCORES, read_table
 from bakeoff.review.ledger import Ledger
 from bakeoff.review.pool import read_pool
 from bakeoff.review.sheets import read_sheet
+from bakeoff.servers.records import read_place, read_state
 from bakeoff.truth.importers import read_foreign
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.reviewed import read_judgments
@@ -119,6 +124,39 @@ def _hdf5() -> bytes:
     return out.getvalue()
 
 
+def _scores() -> bytes:
+    rows = {
+        name: [1.0 if kind == "double" else 1 if kind.startswith("int") else "x"]
+        for name, kind in SCORES.columns
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(SCORES.table(rows), sink)
+    return sink.getvalue().to_pybytes()
+
+
+PROGRESS = {
+    "pid": 1, "updated": 2.0, "done": 1, "total": 2, "failed": [["a", "why"]], "warnings": ["w"], "ended": False,
+    "stages": [{"stage": "read", "label": "", "total": 1, "what": "files", "started": 1.0}],
+}  # fmt: skip
+STATE = {
+    "name": "redis", "version": "8", "address": "a", "line": "l", "since": 1.0, "settings": {"BAKEOFF_REDIS_URL": "u"},
+    "marks": [{"pid": 1, "started": 1.0, "program": "p"}],
+}  # fmt: skip
+SITE = {"folder": "f", "data": "d", "program": "p", "ports": [1], "password": "x", "user": None}
+LOAD = {"format": 1, "kind": "load", "status": "done"}
+
+
+def _of_server(read: Callable[[str], object]) -> Callable[[Path], object]:
+    """Reads a server's record as the commands do: below the home folder."""
+
+    def reading(path: Path) -> object:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("BAKEOFF_HOME", str(path.parents[2]))
+            return read("redis")
+
+    return reading
+
+
 @dataclass(frozen=True)
 class Reader:
     """A reader, the name its file has, and a valid file."""
@@ -156,6 +194,17 @@ READERS = {
     "pool": Reader("pool.json", read_pool, POOL.encode()),
     "ledger": Reader("ann.jsonl", _ledger, (json.dumps(ENTRY) + "\n").encode() * 3),
     "record": Reader("run.json", lambda path: open_run(path.parent), b'{"schema_version": 1, "run": "x"}'),
+    "result table": Reader("scores.parquet", lambda path: read_table(path.parent, SCORES), _scores),
+    "manifest": Reader(
+        "manifest.json", lambda path: intact(path.parent), b'{"files": {"manifest.json": [1, "x"]}}'
+    ),
+    "progress": Reader(
+        "progress.json", lambda path: read_progress(path.parent), json.dumps(PROGRESS).encode()
+    ),
+    "server's state": Reader("servers/redis/state.json", _of_server(read_state), json.dumps(STATE).encode()),
+    "server's place": Reader("servers/redis/place.json", _of_server(read_place), json.dumps(SITE).encode()),
+    ".env": Reader(".env", environment.read, b"A=b\nexport C='d e' # note\n"),
+    "load": Reader("record.json", lambda path: open_load(path.parent), json.dumps(LOAD).encode()),
     "S0": Reader(
         "truth.json",
         _foreign("lineage"),
@@ -205,6 +254,7 @@ def test_a_damaged_file_is_read_or_refused(kind: str, tmp_path: Path) -> None:
     reader = READERS[kind]
     content = reader.valid() if callable(reader.valid) else reader.valid
     path = tmp_path / reader.name
+    path.parent.mkdir(parents=True, exist_ok=True)
 
     @settings(max_examples=EXAMPLES, deadline=None, database=None, derandomize=True,
               suppress_health_check=list(HealthCheck))  # fmt: skip
@@ -226,6 +276,7 @@ def test_a_damaged_file_is_read_or_refused(kind: str, tmp_path: Path) -> None:
 def test_what_is_no_such_file_at_all(kind: str, content: bytes, tmp_path: Path) -> None:
     reader = READERS[kind]
     path = tmp_path / reader.name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     try:
         reader.read(path)

@@ -48,7 +48,8 @@ def read_state(name: str) -> State | None:
     known = _read(folder_of(name) / STATE)
     if known is None:
         return None
-    return State(**{**known, "marks": tuple(Mark(**mark) for mark in known["marks"])})
+    with _fitting(folder_of(name) / STATE):
+        return State(**{**known, "marks": tuple(Mark(**mark) for mark in known["marks"])})
 
 
 def write_state(name: str, state: State | None) -> None:
@@ -69,8 +70,9 @@ def read_place(name: str) -> Site | None:
     known = _read(folder_of(name) / PLACE)
     if known is None:
         return None
-    paths = {key: Path(known[key]) for key in ("folder", "data", "program")}
-    return Site(**{**known, **paths, "ports": tuple(known["ports"])})
+    with _fitting(folder_of(name) / PLACE):
+        paths = {key: Path(known[key]) for key in ("folder", "data", "program")}
+        return Site(**{**known, **paths, "ports": tuple(known["ports"])})
 
 
 def write_place(name: str, site: Site) -> None:
@@ -108,13 +110,27 @@ def locked(folder: Path) -> Iterator[None]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        with _fitting(path):
+            return dict(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as exc:
-        raise SettingError(
-            f"{path} cannot be read ({type(exc).__name__}). Remove it and stop the server by hand."
-        ) from exc
+    except OSError as exc:
+        raise _unreadable(path, exc) from exc
+
+
+@contextlib.contextmanager
+def _fitting(path: Path) -> Iterator[None]:
+    """Say in our words that a file does not hold what we wrote."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+        raise _unreadable(path, exc) from exc
+
+
+def _unreadable(path: Path, exc: Exception) -> SettingError:
+    return SettingError(
+        f"{path} cannot be read ({type(exc).__name__}). Remove it and stop the server by hand."
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -16,7 +16,7 @@ from bakeoff.types import Document, Piece
 class LineChunker:
     """Cuts documents into windows of whole lines: fast, the same for any language, blind to structure."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     class Params(BaseModel):
         """Parameters of the line chunker."""
