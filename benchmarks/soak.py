@@ -195,14 +195,7 @@ def _round(place: Place, experiment: Path, folder: Path) -> tuple[int, int]:
     """Disturb the command until it ends well; how often it was started, and how many finished systems went away."""
     lost, kept, out = 0, set[str](), folder / "run"
     for attempt in range(1, ATTEMPTS + 1):
-        process = _start(place, experiment, folder)
-        disturbing = attempt <= ATTEMPTS // 2
-        while process.poll() is None and disturbing:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(place.dice.uniform(*PAUSE))
-            if process.poll() is None:
-                _fault(place, process)
-        code = process.wait(600)
+        code = _attempt(place, experiment, folder, disturbing=attempt <= ATTEMPTS // 2)
         cells = {path.parent.name for path in out.glob("cells/*/manifest.json")}
         lost, kept = lost + len(kept - cells), cells
         if code == 0:
@@ -210,6 +203,21 @@ def _round(place: Place, experiment: Path, folder: Path) -> tuple[int, int]:
         _understood(place, code, (folder / "log").read_text(errors="replace"))
     place.problems.append(f"{folder.name} did not end well in {ATTEMPTS} attempts")
     return ATTEMPTS, lost
+
+
+def _attempt(place: Place, experiment: Path, folder: Path, *, disturbing: bool) -> int:
+    """The exit code of the command, with faults while it runs; it does not outlive us."""
+    process = _start(place, experiment, folder)
+    try:
+        while process.poll() is None and disturbing:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(place.dice.uniform(*PAUSE))
+            if process.poll() is None:
+                _fault(place, process)
+        return process.wait(600)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _start(place: Place, experiment: Path, folder: Path) -> subprocess.Popen[bytes]:

@@ -291,7 +291,12 @@ def test_a_preset_brings_its_measures_unless_the_file_names_some(tmp_path: Path)
     (tmp_path / "queries.yaml").write_text("queries: []\n")
     text = "corpus: {folder: docs}\nqueries: queries.yaml\npreset: lineage\n"
     (tmp_path / "bakeoff.yaml").write_text(text)
-    assert experiment.load(tmp_path).measures == ("P@5(document)", "R@10(document)", "RR(document)", "nDCG@5(document)")
+    assert experiment.load(tmp_path).measures == (
+        "P@5(document)",
+        "R@10(document)",
+        "RR(document)",
+        "nDCG@5(document)",
+    )
     (tmp_path / "bakeoff.yaml").write_text(text + "measures: {primary: nDCG@10}\n")
     assert experiment.load(tmp_path).primary == "nDCG@10(document)"
     (tmp_path / "bakeoff.yaml").write_text(text.replace("lineage", "linage"))

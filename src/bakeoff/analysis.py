@@ -174,7 +174,9 @@ class Result:
         wanted = parse(name)
         known = [parse(text) for text in self.record.measures]
         for measure in known:
-            if measure == wanted or (measure.name == wanted.name and measure == replace(wanted, unit=measure.unit)):
+            if measure == wanted or (
+                measure.name == wanted.name and measure == replace(wanted, unit=measure.unit)
+            ):
                 return str(measure)
         raise ComparisonError(
             f"{name} was not measured in this run. It has: {', '.join(self.record.measures)}."

@@ -123,7 +123,9 @@ class Larder:
         found = {}
         for key, index in self._shared.keyed("index"):
             if isinstance(index.store, SupportsVersion):
-                with contextlib.suppress(StoreError):  # an engine that is gone by now failed its system, which tells it
+                with contextlib.suppress(
+                    StoreError
+                ):  # an engine that is gone by now failed its system, which tells it
                     found[str(key[1]).split()[0]] = index.store.engine_version()
         return found
 
