@@ -47,6 +47,8 @@ DISK_MB = 400
 PAUSE = (1.0, 8.0)
 """Seconds between two faults of a round, at least and at most."""
 ATTEMPTS = 60
+WORKER_SECONDS = 20.0
+"""How long a round waits for the first worker process to kill."""
 WARM_UP = 3
 """Runs of this process until its memory counts."""
 EXACT_ROWS = ("scores", "losses")
@@ -195,7 +197,7 @@ def _round(place: Place, experiment: Path, folder: Path) -> tuple[int, int]:
     """Disturb the command until it ends well; how often it was started, and how many finished systems went away."""
     lost, kept, out = 0, set[str](), folder / "run"
     for attempt in range(1, ATTEMPTS + 1):
-        code = _attempt(place, experiment, folder, disturbing=attempt <= ATTEMPTS // 2)
+        code = _attempt(place, experiment, folder, disturbing=attempt <= ATTEMPTS // 2, first=attempt == 1)
         cells = {path.parent.name for path in out.glob("cells/*/manifest.json")}
         lost, kept = lost + len(kept - cells), cells
         if code == 0:
@@ -205,10 +207,12 @@ def _round(place: Place, experiment: Path, folder: Path) -> tuple[int, int]:
     return ATTEMPTS, lost
 
 
-def _attempt(place: Place, experiment: Path, folder: Path, *, disturbing: bool) -> int:
-    """The exit code of the command, with faults while it runs; it does not outlive us."""
+def _attempt(place: Place, experiment: Path, folder: Path, *, disturbing: bool, first: bool) -> int:
+    """The exit code of the command, with faults while it runs, a worker's first; it does not outlive us."""
     process = _start(place, experiment, folder)
     try:
+        if first:
+            _kill_worker(place, process, WORKER_SECONDS)
         while process.poll() is None and disturbing:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(place.dice.uniform(*PAUSE))
@@ -247,15 +251,25 @@ def _fault(place: Place, process: subprocess.Popen[bytes]) -> None:
     elif kind == "disk":
         _fill(place, place.dice.uniform(0.5, 3.0))
     elif kind == "worker":
-        workers = psutil.Process(process.pid).children(recursive=True)
-        if not workers:
-            return
-        with contextlib.suppress(psutil.Error):
-            place.dice.choice(workers).kill()
+        _kill_worker(place, process, 1.0)
+        return
     else:
         process.send_signal(signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
         process.wait(120)
     place.faults[kind] += 1
+
+
+def _kill_worker(place: Place, process: subprocess.Popen[bytes], seconds: float) -> None:
+    """SIGKILL for one of the run's worker processes, if there is one within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(psutil.Error):
+            workers = psutil.Process(process.pid).children(recursive=True)
+            if workers:
+                place.dice.choice(workers).kill()
+                place.faults["worker"] += 1
+                return
+        time.sleep(0.01)
 
 
 def _up(place: Place, name: str) -> None:
@@ -351,7 +365,12 @@ def _servers_pids() -> set[int]:
 
 def _leaks(samples: list[Sample]) -> list[Row]:
     """The end against what it was after the warm-up; one run more or less of memory is noise, a slope is not."""
-    warm = samples[min(WARM_UP, len(samples) - 1) :]
+    if len(samples) < 2 * WARM_UP:
+        print(
+            f"{len(samples)} runs of this process are too few to tell a leak: more minutes", file=sys.stderr
+        )
+        return []
+    warm = samples[WARM_UP:]
     slope = _slope([one.rss for one in warm])
     last, first = samples[-1], warm[0]
     return [
