@@ -13,16 +13,24 @@ from bakeoff import __version__
 from bakeoff.machine import machine, versions
 
 HERE = Path(__file__).parent
-SKIPPED = {"common.py", "run_all.py", "store_table.py", "storepeers.py"}
+SKIPPED = {"common.py", "run_all.py", "soak.py", "store_table.py", "storepeers.py"}
 
 
 def main() -> int:
-    """Run the scripts named as arguments, or all of them."""
+    """Run the scripts named as arguments and renew their sections, or run all of them."""
     wanted = sys.argv[1:] or [path.stem for path in sorted(HERE.glob("*.py")) if path.name not in SKIPPED]
-    sections = [_section(name) for name in wanted]
-    (HERE / "results.md").write_text(_head() + "\n".join(sections))
+    sections = _kept() if sys.argv[1:] else {}
+    sections |= {name: _section(name) for name in wanted}
+    (HERE / "results.md").write_text(_head() + "\n".join(sections[name] for name in sorted(sections)))
     print((HERE / "results.md").read_text())
     return 0
+
+
+def _kept() -> dict[str, str]:
+    """The sections of the last results, by name: a part of the scripts renews only its own."""
+    path = HERE / "results.md"
+    parts = path.read_text().split("\n## ")[1:] if path.exists() else []
+    return {part.split("\n", 1)[0].strip(): f"## {part.rstrip()}\n" for part in parts}
 
 
 def _section(name: str) -> str:
