@@ -39,6 +39,7 @@ class Result:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.record: RunRecord = read_record(path)
+        self.known: dict[str, Any] = {}
         self._comparisons: dict[str, Comparison] = {}
         self._summaries: dict[str, dict[str, SystemSummary]] = {}
 

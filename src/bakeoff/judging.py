@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import wraps
+from typing import TypeVar, cast
 
 from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
@@ -101,11 +103,26 @@ def tie_note(result: Result) -> str | None:
     )
 
 
+T = TypeVar("T")
+
+
+def _once(ask: Callable[[Result], T]) -> Callable[[Result], T]:
+    """Answered once a result, and forgotten with it: a table of all results ever asked would keep their rows alive."""
+
+    @wraps(ask)
+    def answer(result: Result) -> T:
+        if ask.__name__ not in result.known:
+            result.known[ask.__name__] = ask(result)
+        return cast(T, result.known[ask.__name__])
+
+    return answer
+
+
 FACTORS = ("chunker", "embedder", "store", "mode", "reranker")
 FOLDS = 5
 
 
-@cache
+@_once
 def what_makes_the_difference(result: Result) -> FactorAnalysis | None:
     """How much of the spread of the systems goes with chunker, model, store and mode; None where nothing varies."""
     matrix = result.matrix(result.record.primary)
@@ -120,7 +137,7 @@ def what_makes_the_difference(result: Result) -> FactorAnalysis | None:
         return None  # one system, one query or no spread: nothing to explain
 
 
-@cache
+@_once
 def held_out(result: Result) -> Selection | None:
     """The best system chosen on some questions and scored on others (F30); None with too few questions."""
     try:
