@@ -219,6 +219,55 @@ def qdrant_insert(rows: np.ndarray, home: Path) -> None:
     shard.close()
 
 
+def pgvector_search(store: Any) -> Search:
+    connection = store._sql
+    connection.execute("SET hnsw.ef_search = 64")
+    asked = f"SELECT id, vector <=> %s AS far FROM bakeoff_bench ORDER BY far LIMIT {K}"
+    return lambda vector: connection.execute(asked, (vector,)).fetchall()
+
+
+def pgvector_insert(rows: np.ndarray, home: Path) -> None:  # noqa: ARG001 - the server has its own
+    import psycopg
+    from pgvector.psycopg import register_vector
+
+    from bakeoff.environment import setting
+
+    with psycopg.connect(setting("BAKEOFF_PGVECTOR_DSN"), autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        register_vector(connection)
+        connection.execute("DROP TABLE IF EXISTS bare")
+        connection.execute(f"CREATE TABLE bare (id bigint PRIMARY KEY, vector vector({rows.shape[1]}))")
+        with connection.cursor().copy("COPY bare (id, vector) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["int8", "vector"])
+            for number, row in enumerate(rows):
+                copy.write_row((number, row))
+        shape = f"m = {M}, ef_construction = {EF_CONSTRUCTION}"
+        connection.execute(f"CREATE INDEX ON bare USING hnsw (vector vector_cosine_ops) WITH ({shape})")
+        connection.execute("VACUUM ANALYZE bare")
+
+
+def redis_search(store: Any) -> Search:
+    client = store._client
+    return lambda vector: client.execute_command(
+        "VSIM", "bakeoff:bench", "FP32", vector.tobytes(), "WITHSCORES", "COUNT", K, "EF", EF
+    )
+
+
+def redis_insert(rows: np.ndarray, home: Path) -> None:  # noqa: ARG001 - the server has its own
+    import redis
+
+    from bakeoff.environment import setting
+
+    with redis.from_url(setting("BAKEOFF_REDIS_URL"), protocol=3) as client:
+        client.delete("bare")
+        for begin in range(0, len(rows), 1000):
+            pipe = client.pipeline(transaction=False)
+            for number, row in enumerate(rows[begin : begin + 1000], begin):
+                shape = ("NOQUANT", "EF", EF_CONSTRUCTION, "M", M)
+                pipe.execute_command("VADD", "bare", "FP32", row.tobytes(), str(number), *shape)
+            pipe.execute()
+
+
 PEERS = (
     Peer("chroma", chroma_search, chroma_insert),
     Peer("duckdb_vss", duckdb_search, duckdb_insert),
@@ -229,4 +278,6 @@ PEERS = (
     Peer("qdrant", qdrant_search, qdrant_insert),
     Peer("sqlite_vec", sqlite_search, sqlite_insert),
     Peer("usearch", usearch_search, usearch_insert),
+    Peer("pgvector", pgvector_search, pgvector_insert),
+    Peer("redis", redis_search, redis_insert),
 )
