@@ -36,7 +36,8 @@ def dashboard(
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.address", "127.0.0.1",
                "--server.port", str(port), "--server.headless", "false" if browser else "true",
                "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none",
-               "--client.toolbarMode", "minimal", "--theme.primaryColor", "#1f6f8b",
+               "--client.toolbarMode", "minimal", "--theme.light.primaryColor", "#1f6f8b",
+               "--theme.dark.primaryColor", "#5fb3ce",
                "--server.enableXsrfProtection", "true", "--client.showErrorDetails", "none"]  # fmt: skip
     console.say(f"Dashboard of {folder} at http://127.0.0.1:{port}   Ctrl-C ends it")
     environment = {**os.environ, "BAKEOFF_DASHBOARD_RUNS": str(folder.resolve())}
