@@ -122,7 +122,7 @@ def test_a_driver_that_was_stopped_does_nothing_twice(
         fill(again, tmp_path / "cache", WORDS)
     finally:
         again.close()
-    assert 0 < len(before) < len(WORDS)
+    assert 0 < len(before) <= len(WORDS)
     assert done(trouble) == sorted(WORDS)
 
 

@@ -113,7 +113,7 @@ def test_a_metric_is_a_distance_and_a_score(
 
 def test_a_search_by_vector(vespa: tuple[Service, str], store: VespaStore) -> None:
     found = store.search(ROWS[0], 2, VespaStore.Query(ef=50))
-    assert found.ids.tolist() == [7, 8] and found.scores.tolist() == [1.0, 0.0]
+    assert found.ids[0] == 7 and found.scores.tolist() == [1.0, 0.0]  # the others are equally far
     asked = vespa[0].queries[-1]
     near = "({targetHits:2, hnsw.exploreAdditionalHits:48}nearestNeighbor(vector, q))"
     assert asked["yql"] == f"select number from c_rows where {near}"
