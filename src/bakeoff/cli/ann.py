@@ -22,6 +22,7 @@ from bakeoff.cli.vectors import (
 
 if TYPE_CHECKING:
     from bakeoff.load.ann import Outcome
+    from bakeoff.load.building import Built
     from bakeoff.load.sweep import Point
 
 
@@ -160,6 +161,12 @@ def _speed_row(point: Point, threads: int) -> list[str]:
     )
 
 
+def _index_size(built: Built) -> str:
+    if built.index_bytes is None:
+        return "– (in a server)"
+    return f"{built.index_bytes / 1e6:,.1f}" + (" (in memory)" if built.in_memory else "")
+
+
 def _builds_table(outcome: Outcome) -> None:
     from bakeoff.cli import console
 
@@ -169,7 +176,7 @@ def _builds_table(outcome: Outcome) -> None:
             f"{built.build_seconds:,.2f}",
             f"{built.insert_seconds:,.2f}",
             f"{built.index_seconds:,.2f}",
-            f"{built.index_bytes / 1e6:,.1f}" + (" (in memory)" if built.in_memory else ""),
+            _index_size(built),
             number(outcome.memory[built.candidate.label].mb, 1),
         ]
         for built in outcome.built

@@ -134,9 +134,8 @@ def _measured(
         before = resident_bytes()
         with _failing(outcome, candidate.label):
             built = build(candidate, dataset, folder / str(number))
-            outcome.memory[candidate.label] = grown(
-                before, candidate.params, built.index_bytes if built.in_memory else 0
-            )
+            held = (built.index_bytes or 0) if built.in_memory else 0
+            outcome.memory[candidate.label] = grown(before, candidate.params, held, elsewhere=built.elsewhere)
             outcome.built.append(built)
     work, values = _settings(outcome, whole, tell)
     save(outcome, None)

@@ -14,6 +14,7 @@ from bakeoff.cache import folder_bytes
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.resources import Resources, Sampler
 from bakeoff.load.settings import Candidate
+from bakeoff.protocols import SupportsReopen
 from bakeoff.types import Batch
 
 BATCH = 8192
@@ -22,15 +23,23 @@ COLLECTION = "ann"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An open store; `build_seconds` is inserting and indexing together (S1-9, C-14)."""
+    """An open store; `build_seconds` is inserting and indexing together (S1-9, C-14).
+
+    `index_bytes` is None for an engine that keeps its index elsewhere: it can be reopened, and left no file here.
+    """
 
     candidate: Candidate
     store: Any
     insert_seconds: float
     index_seconds: float
-    index_bytes: int
+    index_bytes: int | None
     in_memory: bool
     resources: Resources
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the engine is a server that keeps the index."""
+        return self.index_bytes is None
 
     @property
     def build_seconds(self) -> float:
@@ -52,5 +61,6 @@ def build(candidate: Candidate, dataset: VectorSet, home: Path, pids: Iterable[i
         store.ready()
         ready = time.perf_counter()
     on_disk = folder_bytes(home)
-    size = on_disk or int(dataset.base.nbytes)
-    return Built(candidate, store, inserted - begin, ready - inserted, size, not on_disk, sampler.found)
+    in_memory = not on_disk and not isinstance(store, SupportsReopen)
+    size = int(dataset.base.nbytes) if in_memory else on_disk or None
+    return Built(candidate, store, inserted - begin, ready - inserted, size, in_memory, sampler.found)

@@ -16,7 +16,7 @@ from bakeoff.load.clock import statistics
 from bakeoff.load.closed import closed_loop, harness_seconds
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import buckets, filled, search_filtered, supports
-from bakeoff.load.memory import grown, resident_bytes, served
+from bakeoff.load.memory import UNSEEN, grown, resident_bytes, served
 from bakeoff.load.mixed import insert_while_search
 from bakeoff.load.quality import Quality
 from bakeoff.load.resources import Sampler
@@ -91,7 +91,9 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
     spent = time.process_time() - spent
     value, work, short = _setting(job, built, work)
     one = measure(built, value, job.run, work)
-    memory = grown(before, candidate.params, built.index_bytes if built.in_memory else 0)
+    elsewhere = built.elsewhere or served(candidate.params)
+    held = built.index_bytes if built.in_memory else 0
+    memory = grown(before, candidate.params, held or 0, elsewhere=elsewhere)
     setting = candidate.setting(value)
 
     def row(
@@ -100,14 +102,12 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
         return Row(kind, candidate.label, setting, job.size, job.run, at, figure, value, note)
 
     yield row("build_s", built.build_seconds)
-    elsewhere = served(candidate.params)
     yield row("build_cpu_s", None if elsewhere else spent, UNSEEN_TIME if elsewhere else "")
     yield row("insert_s", built.insert_seconds)
     yield row("index_s", built.index_seconds)
     yield row("memory_mb", memory.mb, memory.note)
-    yield row(
-        "disk_mb", None if built.in_memory else built.index_bytes / 1e6, NO_FILES if built.in_memory else ""
-    )
+    on_disk = None if built.in_memory or built.index_bytes is None else built.index_bytes / 1e6
+    yield row("disk_mb", on_disk, "" if on_disk is not None else UNSEEN if elsewhere else NO_FILES)
     yield row("knn", one.quality.knn, _shortfall(job, one.quality, short))
     yield row("qps", dict(one.qps_measured)[1])
     yield row("harness_share", one.harness_share)

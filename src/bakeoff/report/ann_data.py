@@ -31,7 +31,7 @@ class StoreRow:
     place: int
     system: str
     build_s: float
-    index_mb: float
+    index_mb: float | None
     index_is: str
     memory: Value
     setting: str
