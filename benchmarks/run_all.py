@@ -1,4 +1,7 @@
-"""Every benchmark, one after the other; writes benchmarks/results.md. Run: make bench"""
+"""Every benchmark, one after the other; writes benchmarks/results.md. Run: make bench
+
+Some scripts only: run_all.py load stats. What a script printed before, as its section: run_all.py soak=soak.txt
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,12 @@ SKIPPED = {"common.py", "run_all.py", "soak.py", "store_table.py", "storepeers.p
 
 
 def main() -> int:
-    """Run the scripts named as arguments and renew their sections, or run all of them."""
+    """Renew the sections of the scripts named as arguments, or of all of them."""
     wanted = sys.argv[1:] or [path.stem for path in sorted(HERE.glob("*.py")) if path.name not in SKIPPED]
     sections = _kept() if sys.argv[1:] else {}
-    sections |= {name: _section(name) for name in wanted}
+    for one in wanted:
+        name, _, kept = one.partition("=")
+        sections[name] = _read(name, Path(kept)) if kept else _section(name)
     (HERE / "results.md").write_text(_head() + "\n".join(sections[name] for name in sorted(sections)))
     print((HERE / "results.md").read_text())
     return 0
@@ -34,14 +39,24 @@ def _kept() -> dict[str, str]:
 
 
 def _section(name: str) -> str:
+    """The section of a script that is run now."""
     begin = time.perf_counter()
     done = subprocess.run([sys.executable, HERE / f"{name}.py"], capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - begin
-    rows = [line.split("|") for line in done.stdout.splitlines() if line.count("|") == 4]
+    return _table(name, f"{time.perf_counter() - begin:.0f} s", done.stdout, done.stderr)
+
+
+def _read(name: str, printed: Path) -> str:
+    """The section of a script that was run before, from what it printed."""
+    day = datetime.datetime.fromtimestamp(printed.stat().st_mtime, datetime.UTC)
+    return _table(name, f"run alone, {day:%Y-%m-%d}", printed.read_text(), f"nothing in {printed.name}")
+
+
+def _table(name: str, when: str, printed: str, errors: str) -> str:
+    rows = [line.split("|") for line in printed.splitlines() if line.count("|") == 4]
     table = "\n".join("| " + " | ".join(cell.strip() for cell in _columns(row)) + " |" for row in rows[1:])
-    failed = f"\nfailed: `{(done.stderr.strip().splitlines() or ['no message'])[-1]}`\n" if not rows else ""
+    failed = f"\nfailed: `{(errors.strip().splitlines() or ['no message'])[-1]}`\n" if not rows else ""
     head = "| what | ours | peer or limit | ratio | target | |\n|---|---|---|---|---|---|\n"
-    return f"## {name}\n\n{_first_line(name)} ({seconds:.0f} s)\n\n{head if rows else ''}{table}\n{failed}"
+    return f"## {name}\n\n{_first_line(name)} ({when})\n\n{head if rows else ''}{table}\n{failed}"
 
 
 def _columns(row: list[str]) -> list[str]:

@@ -247,7 +247,7 @@ def pgvector_insert(rows: np.ndarray, home: Path) -> None:  # noqa: ARG001 - the
 
 
 def redis_search(store: Any) -> Search:
-    client = store._client
+    import redis; from bakeoff.environment import setting; client = redis.from_url(setting("BAKEOFF_REDIS_URL"), protocol=3)
     return lambda vector: client.execute_command(
         "VSIM", "bakeoff:bench", "FP32", vector.tobytes(), "WITHSCORES", "COUNT", K, "EF", EF
     )
