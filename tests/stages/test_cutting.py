@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bakeoff import registry
 from bakeoff.errors import ChunkerError
@@ -69,3 +72,12 @@ def test_a_process_that_ends_is_an_error_that_names_the_documents(monkeypatch: A
             worker.wait()
         with pytest.raises(ChunkerError, match=r"ended with -9 between d7\.md and d7\.md"):
             crew([7])
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=60), st.integers(1, 20))
+def test_slices_hold_every_document_once_and_share_the_bytes(sizes, most):
+    found = cutting._slices(np.array(sizes), most)
+    assert [i for begin, end in found for i in range(begin, end)] == list(range(len(sizes)))
+    assert len(found) <= most
+    share = (sum(sizes) + len(sizes)) / most
+    assert all(sum(sizes[begin:end]) + end - begin <= share + max(sizes) + 1 for begin, end in found)

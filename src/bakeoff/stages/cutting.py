@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 from bakeoff.errors import ChunkerError
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WORTH_SECONDS = 5.0
-SLICES = 4
+SLICES = 8
+"""Slices of a batch for each process: the last one to end keeps the others waiting."""
 
 
 class Cutting:
@@ -55,11 +57,12 @@ class Cutting:
 
     def __call__(self, positions: list[int]) -> Rows:
         """The rows of these documents, in order."""
-        size = int(self._sizes[positions].sum())
+        sizes = self._sizes[positions]
+        size = int(sizes.sum())
         if self._crew is None and self._pays():
             self._crew = _Crew(self._order, self._processes)
         if self._crew is not None:
-            return self._crew.cut(self._documents.take(positions))
+            return self._crew.cut(self._documents.take(positions), sizes)
         begin = time.perf_counter()
         counts, table = cut(self._chunker, self._documents.take(positions))
         self._seconds, self._done = self._seconds + time.perf_counter() - begin, self._done + size
@@ -87,13 +90,16 @@ class _Crew:
         self._all = tuple(self._free)
         self._threads = ThreadPoolExecutor(processes, thread_name_prefix="cut")
 
-    def cut(self, documents: pa.Table) -> Rows:
-        """The rows of a batch, its slices side by side."""
+    def cut(self, documents: pa.Table, sizes: np.ndarray) -> Rows:
+        """The rows of a batch; its slices side by side, the largest first, so that no process is left with it alone."""
         import pyarrow as pa
 
-        step = max(1, -(-documents.num_rows // (len(self._all) * SLICES)))
-        parts = [documents.slice(begin, step) for begin in range(0, documents.num_rows, step)]
-        answers = list(self._threads.map(self._ask, parts))
+        parts = [
+            documents.slice(begin, end - begin) for begin, end in _slices(sizes, len(self._all) * SLICES)
+        ]
+        largest = sorted(range(len(parts)), key=lambda i: -parts[i].nbytes)
+        asked = {i: self._threads.submit(self._ask, parts[i]) for i in largest}
+        answers = [asked[i].result() for i in range(len(parts))]
         return Rows([n for counts, _ in answers for n in counts], pa.concat_tables([t for _, t in answers]))
 
     def close(self) -> None:
@@ -123,6 +129,16 @@ class _Crew:
         if said:
             raise ChunkerError(said)
         return counts, from_bytes(rows)
+
+
+def _slices(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """At most so many runs of documents of about equal bytes, as begin and end."""
+    import numpy as np
+
+    ends = np.cumsum(sizes + 1)
+    marks = np.searchsorted(ends, np.linspace(0, ends[-1], most + 1)[1:-1]) + 1
+    edges = sorted({0, *marks.tolist(), len(sizes)})
+    return list(pairwise(edges))
 
 
 def _send(worker: subprocess.Popen[bytes], data: bytes) -> None:
