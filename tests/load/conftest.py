@@ -1,10 +1,11 @@
-"""Stores that misbehave on purpose, and a small dataset."""
+"""A clock for loops, stores that misbehave on purpose, and a small dataset."""
 
 from __future__ import annotations
 
+import itertools
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +13,27 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import StoreError
+from bakeoff.load import building, closed, workers
+from bakeoff.load import open as open_loops
 from bakeoff.load.null import Nothing, NullStore
 from bakeoff.types import Hits
 
-
-class StallingStore(NullStore):
-    """Answers at once but for every `every`-th query, which blocks everything for `stall` seconds."""
-
-    every, stall = 50, 1.0
-
-    def __init__(self, params: Any = None, home: Path | None = None) -> None:
-        super().__init__(Nothing(), Path())
-        self._count = 0
-        self._lock = threading.Lock()
-
-    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
-        with self._lock:
-            self._count += 1
-            if self._count % self.every == 0:
-                time.sleep(self.stall)
-            return super().search(vector, k, query)
+GUARD_SECONDS = 120
 
 
 class HangingStore(NullStore):
-    """Never comes back from the eleventh search on, until released."""
+    """From the eleventh search on never comes back: when all `clients` wait, `then` is called once."""
 
-    released = threading.Event()
-
-    def __init__(self, params: Any = None, home: Path | None = None) -> None:
+    def __init__(self, clients: int, then: Callable[[], object]) -> None:
         super().__init__(Nothing(), Path())
-        self._count = 0
+        self.released = threading.Event()
+        self._numbers = itertools.count(1)
+        self._all_wait = threading.Barrier(clients, then)
 
     def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
-        self._count += 1
-        if self._count > 10:
-            self.released.wait(30)
+        if next(self._numbers) > 10 and not self.released.is_set():
+            self._all_wait.wait(GUARD_SECONDS)
+            self.released.wait(GUARD_SECONDS)
         return super().search(vector, k, query)
 
 
@@ -77,26 +64,52 @@ def asked() -> np.ndarray:
 
 
 @pytest.fixture
-def stalling() -> Callable[..., StallingStore]:
-    """Makes a store that stalls."""
-
-    def make(every: int, stall: float) -> StallingStore:
-        store = StallingStore()
-        store.every, store.stall = every, stall
-        return store
-
-    return make
-
-
-@pytest.fixture
 def failing() -> FailingStore:
     """A store that refuses every third search."""
     return FailingStore()
 
 
 @pytest.fixture
-def hanging() -> Any:
-    """A store that hangs, let go at the end of the test."""
-    HangingStore.released.clear()
-    yield HangingStore()
-    HangingStore.released.set()
+def hanging() -> Iterator[Callable[..., HangingStore]]:
+    """Makes stores that hang, let go at the end of the test."""
+    made: list[HangingStore] = []
+
+    def make(clients: int, then: Callable[[], object]) -> HangingStore:
+        made.append(HangingStore(clients, then))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.released.set()
+
+
+@pytest.fixture
+def clock(made_clock: Callable[..., Any]) -> Any:
+    """The clock of building and of every loop: a test says how much time passes."""
+    return made_clock(building, closed, open_loops, workers)
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Set when a loop is first looked at, and when it is told to stop: by Ctrl-C, a time-out or a deadline."""
+
+    began: threading.Event
+    halted: threading.Event
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """How far whoever watches the loop's threads has come."""
+    seen, look, halt = Watch(threading.Event(), threading.Event()), workers._look, workers._halt
+
+    def looking(*given: Any) -> None:
+        look(*given)
+        seen.began.set()
+
+    def halting(*given: Any) -> None:
+        halt(*given)
+        seen.halted.set()
+
+    monkeypatch.setattr(workers, "_look", looking)
+    monkeypatch.setattr(workers, "_halt", halting)
+    return seen

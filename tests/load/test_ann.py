@@ -95,12 +95,13 @@ def test_short_answers_are_counted(tmp_path: Path, register: Register) -> None:
     assert point.knn.median == pytest.approx(0.6) and point.quality.short == 60
 
 
-def test_a_hanging_store_is_failed_and_left_behind(tmp_path: Path, register: Register) -> None:
-    let_go = threading.Event()
+def test_a_hanging_store_is_failed_and_left_behind(tmp_path: Path, register: Register, clock: Any) -> None:
+    let_go, clock.tick = threading.Event(), 100_000
 
     def hang(store: Any, hits: Hits) -> Hits:
         if store.count > 80:
-            let_go.wait(20)
+            clock.passes(400)
+            let_go.wait(60)
         return hits
 
     register("stores", "hanging", exact_kind(hang))
@@ -111,15 +112,15 @@ def test_a_hanging_store_is_failed_and_left_behind(tmp_path: Path, register: Reg
     assert kept["hanging"].runs == 1 and kept["hanging"].stopped and kept["exact"].runs == 2
 
 
-def test_ctrl_c_keeps_the_finished_passes(tmp_path: Path, register: Register) -> None:
-    def slow(store: Any, hits: Hits) -> Hits:
+def test_ctrl_c_keeps_the_finished_passes(tmp_path: Path, register: Register, watch: Any) -> None:
+    def interrupted(store: Any, hits: Hits) -> Hits:
         if store.count == 260:
             _thread.interrupt_main()
-        threading.Event().wait(0.001)
+            assert watch.halted.wait(60)
         return hits
 
-    register("stores", "slow", exact_kind(slow))
-    outcome = compared(tmp_path, ["slow"], Options(runs=50))
+    register("stores", "interrupted", exact_kind(interrupted))
+    outcome = compared(tmp_path, ["interrupted"], Options(runs=50))
     assert outcome.status is Status.PARTIAL and "Ctrl-C" in outcome.stopped
     record = json.loads((tmp_path / "out" / "record.json").read_text())
     assert record["status"] == "partial" and 1 <= record["points"][0]["runs"] < 50
@@ -189,7 +190,8 @@ def test_ann_for_scripts(home: Path, app: typer.Typer) -> None:
     assert Path(record["folder"]).name.startswith("ann-synthetic-600x8-")
 
 
-def test_load_on_the_command_line(home: Path, app: typer.Typer) -> None:
+def test_load_on_the_command_line(home: Path, app: typer.Typer, clock: Any) -> None:
+    clock.tick = 100_000
     run, usual = CliRunner().invoke, ["load", "synthetic:600x8", "--store", "exact", "--runs", "1"]
     closed = run(app, [*usual, "--concurrency", "1,2", "--seconds", "0.1", "--out", "a"])
     assert closed.exit_code == 0 and "2 threads" in closed.output and "null store" in closed.output, (

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.cache import Cache
-from bakeoff.load import building, closed, workers
 from bakeoff.load.ann import Options, compare_stores
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.record import save
@@ -26,32 +25,15 @@ QUERIES, WARM_MS, INSERT_S, INDEX_S = 600, 5, 2, 3
 FAR = 1999
 
 
-class Clock:
-    """Time that passes only when the store says so; it stands in for the module `time` where loops read it."""
-
-    now = 1_000_000_000
-
-    def perf_counter_ns(self) -> int:
-        return self.now
-
-    def perf_counter(self) -> float:
-        return self.now / 1e9
-
-    def passes(self, milliseconds: float) -> None:
-        self.now += int(milliseconds * 1e6)
-
-
 def latency_ms(number: int) -> float:
     """1 to 100 ms, each of them six times."""
     return 1.0 + number % 100
 
 
 @pytest.fixture
-def record(tmp_path: Path, register: Register, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    clock, data = Clock(), open_dataset("synthetic:2000x8", queries=QUERIES)
+def record(tmp_path: Path, register: Register, clock: Any) -> dict[str, Any]:
+    data = open_dataset("synthetic:2000x8", queries=QUERIES)
     data.base[FAR] = 1e3  # nobody's neighbour
-    for module in (closed, building, workers):
-        monkeypatch.setattr(module, "time", clock)
     numbers = {vector.tobytes(): number for number, vector in enumerate(data.queries)}
     base: Any = load("stores", "exact")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import itertools
 import json
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +33,24 @@ EXACT = registry.load("stores", "exact")
 MILLISECONDS = 4.0
 
 
-class Slow(EXACT):
-    """Finds nine of ten, four milliseconds a search; the eleventh neighbour stands in for the tenth."""
+@pytest.fixture
+def slow(register: Any, clock: Any, watch: Any) -> None:
+    """A store `slow`: nine of ten found, the eleventh neighbour for the tenth, and four milliseconds a search.
 
-    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
-        begin = time.perf_counter()
-        found = super().search(vector, k + 1, query)
-        while time.perf_counter() - begin < MILLISECONDS / 1e3:
-            time.sleep(0)
-        keep = [*range(k - 1), k]
-        return Hits(found.ids[keep], found.scores[keep])
+    Time passes in no time, so a thousandth search waits until the loop's limit is noticed.
+    """
+    numbers = itertools.count(1)
+
+    class Slow(EXACT):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            found = super().search(vector, k + 1, query)
+            clock.passes(MILLISECONDS)
+            if next(numbers) > 1000:
+                assert watch.halted.wait(60)
+            keep = [*range(k - 1), k]
+            return Hits(found.ids[keep], found.scores[keep])
+
+    register("stores", "slow", Slow)
 
 
 def loaded(tmp_path: Path, what: str, demand: Demand, **more: Any) -> Done:
@@ -53,8 +61,7 @@ def loaded(tmp_path: Path, what: str, demand: Demand, **more: Any) -> Done:
 
 
 @pytest.mark.parametrize("clients", [1, 2])
-def test_constructed_recall_and_latency(tmp_path: Path, register: Any, clients: int) -> None:
-    register("stores", "slow", Slow)
+def test_constructed_recall_and_latency(tmp_path: Path, slow: None, clients: int) -> None:
     demand = Demand(concurrency=(clients,), runs=3, seconds=0.3)
     done = loaded(tmp_path, "synthetic:400x8", demand, stores="slow", queries=60)
     (point,) = done.found.points()
@@ -92,9 +99,8 @@ def test_one_run_has_no_standard_deviation(tmp_path: Path) -> None:
     assert open_load(tmp_path / "out").record["points"][0]["avg_latency_ms"]["std"] is None
 
 
-def test_rates_of_which_one_is_beyond_reach(tmp_path: Path, register: Any) -> None:
-    register("stores", "slow", Slow)
-    demand = Demand(rates=(20.0, 4000.0), runs=1, seconds=0.5, workers=2, timeout=0.4)
+def test_rates_of_which_one_is_beyond_reach(tmp_path: Path, slow: None) -> None:
+    demand = Demand(rates=(20.0, 4000.0), runs=1, seconds=0.5, workers=1, timeout=0.4)
     done = loaded(tmp_path, "synthetic:400x8", demand, stores="slow", queries=20)
     held, missed = done.found.points()
     assert held.reached and held.answered == 10 and missed.reached is False and missed.unsent > 0
@@ -133,8 +139,8 @@ def test_short_answers_are_counted(tmp_path: Path, register: Any) -> None:
     assert point.short == point.answered and point.quality.median == pytest.approx(0.7)
 
 
-def test_a_store_that_hangs_fails_and_the_others_go_on(tmp_path: Path, register: Any) -> None:
-    let_go = threading.Event()
+def test_a_store_that_hangs_fails_and_the_others_go_on(tmp_path: Path, register: Any, clock: Any) -> None:
+    let_go, clock.tick = threading.Event(), 100_000
 
     class Hanging(EXACT):
         count = 0
@@ -142,7 +148,8 @@ def test_a_store_that_hangs_fails_and_the_others_go_on(tmp_path: Path, register:
         def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
             self.count += 1
             if self.count > 80:
-                let_go.wait(20)
+                clock.passes(400)
+                let_go.wait(60)
             return super().search(vector, k, query)
 
     register("stores", "hanging", Hanging)
@@ -155,7 +162,7 @@ def test_a_store_that_hangs_fails_and_the_others_go_on(tmp_path: Path, register:
     assert hung.sent + hung.unsent >= 60
 
 
-def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, register: Any) -> None:
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, register: Any, watch: Any) -> None:
     class Interrupted(EXACT):
         count = 0
 
@@ -163,7 +170,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, register: Any) -> None:
             self.count += 1
             if self.count == 400:
                 _thread.interrupt_main()
-            time.sleep(0.001)
+                assert watch.halted.wait(60)
             return super().search(vector, k, query)
 
     register("stores", "interrupted", Interrupted)
@@ -175,13 +182,9 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, register: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["closed", "open"])
-def test_a_clock_that_goes_backwards_is_noticed(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    real, jumped = time.perf_counter_ns, threading.Event()
-    monkeypatch.setattr(time, "perf_counter_ns", lambda: real() - (10**9 if jumped.is_set() else 0))
-
+def test_a_clock_that_goes_backwards_is_noticed(clock: Any, kind: str) -> None:
     def search(vector: np.ndarray, k: int, query: Any) -> Hits:
-        if vector[0] == 7:
-            jumped.set()
+        clock.passes(-900 if vector[0] == 7 else 1)
         return Hits(np.arange(1), np.zeros(1))
 
     asked = np.arange(20, dtype=np.float32).reshape(-1, 1)

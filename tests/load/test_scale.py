@@ -188,9 +188,9 @@ def test_filters_against_brute_force(tmp_path: Path) -> None:
         assert (truth.ids == allowed[np.argsort(near, axis=1)[:, :5]]).all()
     (candidate,) = candidates(["exact"])
     store = filled(candidate, data, field, tmp_path / "index")
-    found = search_filtered(store, candidate.query(None), data, field, 0.2, 5, 10.0)
+    found = search_filtered(store, candidate.query(None), data, field, 0.2, 5, 60.0)
     assert found.knn == 1.0 and found.matching == int((field < 2000).sum()) and found.short == 0
-    few = search_filtered(store, candidate.query(None), data, field, 0.001, 5, 10.0)
+    few = search_filtered(store, candidate.query(None), data, field, 0.001, 5, 60.0)
     assert few.matching < 5 and few.knn == 1.0
 
 
@@ -206,7 +206,7 @@ def test_a_store_that_ignores_the_filter_is_found_out(tmp_path: Path, register: 
     (candidate,) = candidates(["careless"])
     store = filled(candidate, data, field, tmp_path / "index")
     with pytest.raises(StoreError, match="does not satisfy the filter"):
-        search_filtered(store, candidate.query(None), data, field, 0.1, 5, 10.0)
+        search_filtered(store, candidate.query(None), data, field, 0.1, 5, 60.0)
 
 
 def test_the_filter_lets_its_share_through() -> None:
@@ -233,7 +233,7 @@ def test_the_writer_keeps_its_rate_and_says_when_it_cannot() -> None:
     for store in (quick, slow):
         writer = Writer(store, 100, rows, rate=200)
         writer.start()
-        writer.join(5)
+        writer.join(60)
         assert store.ids == list(range(100, 140)) and writer.written == 40 and not writer.busy
         assert (writer.seconds >= 0.19) if store is slow else (writer.seconds >= 0.09)
 
@@ -257,7 +257,7 @@ def test_insert_while_search_sees_new_rows(tmp_path: Path, register: Register) -
 
     register("stores", "blind", Blind)
     data = open_dataset("synthetic:500x8", queries=30)
-    how: dict[str, Any] = {"k": 5, "rate": 500.0, "seconds": 0.2, "timeout": 10.0}
+    how: dict[str, Any] = {"k": 5, "rate": 500.0, "seconds": 0.2, "timeout": 60.0}
     for name, visible in (("exact", 1.0), ("blind", 0.0)):
         (candidate,) = candidates([name])
         found = insert_while_search(candidate, None, data, tmp_path / name, **how)

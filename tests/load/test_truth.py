@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff.cache import Cache
 from bakeoff.errors import DataError
-from bakeoff.load import truth
+from bakeoff.load import candidates
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.truth import exact_neighbours, truth_of
 from bakeoff.testing import exact
@@ -32,9 +32,8 @@ def test_equals_a_plain_sort(metric: Metric, depth: int) -> None:
 
 @pytest.mark.parametrize("metric", list(Metric))
 def test_in_small_blocks(metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(truth, "FIRST_BLOCK", 128)
-    monkeypatch.setattr(truth, "BASE_BLOCK", 512)
-    monkeypatch.setattr(truth, "QUERY_BLOCK", 32)
+    monkeypatch.setattr(candidates, "BASE_BLOCK", 512)
+    monkeypatch.setattr(candidates, "QUERY_BLOCK", 32)
     found = exact_neighbours(BASE, QUERIES, metric, 100)
     for i in range(0, 70, 9):
         assert found.ids[i].tolist() == exact(BASE, QUERIES[i], metric)[:100].tolist()
@@ -45,6 +44,25 @@ def test_equal_rows_come_in_the_order_of_their_numbers() -> None:
     found = exact_neighbours(base, QUERIES[:3], Metric.L2, 10)
     for row in found.ids:
         assert row.reshape(2, 5).tolist() == [sorted(part) for part in row.reshape(2, 5).tolist()]
+
+
+@pytest.mark.parametrize("metric", list(Metric))
+def test_more_equal_rows_than_are_spared(metric: Metric) -> None:
+    """Single precision cannot say which of 300 equal rows belong to the first 100: the lowest numbers do."""
+    base = BASE[np.random.default_rng(3).permutation(np.repeat(np.arange(10), 300))]
+    found = exact_neighbours(base, QUERIES[:9], metric, 100)
+    for i in range(9):
+        assert found.ids[i].tolist() == exact(base, QUERIES[i], metric)[:100].tolist()
+
+
+@pytest.mark.parametrize("metric", list(Metric))
+def test_rows_that_single_precision_cannot_tell_apart(metric: Metric) -> None:
+    far = np.float32(300.0)  # a step of this number is larger than what sets the rows apart
+    base = np.concatenate([np.full((3000, 1), far), BASE[:, 1:] * np.float32(0.01)], axis=1)
+    queries = np.concatenate([np.full((9, 1), far), QUERIES[:9, 1:] * np.float32(0.01)], axis=1)
+    found = exact_neighbours(base, queries, metric, 50)
+    for i in range(9):
+        assert found.ids[i].tolist() == exact(base, queries[i], metric)[:50].tolist()
 
 
 def test_is_kept_and_read_again(tmp_path: Path) -> None:

@@ -19,11 +19,36 @@ from bakeoff.cli.vectors import (
     number,
     slug,
 )
+from bakeoff.cli.workers import Truth, cache_for, workers_of
 
 if TYPE_CHECKING:
-    from bakeoff.load.ann import Outcome
+    from collections.abc import Sequence
+
+    from bakeoff.load.ann import Options, Outcome
     from bakeoff.load.building import Built
+    from bakeoff.load.datasets import VectorSet
+    from bakeoff.load.settings import Candidate
     from bakeoff.load.sweep import Point
+
+
+Stores = Annotated[
+    str,
+    typer.Option(
+        "--stores", help="Stores, by comma; faiss:build.index=ivf;build.lists=64 sets build parameters."
+    ),
+]
+Depth = Annotated[int, typer.Option("--k", help="Neighbours asked for.")]
+Runs = Annotated[int, typer.Option("--runs", help="Passes over the queries, taken in turns by the stores.")]
+Target = Annotated[
+    float | None,
+    typer.Option("--target-recall", help="Tune every store to this kNN@k, compare speeds there."),
+]
+Sweep = Annotated[
+    bool, typer.Option("--sweep", help="With --target-recall: measure other settings too, for the front.")
+]
+Threads = Annotated[int, typer.Option("--threads", help="Also measure with so many client threads.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of synthetic vectors and of the split for tuning.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of results. [default: runs/ann-NAME-TIME]")]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,38 +58,24 @@ def register(app: typer.Typer) -> None:
 
 def ann(
     dataset: Dataset,
-    stores: Annotated[
-        str,
-        typer.Option(help="Stores, by comma; faiss:build.index=ivf;build.lists=64 sets build parameters."),
-    ] = "exact,faiss",
-    k: Annotated[int, typer.Option("--k", help="Neighbours asked for.")] = 10,
-    runs: Annotated[int, typer.Option(help="Passes over the queries, taken in turns by the stores.")] = 3,
-    target: Annotated[
-        float | None,
-        typer.Option("--target-recall", help="Tune every store to this kNN@k, compare speeds there."),
-    ] = None,
-    sweep: Annotated[
-        bool, typer.Option("--sweep", help="With --target-recall: measure other settings too, for the front.")
-    ] = False,
-    threads: Annotated[int, typer.Option(help="Also measure with so many client threads.")] = 1,
+    stores: Stores = "exact,faiss",
+    k: Depth = 10,
+    runs: Runs = 3,
+    target: Target = None,
+    sweep: Sweep = False,
+    threads: Threads = 1,
     metric: MetricName = None,
     queries: Queries = None,
     timeout: Timeout = 60.0,
-    seed: Annotated[int, typer.Option(help="Of synthetic vectors and of the split for tuning.")] = 7,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of results. [default: runs/ann-NAME-TIME]")
-    ] = None,
+    seed: Seed = 7,
+    out: Out = None,
+    executor: Truth = None,
     as_json: Json = False,
 ) -> None:
     """Compare stores on vectors: recall against exact neighbours, latency, queries a second, build time."""
-    from bakeoff.cache import Cache
-    from bakeoff.cli import console
-    from bakeoff.load.ann import Options, compare_stores
+    from bakeoff.load.ann import Options
     from bakeoff.load.datasets import open_dataset
-    from bakeoff.load.record import save, to_dict
     from bakeoff.load.settings import candidates
-    from bakeoff.report.ann_page import write_ann_page
-    from bakeoff.weights import home
 
     repeat = command_line(
         ["ann", dataset, "--stores", stores],
@@ -74,28 +85,38 @@ def ann(
     options = Options(k, runs, threads, target, timeout, seed, sweep, repeat)
     chosen = candidates(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
+    raise typer.Exit(_compared(vectors, chosen, options, out, executor, as_json))
+
+
+def _compared(
+    vectors: VectorSet,
+    chosen: Sequence[Candidate],
+    options: Options,
+    out: Path | None,
+    executor: str | None,
+    as_json: bool,
+) -> int:
+    """Measure, write and show it; the exit code says whether it is whole: 130 after Ctrl-C, 1 where a store failed."""
+    from bakeoff.cli import console
+    from bakeoff.load.ann import compare_stores
+    from bakeoff.load.record import save, to_dict
+    from bakeoff.report.ann_page import write_ann_page
+
     for note in vectors.notes:
         console.warn(note)
     folder = out or Path("runs") / f"ann-{slug(vectors.name)}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     tell = (lambda _: None) if as_json else (lambda text: console.err.print(text, style="dim", markup=False))
     outcome = compare_stores(
-        vectors,
-        chosen,
-        options,
-        Cache(home() / "cache"),
-        save=lambda known, one: save(folder, known, one),
-        tell=tell,
-    )
+        vectors, chosen, options, cache_for(executor), save=lambda known, one: save(folder, known, one), tell=tell,
+        workers=workers_of(executor),
+    )  # fmt: skip
     written = write_ann_page(folder)
     if as_json:
         console.say_json({**to_dict(outcome), "folder": str(folder)})
     else:
         _show(outcome, folder)
         console.say(str(written))
-    if outcome.stopped:
-        raise typer.Exit(130)
-    if outcome.failed:
-        raise typer.Exit(1)
+    return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
 
 
 def _show(outcome: Outcome, folder: Path) -> None:

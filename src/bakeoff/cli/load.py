@@ -26,7 +26,20 @@ Concurrency = Annotated[
     str | None,
     typer.Option("--concurrency", "--threads", help="Closed loop, so many clients: 1,2,4. [default: 1]"),
 ]
-ClientKind = Annotated[str, typer.Option("--clients", help="threads or processes.")]
+ClientKind = Annotated[
+    str,
+    typer.Option(
+        "--clients", help="threads, processes (one a thread), or how many processes share the load."
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="NAME",
+        help="Where client processes run: ray, or '{ray: {address: HOST:6379}}'. [default: this machine]",
+    ),
+]
 Rates = Annotated[
     str | None, typer.Option("--rates", "--rate", help="Open loop, queries a second: 100,200,400.")
 ]
@@ -34,7 +47,7 @@ FindMaxRate = Annotated[bool, typer.Option("--find-max-rate", help="The highest 
 Promise = Annotated[str, typer.Option("--slo", help="What --find-max-rate keeps.")]
 Runs = Annotated[int, typer.Option(help="Times everything is repeated, systems taking turns.")]
 Seconds = Annotated[float, typer.Option(help="About how long one pass lasts.")]
-Workers = Annotated[int, typer.Option(help="Client threads of an open loop.")]
+Workers = Annotated[int, typer.Option(help="Client threads of an open loop, in each process.")]
 ArrivalKind = Annotated[str, typer.Option("--arrivals", help="poisson or fixed.")]
 Depth = Annotated[
     int | None, typer.Option("--k", help="Rows asked for. [default: the experiment's depth, or 10]")
@@ -59,6 +72,7 @@ def load(
     setting: Setting = None,
     concurrency: Concurrency = None,
     clients: ClientKind = "threads",
+    executor: Where = None,
     rates: Rates = None,
     find_max_rate: FindMaxRate = False,
     slo: Promise = "p99<50ms",
@@ -80,8 +94,8 @@ def load(
     kinds = (concurrency, rates, slo if find_max_rate else None)
     demand = _demand(kinds, clients, runs, seconds, workers, arrivals, timeout, seed)
     asked = Job(
-        what, demand, systems, end_to_end, experiment, stores, setting, k, queries, metric_of(metric), out
-    )
+        what, demand, systems, end_to_end, experiment, stores, setting, k, queries, metric_of(metric), out, executor
+    )  # fmt: skip
     raise typer.Exit(_pressed(asked, as_json))
 
 
@@ -95,10 +109,11 @@ def _demand(
     timeout: float,
     seed: int,
 ) -> Demand:
-    from bakeoff.load.demand import Demand, parse_loads
+    from bakeoff.load.demand import Demand, parse_clients, parse_loads
 
-    counts, rates, promise = parse_loads(*kinds)
-    return Demand(counts, rates, promise, clients, runs, seconds, workers, arrivals, timeout, seed)  # type: ignore[arg-type] # Demand checks them
+    kind, processes = parse_clients(clients)
+    counts, rates, promise = parse_loads(*kinds, processes)
+    return Demand(counts, rates, promise, kind, runs, seconds, workers, arrivals, timeout, seed, processes)  # type: ignore[arg-type] # Demand checks them
 
 
 def _pressed(asked: object, as_json: bool) -> int:
@@ -107,7 +122,7 @@ def _pressed(asked: object, as_json: bool) -> int:
     from bakeoff.cli import console
     from bakeoff.cli.loaded import say_load
     from bakeoff.load.jobs import Job, Tools, run_load
-    from bakeoff.load.stored import to_dict
+    from bakeoff.load.load_record import to_dict
     from bakeoff.servers.control import pids_of
     from bakeoff.stages.work import Workshop
     from bakeoff.weights import home

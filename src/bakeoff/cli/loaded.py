@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bakeoff.cli import console
+from bakeoff.cli.loadclients import say_clients
 from bakeoff.cli.vectors import number
 from bakeoff.load.points import LoadPoint
 from bakeoff.load.sentences import sentence, sentences
@@ -45,6 +46,7 @@ def say_load(done: Done) -> None:
     if points:
         _say_speed(points, found, names)
         _say_counts(points, names)
+        say_clients(found, names)
     _say_costs(done)
     for note in dict.fromkeys(note for point in points for note in point.notes):
         console.say(f"– {note}", style="dim")

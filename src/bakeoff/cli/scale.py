@@ -18,9 +18,54 @@ from bakeoff.cli.vectors import (
     metric_of,
     slug,
 )
+from bakeoff.cli.workers import Truth, cache_for, workers_of
 
 if TYPE_CHECKING:
-    from bakeoff.load.scale import Scaled
+    from collections.abc import Sequence
+
+    from bakeoff.load.datasets import VectorSet
+    from bakeoff.load.scale import Scaled, ScaleOptions
+    from bakeoff.load.settings import Candidate
+
+
+Stores = Annotated[
+    str, typer.Option("--stores", help="Stores, by comma; faiss:build.index=ivf sets build parameters.")
+]
+Sizes = Annotated[
+    str | None,
+    typer.Option("--sizes", help="Rows, by comma. [default: powers of ten up to the dataset's size]"),
+]
+Depth = Annotated[int, typer.Option("--k", help="Neighbours asked for.")]
+Runs = Annotated[
+    int, typer.Option("--runs", help="Builds and passes of each size, taken in turns by the stores.")
+]
+Target = Annotated[
+    float | None, typer.Option("--target-recall", help="Tune every store at every size to this kNN@k.")
+]
+Concurrency = Annotated[
+    str | None, typer.Option("--concurrency", help="Also with so many client threads, by comma: 1,2,4.")
+]
+Filters = Annotated[
+    str | None,
+    typer.Option("--filters", help="Also under filters that let these shares of rows through: 0.01,0.1,0.5."),
+]
+InsertRate = Annotated[
+    float | None,
+    typer.Option("--insert-while-search", help="Also while so many rows a second are inserted."),
+]
+SearchRate = Annotated[
+    float | None,
+    typer.Option("--rate", help="Searches a second beside the inserts, open loop. [default: closed loop]"),
+]
+Seconds = Annotated[float, typer.Option("--seconds", help="Of searching beside the inserts.")]
+Memory = Annotated[
+    float | None,
+    typer.Option(
+        "--memory", help="Budget in GB; sizes beyond it are refused. [default: 80 % of what is free]"
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of synthetic vectors, the order of rows and the filters.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder of results. [default: runs/scale-NAME-TIME]")]
 
 
 def register(app: typer.Typer) -> None:
@@ -31,63 +76,31 @@ def register(app: typer.Typer) -> None:
 
 def scale(
     dataset: Dataset,
-    stores: Annotated[
-        str, typer.Option(help="Stores, by comma; faiss:build.index=ivf sets build parameters.")
-    ] = "exact,faiss",
-    sizes: Annotated[
-        str | None, typer.Option(help="Rows, by comma. [default: powers of ten up to the dataset's size]")
-    ] = None,
-    k: Annotated[int, typer.Option("--k", help="Neighbours asked for.")] = 10,
-    runs: Annotated[
-        int, typer.Option(help="Builds and passes of each size, taken in turns by the stores.")
-    ] = 3,
-    target: Annotated[
-        float | None, typer.Option("--target-recall", help="Tune every store at every size to this kNN@k.")
-    ] = None,
-    concurrency: Annotated[
-        str | None, typer.Option(help="Also with so many client threads, by comma: 1,2,4.")
-    ] = None,
-    filters: Annotated[
-        str | None,
-        typer.Option(help="Also under filters that let these shares of rows through: 0.01,0.1,0.5."),
-    ] = None,
-    insert_rate: Annotated[
-        float | None,
-        typer.Option("--insert-while-search", help="Also while so many rows a second are inserted."),
-    ] = None,
-    search_rate: Annotated[
-        float | None,
-        typer.Option(
-            "--rate", help="Searches a second beside the inserts, open loop. [default: closed loop]"
-        ),
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="Of searching beside the inserts.")] = 5.0,
-    memory: Annotated[
-        float | None,
-        typer.Option(help="Budget in GB; sizes beyond it are refused. [default: 80 % of what is free]"),
-    ] = None,
+    stores: Stores = "exact,faiss",
+    sizes: Sizes = None,
+    k: Depth = 10,
+    runs: Runs = 3,
+    target: Target = None,
+    concurrency: Concurrency = None,
+    filters: Filters = None,
+    insert_rate: InsertRate = None,
+    search_rate: SearchRate = None,
+    seconds: Seconds = 5.0,
+    memory: Memory = None,
     metric: MetricName = None,
     queries: Queries = 500,
     timeout: Timeout = 60.0,
-    seed: Annotated[int, typer.Option(help="Of synthetic vectors, the order of rows and the filters.")] = 7,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of results. [default: runs/scale-NAME-TIME]")
-    ] = None,
+    seed: Seed = 7,
+    out: Out = None,
+    executor: Truth = None,
     as_json: Json = False,
 ) -> None:
     """Measure stores on corpora of growing size: curves with a fitted exponent for time, latency, memory, disk."""
-    from bakeoff.cache import Cache
-    from bakeoff.cli import console
-    from bakeoff.load.apart import apart
     from bakeoff.load.datasets import open_dataset
-    from bakeoff.load.scale import ScaleOptions, default_sizes, measure_scale, scale_record
-    from bakeoff.load.scale_cell import run_job
+    from bakeoff.load.scale import ScaleOptions
     from bakeoff.load.settings import candidates
-    from bakeoff.report.scale_page import write_scale_page
-    from bakeoff.weights import home
 
-    chosen = candidates(stores.split(","))
-    wanted = _wholes("--sizes", sizes)
+    chosen, wanted = candidates(stores.split(",")), _wholes("--sizes", sizes)
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
     repeat = command_line(
         ["scale", dataset, "--stores", stores],
@@ -96,34 +109,48 @@ def scale(
          "--memory": memory, "--metric": metric, "--queries": queries, "--timeout": timeout, "--seed": seed},
     )  # fmt: skip
     options = ScaleOptions(
-        wanted or default_sizes(len(vectors.base)), k, runs, _wholes("--concurrency", concurrency),
-        _shares(filters), insert_rate, search_rate, seconds, target,
-        None if memory is None else int(memory * 1e9), timeout, seed, repeat,
+        wanted or _default_sizes(vectors), k, runs, _wholes("--concurrency", concurrency), _shares(filters),
+        insert_rate, search_rate, seconds, target, None if memory is None else int(memory * 1e9), timeout, seed, repeat,
     )  # fmt: skip
+    raise typer.Exit(_measured(vectors, chosen, options, out, executor, as_json))
+
+
+def _default_sizes(vectors: VectorSet) -> tuple[int, ...]:
+    from bakeoff.load.scale import default_sizes
+
+    return default_sizes(len(vectors.base))
+
+
+def _measured(
+    vectors: VectorSet,
+    chosen: Sequence[Candidate],
+    options: ScaleOptions,
+    out: Path | None,
+    executor: str | None,
+    as_json: bool,
+) -> int:
+    """Measure, write and show it; the exit code says whether it is whole: 130 after Ctrl-C, 1 where a store failed."""
+    from bakeoff.cli import console
+    from bakeoff.load.apart import apart
+    from bakeoff.load.scale import measure_scale, scale_record
+    from bakeoff.load.scale_cell import run_job
+    from bakeoff.report.scale_page import write_scale_page
+
     for note in vectors.notes:
         console.warn(note)
     folder = out or Path("runs") / f"scale-{slug(vectors.name)}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    tell = (lambda _: None) if as_json else (lambda text: console.err.print(text, style="dim", markup=False))
     outcome = measure_scale(
-        vectors,
-        chosen,
-        options,
-        Cache(home() / "cache"),
-        measure=lambda job: apart(run_job, job),
-        folder=folder,
-        tell=(lambda _: None)
-        if as_json
-        else (lambda text: console.err.print(text, style="dim", markup=False)),
-    )
+        vectors, chosen, options, cache_for(executor), measure=lambda job: apart(run_job, job), folder=folder,
+        tell=tell, workers=workers_of(executor),
+    )  # fmt: skip
     written = write_scale_page(folder)
     if as_json:
         console.say_json({**scale_record(outcome), "folder": str(folder)})
     else:
         _show(outcome)
         console.say(str(written))
-    if outcome.stopped:
-        raise typer.Exit(130)
-    if outcome.failed:
-        raise typer.Exit(1)
+    return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
 
 
 def page(

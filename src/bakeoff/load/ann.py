@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bakeoff.blocks import Helpers
 from bakeoff.cache import Cache
 from bakeoff.errors import SettingError, SystemFailure
 from bakeoff.load import equal
@@ -18,7 +19,7 @@ from bakeoff.load.memory import Memory, grown, resident_bytes
 from bakeoff.load.quality import ALL
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
-from bakeoff.load.truth import truth_of
+from bakeoff.load.truth import Neighbours, truth_of
 from bakeoff.load.workers import INTERRUPTED
 from bakeoff.types import Status
 
@@ -93,9 +94,19 @@ Tell = Callable[[str], None]
 
 
 def compare_stores(
-    dataset: VectorSet, stores: Sequence[Candidate], options: Options, cache: Cache, *, save: Save, tell: Tell
+    dataset: VectorSet,
+    stores: Sequence[Candidate],
+    options: Options,
+    cache: Cache,
+    *,
+    save: Save,
+    tell: Tell,
+    workers: Helpers | None = None,
 ) -> Outcome:
-    """Measure every store; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
+    """Measure every store; one that fails is recorded and the others go on; Ctrl-C keeps what is there.
+
+    Workers find the exact neighbours where those are much work, and nothing else.
+    """
     if options.k > len(dataset.base):
         raise SettingError(f"--k is {options.k}; the base has {len(dataset.base)} vectors.")
     if options.target is not None:
@@ -107,7 +118,8 @@ def compare_stores(
     outcome = Outcome(dataset, options)
     with tempfile.TemporaryDirectory(prefix="bakeoff-ann-", ignore_cleanup_errors=True) as folder:
         try:
-            _measured(outcome, stores, cache, Path(folder), save, tell)
+            truth = _truth(outcome, cache, workers, tell)
+            _measured(outcome, stores, truth, Path(folder), save, tell)
         except KeyboardInterrupt:
             outcome.stopped = INTERRUPTED
         finally:
@@ -118,12 +130,16 @@ def compare_stores(
     return outcome
 
 
+def _truth(outcome: Outcome, cache: Cache, workers: Helpers | None, tell: Tell) -> Neighbours:
+    dataset = outcome.dataset
+    tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
+    return truth_of(dataset, max(outcome.options.k, ALL), cache, workers)
+
+
 def _measured(
-    outcome: Outcome, stores: Sequence[Candidate], cache: Cache, folder: Path, save: Save, tell: Tell
+    outcome: Outcome, stores: Sequence[Candidate], truth: Neighbours, folder: Path, save: Save, tell: Tell
 ) -> None:
     dataset, options = outcome.dataset, outcome.options
-    tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
-    truth = truth_of(dataset, max(options.k, ALL), cache)
     outcome.harness = {
         threads: harness_seconds(dataset.queries, options.k, threads=threads)
         for threads in {1, options.threads}

@@ -1,76 +1,162 @@
-"""One client process of a closed loop: reads its recipe, opens the target, says it is ready, and asks its share.
+"""A client that the driver sends out: it calls back, opens the target for itself, and takes its share of the load.
 
-Lines of JSON: in comes the task, out goes {"ready": true}; in comes {"begin": ns of the shared clock}, out the result.
+It runs in a process of its own, on this machine or another. All it is told and tells goes over one connection, as
+lines of JSON; what is measured is measured here, on this machine's clock.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import queue
+import socket
 import sys
 import tempfile
+import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from bakeoff.errors import BakeoffError, DataError
-from bakeoff.load.closed import closed_loop, warm_up
+from bakeoff.load.ann import ENGINE_FAULTS
+from bakeoff.load.asking import Asking, take
+from bakeoff.load.closed import warm_up
+from bakeoff.load.messages import ClockSaid, Counted, Hello, Message, Order, Ready
 from bakeoff.load.systems import SystemRecipe
 from bakeoff.load.targets import Target, VectorRecipe
+from bakeoff.load.wire import Line, LostError
+from bakeoff.shards import installed
 
 RECIPES: dict[str, type[VectorRecipe | SystemRecipe]] = {"vectors": VectorRecipe, "system": SystemRecipe}
+CALL_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Where the driver listens, the word that lets a client in, and which client this is."""
+
+    host: str
+    port: int
+    word: str = field(repr=False)
+    number: int
 
 
 def main() -> int:
-    """Serve one task; a failure is said in one line, so that the other side can tell it."""
-    speak = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what an engine prints must not mix with the answers
-    try:
-        _serve(json.loads(sys.stdin.readline()), speak)
-    except BakeoffError as exc:
-        _say(speak, {"failed": str(exc)})
-        return 1
+    """A client as a program of its own: the call comes on its standard input."""
+    call = Call(**json.loads(sys.stdin.readline()))
+    work(call)
     return 0
 
 
-def _serve(task: dict[str, Any], speak: TextIO) -> None:
+def work(call: Call) -> None:
+    """Serve in this process; one in which a search hangs is not used again."""
+    if serve(call):
+        os._exit(0)  # what hangs is left behind with its process
+
+
+def serve(call: Call) -> bool:
+    """Do what the driver says until it lets go; True where a search was left behind."""
+    link = socket.create_connection((call.host, call.port), CALL_SECONDS)
     with tempfile.TemporaryDirectory(prefix="bakeoff-client-", ignore_cleanup_errors=True) as home:
-        target = _opened(dict(task["recipe"]), Path(home))
-        warm_up(target.search, target.others, target.k, target.query, timeout=task["timeout"])
-        share = range(task["number"], task["requests"], task["clients"])
-        asked = [target.asked[i % len(target.asked)] for i in share]
-        _say(speak, {"ready": True})
-        begin = json.loads(sys.stdin.readline())["begin"]
-        time.sleep(max(0.0, (begin - time.perf_counter_ns()) / 1e9))
-        loop = closed_loop(
-            target.search, asked, target.k, target.query, timeout=task["timeout"], deadline=task["deadline"]
+        client = Client(Line(link), Path(home))
+        client.say(
+            Hello(
+                word=call.word,
+                number=call.number,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                version=installed(),
+            )
         )
-    short = sum(1 for hits in loop.answers if hits is not None and len(hits.ids) < target.k)
-    _say(
-        speak,
-        {
-            "nanoseconds": loop.nanoseconds.tolist(),
-            "began": loop.began,
-            "seconds": loop.seconds,
-            "errors": list(loop.errors),
-            "timeouts": loop.timeouts,
-            "stopped": loop.stopped,
-            "short": short,
-        },
-    )
-    os._exit(0) if loop.timeouts else target.close()  # a search that hangs is left behind with its process
+        try:
+            client.obey()
+        except LostError:
+            pass  # the driver is gone: nobody is left to be told
+        finally:
+            client.close()
+    return client.hung
 
 
-def _opened(recipe: dict[str, Any], home: Path) -> Target:
-    kind = recipe.pop("kind")
+class Client:
+    """One client's side of the conversation; a thread of its own listens, so that a stop is heard in mid-load."""
+
+    def __init__(self, line: Line, home: Path) -> None:
+        self._line, self._home = line, home
+        self._orders: queue.Queue[tuple[int, Order] | None] = queue.Queue()
+        self._halt = threading.Event()
+        self._target: Target | None = None
+        self._asking: Asking | None = None
+        self.hung = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def say(self, message: Message) -> None:
+        """Tell the driver."""
+        self._line.say(message.model_dump())
+
+    def obey(self) -> None:
+        """Orders in turn; what goes wrong with one is said, and the driver decides."""
+        while (heard := self._orders.get()) is not None and heard[1].do != "go":
+            try:
+                self._do(*heard)
+            except BakeoffError as exc:
+                self._line.say({"failed": str(exc)})
+            except ENGINE_FAULTS as exc:
+                self._line.say({"failed": f"{type(exc).__name__}: {exc}"})
+
+    def close(self) -> None:
+        """Give back the target, unless a search still hangs in it, and the connection."""
+        if self._target is not None and not self.hung:
+            self._target.close()
+        self._line.close()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                order = Order.read(self._line.hear(None))
+                if order.do == "stop":
+                    self._halt.set()
+                else:
+                    self._orders.put((self._line.heard_at, order))
+        except LostError:
+            self._halt.set()
+            self._orders.put(None)
+
+    def _do(self, heard_at: int, order: Order) -> None:
+        if order.do == "clock":
+            self.say(ClockSaid(heard=heard_at, wall=time.time_ns(), said=time.perf_counter_ns()))
+        elif order.do == "open":
+            self._open(order)
+        elif order.do == "take" and order.load is not None:
+            self._asking = take(self._opened(), order.load)
+            self.say(Ready(ready=True))
+        elif order.do == "begin":
+            self._begin(order.at)
+        elif order.do == "count" and self._asking is not None:
+            self.say(Counted(answered=self._asking.answered_in(order.at, order.until)))
+
+    def _open(self, order: Order) -> None:
+        self._target = target = open_recipe(dict(order.recipe), self._home)
+        warm_up(target.search, target.others, target.k, target.query, timeout=order.timeout)
+        self.say(Ready(ready=True))
+
+    def _begin(self, at: int) -> None:
+        assert self._asking is not None
+        told = self._asking.run(at, self._halt)
+        self.hung = self.hung or self._asking.hung
+        self.say(told)
+
+    def _opened(self) -> Target:
+        assert self._target is not None
+        return self._target
+
+
+def open_recipe(recipe: dict[str, Any], home: Path) -> Target:
+    """The target of a recipe, opened in this process."""
+    kind = recipe.pop("kind", None)
     if kind not in RECIPES:
-        raise DataError(f"a client process got a recipe of the kind {kind!r}.")
+        raise DataError(f"a client got a recipe of the kind {kind!r}.")
     return RECIPES[kind](**recipe).open(home)
-
-
-def _say(speak: TextIO, value: dict[str, Any]) -> None:
-    speak.write(json.dumps(value) + "\n")
-    speak.flush()
 
 
 if __name__ == "__main__":

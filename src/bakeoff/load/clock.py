@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Loop:
     """One pass over the queries: nanoseconds a query (−1: none), its answers, and how it ended.
 
     `seconds` is wall time from the first query sent to the last answer; `stopped` says why a pass is partial.
-    `began` is the reading of the clock at the first query.
+    `began` is the reading of the clock at the first query, `ends` the readings at the answers (−1: none).
     """
 
     nanoseconds: np.ndarray
@@ -42,6 +42,7 @@ class Loop:
     timeouts: int = 0
     stopped: str = ""
     began: int = 0
+    ends: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
 
     @property
     def done(self) -> np.ndarray:

@@ -7,6 +7,7 @@ after it. A closed loop cannot show what waits behind a stall (F37): that is wha
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -49,11 +50,12 @@ def closed_loop(
     threads: int = 1,
     timeout: float = TIMEOUT,
     deadline: float | None = None,
+    halt: threading.Event | None = None,
 ) -> Loop:
-    """Every query once, shared by the threads; `deadline` is seconds for all of them."""
+    """Every query once, shared by the threads; `deadline` is seconds for all of them, `halt` ends it early."""
     check_workers(threads, len(vectors))
     asked = list(vectors)
-    took = array("q", [NOT_RUN]) * len(asked)
+    sent, ended = array("q", [NOT_RUN]) * len(asked), array("q", [NOT_RUN]) * len(asked)
     answers: list[Hits | None] = [None] * len(asked)
     errors: list[str] = []
     shared = itertools.count()
@@ -64,20 +66,22 @@ def closed_loop(
         mine = _alone(crew, len(asked)) if threads == 1 else _shared(crew, shared, len(asked))
         begin = time.perf_counter_ns()
         begins.append(begin)
-        _rounds(search, asked, k, query, mine, took, answers, errors, crew.begun, number)
+        _rounds(search, asked, k, query, mine, sent, ended, answers, errors, crew.begun, number)
         spans.append((begin, time.perf_counter_ns()))
 
-    crew = run_crew(work, threads, timeout=timeout, deadline=deadline)
-    nanoseconds, stopped = _checked(took, answers, crew.stopped)
+    crew = run_crew(work, threads, timeout=timeout, deadline=deadline, halt=halt)
+    ends = np.frombuffer(ended, np.int64).copy()
+    nanoseconds, stopped = _checked(np.frombuffer(sent, np.int64), ends, answers, crew.stopped)
     return Loop(
         nanoseconds,
         tuple(answers),
-        _wall(spans, took, threads),
+        _wall(spans, nanoseconds, threads),
         threads,
         tuple(errors),
         crew.hung,
         stopped,
         min(begins, default=0),
+        ends,
     )
 
 
@@ -114,7 +118,8 @@ def _rounds(
     k: int,
     query: Any,
     mine: Iterable[int],
-    took: array[int],
+    sent: array[int],
+    ended: array[int],
     answers: list[Hits | None],
     errors: list[str],
     begun: array[int],
@@ -124,18 +129,20 @@ def _rounds(
     for i in mine:
         vector = asked[i]
         try:
-            begun[number] = begin = clock()
+            sent[i] = begun[number] = clock()
             answer = search(vector, k, query)
-            took[i] = clock() - begin
+            ended[i] = clock()
             answers[i] = answer
         except SystemFailure as exc:
             errors.append(str(exc))
     begun[number] = 0
 
 
-def _checked(took: array[int], answers: Sequence[Hits | None], stopped: str) -> tuple[np.ndarray, str]:
+def _checked(
+    sent: np.ndarray, ends: np.ndarray, answers: Sequence[Hits | None], stopped: str
+) -> tuple[np.ndarray, str]:
     """The nanoseconds; those of an answer that came before its question are none, and the pass says why."""
-    nanoseconds = np.frombuffer(took, np.int64).copy()
+    nanoseconds = np.where(ends == NOT_RUN, NOT_RUN, ends - sent)
     back = [i for i in np.flatnonzero(nanoseconds < 0).tolist() if answers[i] is not None]
     nanoseconds[back] = NOT_RUN
     return nanoseconds, BACKWARDS if back else stopped
@@ -158,8 +165,8 @@ def _shared(crew: Crew, numbers: Iterable[int], count: int) -> Iterable[int]:
         yield i
 
 
-def _wall(spans: list[tuple[int, int]], took: array[int], threads: int) -> float:
+def _wall(spans: list[tuple[int, int]], took: np.ndarray, threads: int) -> float:
     """Wall seconds over all threads; where a thread was left behind, of those that ended."""
     if spans:
         return (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9
-    return sum(one for one in took if one > 0) / 1e9 / threads
+    return float(took[took > 0].sum()) / 1e9 / threads

@@ -16,27 +16,42 @@ MOST_CLIENTS = 256
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One closed loop of so many clients, or one open loop at a rate a second."""
+    """One closed loop of so many threads, or one open loop at a rate a second with so many threads in each process.
+
+    `processes` client processes share it; 0: it is sent from this one, or from one for each thread by `clients`.
+    """
 
     kind: Literal["closed", "open"]
     concurrency: int
     rate: float | None = None
     clients: Clients = "threads"
+    processes: int = 0
 
     @property
     def name(self) -> str:
-        """How it is shown: `4 threads`, `200/s`."""
+        """How it is shown: `4 threads`, `200/s`, `2 processes`, `200/s from 2 processes`."""
+        shared = _several(self.team, "process", "processes") if self.team else ""
         if self.rate is not None:
-            return f"{self.rate:,.4g}/s" if self.rate < 1000 else f"{self.rate:,.0f}/s"
-        one = {"threads": "thread", "processes": "process"}[self.clients]
-        return f"{self.concurrency} {one if self.concurrency == 1 else self.clients}"
+            rate = f"{self.rate:,.4g}/s" if self.rate < 1000 else f"{self.rate:,.0f}/s"
+            return f"{rate} from {shared}" if shared else rate
+        if self.team == self.concurrency:
+            return shared
+        threads = _several(self.concurrency, "thread", "threads")
+        return f"{threads} in {shared}" if shared else threads
+
+    @property
+    def team(self) -> int:
+        """How many client processes there are; 0 where it is sent from this one."""
+        each = self.clients == "processes" and self.kind == "closed"
+        return self.processes or (self.concurrency if each else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
     """Closed loops by `concurrency`, open loops by `rates`, or the highest rate that keeps `slo`: one of the three.
 
-    `seconds` is how long a pass lasts about, `timeout` how long one query may take, `workers` the open loop's threads.
+    `seconds` is how long a pass lasts about, `timeout` how long one query may take, `workers` the open loop's threads
+    in each process. `processes` client processes share a load; of `clients` "processes" there is one for each thread.
     """
 
     concurrency: tuple[int, ...] = (1,)
@@ -49,6 +64,7 @@ class Demand:
     arrivals: Arrivals = "poisson"
     timeout: float = 10.0
     seed: int = 7
+    processes: int = 0
 
     def __post_init__(self) -> None:
         if self.runs < 1 or self.workers < 1 or not self.timeout > 0 or not _positive(self.seconds):
@@ -57,8 +73,31 @@ class Demand:
             raise SettingError(f"--arrivals is {self.arrivals!r}; it must be fixed or poisson.")
         if self.clients not in get_args(Clients):
             raise SettingError(f"--clients is {self.clients!r}; it must be threads or processes.")
-        if self.clients == "processes" and (self.rates or self.slo):
-            raise SettingError("--clients processes is for closed loops; an open loop sends from threads.")
+        if self.clients == "processes" and not self.processes and (self.rates or self.slo):
+            raise SettingError(
+                "--clients processes is for closed loops; for an open one say how many: --clients 2."
+            )
+        if not 0 <= self.processes <= MOST_CLIENTS:
+            raise SettingError(f"--clients is {self.processes}; between 1 and {MOST_CLIENTS} processes.")
+        if self.closed and self.processes > min(self.concurrency):
+            raise SettingError(
+                f"--clients is {self.processes} and --concurrency {min(self.concurrency)}: each client process needs "
+                "a thread. Raise --concurrency."
+            )
+
+    @property
+    def closed(self) -> bool:
+        """Whether closed loops are asked for."""
+        return not self.rates and self.slo is None
+
+    @property
+    def most_processes(self) -> int:
+        """The most client processes that are at work at once; 0 where there are none."""
+        return self.processes or (max(self.concurrency) if self.clients == "processes" else 0)
+
+    def open_load(self, rate: float) -> Load:
+        """The open loop at a rate."""
+        return Load("open", self.workers, rate, self.clients, self.processes)
 
     @property
     def loads(self) -> tuple[Load, ...]:
@@ -66,18 +105,32 @@ class Demand:
         if self.slo is not None:
             return ()
         if self.rates:
-            return tuple(Load("open", self.workers, rate) for rate in self.rates)
-        return tuple(Load("closed", count, None, self.clients) for count in self.concurrency)
+            return tuple(self.open_load(rate) for rate in self.rates)
+        return tuple(Load("closed", count, None, self.clients, self.processes) for count in self.concurrency)
+
+
+def parse_clients(text: str) -> tuple[Clients, int]:
+    """`threads`, `processes`, or how many processes share a load."""
+    if text in get_args(Clients):
+        return ("processes" if text == "processes" else "threads"), 0
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_CLIENTS:
+        raise SettingError(
+            f"--clients is {text!r}; it must be threads, processes, or a number of processes from 1 to {MOST_CLIENTS}."
+        )
+    return "processes", int(text)
 
 
 def parse_loads(
-    concurrency: str | None, rates: str | None, slo: str | None
+    concurrency: str | None, rates: str | None, slo: str | None, processes: int = 0
 ) -> tuple[tuple[int, ...], tuple[float, ...], Slo | None]:
-    """The three kinds of load from the words of a command line; at most one may be given."""
+    """The three kinds of load from the words of a command line; at most one may be given.
+
+    Without one it is a closed loop of one thread, or of one in each process.
+    """
     if sum(one is not None for one in (concurrency, rates, slo)) > 1:
         raise SettingError("--concurrency, --rates and --find-max-rate are three loads: give one of them.")
     return (
-        _counts(concurrency or "1"),
+        _counts(concurrency or str(processes or 1)),
         _rates(rates) if rates is not None else (),
         parse_slo(slo) if slo is not None else None,
     )
@@ -101,6 +154,10 @@ def _rates(text: str) -> tuple[float, ...]:
     if not all(_positive(rate) for rate in rates) or len(set(rates)) != len(rates):
         raise SettingError(f"--rates is {text!r}; queries a second above 0, each once.")
     return rates
+
+
+def _several(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"
 
 
 def _positive(value: float) -> bool:

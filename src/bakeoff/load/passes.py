@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from bakeoff.load.targets import Target
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 from bakeoff.types import Hits
 
+if TYPE_CHECKING:
+    from bakeoff.load.teamloop import Member, Window
+
 DRIFT_SAMPLES = 200
 
 
@@ -27,7 +31,8 @@ class Pass:
     sent = answered + errors + what hung or was cut off; `unsent` were due and never sent. `drift` is the median latency
     of the second half over that of the first. `harness_seconds` is what the null store takes in its place.
     `probe` passes belong to the search for the highest rate. `short` answers had fewer rows than asked for; null where
-    a system may answer with fewer, or answers were not kept.
+    a system may answer with fewer, or answers were not kept. Of several client processes there are `team`, each one's
+    own figures, and `window`, the time in which all were on duty: the speed is of that time.
     """
 
     system: str
@@ -51,10 +56,15 @@ class Pass:
     error: str = ""
     stopped: str = ""
     probe: bool = False
+    window: Window | None = None
+    team: tuple[Member, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def qps(self) -> float | None:
         """Answers a second of wall time."""
+        if self.window is not None:
+            return self.window.answered / self.window.seconds if self.window.answered else None
         return self.answered / self.seconds if self.answered and self.seconds > 0 else None
 
     @property
@@ -80,7 +90,6 @@ def closed_pass(
     loop: Loop,
     harness: float | None,
     used: Resources,
-    short: int | None = None,
 ) -> Pass:
     """The figures of a closed loop."""
     tried = len(loop.done) + len(loop.errors) + loop.timeouts
@@ -94,13 +103,13 @@ def closed_pass(
         len(loop.errors),
         loop.timeouts,
         len(loop.nanoseconds) - tried,
-        (_short(loop.answers, target.k) if short is None else short) if target.full else None,
+        _short(loop.answers, target.k) if target.full else None,
         loop.seconds,
         float(loop.done.mean() / 1e6) if len(loop.done) else None,
         Histogram.of(loop.done, len(loop.errors) + loop.timeouts),
         None,
         _quality(target, loop.answers) if whole else None,
-        _drift(loop.done, len(target.asked)),
+        drift_of(loop.done, len(target.asked)),
         harness,
         None,
         used,
@@ -136,7 +145,7 @@ def open_pass(
         Histogram.of(answered, len(loop.latency) - len(answered)),
         Histogram.of(loop.lag[loop.lag != NOT_RUN]),
         None,
-        _drift(answered, len(target.asked)),
+        drift_of(answered, len(target.asked)),
         harness,
         loop.reached,
         used,
@@ -178,7 +187,7 @@ def _quality(target: Target, answers: Sequence[Hits | None]) -> float | None:
     return target.grade.judge(answers[: len(target.asked)])
 
 
-def _drift(nanoseconds: np.ndarray, queries: int) -> float | None:
+def drift_of(nanoseconds: np.ndarray, queries: int) -> float | None:
     """Second half over first half, where both halves hold every query and samples enough."""
     half = len(nanoseconds) // 2
     if half < max(queries, DRIFT_SAMPLES // 2):

@@ -101,6 +101,7 @@ def _notes(passes: Sequence[Pass], qps: RunSummary, latencies: Sequence[Latency]
     if error := next((one.error for one in passes if one.error), ""):
         found.append(f"{sum(one.errors for one in passes)} errors, the first: {error}")
     found += dict.fromkeys(one.stopped for one in passes if one.stopped)
+    found += dict.fromkeys(note for one in passes for note in one.notes)
     return tuple(f"{name}: {note}" for note in found)
 
 

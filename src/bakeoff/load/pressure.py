@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from bakeoff.errors import StoreError, SystemFailure
 from bakeoff.load.ann import ENGINE_FAULTS
-from bakeoff.load.closed import WarmUp, closed_loop, harness_seconds, warm_up
+from bakeoff.load.closed import WarmUp, warm_up
 from bakeoff.load.cost import Cost
 from bakeoff.load.demand import Demand, Load
-from bakeoff.load.null import Nothing, NullStore
-from bakeoff.load.open import OpenLoop, open_loop
-from bakeoff.load.passes import Pass, closed_pass, open_pass
+from bakeoff.load.launching import Launcher, Processes
+from bakeoff.load.passes import Pass
+from bakeoff.load.passing import Ground, harness, one_pass, requests, sending
 from bakeoff.load.points import LoadPoint, load_points
-from bakeoff.load.processes import process_loop
-from bakeoff.load.rates import MaxRate, lowest_rate, max_rate
-from bakeoff.load.resources import Sampler
+from bakeoff.load.rates import HIGHEST, MaxRate, Sent, lowest_rate, max_rate
 from bakeoff.load.targets import Pids, Target
+from bakeoff.load.teamloop import LOST
 from bakeoff.load.workers import INTERRUPTED
 from bakeoff.types import Status
 
-MOST_ASKED = 50_000
-"""Requests of one closed pass at most: enough for any percentile, and their answers fit in memory."""
-NULL_SECONDS = 0.5
+__all__ = ["Origin", "Pressed", "press", "requests"]
 HUNG = "did not come back"
 
 
@@ -74,9 +70,16 @@ Tell = Callable[[str], None]
 
 
 def press(
-    found: Pressed, opening: Sequence[tuple[str, Callable[[], Target]]], *, save: Save, tell: Tell, pids: Pids
+    found: Pressed,
+    opening: Sequence[tuple[str, Callable[[], Target]]],
+    *,
+    save: Save,
+    tell: Tell,
+    pids: Pids,
+    launcher: Launcher | None = None,
 ) -> None:
     """Open every target, then measure; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
+    ground = Ground(found.demand, pids, launcher or Processes())
     try:
         for label, opened in opening:
             tell(f"{label}: opening")
@@ -85,7 +88,7 @@ def press(
         if found.targets:
             _null_store(found, tell)
             save(found)
-            _measured(found, save, tell, pids)
+            _measured(found, save, tell, ground)
     except KeyboardInterrupt:
         found.stopped = INTERRUPTED
     if not found.stopped:
@@ -94,27 +97,14 @@ def press(
 
 
 def _null_store(found: Pressed, tell: Tell) -> None:
-    """What the harness itself costs under each load, in seconds a query (F38)."""
+    """What the harness itself costs under each load, in seconds a query (F38); client processes do it before theirs."""
     tell("null store: what the harness itself costs")
-    target = found.targets[0]
     for load in found.demand.loads:
-        found.harness[load] = _harness(target, load, found.demand)
+        if not load.team:
+            found.harness[load] = harness(found.targets[0], load, found.demand)
 
 
-def _harness(target: Target, load: Load, demand: Demand) -> float:
-    asked, k = _asked(target, max(1000, load.concurrency)), target.k
-    if load.clients == "processes":
-        return harness_seconds(asked, k) / load.concurrency
-    if load.rate is None:
-        return harness_seconds(asked, k, threads=load.concurrency)
-    seconds = min(demand.seconds, max(NULL_SECONDS, 20 / load.rate))
-    short = replace(demand, seconds=seconds)
-    loop = _open(replace(target, search=NullStore(Nothing(), Path()).search), load, short)
-    median = next(row.milliseconds for row in loop.latencies() if row.name == "p50_ms")
-    return (median or 0.0) / 1e3
-
-
-def _measured(found: Pressed, save: Save, tell: Tell, pids: Pids) -> None:
+def _measured(found: Pressed, save: Save, tell: Tell, ground: Ground) -> None:
     """Every run goes through every load; within a load systems take turns, and each run begins with another (F35)."""
     for run in range(found.demand.runs):
         for load in found.demand.loads or (None,):
@@ -124,7 +114,7 @@ def _measured(found: Pressed, save: Save, tell: Tell, pids: Pids) -> None:
                 what = load.name if load else "searching the highest rate"
                 tell(f"run {run + 1} of {found.demand.runs}: {target.label}, {what}")
                 with _failing(found, target.label):
-                    _one(found, target, load, run, pids)
+                    _one(found, target, load, run, ground)
                 save(found)
                 if found.stopped:
                     return
@@ -135,15 +125,15 @@ def _turn(targets: Sequence[Target], run: int) -> list[Target]:
     return [*targets[shift:], *targets[:shift]]
 
 
-def _one(found: Pressed, target: Target, load: Load | None, run: int, pids: Pids) -> None:
+def _one(found: Pressed, target: Target, load: Load | None, run: int, ground: Ground) -> None:
     """Warm up with other queries, put one load on, keep what it gave, and say why it ended early if it did."""
     warm = warm_up(target.search, target.others, target.k, target.query, timeout=found.demand.timeout)
     found.cold.setdefault(target.label, warm)
     found.pace[target.label] = min(warm.rest_mean_ms or 0.001, found.pace.get(target.label, float("inf")))
     if load is None:
-        _highest(found, target, run, pids)
+        _highest(found, target, run, ground)
         return
-    made = (_closed if load.kind == "closed" else _opened)(found, target, load, run, pids)
+    made = one_pass(ground, target, load, run, found.harness, found.pace[target.label] / 1e3)
     found.passes.append(made)
     _judge_end(found, made)
 
@@ -151,83 +141,30 @@ def _one(found: Pressed, target: Target, load: Load | None, run: int, pids: Pids
 def _judge_end(found: Pressed, made: Pass) -> None:
     if made.stopped == INTERRUPTED:
         found.stopped = made.stopped
-    elif made.stopped and (made.load.kind == "closed" or HUNG in made.stopped):
+    elif made.stopped and (made.load.kind == "closed" or HUNG in made.stopped or LOST in made.stopped):
         found.failed[made.system] = made.stopped
     elif not made.answered:
         raise StoreError(f"every search failed: {made.error or 'no reason given'}")
 
 
-def _closed(found: Pressed, target: Target, load: Load, run: int, pids: Pids) -> Pass:
-    demand, harness = found.demand, found.harness.get(load)
-    each = found.pace[target.label] / 1e3
-    count = requests(len(target.asked), each, demand.seconds)
-    deadline = max(4 * demand.seconds, 4 * count * each) + demand.timeout
-    with Sampler(pids=pids(target.store, target.params)) as sampler:
-        if load.clients == "processes":
-            assert target.recipe is not None
-            shared = process_loop(
-                target.recipe,
-                count,
-                load.concurrency,
-                timeout=demand.timeout,
-                deadline=deadline,
-                sampler=sampler,
-            )
-            loop, short = shared.loop, shared.short
-        else:
-            loop = closed_loop(
-                target.search, _asked(target, count), target.k, target.query,
-                threads=load.concurrency, timeout=demand.timeout, deadline=deadline,
-            )  # fmt: skip
-            short = None
-    return closed_pass(target, load, run, loop, harness, sampler.found, short)
-
-
-def _opened(found: Pressed, target: Target, load: Load, run: int, pids: Pids) -> Pass:
-    with Sampler(pids=pids(target.store, target.params)) as sampler:
-        loop = _open(target, load, found.demand)
-    return open_pass(target, load, run, loop, found.harness.get(load), sampler.found, probe=False)
-
-
-def _highest(found: Pressed, target: Target, run: int, pids: Pids) -> None:
+def _highest(found: Pressed, target: Target, run: int, ground: Ground) -> None:
     """The search for the highest rate; every loop it makes is a pass of its own."""
     demand = found.demand
     assert demand.slo is not None
+    with sending(ground, target, found.harness) as send:
 
-    def send(rate: float) -> OpenLoop:
-        load = Load("open", demand.workers, rate)
-        with Sampler(pids=pids(target.store, target.params)) as sampler:
-            loop = _open(target, load, demand)
-        found.harness.setdefault(load, _harness(target, load, demand))
-        found.passes.append(
-            open_pass(target, load, run, loop, found.harness[load], sampler.found, probe=True)
-        )
-        return loop
+        def tried(rate: float) -> Sent:
+            loop, made = send(demand.open_load(rate), run)
+            found.passes.append(made)
+            return loop
 
-    made = max_rate(send, demand.slo, lowest_rate(demand.slo, demand.seconds))
+        highest = HIGHEST * max(1, demand.processes)
+        made = max_rate(tried, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
     found.highest.setdefault(target.label, []).append(made)
     found.stopped = made.stopped
-    if HUNG in found.passes[-1].stopped and made.rate is None:
-        found.failed[target.label] = found.passes[-1].stopped
-
-
-def _open(target: Target, load: Load, demand: Demand) -> OpenLoop:
-    assert load.rate is not None
-    return open_loop(
-        target.search, target.asked, target.k, target.query, rate=load.rate, seconds=demand.seconds,
-        workers=load.concurrency, arrivals=demand.arrivals, seed=demand.seed, timeout=demand.timeout,
-    )  # fmt: skip
-
-
-def requests(queries: int, each: float, seconds: float) -> int:
-    """How many requests a closed pass makes: every query at least once, then in turn for about so many seconds."""
-    return max(queries, min(MOST_ASKED, round(seconds / max(each, 1e-9))))
-
-
-def _asked(target: Target, count: int) -> list[object]:
-    """The queries in turn, so many."""
-    size = len(target.asked)
-    return [target.asked[i % size] for i in range(count)]
+    last = found.passes[-1].stopped
+    if LOST in last or (HUNG in last and made.rate is None):
+        found.failed[target.label] = last
 
 
 @contextlib.contextmanager

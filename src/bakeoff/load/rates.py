@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
+from typing import Protocol
 
 from bakeoff.errors import SettingError
-from bakeoff.load.open import OpenLoop
+from bakeoff.load.clock import Latency
 from bakeoff.load.workers import INTERRUPTED
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 
@@ -17,6 +18,34 @@ STEPS = 5
 _SLO = re.compile(r"\s*p(\d+)\s*<=?\s*([0-9.]+)\s*(us|µs|ms|s)\s*")
 
 
+class Sent(Protocol):
+    """An open loop that was sent, by one client or by several."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether the rate was held."""
+        ...
+
+    @property
+    def stopped(self) -> str:
+        """Why it ended early, if it did."""
+        ...
+
+    @property
+    def errors(self) -> Sized | int:
+        """The searches that failed, or how many."""
+        ...
+
+    @property
+    def timeouts(self) -> int:
+        """Answers that came too late or never."""
+        ...
+
+    def latencies(self) -> tuple[Latency, ...]:
+        """Percentiles in milliseconds."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Slo:
     """A promise: this percentile stays under so many milliseconds, with no error and the rate held."""
@@ -24,7 +53,7 @@ class Slo:
     percentile: int
     milliseconds: float
 
-    def kept(self, loop: OpenLoop) -> bool:
+    def kept(self, loop: Sent) -> bool:
         """Whether a loop kept it."""
         found = next(row for row in loop.latencies() if row.name == f"p{self.percentile}_ms")
         within = found.milliseconds is not None and found.milliseconds < self.milliseconds
@@ -61,7 +90,7 @@ def lowest_rate(slo: Slo, seconds: float) -> float:
     return max(10.0, samples_needed(slo.percentile) / seconds)
 
 
-def max_rate(send: Callable[[float], OpenLoop], slo: Slo, start: float, highest: float = HIGHEST) -> MaxRate:
+def max_rate(send: Callable[[float], Sent], slo: Slo, start: float, highest: float = HIGHEST) -> MaxRate:
     """Doubling from `start` until the promise breaks, then bisection; a stop by Ctrl-C ends it early."""
     tried: list[tuple[float, bool]] = []
     stopped = ""

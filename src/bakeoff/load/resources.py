@@ -49,15 +49,19 @@ class Resources:
 class Sampler:
     """Samples while the `with` block runs.
 
-    The server side is the trees of `pids` and the client's child processes, but for those named by `is_client`.
+    The server side is the trees of `pids` and, unless `children` is False, the client's child processes.
     """
 
     def __init__(
-        self, server: int | None = None, interval: float = INTERVAL, *, pids: Iterable[int] = ()
+        self,
+        server: int | None = None,
+        interval: float = INTERVAL,
+        *,
+        pids: Iterable[int] = (),
+        children: bool = True,
     ) -> None:
         self._servers = (*pids, *([server] if server is not None else []))
-        self._interval = interval
-        self._clients: set[int] = set()
+        self._interval, self._children = interval, children
         self._meter = Meter()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -79,10 +83,6 @@ class Sampler:
         self._end = time.perf_counter()
         self._energy = self._meter.read()
 
-    def is_client(self, pid: int) -> None:
-        """Count a child process to the client: it sends queries."""
-        self._clients.add(pid)
-
     @property
     def found(self) -> Resources:
         """What was seen, after the block has ended."""
@@ -100,9 +100,9 @@ class Sampler:
         import psutil
 
         me = psutil.Process()
-        self._client.sample([me, *_known(self._clients)])
+        self._client.sample([me])
         if scan:
-            self._others.known = _server_trees(me, self._servers, self._clients)
+            self._others.known = _server_trees(me, self._servers, self._children)
         if self._others.known:
             self._others.sample(self._others.known)
 
@@ -142,13 +142,12 @@ class _Side:
         )
 
 
-def _server_trees(me: Any, given: Iterable[int], clients: set[int]) -> list[Any]:
+def _server_trees(me: Any, given: Iterable[int], children: bool) -> list[Any]:
     """The processes of the server side, each once."""
-    found = {child.pid: child for child in me.children(recursive=True)}
+    found = {child.pid: child for child in me.children(recursive=True)} if children else {}
     for server in _known(given):
         found |= {one.pid: one for one in (server, *_children(server))}
-    skip = {one.pid for client in _known(clients) for one in (client, *_children(client))}
-    skip |= {me.pid, _python_tracker()}
+    skip = {me.pid, _python_tracker()}
     return [process for pid, process in found.items() if pid not in skip]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.blocks import Helpers
 from bakeoff.cache import Cache, write_file
 from bakeoff.errors import SettingError, SystemFailure
 from bakeoff.fingerprint import fingerprint
@@ -135,6 +136,7 @@ def measure_scale(
     measure: Measure,
     folder: Path,
     tell: Callable[[str], None],
+    workers: Helpers | None = None,
 ) -> Scaled:
     """Every job in turn; a store that fails at a size is not tried at larger ones, Ctrl-C keeps what is there."""
     check_sizes(dataset, options)
@@ -142,7 +144,7 @@ def measure_scale(
     outcome = Scaled(dataset, options)
     with tempfile.TemporaryDirectory(prefix="bakeoff-scale-data-") as data:
         try:
-            _prepare(dataset, options, cache, Path(data), tell)
+            _prepare(dataset, options, cache, Path(data), tell, workers)
             for job in _jobs(stores, options, dataset, Path(data)):
                 _one(outcome, job, measure, folder, tell)
         except KeyboardInterrupt:
@@ -205,7 +207,12 @@ def _what(job: Job) -> str:
 
 
 def _prepare(
-    dataset: VectorSet, options: ScaleOptions, cache: Cache, folder: Path, tell: Callable[[str], None]
+    dataset: VectorSet,
+    options: ScaleOptions,
+    cache: Cache,
+    folder: Path,
+    tell: Callable[[str], None],
+    workers: Helpers | None,
 ) -> None:
     """Base and queries as files that every process reads, and the truth of each size."""
     order = np.random.default_rng(options.seed).permutation(len(dataset.base))[: options.sizes[-1]]
@@ -220,7 +227,7 @@ def _prepare(
             neighbours=None,
             fingerprint=fingerprint("scale", dataset.fingerprint, options.seed, size),
         )
-        truth = truth_of(part, max(options.k, ALL), cache)
+        truth = truth_of(part, max(options.k, ALL), cache, workers)
         np.savez(truth_file(folder, size), ids=truth.ids, distances=truth.distances)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from bakeoff.errors import DataError
 from bakeoff.types import Schema
 
 SIZE, THREADS, FILTER, MIXED = "size", "threads", "filter", "mixed"
@@ -68,9 +69,16 @@ def write_rows(rows: Sequence[Row]) -> bytes:
 
 def read_rows(path: Path) -> tuple[Row, ...]:
     """The rows of a file that `write_rows` made."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return tuple(Row(**row) for row in pq.read_table(path).to_pylist())
+    try:
+        table = pq.read_table(path).cast(ROWS.arrow())
+    except FileNotFoundError as exc:
+        raise DataError(f"{path} is missing. Give a folder of `bakeoff scale`, or measure again.") from exc
+    except (pa.ArrowException, ValueError, OSError) as exc:
+        raise DataError(f"{path} cannot be read as rows of `bakeoff scale` ({exc}). Measure again.") from exc
+    return tuple(Row(**row) for row in table.to_pylist())
 
 
 def values(

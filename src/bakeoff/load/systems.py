@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,16 @@ import numpy as np
 
 from bakeoff import experiment, registry
 from bakeoff.analysis import Result, open_run
-from bakeoff.cache import Cache
 from bakeoff.errors import DataError, SettingError, UserError
 from bakeoff.examples import examples
 from bakeoff.load.closed import WARM_UP, Search
 from bakeoff.load.cost import CHARACTERS_A_TOKEN, Tokens
+from bakeoff.load.lent import LentCache
 from bakeoff.load.resources import Sampler
 from bakeoff.load.targets import Grade, Opening, Pids, Target
 from bakeoff.modes import MODES, WEIGHT, Hybrid
 from bakeoff.plan import Plan, System
+from bakeoff.sharedfolder import Folder, marked
 from bakeoff.stages.index import Index
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.mask import without_leaks
@@ -35,10 +36,11 @@ WARM_UP_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class SystemRecipe:
-    """A system of an experiment, opened from the same cache by a client process."""
+    """A system of an experiment, opened by a client process from the same cache, known by its mark."""
 
     experiment: str
     home: str
+    mark: str
     label: str
     k: int
     end_to_end: bool
@@ -50,12 +52,11 @@ class SystemRecipe:
 
     def open(self, home: Path) -> Target:  # noqa: ARG002 - what it needs is in the cache
         """The target in this process."""
+        cache = LentCache(Folder(Path(self.home), self.mark))
         plan = experiment.load(Path(self.experiment))
         (system,) = choose(plan, self.label)
-        opened = Opened(
-            plan, Path(self.experiment), Workshop(Cache(Path(self.home))), k=self.k, queries=self.queries
-        )
-        return opened.target(system, self.end_to_end)
+        opened = Opened(plan, Path(self.experiment), Workshop(cache), k=self.k, queries=self.queries)
+        return replace(opened.target(system, self.end_to_end), close=opened.close)
 
 
 class Opened:
@@ -127,6 +128,7 @@ class Opened:
             SystemRecipe(
                 str(self._path.resolve()),
                 str(self._shop.cache.root.resolve()),
+                marked(self._shop.cache.root).mark,
                 system.label,
                 k,
                 end_to_end,

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from bakeoff.cache import Cache
-from bakeoff.errors import SettingError
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.load.ann import ENGINE_FAULTS
 from bakeoff.load.building import COLLECTION, Built, build
 from bakeoff.load.closed import WARM_UP, Search
 from bakeoff.load.datasets import VectorSet, open_dataset
@@ -74,7 +75,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class VectorRecipe:
-    """A store over a dataset, opened again where it was built, or built again where it does not outlive its process."""
+    """A store over a dataset, for a client process: a connection of its own to a server, which is never filled again.
+
+    An embedded store is opened where it was built if that folder is here and the engine reads it; else it is built
+    again, in a folder of this client's own.
+    """
 
     dataset: str
     metric: str
@@ -84,6 +89,7 @@ class VectorRecipe:
     setting: int | None
     k: int
     home: str
+    server: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a client process."""
@@ -93,18 +99,43 @@ class VectorRecipe:
         """The target in this process; `home` is a folder of its own for a store that is built again."""
         dataset = open_dataset(self.dataset, metric=Metric(self.metric), queries=self.queries, seed=self.seed)
         (candidate,) = candidates([self.spec])
-        if issubclass(candidate.plugin, SupportsReopen):
-            store: Any = candidate.plugin(candidate.params, Path(self.home))
-            store.open(COLLECTION, dataset.dims, dataset.metric)
-        else:
-            store = build(candidate, dataset, home).store
+        again = issubclass(candidate.plugin, SupportsReopen) and (self.server or Path(self.home).is_dir())
+        store = self._reopened(candidate, dataset) if again else build(candidate, dataset, home).store
         nothing = Opening(0.0, None, None, Resources.none())
         asked, others, query = (
             list(dataset.queries),
             _others(dataset, self.seed),
             candidate.query(self.setting),
         )
-        return Target(self.spec, candidate.name, store.search, asked, others, self.k, nothing, query)
+        return Target(
+            self.spec, candidate.name, store.search, asked, others, self.k, nothing, query, close=store.close
+        )
+
+    def _reopened(self, candidate: Candidate, dataset: VectorSet) -> Any:
+        try:
+            store = candidate.plugin(candidate.params, Path(self.home))
+            rows = store.open(COLLECTION, dataset.dims, dataset.metric)
+        except ENGINE_FAULTS as exc:
+            raise StoreError(
+                cannot_open(candidate.label, self.server, f"{type(exc).__name__}: {exc}")
+            ) from exc
+        except StoreError as exc:
+            raise StoreError(cannot_open(candidate.label, self.server, str(exc))) from exc
+        if rows != len(dataset.base):
+            raise StoreError(
+                f"{candidate.label} holds {rows:,} rows here; {len(dataset.base):,} were inserted."
+            )
+        return store
+
+
+def cannot_open(label: str, server: bool, why: str) -> str:
+    """Why a process beside the driver cannot open a store, and what to do."""
+    if server:
+        return f"{label}: {why} A client's machine must reach the server at the address it is given."
+    return (
+        f"{label} is an embedded store that a second process cannot open beside the first ({why.rstrip('.')}). "
+        "Leave --clients out, or use a store that is a server."
+    )
 
 
 def vector_target(
@@ -122,7 +153,15 @@ def vector_target(
     """A store filled with the dataset; `name` is what the dataset is opened by."""
     built = build(candidate, dataset, home, pids)
     recipe = VectorRecipe(
-        name, dataset.metric.value, len(dataset.queries), seed, candidate.label, setting, k, str(home)
+        name,
+        dataset.metric.value,
+        len(dataset.queries),
+        seed,
+        candidate.label,
+        setting,
+        k,
+        str(home),
+        built.elsewhere,
     )
     return Target(
         candidate.label,

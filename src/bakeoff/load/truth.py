@@ -1,4 +1,8 @@
-"""The exact nearest neighbours of every query: blocked, in bounded memory, ties in the order of row numbers."""
+"""The exact nearest neighbours of every query: blocked, in bounded memory, ties in the order of row numbers.
+
+Candidates are found in single precision and settled in double. Where rounding could have left a neighbour out, the
+query is searched again, so that the answer depends on the vectors alone: not on blocks, threads or workers.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,22 @@ from pathlib import Path
 
 import numpy as np
 
+from bakeoff.blocks import Helpers
 from bakeoff.cache import Cache
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.load.candidates import BASE_BLOCK, Candidates, candidates, shaped
 from bakeoff.load.datasets import VectorSet, blocks
+from bakeoff.load.truth_blocks import candidates_by, worth
 from bakeoff.types import Metric
 
-VERSION = "1"
+VERSION = "2"
 SPARE = 16
 """Neighbours kept beyond the depth, so that single-precision rounding at the edge is settled in double precision."""
-QUERY_BLOCK, BASE_BLOCK, FIRST_BLOCK = 1024, 2048, 2048
+UNIT = 2.0**-24
+"""The largest relative error of one rounding to single precision."""
+AGAIN = 16
+"""Queries searched again at a time: all rows may be candidates of each."""
 VERIFIED = 16
 """Given truth is recomputed for so many queries before it is believed."""
 
@@ -34,15 +44,18 @@ class Neighbours:
         return int(self.ids.shape[1])
 
 
-def truth_of(dataset: VectorSet, depth: int, cache: Cache) -> Neighbours:
-    """The dataset's own truth where it is deep enough and true, else exact search, kept in the cache."""
+def truth_of(dataset: VectorSet, depth: int, cache: Cache, workers: Helpers | None = None) -> Neighbours:
+    """The dataset's own truth where it is deep enough and true, else exact search, kept in the cache.
+
+    A large search is done by the workers, where there are some.
+    """
     depth = min(depth, len(dataset.base))
     if dataset.neighbours is not None and dataset.neighbours.shape[1] >= depth:
         return _given(dataset, depth)
     name = fingerprint("neighbours", VERSION, dataset.fingerprint, dataset.metric, depth)
 
     def write(folder: Path) -> None:
-        made = exact_neighbours(dataset.base, dataset.queries, dataset.metric, depth)
+        made = _searched(dataset, depth, cache, workers)
         np.save(folder / "ids.npy", made.ids)
         np.save(folder / "distances.npy", made.distances)
 
@@ -50,15 +63,88 @@ def truth_of(dataset: VectorSet, depth: int, cache: Cache) -> Neighbours:
     return Neighbours(np.load(folder / "ids.npy"), np.load(folder / "distances.npy"))
 
 
+def _searched(dataset: VectorSet, depth: int, cache: Cache, workers: Helpers | None) -> Neighbours:
+    base, queries, metric = dataset.base, dataset.queries, dataset.metric
+    if workers is None or not worth(base, queries):
+        return exact_neighbours(base, queries, metric, depth)
+    found = candidates_by(workers, base, queries, metric, min(depth + SPARE, len(base)), cache)
+    return settled(base, queries, metric, depth, found)
+
+
 def exact_neighbours(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> Neighbours:
     """The `depth` nearest base rows of each query."""
     if not 1 <= depth <= len(base):
         raise DataError(f"{depth} neighbours were asked for; the base has {len(base)} rows.")
     wide = min(depth + SPARE, len(base))
-    ids = _candidates(base, queries, metric, wide)
-    near = distances(base, queries, ids, metric)
-    order = np.lexsort((ids, near), axis=1)[:, :depth]
-    return Neighbours(np.take_along_axis(ids, order, 1), np.take_along_axis(near, order, 1))
+    return settled(base, queries, metric, depth, candidates(base, queries, metric, wide))
+
+
+def settled(
+    base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int, found: Candidates
+) -> Neighbours:
+    """The nearest candidates by distances in double precision; a query whose edge is not sure is asked again."""
+    near = distances(base, queries, found.ids, metric)
+    order = np.lexsort((found.ids, near), axis=1)[:, :depth]
+    made = Neighbours(np.take_along_axis(found.ids, order, 1), np.take_along_axis(near, order, 1))
+    if found.ids.shape[1] < len(base):
+        edge, error = _scores_of(made.distances[:, -1], queries, metric), _errors(base, queries, metric)
+        unsure = np.flatnonzero(found.scores.min(axis=1) + error >= edge)
+        for begin in range(0, len(unsure), AGAIN):
+            some = unsure[begin : begin + AGAIN]
+            _ask_again(base, queries[some], metric, (edge - error)[some], made, some)
+    return made
+
+
+def _scores_of(far: np.ndarray, queries: np.ndarray, metric: Metric) -> np.ndarray:
+    """The products of `shaped` rows that belong to distances."""
+    if metric is Metric.COSINE:
+        return 1 - far
+    if metric is Metric.DOT:
+        return -far
+    return (np.einsum("ij,ij->i", queries, queries, dtype=np.float64) - far) / 2
+
+
+def _errors(base: np.ndarray, queries: np.ndarray, metric: Metric) -> np.ndarray:
+    """How far a product in single precision may be from the true one at most, for each query."""
+    if metric is Metric.COSINE:
+        return np.full(len(queries), (base.shape[1] + 64) * UNIT)
+    longest = max(
+        float(np.einsum("ij,ij->i", base[part], base[part]).max()) ** 0.5
+        for part in blocks(len(base), base.shape[1] * 4)
+    )
+    size = np.linalg.norm(queries, axis=1).astype(np.float64) * longest
+    return (base.shape[1] + 16) * UNIT * (size if metric is Metric.DOT else size + longest**2)
+
+
+def _ask_again(
+    base: np.ndarray,
+    queries: np.ndarray,
+    metric: Metric,
+    least: np.ndarray,
+    into: Neighbours,
+    rows: np.ndarray,
+) -> None:
+    """Put the nearest of all rows whose product reaches `least` into the rows of `into`."""
+    asked, depth = shaped(queries, metric, -1.0), into.depth
+    found: list[list[np.ndarray]] = [[] for _ in queries]
+    for begin in range(0, len(base), BASE_BLOCK):
+        reach = asked @ shaped(base[begin : begin + BASE_BLOCK], metric).T >= least[:, None]
+        for place in np.flatnonzero(reach.any(axis=1)):
+            found[place].append(begin + np.flatnonzero(reach[place]))
+    for row, query, parts in zip(rows, queries, found, strict=True):
+        ids = np.concatenate(parts)
+        near = _far_from(base, query, ids, metric)
+        order = np.lexsort((ids, near))[:depth]
+        into.ids[row], into.distances[row] = ids[order], near[order]
+
+
+def _far_from(base: np.ndarray, query: np.ndarray, ids: np.ndarray, metric: Metric) -> np.ndarray:
+    """Distances of one query to many rows."""
+    parts = [
+        distances(base, query[None], ids[None, part], metric)[0]
+        for part in blocks(len(ids), base.shape[1] * 16)
+    ]
+    return np.concatenate(parts)
 
 
 def distances(base: np.ndarray, queries: np.ndarray, ids: np.ndarray, metric: Metric) -> np.ndarray:
@@ -99,64 +185,3 @@ def _given(dataset: VectorSet, depth: int) -> Neighbours:
             f"{len(wrong)} queries looked at: it is of other vectors or another metric. Remove it, or set --metric."
         )
     return Neighbours(ids, near)
-
-
-def _candidates(base: np.ndarray, queries: np.ndarray, metric: Metric, depth: int) -> np.ndarray:
-    """The best rows in single precision, unordered: blocked products, and only what beats the present k-th best."""
-    found = np.empty((len(queries), depth), np.int64)
-    asked = _shaped(queries, metric, -1.0)
-    for begin in range(0, len(asked), QUERY_BLOCK):
-        part = slice(begin, begin + QUERY_BLOCK)
-        found[part] = _nearest(base, asked[part], metric, depth)
-    return found
-
-
-def _nearest(base: np.ndarray, asked: np.ndarray, metric: Metric, depth: int) -> np.ndarray:
-    first = min(len(base), max(depth, FIRST_BLOCK))
-    scores, ids = _best(asked @ _shaped(base[:first], metric).T, np.arange(first), depth)
-    near = np.empty((len(asked), BASE_BLOCK), np.float32)
-    for begin in range(first, len(base), BASE_BLOCK):
-        rows = _shaped(base[begin : begin + BASE_BLOCK], metric)
-        tile = near if len(rows) == BASE_BLOCK else np.empty((len(asked), len(rows)), np.float32)
-        np.matmul(asked, rows.T, out=tile)
-        scores, ids = _merged(scores, ids, tile, begin, depth)
-    return ids
-
-
-def _best(scores: np.ndarray, ids: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """The `depth` highest of each row, unordered; the ids are shared by all rows, or one row each."""
-    ids = np.broadcast_to(ids, scores.shape)
-    if scores.shape[1] == depth:
-        return scores, np.ascontiguousarray(ids)
-    keep = np.argpartition(scores, scores.shape[1] - depth, axis=1)[:, scores.shape[1] - depth :]
-    return np.take_along_axis(scores, keep, 1), np.take_along_axis(ids, keep, 1)
-
-
-def _merged(
-    scores: np.ndarray, ids: np.ndarray, near: np.ndarray, begin: int, depth: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The best of what was kept and of the new block's few rows that beat it, in one padded table."""
-    place = np.flatnonzero(near > scores.min(axis=1)[:, None])
-    if not len(place):
-        return scores, ids
-    row, column = np.divmod(place, near.shape[1])
-    counts = np.bincount(row, minlength=len(scores))
-    seat = depth + np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    shape = (len(scores), depth + int(counts.max()))
-    wide_scores, wide_ids = np.full(shape, -np.inf, np.float32), np.full(shape, -1, np.int64)
-    wide_scores[:, :depth], wide_ids[:, :depth] = scores, ids
-    wide_scores[row, seat], wide_ids[row, seat] = near.ravel()[place], column + begin
-    return _best(wide_scores, wide_ids, depth)
-
-
-def _shaped(rows: np.ndarray, metric: Metric, last: float | None = None) -> np.ndarray:
-    """Rows whose product orders as the metric does; by L2 a last column turns x·y into x·y − y²/2."""
-    rows = np.ascontiguousarray(rows, np.float32)
-    if metric is Metric.COSINE:
-        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.float32(1e-30))
-    if metric is Metric.DOT:
-        return rows
-    shaped = np.empty((len(rows), rows.shape[1] + 1), np.float32)
-    shaped[:, :-1] = rows
-    shaped[:, -1] = np.einsum("ij,ij->i", rows, rows) / 2 if last is None else last
-    return shaped

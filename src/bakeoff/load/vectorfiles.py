@@ -76,11 +76,12 @@ def _npy(path: Path) -> np.ndarray:
 
 def _npz(path: Path) -> Raw:
     import zipfile
+    import zlib
 
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, SyntaxError, TokenError, zipfile.BadZipFile) as exc:
+    except (ValueError, EOFError, OSError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error) as exc:
         raise DataError(
             f"{path.name} is not a NumPy archive of numbers, or it is cut off. Save the arrays with numpy.savez."
         ) from exc

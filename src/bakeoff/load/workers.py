@@ -18,9 +18,14 @@ INTERRUPTED = "stopped by Ctrl-C"
 
 @dataclass(slots=True)
 class Crew:
-    """Shared state of the threads of one loop; `begun[w]` is when thread w sent its present query, 0 when idle."""
+    """Shared state of the threads of one loop; `begun[w]` is when thread w sent its present query, 0 when idle.
+
+    Threads tell themselves that they ended: a `join` broken off by Ctrl-C takes a running thread for one that ended.
+    """
 
     begun: array[int]
+    ended: list[int] = field(default_factory=list)
+    all_ended: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
     failures: list[BaseException] = field(default_factory=list)
     stopped: str = ""
@@ -28,11 +33,17 @@ class Crew:
 
 
 def run_crew(
-    work: Callable[[Crew, int], None], threads: int, *, timeout: float, deadline: float | None = None
+    work: Callable[[Crew, int], None],
+    threads: int,
+    *,
+    timeout: float,
+    deadline: float | None = None,
+    halt: threading.Event | None = None,
 ) -> Crew:
     """Run `work(crew, number)` on daemon threads until all end, one hangs, the deadline passes or Ctrl-C comes.
 
-    `timeout` is seconds for one query, `deadline` seconds for all. A fault in a thread is raised here.
+    `timeout` is seconds for one query, `deadline` seconds for all; `halt` is a Ctrl-C that came elsewhere. A fault in
+    a thread is raised here.
     """
     crew = Crew(array("q", [0]) * threads)
 
@@ -43,11 +54,18 @@ def run_crew(
         except BaseException as exc:  # noqa: BLE001 - carried to the caller, who raises it
             crew.failures.append(exc)
             crew.stop.set()
+        finally:
+            crew.ended.append(number)
+            if len(crew.ended) == threads:
+                crew.all_ended.set()
 
     team = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(threads)]
-    for thread in team:
-        thread.start()
-    _watch(crew, team, timeout, deadline)
+    try:
+        for thread in team:
+            thread.start()
+    except KeyboardInterrupt:
+        _halt(crew, INTERRUPTED)
+    _watch(crew, team, timeout, deadline, halt)
     if crew.failures:
         raise crew.failures[0]
     return crew
@@ -63,22 +81,44 @@ def _hold_engine() -> None:
         faiss.omp_set_num_threads(1)
 
 
-def _watch(crew: Crew, team: list[threading.Thread], timeout: float, deadline: float | None) -> None:
-    """Wait for the team, asking the threads themselves: a count of ours could be lost to an interrupt."""
+def _watch(
+    crew: Crew,
+    team: list[threading.Thread],
+    timeout: float,
+    deadline: float | None,
+    halt: threading.Event | None,
+) -> None:
+    """Wait for the team; the first Ctrl-C stops it, the second does not wait for it."""
     begin = time.perf_counter()
-    grace = None
-    while left := [thread for thread in team if thread.is_alive()]:
+    while True:
         try:
-            left[0].join(WATCH_SECONDS)
-            _look(crew, timeout, begin, deadline)
+            _wait(crew, team, timeout, begin, deadline, halt)
+            return
         except KeyboardInterrupt:
             if crew.stopped == INTERRUPTED:
-                return  # the second Ctrl-C does not wait
+                return
+            _halt(crew, INTERRUPTED)
+
+
+def _wait(
+    crew: Crew,
+    team: list[threading.Thread],
+    timeout: float,
+    begin: float,
+    deadline: float | None,
+    halt: threading.Event | None,
+) -> None:
+    """Until all that were started have ended, or nobody is waited for any longer."""
+    grace = None
+    while (left := sum(thread.ident is not None for thread in team) - len(crew.ended)) > 0:
+        crew.all_ended.wait(WATCH_SECONDS)
+        _look(crew, timeout, begin, deadline)
+        if halt is not None and halt.is_set():
             _halt(crew, INTERRUPTED)
         if crew.stop.is_set():
             patience = min(timeout, PATIENCE_SECONDS) if crew.stopped == INTERRUPTED else timeout
             grace = grace or time.perf_counter() + patience
-            if crew.hung >= len(left) or time.perf_counter() > grace:
+            if crew.hung >= left or time.perf_counter() > grace:
                 return  # what hangs is left behind on its daemon thread
 
 

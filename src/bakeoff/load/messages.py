@@ -1,0 +1,140 @@
+"""What the driver and its clients say to each other, checked where it is heard."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bakeoff.load.histogram import Histogram
+from bakeoff.load.open import Arrivals
+from bakeoff.load.resources import Use
+from bakeoff.load.wire import LostError
+
+M = TypeVar("M", bound="Message")
+
+
+class Message(BaseModel):
+    """One line."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def read(cls, value: dict[str, Any]) -> Self:
+        """The message in a line; a client that cannot go on says `failed`."""
+        try:
+            return cls.model_validate(value)
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise LostError(f"it said what is not understood ({where}: {first['msg']})") from exc
+
+
+class Hello(Message):
+    """A client's first line: the word it was given, which client it is, and what it is."""
+
+    word: str
+    number: int
+    host: str
+    pid: int
+    version: str
+
+
+class Order(Message):
+    """What a client is to do next: open its target, tell its clock, take a load, begin it, count, stop or go."""
+
+    do: Literal["open", "clock", "take", "begin", "count", "stop", "go"]
+    recipe: dict[str, Any] = Field(default_factory=dict)
+    timeout: float = 0.0
+    load: Share | None = None
+    at: int = 0
+    until: int = 0
+
+
+class Share(Message):
+    """A load and whose part of it this is; `null` asks the store that answers at once, to know what the harness costs.
+
+    A closed loop has `requests` and so many threads over all clients; an open one has a rate for so many seconds, and
+    so many threads in each client.
+    """
+
+    number: int
+    clients: int
+    threads: int
+    timeout: float
+    deadline: float
+    requests: int = 0
+    rate: float | None = None
+    seconds: float = 0.0
+    arrivals: Arrivals = "poisson"
+    seed: int = 0
+    null: bool = False
+
+
+class Ready(Message):
+    """Done as ordered, and waiting."""
+
+    ready: bool
+
+
+class ClockSaid(Message):
+    """A client's clock when it heard the question and when it answered, and its wall clock."""
+
+    heard: int
+    said: int
+    wall: int
+
+
+class Counted(Message):
+    """Answers that came in a window."""
+
+    answered: int
+
+
+class Buckets(Message):
+    """A histogram as plain numbers."""
+
+    buckets: list[int]
+    counts: list[int]
+    missing: int
+
+    @classmethod
+    def of(cls, histogram: Histogram) -> Buckets:
+        """The numbers of a histogram."""
+        return cls(
+            buckets=histogram.buckets.tolist(), counts=histogram.counts.tolist(), missing=histogram.missing
+        )
+
+    def histogram(self) -> Histogram:
+        """The histogram of these numbers."""
+        return Histogram(np.asarray(self.buckets, np.int64), np.asarray(self.counts, np.int64), self.missing)
+
+
+class Told(Message):
+    """What one client measured; `began` and `ended` are readings of its clock, between which it was on duty.
+
+    `due` and `sent_last` are seconds from the begin of an open loop: when its last query was due, and sent.
+    """
+
+    began: int
+    ended: int
+    intended: int
+    sent: int
+    answered: int
+    errors: int
+    error: str
+    timeouts: int
+    unsent: int
+    short: int
+    total_ns: int
+    drift: float | None
+    latency: Buckets
+    lag: Buckets | None
+    due: float
+    sent_last: float
+    stopped: str
+    use: Use
+
+
+Order.model_rebuild()

@@ -1,0 +1,269 @@
+"""The driver's side of clients in other processes: let in, their clocks checked, begun at one moment, gathered."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from bakeoff.errors import StoreError
+from bakeoff.load.client import Call
+from bakeoff.load.launching import Launcher, Started
+from bakeoff.load.messages import ClockSaid, Counted, Hello, Message, Order, Ready, Share, Told
+from bakeoff.load.offsets import ROUND_TRIPS, ClockCheck, Offset, RoundTrip, offset_of
+from bakeoff.load.targets import Recipe
+from bakeoff.load.teamloop import Member, TeamLoop, Window, lost_sentence, marks, on_duty
+from bakeoff.load.wire import FIRST_BYTES, MOST_BYTES, Line, LostError
+from bakeoff.load.workers import INTERRUPTED, PATIENCE_SECONDS
+from bakeoff.shards import installed
+
+M = TypeVar("M", bound=Message)
+CALLING_SECONDS = 120.0
+OPENING_SECONDS = 300.0
+ANSWER_SECONDS = 30.0
+HELLO_SECONDS = 10.0
+STRANGERS = 32
+"""Places in the queue at the door for whoever else calls: they must not keep the clients out."""
+LEAD_SECONDS = 0.2
+"""Between the word to begin and the begin, so that every client has heard it."""
+
+
+@contextlib.contextmanager
+def gathered(launcher: Launcher, clients: int, recipe: Recipe, timeout: float) -> Iterator[Team]:
+    """So many clients, each with the target open and warm; they are let go at the end."""
+    started: list[Started] = []
+    members: dict[int, _Client] = {}
+    try:
+        with socket.create_server((launcher.host, 0), backlog=clients + STRANGERS) as door:
+            word = secrets.token_hex(16)
+            host, port = door.getsockname()[:2]
+            started += [launcher.start(Call(host, port, word, number)) for number in range(clients)]
+            _let_in(door, word, started, members)
+        team = Team([members[number] for number in range(clients)])
+        team.open(recipe, timeout)
+        yield team
+    finally:
+        for member in members.values():
+            member.let_go()
+        for one in started:
+            one.stop()
+
+
+class Team:
+    """Clients that wait for a load; after one of them is lost there is no other."""
+
+    def __init__(self, clients: Sequence[_Client]) -> None:
+        self._clients = list(clients)
+
+    def open(self, recipe: Recipe, timeout: float) -> None:
+        """Have every client open its target and warm it up; where one cannot, nobody is measured."""
+        for client in self._clients:
+            client.order(Order(do="open", recipe=recipe.to_dict(), timeout=timeout))
+        for client in self._clients:
+            client.ready("while it opened the target")
+
+    def run(self, share: Share) -> TeamLoop:
+        """One load, shared by all; `number` and `clients` are filled in here."""
+        here = self._clients
+        for client in here:
+            if client.lost:
+                raise StoreError(f"client {client.name} was lost ({client.lost}): no other load was sent.")
+        for place, client in enumerate(here):
+            client.order(_with(share, place, len(here)))
+        for client in here:
+            client.ready("before the load began")
+        before = [client.offset() for client in here]
+        zero = time.perf_counter_ns() + int(LEAD_SECONDS * 1e9)
+        members = []
+        for client, offset in zip(here, before, strict=True):
+            client.order(Order(do="begin", at=round(ClockCheck(offset).theirs(zero))))
+            members.append(client.member(ClockCheck(offset)))
+        stopped = self._collect(here, members, share.deadline + share.timeout + OPENING_SECONDS)
+        return _merged(here, members, zero, stopped)
+
+    def _collect(self, here: list[_Client], members: list[Member], seconds: float) -> str:
+        """Hear every client's result and check its clock again; Ctrl-C is passed on, and what they have is kept."""
+        stopped = ""
+        for place, client in enumerate(here):
+            try:
+                members[place] = client.result(members[place], seconds)
+            except KeyboardInterrupt:
+                stopped, seconds = INTERRUPTED, PATIENCE_SECONDS * 2
+                for other in here:
+                    other.order(Order(do="stop"))
+                members[place] = client.result(members[place], seconds)
+        if stopped and not any(one.told for one in members):
+            raise KeyboardInterrupt
+        for place, client in enumerate(here):
+            members[place] = client.checked(members[place])
+        return stopped
+
+
+class _Client:
+    """One client and the connection to it."""
+
+    def __init__(self, hello: Hello, line: Line, started: Started) -> None:
+        self.number, self.host = hello.number, hello.host
+        self.name = f"{hello.number + 1} ({hello.host}:{hello.pid})"
+        self.lost = ""
+        self._line, self._started = line, started
+
+    def order(self, order: Order) -> None:
+        """Say what to do; that nobody hears it shows when an answer is waited for."""
+        with contextlib.suppress(LostError):
+            self._line.say(order.model_dump(exclude_defaults=True))
+
+    def answer(self, kind: type[M], seconds: float) -> M:
+        """What it says next; that it cannot go on is the store's failure."""
+        said = self._line.hear(seconds)
+        if "failed" in said:
+            raise StoreError(f"client {self.name} cannot go on: {said['failed']}")
+        return kind.read(said)
+
+    def offset(self) -> Offset:
+        """How its clock stands to ours now."""
+        return offset_of([self._round_trip() for _ in range(ROUND_TRIPS)])
+
+    def member(self, clock: ClockCheck) -> Member:
+        """It, before it has told anything."""
+        return Member(self.number, self.name, self.host, clock)
+
+    def ready(self, when: str) -> None:
+        """Wait until it has done as ordered."""
+        try:
+            self.answer(Ready, OPENING_SECONDS)
+        except LostError as exc:
+            raise StoreError(f"client {self.name} was lost {when}: {self._reason(exc)}.") from exc
+
+    def result(self, member: Member, seconds: float) -> Member:
+        """What it measured, or that it was lost."""
+        try:
+            return replace(member, told=self.answer(Told, seconds))
+        except LostError as exc:
+            self.lost = self._reason(exc)
+            return replace(member, lost=self.lost)
+
+    def checked(self, member: Member) -> Member:
+        """Its clock after the load, if it is still there."""
+        if self.lost:
+            return member
+        try:
+            return replace(member, clock=ClockCheck(member.clock.before, self.offset()))
+        except LostError as exc:
+            self.lost = self._reason(exc)
+            return member
+
+    def count(self, begin: int, end: int) -> int | None:
+        """Its answers between two readings of its clock; null where it cannot be asked any more."""
+        self.order(Order(do="count", at=begin, until=end))
+        try:
+            return self.answer(Counted, ANSWER_SECONDS).answered
+        except LostError:
+            return None
+
+    def let_go(self) -> None:
+        """Say that there is nothing more to do."""
+        self.order(Order(do="go"))
+        self._line.close()
+
+    def _reason(self, exc: LostError) -> str:
+        """Why it is gone: how its process ended where that is known, else what the connection showed."""
+        return self._started.ended() or str(exc)
+
+    def _round_trip(self) -> RoundTrip:
+        wall, sent = time.time_ns(), time.perf_counter_ns()
+        self.order(Order(do="clock"))
+        said = self.answer(ClockSaid, ANSWER_SECONDS)
+        answered = self._line.heard_at
+        return RoundTrip(sent, said.heard, said.said, answered, said.wall, wall + (answered - sent) // 2)
+
+
+def _let_in(door: socket.socket, word: str, started: Sequence[Started], found: dict[int, _Client]) -> None:
+    """Everyone who knows the word, by number; who does not is sent away."""
+    until = time.monotonic() + CALLING_SECONDS
+    while len(found) < len(started):
+        door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
+        try:
+            link, _ = door.accept()
+        except TimeoutError:
+            _check_alive(started, set(found), until)
+            continue
+        line = Line(link, FIRST_BYTES)
+        try:
+            hello = Hello.read(line.hear(HELLO_SECONDS))
+        except LostError:
+            line.close()
+            continue
+        if (
+            not hmac.compare_digest(hello.word, word)
+            or hello.number in found
+            or not 0 <= hello.number < len(started)
+        ):
+            line.close()
+            continue
+        line.longest = MOST_BYTES
+        found[hello.number] = _Client(hello, line, started[hello.number])
+        _check_version(hello)
+
+
+def _check_alive(started: Sequence[Started], called: set[int], until: float) -> None:
+    """A client that ended, or is silent for too long, before it called."""
+    missing = [number for number in range(len(started)) if number not in called]
+    gone = {number: how for number in missing if (how := started[number].ended(0))}
+    if gone or time.monotonic() > until:
+        number = next(iter(gone), missing[0])
+        how = gone.get(number, f"it was silent for {CALLING_SECONDS:g} s; can its machine reach this one?")
+        raise StoreError(f"client {number + 1} of {len(started)} did not call back: {how}")
+
+
+def _check_version(hello: Hello) -> None:
+    if hello.version != installed():
+        raise StoreError(
+            f"client {hello.number + 1} on {hello.host} has bakeoff {hello.version}, the driver {installed()}. "
+            "Install the same version on every node."
+        )
+
+
+def _with(share: Share, place: int, clients: int) -> Order:
+    return Order(do="take", load=share.model_copy(update={"number": place, "clients": clients}))
+
+
+def _merged(here: Sequence[_Client], members: Sequence[Member], zero: int, stopped: str) -> TeamLoop:
+    """All members on the driver's clock, and the window in which all were on duty."""
+    timed = [_timed(one, zero) for one in members]
+    last = max((one.ended for one in timed if one.ended is not None), default=0.0)
+    first = min((one.began for one in timed if one.began is not None), default=0.0)
+    span = on_duty(timed)
+    if span is not None:
+        timed = [_counted(client, one, zero, span) for client, one in zip(here, timed, strict=True)]
+    timed = [replace(one, notes=marks(one, last)) for one in timed]
+    said = (one.told.stopped for one in timed if one.told is not None and one.told.stopped)
+    why = stopped or lost_sentence(timed) or next(said, "")
+    return TeamLoop(tuple(timed), _window(timed, span), last - first, why)
+
+
+def _timed(member: Member, zero: int) -> Member:
+    told = member.told
+    if told is None:
+        return member
+    began, ended = (round((member.clock.ours(at) - zero) / 1e9, 9) for at in (told.began, told.ended))
+    return replace(member, began=began, ended=ended)
+
+
+def _counted(client: _Client, member: Member, zero: int, span: tuple[float, float]) -> Member:
+    if member.told is None or client.lost:
+        return member
+    begin, end = (round(member.clock.theirs(zero + at * 1e9)) for at in span)
+    return replace(member, in_window=client.count(begin, end))
+
+
+def _window(members: Sequence[Member], span: tuple[float, float] | None) -> Window | None:
+    counts = [one.in_window for one in members if one.told is not None]
+    if span is None or any(count is None for count in counts):
+        return None
+    return Window(span[0], span[1] - span[0], sum(count or 0 for count in counts))

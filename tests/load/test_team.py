@@ -1,0 +1,426 @@
+"""Client processes: real ones, with stores and clocks made for it. Nothing here depends on how fast they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff.cache import Cache
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.load import team as team_module
+from bakeoff.load.client import Call, serve
+from bakeoff.load.datasets import open_dataset
+from bakeoff.load.demand import Demand
+from bakeoff.load.histogram import merged
+from bakeoff.load.jobs import Done, Job, Tools, run_load
+from bakeoff.load.launching import LOOPBACK, Processes, Started, address_towards, launching
+from bakeoff.load.messages import Share
+from bakeoff.load.pressure import Origin, Pressed, press
+from bakeoff.load.rates import Slo
+from bakeoff.load.settings import candidates
+from bakeoff.load.stored import open_load
+from bakeoff.load.targets import VectorRecipe, vector_target
+from bakeoff.load.team import gathered
+from bakeoff.runner import run
+from bakeoff.stages.work import Workshop
+from bakeoff.types import Status
+
+PLUGIN = '''
+import os, time
+from pathlib import Path
+
+from bakeoff.plugins.stores.exact import ExactStore
+
+
+class Fated(ExactStore):
+    """Exact search; the first process that makes `victim` waits in its 70th search until it is killed."""
+
+    count = 0
+
+    def search(self, vector, k, query):
+        Fated.count += 1
+        if Fated.count == 70 and os.environ.get("NOTES"):
+            try:
+                with open(Path(os.environ["NOTES"]) / "victim", "x") as file:
+                    file.write(str(os.getpid()))
+                time.sleep(600)
+            except FileExistsError:
+                pass
+        return super().search(vector, k, query)
+'''
+CLOCK = """
+import os, time
+
+skew, tell, wall = int(os.environ.get("SKEW_NS", 0)), time.perf_counter_ns, time.time_ns
+time.perf_counter_ns = lambda: tell() + skew
+time.time_ns = lambda: wall() + skew
+"""
+VECTORS = VectorRecipe("synthetic:400x8", "cosine", 50, 7, "exact", None, 10, "", server=False)
+CLOSED = Share(number=0, clients=2, threads=4, timeout=60.0, deadline=120.0, requests=400)
+OPEN = Share(
+    number=0, clients=2, threads=2, timeout=60.0, deadline=120.0, rate=200.0, seconds=1.0, arrivals="fixed"
+)
+
+
+@pytest.fixture
+def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, register: Any) -> Path:
+    """A store in a package of its own, which client processes find as they find anybody's."""
+    folder = tmp_path / "plug"
+    (folder / "fated-1.dist-info").mkdir(parents=True)
+    (folder / "fated_store.py").write_text(PLUGIN)
+    (folder / "fated-1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: fated\nVersion: 1\n")
+    (folder / "fated-1.dist-info/entry_points.txt").write_text(
+        "[bakeoff.stores]\nfated = fated_store:Fated\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.syspath_prepend(str(folder))
+    sys.modules.pop("fated_store", None)
+    import fated_store  # type: ignore[import-not-found]
+
+    register("stores", "fated", fated_store.Fated)
+    return folder
+
+
+class Threads:
+    """Clients as threads of this process: quick, where no process is needed."""
+
+    host = LOOPBACK
+    started = 0
+
+    def start(self, call: Call) -> Started:
+        self.started += 1
+        thread = threading.Thread(target=serve, args=(call,), daemon=True)
+        thread.start()
+        return Joined(thread)
+
+
+class Joined:
+    def __init__(self, thread: threading.Thread) -> None:
+        self._thread = thread
+
+    def ended(self, seconds: float = 5.0) -> str:
+        self._thread.join(seconds)
+        return "" if self._thread.is_alive() else "its thread ended"
+
+    def stop(self) -> None:
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+
+def tools(tmp_path: Path) -> Tools:
+    return Tools(
+        Workshop(Cache(tmp_path / "cache")), lambda _: None, lambda _: None, lambda store, params: ()
+    )
+
+
+def loaded(tmp_path: Path, demand: Demand, stores: str = "exact", **more: Any) -> Done:
+    job = Job("synthetic:400x8", demand, stores=stores, queries=50, out=tmp_path / "out", **more)
+    return run_load(job, tools(tmp_path))
+
+
+def test_an_open_loop_from_two_processes(tmp_path: Path) -> None:
+    demand = Demand(rates=(200.0,), clients="processes", processes=2, runs=1, seconds=1.0, workers=2)
+    done = loaded(tmp_path, demand)
+    (made,) = done.found.passes
+    assert done.found.failed == {} and made.load.name == "200/s from 2 processes"
+    assert made.sent == made.answered == 200 and made.errors == made.unsent == 0
+    assert made.window is not None and 0 < made.window.answered <= 200 and made.window.seconds <= made.seconds
+    assert made.qps == made.window.answered / made.window.seconds
+    read = open_load(tmp_path / "out")
+    (row,) = read.passes.to_pylist()
+    assert row["processes"] == 2 and row["window_answered"] == made.window.answered and row["qps"] == made.qps
+    clients = read.clients.to_pylist()
+    assert (
+        len({one["client"] for one in clients}) == 2 == len({one["client"].split(":")[1] for one in clients})
+    )
+    assert sum(one["answered"] for one in clients) == 200 == read.histogram("exact", row["load"]).count
+    assert sum(one["window_answered"] for one in clients) == made.window.answered
+    for one in clients:
+        assert abs(one["offset_ms"]) <= one["offset_unsure_ms"], "one machine has one clock"
+        assert one["drift_ppm"] is not None and one["lost"] == "" and one["p50_ms"] > 0
+    assert read.record["clients"][0]["client"] == clients[0]["client"]
+    kept = read.client_histograms.to_pylist()
+    assert sum(one["count"] for one in kept if one["what"] == "lag") == 200
+    assert "opened it for itself" in " ".join(read.record["notes"]), "two copies of an embedded store"
+
+
+def test_merged_percentiles_are_those_of_the_clients_together(tmp_path: Path) -> None:
+    demand = Demand((4,), clients="processes", processes=2, runs=2, seconds=0.001)
+    done = loaded(tmp_path, demand)
+    (point,) = done.found.points()
+    team = [member for one in done.found.passes for member in one.team]
+    assert point.load.name == "4 threads in 2 processes" and point.answered == point.sent == 100
+    whole = merged(member.latency() for member in team)
+    assert len(team) == 4 and whole.count == 100
+    assert point.percentile(90) == whole.percentile(90) / 1e6 and point.short == 0
+    assert done.found.harness[point.load] > 0
+
+
+class Skewed(Processes):
+    """Clients whose clocks are off by so many nanoseconds."""
+
+    def __init__(self, skews: list[int]) -> None:
+        self._skews = skews
+
+    def start(self, call: Call) -> Started:
+        os.environ["SKEW_NS"] = str(self._skews[call.number])
+        return super().start(call)
+
+
+def test_clocks_of_other_machines_are_brought_to_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(CLOCK)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("SKEW_NS", "0")
+    skews = [3_600_000_000_000, -40_000_000_000]
+    with gathered(Skewed(skews), 2, VECTORS, 60.0) as team:
+        for share in (CLOSED, OPEN):
+            loop = team.run(share)
+            intended = 400 if share.rate is None else 200
+            assert loop.answered == intended and loop.window is not None and loop.stopped == ""
+            assert loop.window.answered <= intended
+            for one, skew in zip(loop.members, skews, strict=True):
+                unsure = one.clock.unsure_ms * 1e6
+                assert abs(one.clock.before.nanoseconds - skew) <= unsure + 1000
+                assert abs(one.clock.after.nanoseconds - skew) <= unsure + 1000
+                assert -2 * unsure <= one.began * 1e9 <= 60e9, "not an hour late"
+                assert "wall clock" in " ".join(one.notes) and "corrected" in " ".join(one.notes)
+            assert loop.seconds < 600
+
+
+def test_a_client_killed_in_mid_run(tmp_path: Path, plugged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTES", str(tmp_path))
+    victim = tmp_path / "victim"
+
+    def kill() -> None:
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            if victim.is_file() and victim.read_text():
+                os.kill(int(victim.read_text()), signal.SIGKILL)
+                return
+            time.sleep(0.02)
+
+    monkeypatch.setattr("bakeoff.load.passing._team_harness", lambda *_: 1e-6)
+    killer = threading.Thread(target=kill)
+    killer.start()
+    demand = Demand((2,), clients="processes", processes=2, runs=2, seconds=0.001, timeout=300.0)
+    # the driver's own searches stay below those of a client: 50 to warm up
+    done = loaded(tmp_path, demand, stores="fated", k=10)
+    killer.join()
+    (made,) = done.found.passes
+    assert done.found.status is Status.FAILED and len(made.team) == 2
+    gone = [one for one in made.team if one.lost]
+    assert len(gone) == 1 and gone[0].lost == "killed by SIGKILL" and victim.read_text() in gone[0].name
+    why = done.found.failed["fated"]
+    assert gone[0].name in why and "the figures are of the other 1" in why and made.stopped == why
+    assert made.answered == made.sent == 25 and made.qps is not None, "what the other measured is kept"
+    (row, other) = sorted(open_load(tmp_path / "out").clients.to_pylist(), key=lambda one: not one["lost"])
+    assert row["lost"] == "killed by SIGKILL" and row["answered"] is None and other["answered"] == 25
+
+
+def test_systems_of_an_experiment_by_client_processes(home: Path, tiny: Path) -> None:
+    run(tiny, out=Path("runs/one"))
+    job = Job(
+        "runs/one",
+        Demand((2,), clients="processes", processes=2, runs=1, seconds=0.001),
+        systems="line hybrid faiss,line · bm25,line dense exact",
+    )
+    before = {path.name for path in (home / "cache/index").glob("??/*")}
+    done = run_load(
+        job, Tools(Workshop(Cache(home / "cache")), lambda _: None, lambda _: None, lambda *_: ())
+    )
+    assert done.found.failed == {} and [one.answered >= 14 for one in done.found.points()] == [True] * 3
+    assert {path.name for path in (home / "cache/index").glob("??/*")} == before, "no client built an index"
+
+
+def test_a_stop_in_mid_load_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the first client is listened to: all are told, and tell what they have."""
+    long = OPEN.model_copy(update={"rate": 10.0, "seconds": 3600.0, "deadline": 8000.0})
+    real, heard = team_module._Client.result, []
+
+    def interrupted(client: Any, member: Any, seconds: float) -> Any:
+        if not heard:
+            heard.append(client.name)
+            time.sleep(0.5)
+            raise KeyboardInterrupt
+        return real(client, member, 120.0)
+
+    monkeypatch.setattr(team_module._Client, "result", interrupted)
+    with gathered(Threads(), 2, VECTORS, 60.0) as team:
+        loop = team.run(long)
+    assert loop.stopped == "stopped by Ctrl-C" and len(loop.told) == 2
+    assert loop.intended - loop.sent > 30_000 and not loop.reached
+
+
+def test_the_highest_rate_by_clients_that_stay_for_the_search(tmp_path: Path) -> None:
+    (candidate,) = candidates(["exact"])
+    dataset = open_dataset("synthetic:400x8", queries=50)
+    opened = partial(
+        vector_target,
+        candidate,
+        dataset,
+        tmp_path,
+        name="synthetic:400x8",
+        k=10,
+        setting=None,
+        seed=7,
+        truth=None,
+    )
+    demand = Demand(
+        slo=Slo(50, 1e-9), clients="processes", processes=2, runs=2, seconds=0.5, workers=2, timeout=60.0
+    )
+    found = Pressed(Origin("dataset", "made", "", 50), demand)
+    launcher = Threads()
+    press(
+        found,
+        [("exact", opened)],
+        save=lambda _: None,
+        tell=lambda _: None,
+        pids=lambda *_: (),
+        launcher=launcher,
+    )
+    assert found.failed == {} and launcher.started == 4, "two clients for each search, not for each rate"
+    assert [one.rate for one in found.highest["exact"]] == [None, None], "no rate keeps such a promise"
+    assert all(one.probe and len(one.team) == 2 and one.answered == 10 for one in found.passes)
+    assert all(one.load.rate == 20.0 and one.reached is not None for one in found.passes)
+
+
+def test_a_client_that_never_comes_or_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with (
+        pytest.raises(StoreError, match="client 1 of 2 did not call back: it ended with exit code 1"),
+        gathered(Processes(), 2, VECTORS, 1.0),
+    ):
+        pass
+
+
+def test_who_does_not_know_the_word_is_sent_away() -> None:
+    class Strangers(Threads):
+        """Before each client somebody else calls, with nonsense, a wrong word, and the right number."""
+
+        def start(self, call: Call) -> Started:
+            for line in (
+                b"GET / HTTP/1.0\r\n\r\n",
+                b"x" * 10_000,
+                json.dumps(
+                    {"word": "wrong", "number": call.number, "host": "h", "pid": 1, "version": "1"}
+                ).encode()
+                + b"\n",
+            ):
+                with socket.create_connection((call.host, call.port)) as link:
+                    link.sendall(line)
+            return super().start(call)
+
+    with gathered(Strangers(), 2, VECTORS, 60.0) as team:
+        assert team.run(CLOSED).answered == 400
+
+
+def test_a_client_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team_module, "installed", lambda: "0.0.1")
+    with (
+        pytest.raises(StoreError, match=r"the driver 0\.0\.1\. Install the same version"),
+        gathered(Threads(), 1, VECTORS, 1.0),
+    ):
+        pass
+
+
+def test_a_store_that_only_one_process_may_open(tmp_path: Path) -> None:
+    pytest.importorskip("qdrant_edge", reason="needs bakeoff[qdrant]")
+    demand = Demand((2,), clients="processes", runs=1, seconds=0.001)
+    done = loaded(tmp_path, demand, stores="qdrant,exact")
+    assert "embedded store that a second process cannot open" in done.found.failed["qdrant"]
+    assert "use a store that is a server" in done.found.failed["qdrant"]
+    assert [one.system for one in done.found.points()] == ["exact"]
+
+
+def test_a_client_without_the_drivers_cache_is_refused(home: Path, tiny: Path) -> None:
+    from bakeoff import experiment
+    from bakeoff.load.lent import LentCache
+    from bakeoff.load.systems import Opened, SystemRecipe, choose
+    from bakeoff.sharedfolder import Folder, marked
+
+    plan = experiment.load(tiny)
+    opened = Opened(plan, tiny, Workshop(Cache(home / "cache")))
+    (system,) = choose(plan, "line dense faiss")
+    recipe = opened.target(system).recipe
+    opened.close()
+    assert isinstance(recipe, SystemRecipe)
+    elsewhere = {**recipe.to_dict(), "home": str(home / "other")}
+    elsewhere.pop("kind")
+    with pytest.raises(StoreError, match="does not see the driver's cache folder"):
+        SystemRecipe(**elsewhere).open(home)
+    folder = marked(home / "other")
+    with pytest.raises(StoreError, match="finds no index"):
+        SystemRecipe(**{**elsewhere, "mark": folder.mark}).open(home)
+    lent = LentCache(Folder(home / "cache", marked(home / "cache").mark))
+    with pytest.raises(StoreError, match="beside the driver"):
+        lent.drop("index", "ab" * 16)
+
+
+@pytest.mark.parametrize(
+    ("executor", "clients", "message"),
+    [
+        ("{local: {processes: 3}}", 2, "has 3 processes and --clients is 2"),
+        ("nowhere", 2, "nowhere"),
+        ("{ray: {adress: x}}", 2, "adress"),
+    ],
+)
+def test_executors_that_cannot_be(executor: str, clients: int, message: str) -> None:
+    from bakeoff.errors import UserError
+
+    with pytest.raises(UserError, match=message), launching(executor, clients):
+        pass
+
+
+@pytest.mark.parametrize("executor", [None, "local", "{local: {processes: 2}}"])
+def test_processes_of_this_machine(executor: str | None) -> None:
+    with launching(executor, 2) as launcher:
+        assert isinstance(launcher, Processes) and launcher.host == LOOPBACK
+
+
+def test_an_executor_without_clients_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="say how many"):
+        loaded(tmp_path, Demand(), executor="local")
+
+
+def test_our_address_as_a_cluster_sees_it() -> None:
+    assert address_towards(None) == LOOPBACK == address_towards("127.0.0.1:6379")
+    socket.inet_aton(address_towards("auto"))
+    assert address_towards("no-such-host.invalid:1") == LOOPBACK
+
+
+def test_answers_outside_the_window_do_not_count() -> None:
+    from bakeoff.load.asking import take
+    from bakeoff.load.client import open_recipe
+
+    target = open_recipe(VECTORS.to_dict(), Path())
+    asking = take(target, CLOSED.model_copy(update={"clients": 1, "requests": 50}))
+    told = asking.run(time.perf_counter_ns(), threading.Event())
+    assert asking.answered_in(told.began, told.ended) == told.answered == 50
+    assert asking.answered_in(told.ended + 1, told.ended + 10**12) == 0
+    assert asking.answered_in(0, told.began - 1) == 0
+    null = take(target, CLOSED.model_copy(update={"clients": 1, "requests": 50, "null": True}))
+    assert null.run(time.perf_counter_ns(), threading.Event()).answered == 50
+
+
+def test_a_share_may_be_empty() -> None:
+    from bakeoff.load.asking import take
+    from bakeoff.load.client import open_recipe
+
+    target = open_recipe(VECTORS.to_dict(), Path())
+    few = OPEN.model_copy(update={"rate": 1.0, "seconds": 1.0, "number": 1})
+    told = take(target, few).run(time.perf_counter_ns(), threading.Event())
+    assert told.intended == told.sent == 0 and told.latency.buckets == []
+    assert np.isfinite(told.due)
