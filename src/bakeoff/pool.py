@@ -15,14 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bakeoff.cache import Cache
+from bakeoff.depot import Wanted
 from bakeoff.errors import CacheError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.sharedcache import bring, shared_place
+from bakeoff.sharedfolder import Keeper, Shared
+from bakeoff.taking import Taker
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
 PREFIX = 16
+INDEX = "index.arrow"
 GATHER_ROWS = 65_536
 
 
@@ -36,9 +41,8 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pool's segments lie: a folder of artifacts, a stage in it, and what their keys begin with."""
+    """Where a pool's segments lie in a cache: a stage of it, and what their keys begin with."""
 
-    root: Path
     stage: str
     prefix: str
 
@@ -46,13 +50,13 @@ class Place:
         """The key of the segment that holds the rows of these inputs."""
         return self.prefix + fingerprint(list(names))[:PREFIX]
 
-    def keep(self, cache: Cache, names: Sequence[str], rows: Callable[[], Rows]) -> None:
+    def keep(self, keeper: Keeper, names: Sequence[str], rows: Callable[[], Rows]) -> None:
         """Write the segment of these inputs, unless it is there."""
 
         def write(folder: Path) -> None:
             _write_segment(folder, self.stage, names, rows())
 
-        cache.make(self.stage, self.key(names), write)
+        keeper.keep(self.stage, self.key(names), write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +68,11 @@ class Batch:
 
 
 class Spread(Protocol):
-    """Does batches elsewhere: when it returns, the segment of each is in its place."""
+    """Does batches elsewhere: when it returns, the segment of each is in its place in what is shared."""
 
-    def __call__(self, place: Place, batches: Iterator[Batch], progress: Callable[[int], None]) -> None: ...
+    def __call__(
+        self, shared: Shared, place: Place, batches: Iterator[Batch], progress: Callable[[int], None]
+    ) -> None: ...
 
 
 class Pool:
@@ -95,7 +101,7 @@ class Pool:
         progress(len(keys) - len(missing))
         if not missing:
             return 0
-        place = Place(self._cache.root, self._stage, self._key[:PREFIX])
+        place = Place(self._stage, self._key[:PREFIX])
         batches = self._plan(keys, missing, batch, order)
         if spread is None:
             for positions in batches:
@@ -103,7 +109,7 @@ class Pool:
                 progress(len(positions))
         else:
             named = (Batch(tuple(keys[p] for p in one), tuple(one)) for one in batches)
-            spread(place, named, progress)
+            spread(shared_place(self._cache), place, named, progress)
         self._loaded = None
         if spread is not None:
             self._check(keys)
@@ -113,7 +119,7 @@ class Pool:
         """The rows of all keys in the order of the keys, in blocks of bounded size."""
         import numpy as np
 
-        segments = self._segments()
+        segments = self._segments(keys)
         first, count = segments.find(keys)
         ends = np.cumsum(count)
         begin = 0
@@ -125,7 +131,7 @@ class Pool:
 
     def counts(self, keys: Sequence[str]) -> np.ndarray:
         """How many rows each key has."""
-        return self._segments().find(keys)[1]
+        return self._segments(keys).find(keys)[1]
 
     def _check(self, keys: Sequence[str]) -> None:
         """What others say they wrote must be here."""
@@ -133,11 +139,11 @@ class Pool:
         if left:
             raise CacheError(
                 f"{self._stage}: {len(left):,} of {len(keys):,} inputs were done elsewhere, but are not in "
-                f"{self._cache.root}. Every node must see this very folder; the same command does them again."
+                f"{self._cache}. Every node must see this very place; the same command does them again."
             )
 
     def _missing(self, keys: Sequence[str]) -> list[int]:
-        known = self._segments().known
+        known = self._segments(keys).known
         seen: set[str] = set()
         missing = []
         for position, key in enumerate(keys):
@@ -162,7 +168,7 @@ class Pool:
         def write(folder: Path) -> None:
             (folder / "batches.json").write_text(json.dumps(batches))
 
-        folder = self._cache.make(f"{self._stage}-plan", plan_key, write)
+        folder = self._cache.keep(f"{self._stage}-plan", plan_key, write)
         for planned in json.loads((folder / "batches.json").read_text()):
             positions = [place[key] for key in planned if key in place]
             if positions:
@@ -173,10 +179,20 @@ class Pool:
         for begin in range(0, len(rest), batch):
             yield rest[begin : begin + batch]
 
-    def _segments(self) -> _Segments:
+    def _segments(self, keys: Sequence[str]) -> _Segments:
+        """The segments that are here, and those with rows of these keys that others made."""
         if self._loaded is None:
             self._loaded = _Segments(self._cache, self._stage, self._key[:PREFIX])
+            unknown = {key for key in keys if key not in self._loaded.known}
+            if unknown and self._bring(unknown):
+                self._loaded = _Segments(self._cache, self._stage, self._key[:PREFIX])
         return self._loaded
+
+    def _bring(self, unknown: set[str]) -> int:
+        def wanted(index: bytes) -> bool:
+            return not unknown.isdisjoint(_index_keys(index))
+
+        return bring(self._cache, self._stage, self._key[:PREFIX], Wanted(INDEX, wanted))
 
 
 class _Segments:
@@ -192,7 +208,7 @@ class _Segments:
             folder = cache.get(stage, key)
             if folder is None:
                 continue
-            index, table = read_arrow(folder / "index.arrow"), read_arrow(folder / "rows.arrow")
+            index, table = read_arrow(folder / INDEX), read_arrow(folder / "rows.arrow")
             count = index["count"].to_numpy().astype(np.int64)
             firsts.append(base + np.cumsum(count) - count)
             counts.append(count)
@@ -203,7 +219,7 @@ class _Segments:
             base += table.num_rows
         self._first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
         self._count = np.concatenate(counts) if counts else np.empty(0, np.int64)
-        self._joined: pa.Table | None = None
+        self._take: Taker | None = None
 
     def find(self, keys: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The first row and the number of rows of each key."""
@@ -217,11 +233,18 @@ class _Segments:
         import numpy as np
         import pyarrow as pa
 
-        if self._joined is None:
-            self._joined = pa.concat_tables(self._tables)
+        if self._take is None:
+            self._take = Taker(pa.concat_tables(self._tables))
         total = int(count.sum())
         offsets = np.repeat(first - (np.cumsum(count) - count), count)
-        return self._joined.take(offsets + np.arange(total))
+        return self._take(offsets + np.arange(total))
+
+
+def _index_keys(index: bytes) -> list[str]:
+    """The keys that a segment's index names."""
+    import pyarrow as pa
+
+    return list(pa.ipc.open_file(pa.py_buffer(index)).read_all()["key"].to_pylist())
 
 
 def _write_segment(folder: Path, stage: str, names: Sequence[str], rows: Rows) -> None:
@@ -230,7 +253,7 @@ def _write_segment(folder: Path, stage: str, names: Sequence[str], rows: Rows) -
     if len(rows.counts) != len(names) or sum(rows.counts) != rows.table.num_rows:
         raise CacheError(f"{stage}: a batch of {len(names)} gave {len(rows.counts)} results")
     index = pa.table({"key": list(names), "count": pa.array(rows.counts, pa.int32())})
-    write_arrow(folder / "index.arrow", [index])
+    write_arrow(folder / INDEX, [index])
     write_arrow(folder / "rows.arrow", [rows.table])
 
 

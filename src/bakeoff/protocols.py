@@ -203,6 +203,19 @@ class SupportsBatch(Protocol):
 
 
 @runtime_checkable
+class SupportsDrop(Protocol):
+    """A store whose collections stay on a server until somebody removes them."""
+
+    def collections(self) -> list[str]:
+        """The names, as `create` was given them, of what was made there by any run; none where it is embedded."""
+        ...
+
+    def drop(self, collection: str) -> None:
+        """Remove a collection; one that is not there is no fault."""
+        ...
+
+
+@runtime_checkable
 class SupportsVersion(Protocol):
     """A store that can say which engine answers."""
 
@@ -225,11 +238,15 @@ class Reranker(Plugin, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a piece of work asks of its place: cores, a graphics processor where there is one, a process of its own."""
+    """What a piece of work asks of its place: cores, a graphics processor where there is one, a process of its own.
+
+    Work that is `spread` goes to different machines where there are some.
+    """
 
     cpus: float = 1.0
     gpu: bool = False
     apart: bool = False
+    spread: bool = False
 
 
 ANYWHERE = Needs()

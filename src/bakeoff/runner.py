@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bakeoff import __version__, experiment, registry
 from bakeoff.analysis import Result, identical_rankings, open_run
-from bakeoff.cache import Cache
+from bakeoff.blocks import Helpers, helpers
 from bakeoff.errors import BakeoffError, CacheError, TruthError
 from bakeoff.events import Emit, SystemFinished, Warned, ignore
 from bakeoff.fingerprint import fingerprint
@@ -28,10 +29,12 @@ from bakeoff.recording import (
     write_tables,
 )
 from bakeoff.results import Cell, RunFolder
+from bakeoff.sharedcache import open_cache
 from bakeoff.stages.cell import Measuring, failed_cell, faulty_cell, measure, measuring
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.embed import vector_notes
 from bakeoff.stages.kitchen import Kitchen
+from bakeoff.stages.marking import WORTH_ROWS
 from bakeoff.stages.mask import without_leaks
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop, stage
@@ -63,8 +66,11 @@ def run(
     record = started(plan, folder.path, conventions)
     folder.record(record)
     journal = Journal(folder.path)
-    shop = Workshop(Cache(Path(home or default_home()) / "cache"), both(emit, journal), workers)
     try:
+        cache = open_cache(
+            Path(home or default_home()) / "cache", spread=workers is not None and workers.slots > 0
+        )
+        shop = Workshop(cache, both(emit, journal), workers)
         notes = _called(shop)
         made, cells = _measured(plan, queries, conventions, shop, folder)
         write_tables(folder, queries, cells)
@@ -75,7 +81,7 @@ def run(
     finally:
         _send_home(workers)
         journal.close()
-    return open_run(folder.path)
+    return open_run(folder.path, helpers(workers))
 
 
 def _executor(plan: Plan, given: str | None) -> Executor | None:
@@ -109,7 +115,7 @@ def _measured(
     try:
         made = _prepare(plan, queries, corpus, kitchen, conventions, shop.emit)
         _send_home(shop.executor)  # nobody else works on this machine while queries are timed
-        return made, list(_cells(made, kitchen, folder, shop.emit))
+        return made, list(_cells(made, kitchen, folder, shop))
     finally:
         _close(kitchen, shop.emit)
 
@@ -226,28 +232,49 @@ def _build(plan: Plan, kitchen: Kitchen) -> None:
         workers.close()
 
 
-def _cells(made: Ingredients, kitchen: Kitchen, folder: RunFolder, emit: Emit) -> Iterator[Cell]:
+def _cells(made: Ingredients, kitchen: Kitchen, folder: RunFolder, shop: Workshop) -> Iterator[Cell]:
     """One system after the other, for timings are not taken side by side."""
     total, name = len(made.plan.systems), folder.path.name
     keys = [_cell_key(made, system, name) for system in made.plan.systems]
     kept = [folder.cell(key) for key in keys]
     tasks = [_measuring(made, system, name, kitchen) for system in made.plan.systems]
-    faults = _rounds([task for task, cell in zip(tasks, kept, strict=True) if cell is None], kitchen)
-    for done, (task, key, cell) in enumerate(zip(tasks, keys, kept, strict=True), 1):
-        label, resumed = task.system.label, cell is not None
-        if cell is None:
-            cell = _measured_cell(task, kitchen, faults.get(label))
-            if cell.systems["status"][0].as_py() == Status.DONE:
-                folder.keep(key, cell)
-        reason = cell.systems["reason"][0].as_py()
-        emit(SystemFinished(label, done, total, failed=reason, resumed=resumed))
-        yield cell
+    todo = [task for task, cell in zip(tasks, kept, strict=True) if cell is None]
+    workers = _scorers(made, todo, shop)
+    faults = _rounds(todo, kitchen, kitchen.repeats if workers is None else kitchen.repeats + 1)
+    with _scoring(workers, shop):
+        for done, (task, key, cell) in enumerate(zip(tasks, keys, kept, strict=True), 1):
+            label, resumed = task.system.label, cell is not None
+            if cell is None:
+                cell = _measured_cell(task, kitchen, faults.get(label), workers, shop)
+                if cell.systems["status"][0].as_py() == Status.DONE:
+                    folder.keep(key, cell)
+            reason = cell.systems["reason"][0].as_py()
+            shop.emit(SystemFinished(label, done, total, failed=reason, resumed=resumed))
+            yield cell
 
 
-def _rounds(tasks: list[Measuring], kitchen: Kitchen) -> dict[str, Exception]:
-    """All rounds but the last, in turns between the systems (F35); the faults by system."""
+def _scorers(made: Ingredients, todo: list[Measuring], shop: Workshop) -> Helpers | None:
+    """Who scores: the workers where there is much to score, and then all is searched before they come."""
+    rows = len(todo) * len(made.queries.queries) * made.plan.settings.depth
+    return helpers(shop.executor) if rows >= WORTH_ROWS else None
+
+
+@contextlib.contextmanager
+def _scoring(workers: Helpers | None, shop: Workshop) -> Iterator[None]:
+    """The workers while systems are scored."""
+    if workers is None:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with stage(shop, "start", "workers", 1, "executors") as report:
+            report.summary = stack.enter_context(workers.called())
+        yield
+
+
+def _rounds(tasks: list[Measuring], kitchen: Kitchen, end: int) -> dict[str, Exception]:
+    """All rounds before `end`, in turns between the systems (F35); the faults by system."""
     faults: dict[str, Exception] = {}
-    for number in range(1, kitchen.repeats):
+    for number in range(1, end):
         for task in tasks:
             if task.system.label not in faults:
                 try:
@@ -259,12 +286,18 @@ def _rounds(tasks: list[Measuring], kitchen: Kitchen) -> dict[str, Exception]:
     return faults
 
 
-def _measured_cell(task: Measuring, kitchen: Kitchen, fault: Exception | None) -> Cell:
+def _measured_cell(
+    task: Measuring, kitchen: Kitchen, fault: Exception | None, workers: Helpers | None, shop: Workshop
+) -> Cell:
     """A system's tables; of one that failed, what it had measured before."""
     try:
-        if fault is None:
+        if fault is not None:
+            raise fault
+        if workers is None:
             return measure(task, kitchen)
-        raise fault
+        with stage(shop, "score", task.system.label, len(task.queries.queries), "queries") as report:
+            report.advance(0)
+            return measure(task, kitchen, workers, report.advance)
     except CacheError:  # a full disk is nobody's fault, and none of the others could be kept
         raise
     except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on

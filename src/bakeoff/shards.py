@@ -1,7 +1,7 @@
-"""Shards: batches of a pool's work, done by workers that share its cache folder.
+"""Shards: batches of a pool's work, done by workers that share its cache: a folder, or a depot.
 
-A shard is sent with the rows it works on. Its worker makes the plug-in once, writes the segment of every batch into
-the shared folder itself and answers with no more than its seconds. A segment appears whole or not at all and is named
+A shard is sent with the rows it works on. Its worker makes the plug-in once, puts the segment of every batch
+there itself and answers with no more than its seconds. A segment appears whole or not at all and is named
 by its inputs, so a shard may be done twice, or half and then again: what is there counts once.
 """
 
@@ -11,15 +11,16 @@ import pickle
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache as once
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-from bakeoff.cache import Cache
 from bakeoff.errors import SettingError
 from bakeoff.pool import Place, Rows, from_bytes
-from bakeoff.sharedfolder import Folder, patiently
+from bakeoff.sharedfolder import Keeper, Shared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,14 @@ OPEN = 4
 def installed() -> str:
     """The version of this program here."""
     return version("bakeoff")
+
+
+def same_version(wanted: str) -> None:
+    """Refuse work of another version of this program: what it makes may differ."""
+    if wanted != installed():
+        raise SettingError(
+            f"a worker has bakeoff {installed()}, the run {wanted}. Install the same version on every node."
+        )
 
 
 class Order(Protocol):
@@ -55,7 +64,7 @@ class Opened:
 class Shard:
     """Some batches of one plan: the keys of their inputs, and the inputs themselves as an Arrow stream."""
 
-    folder: Folder
+    shared: Shared
     place: Place
     order: bytes
     batches: tuple[tuple[str, ...], ...]
@@ -81,36 +90,38 @@ def sendable(order: Order) -> bool:
 
 
 def do(shard: Shard) -> float:
-    """Do a shard in this process and return the seconds of its work; batches that are there already take none."""
-    if shard.version != installed():
-        raise SettingError(
-            f"a worker has bakeoff {installed()}, the run {shard.version}. Install the same version on every node."
-        )
-    cache, table, first, seconds = _cache(shard.folder), from_bytes(shard.rows), 0, 0.0
-    for names in shard.batches:
-        seconds += _batch(shard, cache, names, table.slice(first, len(names)))
-        first += len(names)
+    """Do a shard in this process and return the seconds of its work; batches that are there already take none.
+
+    A batch is written while the next one is worked on: a disk or a network that is waited for costs no core.
+    """
+    same_version(shard.version)
+    keeper, table, first, seconds = _keeper(shard.shared), from_bytes(shard.rows), 0, 0.0
+    place, written = shard.place, Future[None]()
+    written.set_result(None)
+    with ThreadPoolExecutor(1) as writer:
+        for names in shard.batches:
+            rows, first = table.slice(first, len(names)), first + len(names)
+            if keeper.has(place.stage, place.key(names)):
+                continue
+            begin = time.perf_counter()
+            made = _opened(shard.order).work(rows)
+            seconds += time.perf_counter() - begin
+            written.result()
+            written = writer.submit(place.keep, keeper, names, partial(_same, made))
+        written.result()
     return seconds
 
 
-def _batch(shard: Shard, cache: Cache, names: tuple[str, ...], rows: pa.Table) -> float:
-    """Do one batch unless its segment is there; it is written when the shared folder can be reached."""
-    place = shard.place
-    if patiently(shard.folder, lambda: cache.get(place.stage, place.key(names))) is not None:
-        return 0.0
-    begin = time.perf_counter()
-    made = _opened(shard.order).work(rows)
-    seconds = time.perf_counter() - begin
-    patiently(shard.folder, lambda: place.keep(cache, names, lambda: made))
-    return seconds
+def _same(made: Rows) -> Rows:
+    return made
 
 
-_caches: dict[Folder, Cache] = {}
+_keepers: dict[Shared, Keeper] = {}
 _open: OrderedDict[bytes, Opened] = OrderedDict()
 
 
-def _cache(folder: Folder) -> Cache:
-    return _caches.setdefault(folder, Cache(folder.root))
+def _keeper(shared: Shared) -> Keeper:
+    return _keepers.setdefault(shared, shared.keeper())
 
 
 def _opened(order: bytes) -> Opened:

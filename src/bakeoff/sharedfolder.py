@@ -6,15 +6,17 @@ finds it.
 
 from __future__ import annotations
 
+import errno
+import logging
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from bakeoff.cache import write_file
+from bakeoff.cache import Cache, write_file
 from bakeoff.errors import CacheError
 
 T = TypeVar("T")
@@ -23,7 +25,38 @@ PATIENCE_SECONDS = 300.0
 FIRST_SECONDS = 20.0
 PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
-_seen: set[Folder] = set()
+PASSING = (errno.EIO, errno.ESTALE)
+"""Faults of a file system or a network that may be over the next time."""
+log = logging.getLogger(__name__)
+_seen: set[Hashable] = set()
+
+
+class Keeper(Protocol):
+    """What a worker keeps its artifacts with: when `keep` returns, the artifact is where everybody finds it."""
+
+    def has(self, stage: str, key: str) -> bool:
+        """Whether an artifact is there, whole."""
+        ...
+
+    def keep(self, stage: str, key: str, write: Callable[[Path], None]) -> object:
+        """Keep the artifact that `write(folder)` writes, unless it is there."""
+        ...
+
+
+class Shared(Hashable, Protocol):
+    """Where the artifacts of several machines lie, in a form that can be sent to them."""
+
+    def here(self) -> bool:
+        """Whether this machine sees it now."""
+        ...
+
+    def keeper(self) -> Keeper:
+        """What a worker keeps its artifacts with."""
+        ...
+
+    def lost(self, reason: str) -> str:
+        """What is said when it was waited for in vain."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +73,17 @@ class Folder:
         except OSError:
             return False
 
+    def keeper(self) -> Cache:
+        """The cache in the folder."""
+        return PatientCache(self)
+
+    def lost(self, reason: str) -> str:
+        """What is said when the folder does not come back."""
+        return (
+            f"{socket.gethostname()} cannot use the shared cache folder {self.root}: {reason}. Set BAKEOFF_HOME "
+            "to a folder that every node sees under this path; finished shards are kept."
+        )
+
 
 def marked(root: Path) -> Folder:
     """The folder with its mark, which it gets now if it has none."""
@@ -50,21 +94,69 @@ def marked(root: Path) -> Folder:
     return Folder(root, path.read_text())
 
 
-def patiently(folder: Folder, act: Callable[[], T]) -> T:
-    """What `act` gives, done while the folder is seen; a folder that was seen before is waited for much longer."""
+def patiently(shared: Shared, act: Callable[[], T]) -> T:
+    """What `act` gives, done while the shared place is seen; one that was seen before is waited for much longer.
+
+    A fault that has nothing to do with the place passes through.
+    """
     begin, pause = time.monotonic(), PAUSE_SECONDS
     while True:
         reason = "it is not there, or is another folder"
         try:
-            if folder.here():
-                _seen.add(folder)
+            if shared.here():
+                _seen.add(shared)
                 return act()
         except OSError as exc:
-            reason = f"{type(exc).__name__}: {exc}"
-        if time.monotonic() - begin > (PATIENCE_SECONDS if folder in _seen else FIRST_SECONDS):
-            raise CacheError(
-                f"{socket.gethostname()} cannot use the shared cache folder {folder.root}: {reason}. Set BAKEOFF_HOME "
-                "to a folder that every node sees under this path; finished shards are kept."
-            )
+            if exc.errno not in PASSING and _seen_now(shared):
+                raise
+            reason = exc.strerror if exc.errno in PASSING and exc.strerror else f"{type(exc).__name__}: {exc}"
+        patience = PATIENCE_SECONDS if shared in _seen else FIRST_SECONDS
+        if time.monotonic() - begin > patience:
+            raise CacheError(shared.lost(reason))
+        if pause == PAUSE_SECONDS:
+            log.warning("the shared cache is gone (%s); it is waited for, up to %.0f s", reason, patience)
         time.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def _seen_now(shared: Shared) -> bool:
+    try:
+        return shared.here()
+    except OSError:
+        return False
+
+
+class PatientCache(Cache):
+    """The cache in a shared folder: what is asked of it while the folder is gone is done when it is back."""
+
+    def __init__(self, folder: Folder) -> None:
+        super().__init__(folder.root)
+        self._shared = folder
+
+    def get(self, stage: str, key: str) -> Path | None:
+        """As in any cache; that a folder is gone does not mean that the artifact is not there."""
+
+        def look() -> Path | None:
+            found = super(PatientCache, self).get(stage, key)
+            self._expect_folder(found)
+            return found
+
+        return patiently(self._shared, look)
+
+    def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
+        """As in any cache; what was being written when the folder went is written once more."""
+        return patiently(self._shared, lambda: super(PatientCache, self).make(stage, key, write))
+
+    def keys(self, stage: str, prefix: str) -> list[str]:
+        """As in any cache."""
+
+        def look() -> list[str]:
+            found = super(PatientCache, self).keys(stage, prefix)
+            self._expect_folder(found or None)
+            return found
+
+        return patiently(self._shared, look)
+
+    def _expect_folder(self, found: object | None) -> None:
+        if found is None and not self._shared.here():
+            raise OSError(errno.ESTALE, "it went while it was read")

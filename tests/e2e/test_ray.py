@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 ray = pytest.importorskip("ray", reason="needs bakeoff[ray]")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.scale]
 
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
@@ -182,6 +182,20 @@ def test_a_node_that_leaves(cluster: Cluster, quiet: Path, tmp_path: Path) -> No
     assert results(tmp_path) == results(quiet)
 
 
+def test_a_shared_cache_and_a_home_for_each_machine(
+    cluster: Cluster, quiet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fsspec", reason="needs bakeoff[s3]")
+    node, shared = cluster.add(), tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("BAKEOFF_CACHE", shared.as_uri())
+    assert cluster.drive(lay_out(tmp_path)).wait(300) == 0
+    assert results(tmp_path) == results(quiet)
+    put = {path.name for path in (shared / "embed").glob("??/*")}
+    assert put and put == {folder.name for folder in segments(tmp_path)}
+    cluster.remove(node)
+
+
 def test_a_driver_killed_and_started_again(cluster: Cluster, quiet: Path, tmp_path: Path) -> None:
     run = cluster.drive(lay_out(tmp_path))
     until(lambda: len(segments(tmp_path)) >= 3, run)
@@ -221,3 +235,62 @@ def test_the_demo_is_the_same_row_by_row(tmp_path: Path) -> None:
         files = (tmp_path / name / "run" / f"{table}.parquet" for table in TABLES)
         tables.append([pq.read_table(file).to_pylist() for file in files])
     assert all(tables[0]) and tables[0] == tables[1]
+
+
+BLOCKS = """\
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff import registry, runner
+from bakeoff.blocks import helpers
+from bakeoff.cache import Cache
+from bakeoff.load import truth_blocks
+from bakeoff.load.datasets import open_dataset
+from bakeoff.load.truth import exact_neighbours, truth_of
+from bakeoff.stages import marking
+from bakeoff.stats import each
+from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.compare import CompareSettings, compare_all
+from bakeoff.stats.comparison import ScoreMatrix
+
+address, folder = sys.argv[1], Path(sys.argv[2])
+truth_blocks.BLOCK_BYTES, truth_blocks.WORTH, each.WORTH = 2048 * 8 * 4, 0, 0
+plugin = registry.load("executors", "ray")
+workers = helpers(plugin(plugin.Params(address=address)))
+
+dataset = open_dataset("synthetic:9000x8", queries=40)
+found, alone = truth_of(dataset, 100, Cache(folder / "truth"), workers), exact_neighbours(
+    dataset.base, dataset.queries, dataset.metric, 100
+)
+assert found.ids.tobytes() == alone.ids.tobytes() and found.distances.tobytes() == alone.distances.tobytes()
+assert list((folder / "truth" / "neighbours-blocks").iterdir())
+
+values = np.random.default_rng(8).random((36, 40)).round(2)
+names = [tuple(f"{kind}{i}" for i in range(count)) for kind, count in (("s", 36), ("q", 40))]
+matrix = ScoreMatrix(*names, values, measure="nDCG@10(document)")
+settings = CompareSettings(BootstrapSettings(3, 500), alpha=0.25)
+assert compare_all([matrix], settings, workers) == compare_all([matrix], settings)
+
+runner.WORTH_ROWS, marking.BLOCK_QUERIES = 0, 1
+runner.run(folder, out=folder / "run", home=folder / "home", executor=f"{{ray: {{address: '{address}'}}}}")
+"""
+
+
+def test_truth_scores_and_statistics_by_blocks(cluster: Cluster, quiet: Path, tmp_path: Path) -> None:
+    lay_out(tmp_path)
+    named = "import unhurried\nfrom bakeoff import registry\n"
+    code = f"{named}registry.add('embedders', 'unhurried', unhurried.Unhurried)\n{BLOCKS}"
+    node = cluster.add()
+    ended = subprocess.run(
+        [sys.executable, "-c", code, cluster.address, str(tmp_path)],
+        env=dict(os.environ),
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    cluster.remove(node)
+    assert ended.returncode == 0, ended.stderr
+    assert results(tmp_path) == results(quiet)

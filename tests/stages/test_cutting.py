@@ -15,7 +15,7 @@ from bakeoff import registry
 from bakeoff.errors import ChunkerError
 from bakeoff.stages import cutting
 from bakeoff.stages.cutting import Cutting
-from bakeoff.types import DOCUMENTS
+from bakeoff.types import DOCUMENTS, Document
 
 LINE = registry.load("chunkers", "line")
 TEXTS = [f"# Part {n}\n\n" + f"Sentence {n} of naïve café 東京.\n" * (n % 7 + 1) for n in range(60)]
@@ -45,10 +45,22 @@ def test_processes_give_the_same_rows_in_the_same_order(name: str, monkeypatch: 
     assert [worker.returncode for worker in workers] == [0, 0]
 
 
-def test_a_small_corpus_gets_no_processes() -> None:
-    with cutting_of("line", documents(), 2) as crew:
+@pytest.mark.parametrize(("rate", "processes"), [(1, False), (1000, True)])
+def test_only_a_corpus_whose_rest_takes_long_gets_processes(
+    made_clock: Any, rate: float, processes: bool
+) -> None:
+    """By a made clock, `rate` milliseconds for each of 60 documents of which 58 are left."""
+    clock = made_clock(cutting)
+
+    class Timed(LINE):
+        def chunk(self, document: Document) -> Any:
+            clock.passes(rate)
+            return super().chunk(document)
+
+    with Cutting(Timed(LINE.Params()), LINE.Params(), documents(), 2) as crew:
+        crew._order = cutting._order(LINE(LINE.Params()), LINE.Params())
         crew([0, 1]), crew([2, 3])
-        assert crew._crew is None
+        assert (crew._crew is not None) == processes
 
 
 def test_a_chunker_of_this_process_alone_is_not_sent_away(monkeypatch: Any) -> None:

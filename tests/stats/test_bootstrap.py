@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +11,7 @@ from scipy import stats
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.bootstrap import (
     BootstrapSettings,
+    evened,
     interval_ends,
     mean_interval,
     mean_intervals,
@@ -176,3 +179,23 @@ def test_interval_knows_what_it_excludes() -> None:
     assert interval.excludes(0.0)
     assert interval.within(0.1)
     assert not interval.within(0.09)
+
+
+@pytest.mark.parametrize("n", [2, 50, 997, 10_000])
+def test_sums_do_not_depend_on_the_order_of_adding(n: int) -> None:
+    """Threads, processors and workers add in different orders; exact sums are the same bits for all of them."""
+    rng = np.random.default_rng(n)
+    sample = rng.normal(size=(n, 3)) * [1.0, 1e-9, 1e6] + [0.0, 1.0, 0.0]
+    even = evened(sample)
+    weights = next(iter(weight_blocks(n, 100, 1)))[:5]
+    exact = [[math.fsum(np.repeat(column, row.astype(int))) for row in weights] for column in even.T]
+    order = rng.permutation(n)
+    for rows in (slice(None), order, order[::-1]):
+        assert (even[rows].T @ weights[:, rows].T).tolist() == exact
+    assert np.abs(even - sample).max(axis=0) == pytest.approx([0.0] * 3, abs=2e-12 * np.abs(sample).max())
+
+
+def test_the_grid_is_not_seen() -> None:
+    sample = np.random.default_rng(4).random((300, 6))
+    weights = np.concatenate(list(weight_blocks(300, 400, 9)))
+    assert resampled_means(sample, 400, 9) == pytest.approx(sample.T @ weights.T / 300, abs=1e-13)

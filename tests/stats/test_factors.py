@@ -39,6 +39,18 @@ def test_shares_add_up_on_an_unbalanced_design() -> None:
     assert sum(one.share for one in found.factors) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_adjusted_shares_are_parts_of_one_whole(seed: int) -> None:
+    """Where sampling takes a part below nothing, the others must not exceed the whole together."""
+    rng = np.random.default_rng(seed)
+    values = np.array([0.2 * (row < 3) + 0.05 * (row % 3) + rng.normal(0.5, 0.3, 15) for row in range(6)])
+    factors = {"model": list("aaabbb"), "chunker": list("xyzxyz")}
+    found = factor_shares(values, factors, seed=1, resamples=200).factors
+    total = sum(one.adjusted for one in found)
+    assert total == pytest.approx(1.0) or total == 0.0
+    assert all(0.0 <= one.low <= one.high <= 1.0 for one in found)
+
+
 def test_sampling_of_queries_is_taken_out() -> None:
     """With no true chunker effect, the seen share is noise; the adjusted one averages near nothing."""
     seen, adjusted = [], []

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bakeoff.errors import ComparisonError
-from bakeoff.stats.power import before_any_run, detectable_difference, queries_needed
+from bakeoff.stats.power import detectable_difference, queries_needed
 from bakeoff.stats.tests import randomisations
 
 
@@ -42,13 +41,3 @@ def test_nothing_is_claimed_without_spread_or_difference() -> None:
     assert queries_needed(0.3, 0.0) is None
     assert queries_needed(0.0, 0.1) is None
     assert queries_needed(0.3, 1e-9) is None
-
-
-def test_before_any_run_states_its_assumption() -> None:
-    plans = before_any_run(50)
-    assert [plan.assumed.name for plan in plans] == ["low", "typical", "high"]
-    assert plans[2].detectable == pytest.approx(0.16, abs=0.01)
-    assert "assumed spread 0.40" in plans[2].sentence
-    assert before_any_run(50, pairs=28)[1].detectable > plans[1].detectable
-    with pytest.raises(ComparisonError, match="at least 20"):
-        before_any_run(1)

@@ -9,7 +9,7 @@ import pytest
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.stats.selection import hold_out, select, stratified_folds
+from bakeoff.stats.selection import select, stratified_folds
 
 
 def noise(systems: int, n: int, seed: int) -> ScoreMatrix:
@@ -44,14 +44,6 @@ def test_unscored_queries_take_no_part() -> None:
     assert select(ScoreMatrix(matrix.systems, matrix.queries, values, "nDCG@10"), folds=4, seed=1).n == 20
 
 
-def test_one_held_out_part() -> None:
-    fold = hold_out(noise(10, 50, seed=1), share=0.3, seed=1)
-    assert (fold.n_tuning, fold.n_held_out) == (35, 15)
-    assert hold_out(noise(10, 50, seed=1), share=0.3, seed=1) == fold
-
-
 def test_impossible_splits_are_refused() -> None:
     with pytest.raises(ComparisonError, match="between 2 and 3"):
         select(noise(2, 3, seed=1), folds=5, seed=1)
-    with pytest.raises(ComparisonError, match=r"Use 0\.3"):
-        hold_out(noise(2, 10, seed=1), share=1.5, seed=1)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bakeoff.blocks import Helpers
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import parse
 from bakeoff.modes import MODES, Hybrid
@@ -15,12 +16,13 @@ from bakeoff.results import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.judged import Scored
 from bakeoff.stages.kitchen import Kitchen
-from bakeoff.stages.losses import losses
+from bakeoff.stages.losses import losses_table, reaches
+from bakeoff.stages.marking import mark
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.retrieve import Leg
-from bakeoff.stages.score import judged_values, score
+from bakeoff.stages.score import judged_values, score_table
 from bakeoff.stages.serving import Answers
-from bakeoff.stages.ties import ties
+from bakeoff.stages.ties import ties_table
 from bakeoff.stages.timing import Row, ingest_row, latency_rows, latency_table, phase_row, timings_table
 from bakeoff.stages.tuning import Tuner
 from bakeoff.truth.queries import QuerySet
@@ -78,9 +80,15 @@ def measuring(
     return replace(task, tuner=tuner)
 
 
-def measure(task: Measuring, kitchen: Kitchen) -> Cell:
-    """Retrieve, score and time one system."""
-    return _cell(task, kitchen, kitchen.answers(task.system, weigh=task.tuner), Status.DONE, "")
+def measure(
+    task: Measuring,
+    kitchen: Kitchen,
+    workers: Helpers | None = None,
+    told: Callable[[int], None] = lambda _count: None,
+) -> Cell:
+    """Retrieve, score and time one system; workers score where there are some, and `told` hears of their queries."""
+    answers = kitchen.answers(task.system, weigh=task.tuner)
+    return _cell(task, kitchen, answers, Status.DONE, "", workers, told)
 
 
 def faulty_cell(task: Measuring, kitchen: Kitchen, reason: str) -> Cell:
@@ -100,21 +108,32 @@ def failed_cell(run: str, system: System, reason: str, phases: Sequence[Row] = (
     return Cell(**{**empty, "systems": row, "timings": timings_table(phases)})
 
 
-def _cell(task: Measuring, kitchen: Kitchen, answers: Answers, status: Status, reason: str) -> Cell:
+def _cell(
+    task: Measuring,
+    kitchen: Kitchen,
+    answers: Answers,
+    status: Status,
+    reason: str,
+    workers: Helpers | None = None,
+    told: Callable[[int], None] = lambda _count: None,
+) -> Cell:
     run, system = task.run, task.system
     chunking = kitchen.chunking(system.chunker)
     ids = [query.id for query in task.queries.queries]
     scored = _scored(task, kitchen, answers.ranking, lambda: _neighbours(system, answers, kitchen))
+    measures = [parse(name) for name in task.measures]
+    steps = reaches(system, answers, kitchen, measures[0])
+    marks = mark(scored, measures, steps, workers, told)
     times = [*_phases(run, system, kitchen), *latency_rows(run, system.label, answers)]
     return Cell(
         systems=system_row(run, system, status, reason, _sizes(system, kitchen, chunking)),
-        scores=score(run, system.label, scored, task.measures),
+        scores=score_table(run, system.label, scored, marks.columns, measures),
         timings=timings_table(times),
         latencies=latency_table(run, system.label, ids, answers),
         rankings=_rankings(run, system.label, ids, answers, kitchen.corpus, chunking),
         passages=_passages(answers.ranking, kitchen.corpus, chunking),
-        losses=losses(run, system, scored, answers, kitchen, parse(task.measures[0])),
-        ties=ties(run, system.label, scored, task.measures),
+        losses=losses_table(run, system.label, ids, marks.reachable),
+        ties=ties_table(run, system.label, marks.tied),
         choices=_choices(run, system.label, ids, task.tuner),
     )
 

@@ -17,6 +17,7 @@ from bakeoff.stages.cut import READ, CutOrder
 from bakeoff.stages.cutting import Cutting
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop, stage
+from bakeoff.taking import Taker
 from bakeoff.types import CHUNKS
 
 if TYPE_CHECKING:
@@ -106,10 +107,8 @@ def _make(
     named = [documents[c].to_pylist() for c in ("id", "version", "kind")]
     keys = [fingerprint(*row) for row in zip(*named, strict=True)]
 
-    rows = documents.select(list(READ))
-    spread = shop.spread(
-        CutOrder(type(chunker), part.params), rows.take, f"chunk {part.label}", Needs(apart=True)
-    )
+    rows = Taker(documents.select(list(READ)))
+    spread = shop.spread(CutOrder(type(chunker), part.params), rows, f"chunk {part.label}", Needs(apart=True))
     with Cutting(chunker, part.params, documents) as work:
         fresh = pool.fill(keys, work, batch=BATCH, progress=advance, spread=spread)
     counts = pool.counts(keys)

@@ -21,6 +21,7 @@ from bakeoff.errors import ChunkerError
 from bakeoff.pool import Rows, from_bytes, to_bytes
 from bakeoff.protocols import Chunker
 from bakeoff.stages.cut import READ, cut
+from bakeoff.taking import Taker
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +41,7 @@ class Cutting:
         import pyarrow.compute as pc
 
         self._chunker = chunker
-        self._documents = documents.select(list(READ))
+        self._documents = Taker(documents.select(list(READ)))
         self._sizes: np.ndarray = pc.binary_length(documents["text"]).to_numpy()
         self._left = int(self._sizes.sum())
         self._seconds, self._done = 0.0, 0
@@ -62,9 +63,9 @@ class Cutting:
         if self._crew is None and self._pays():
             self._crew = _Crew(self._order, self._processes)
         if self._crew is not None:
-            return self._crew.cut(self._documents.take(positions), sizes)
+            return self._crew.cut(self._documents(positions), sizes)
         begin = time.perf_counter()
-        counts, table = cut(self._chunker, self._documents.take(positions))
+        counts, table = cut(self._chunker, self._documents(positions))
         self._seconds, self._done = self._seconds + time.perf_counter() - begin, self._done + size
         self._left -= size
         return Rows(counts, table)

@@ -16,6 +16,7 @@ from bakeoff.shards import Opened
 from bakeoff.stages import stored
 from bakeoff.stages.chunk import Chunking, embedded_texts, text_blocks
 from bakeoff.stages.work import Workshop, stage
+from bakeoff.taking import Taker
 from bakeoff.types import ModelInfo, Role
 
 if TYPE_CHECKING:
@@ -128,8 +129,10 @@ def _fill(
     lengths = pc.add(pc.utf8_length(chunks["context"]), pc.cast(pc.utf8_length(chunks["text"]), "int32"))
     length = lengths.to_numpy()
 
+    take = Taker(chunks.select(list(TEXTS)))
+
     def work(positions: list[int]) -> Rows:
-        return _document_rows(embedder, chunks.select(list(TEXTS)).take(positions))
+        return _document_rows(embedder, take(positions))
 
     def longest_first(positions: list[int]) -> list[int]:
         places = np.asarray(positions, np.int64)
@@ -203,7 +206,7 @@ class EmbedOrder:
 def _spread(part: Part, embedder: Embedder, chunking: Chunking, shop: Workshop) -> Spread | None:
     order = EmbedOrder(type(embedder), part.params, embedder.info)
     label = f"embed {part.label} · {chunking.label}"
-    return shop.spread(order, chunking.chunks.select(list(TEXTS)).take, label, Needs(gpu=True, apart=True))
+    return shop.spread(order, Taker(chunking.chunks.select(list(TEXTS))), label, Needs(gpu=True, apart=True))
 
 
 def _document_rows(embedder: Embedder, rows: pa.Table) -> Rows:

@@ -13,7 +13,7 @@ from bakeoff.cache import MANIFEST, folder_bytes
 from bakeoff.errors import StoreError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.plan import Part
-from bakeoff.protocols import SupportsReopen
+from bakeoff.protocols import SupportsReopen, SupportsVersion
 from bakeoff.stages.chunk import Chunking, embedded_texts
 from bakeoff.stages.embed import Vectors
 from bakeoff.stages.payload import Payload
@@ -155,7 +155,7 @@ def _built(making: _Making, shop: Workshop, advance: Any) -> Index:
         raise StoreError(f"{making.part.label} does not find the index it has just built.")
     if not done:  # another process made it while we waited
         return opened
-    (filled,) = done
+    filled = done[-1]  # a shared folder that went while it was written has it written once more
     ready = time.perf_counter() - filled.ended
     return replace(opened, insert_seconds=filled.insert, index_seconds=filled.index, ready_seconds=ready)
 
@@ -168,13 +168,26 @@ def _opened(making: _Making, shop: Workshop) -> Index | None:
     store = making.store(home)
     try:
         rows = store.open(making.name, making.content.dims, making.metric)
-    except StoreError:
+    except StoreError as exc:
+        _expect_answer(store, exc)
         rows = -1
     if rows == making.content.rows:
         return Index(store, _bytes_on_disk(home), None, None)
     _close_after_fault(store)
     shop.cache.drop("index", making.name)
     return None
+
+
+def _expect_answer(store: Any, fault: StoreError) -> None:
+    """Return where the engine answers: what it does not open is lost. A server that is away has lost nothing."""
+    if not isinstance(store, SupportsVersion):
+        return
+    try:
+        store.engine_version()
+    except StoreError:
+        _close_after_fault(store)
+        kept = "The index it holds is kept: when the server answers, the same command finds it"
+        raise StoreError(f"{str(fault).rstrip('. ')}. {kept}.") from fault
 
 
 def _fill(store: Any, making: _Making, advance: Any) -> _Filled:

@@ -16,6 +16,7 @@ from bakeoff.shards import Opened
 from bakeoff.stages.chunk import Chunking, embedded_texts, text_blocks
 from bakeoff.stages.embed import TEXTS, EmbedOrder, chunk_keys, identity
 from bakeoff.stages.work import Workshop
+from bakeoff.taking import Taker
 from bakeoff.types import Role
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def lengths(part: Part, embedder: Embedder, chunking: Chunking, shop: Workshop) 
         found = _summary(chunking.label, part.label, embedder.info.max_tokens, counts)
         (folder / "lengths.json").write_text(json.dumps(asdict(found)))
 
-    stored = json.loads((shop.cache.make("lengths", key, write) / "lengths.json").read_text())
+    stored = json.loads((shop.cache.keep("lengths", key, write) / "lengths.json").read_text())
     found = Lengths(**{**stored, "quantiles": tuple(stored["quantiles"])})
     if found.cut >= WORTH_SAYING:
         shop.emit(Warned(sentence(found)))
@@ -67,15 +68,15 @@ class TokensOrder(EmbedOrder):
 
 def _counts(part: Part, embedder: Embedder, chunking: Chunking, shop: Workshop) -> list[int]:
     """The tokens of each chunk, counted here, or by the workers there are."""
-    counter, rows = cast(SupportsTokens, embedder), chunking.chunks.select(list(TEXTS))
+    counter, rows = cast(SupportsTokens, embedder), Taker(chunking.chunks.select(list(TEXTS)))
     order = TokensOrder(type(embedder), part.params, embedder.info)
     label = f"count tokens of {part.label} · {chunking.label}"
-    spread = shop.spread(order, rows.take, label, Needs(apart=True))
+    spread = shop.spread(order, rows, label, Needs(apart=True))
     if spread is None:
         return [n for texts in text_blocks(chunking.chunks) for n in counter.count_tokens(texts)]
     pool = Pool(shop.cache, "tokens", fingerprint("tokens", identity(part, embedder, Role.DOCUMENT)))
     keys = chunk_keys(chunking.chunks)
-    pool.fill(keys, lambda at: _token_rows(counter, rows.take(at)), batch=BATCH, spread=spread)
+    pool.fill(keys, lambda at: _token_rows(counter, rows(at)), batch=BATCH, spread=spread)
     return [n for block in pool.gather(keys) for n in block["tokens"].to_pylist()]
 
 

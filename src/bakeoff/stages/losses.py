@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bakeoff.measures.definitions import Needs
@@ -20,22 +22,46 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a step leaves to choose from: rankings, of which a closer look sees the first rows only."""
+
+    step: str
+    legs: tuple[Leg, ...]
+    seen: int | None = None
+
+
 def losses(
     run: str, system: System, scored: Scored, answers: Answers, kitchen: Kitchen, primary: Measure
 ) -> pa.Table:
     """The best reachable score after chunking, searching exactly, indexing, fusing and ranking."""
-    if primary.definition.needs is not Needs.JUDGMENTS or primary.budget is not None:
-        return LOSSES.arrow().empty_table()
-    steps = _reachable(system, scored, answers, kitchen, primary)
+    steps = reaches(system, answers, kitchen, primary)
     ids = [query.id for query in scored.queries.queries]
-    return _table(run, system.label, ids, steps)
+    return losses_table(run, system.label, ids, reachable(scored, steps, primary))
 
 
-def _reachable(
-    system: System, scored: Scored, answers: Answers, kitchen: Kitchen, primary: Measure
-) -> dict[str, np.ndarray]:
+def reaches(system: System, answers: Answers, kitchen: Kitchen, primary: Measure) -> tuple[Reach, ...]:
+    """The steps between the chunks and the served ranking; none where the primary measure has none."""
+    if primary.definition.needs is not Needs.JUDGMENTS or primary.budget is not None:
+        return ()
+    steps = [Reach("search misses", tuple(_without_index(system, answers, kitchen)))]
+    if system.store is not None and system.store.name != EXACT and "dense" in MODES[system.mode.name].legs:
+        steps.append(Reach("index misses", answers.legs))
+    before = answers.fuse or answers.legs[0]
+    if answers.fuse is not None:
+        steps.append(Reach("fused or reranked away", (before,)))
+    for look, after in zip(system.rerank, answers.looks, strict=True):
+        steps.append(Reach(f"not among the {look.depth} of {look.label}", (before,), look.depth))
+        before = after
+    return tuple(steps)
+
+
+def reachable(scored: Scored, steps: Sequence[Reach], primary: Measure) -> dict[str, np.ndarray]:
+    """The best score of each query after each step, the first being the chunks, the last what was served."""
     import numpy as np
 
+    if not steps:
+        return {}
     judging = Judging(scored, primary.unit or Unit.DOCUMENT)
     query, chunk = judging.relevant_chunks()
 
@@ -44,20 +70,12 @@ def _reachable(
         rank = np.zeros(len(query)) if first is None else first
         return judging.values(query[order], chunk[order], rank[order], [primary], ideal=True)[:, 0]
 
-    steps = {"in no chunk": best(query, chunk)}
-    steps["search misses"] = best(*_together(_without_index(system, answers, kitchen)))
-    if system.store is not None and system.store.name != EXACT and "dense" in MODES[system.mode.name].legs:
-        steps["index misses"] = best(*_together(list(answers.legs)))
-    before = answers.fuse or answers.legs[0]
-    if answers.fuse is not None:
-        steps["fused or reranked away"] = best(*_together([before]))
-    for look, after in zip(system.rerank, answers.looks, strict=True):
-        steps[f"not among the {look.depth} of {look.label}"] = best(
-            *_together([before]), _seen(before, look.depth)
-        )
-        before = after
-    steps["ranked too low"] = judging.values(*flat(answers.ranking), [primary])[:, 0]
-    return steps
+    found = {"in no chunk": best(query, chunk)}
+    for one in steps:
+        first = None if one.seen is None else _seen(one.legs[0], one.seen)
+        found[one.step] = best(*_together(list(one.legs)), first)
+    found["ranked too low"] = judging.values(*flat(scored.ranking), [primary])[:, 0]
+    return found
 
 
 def _without_index(system: System, answers: Answers, kitchen: Kitchen) -> list[Leg]:
@@ -83,10 +101,13 @@ def _together(legs: list[Leg]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
 
-def _table(run: str, system: str, ids: list[str], steps: dict[str, np.ndarray]) -> pa.Table:
+def losses_table(run: str, system: str, ids: list[str], steps: dict[str, np.ndarray]) -> pa.Table:
+    """One row a step and query."""
     import numpy as np
     import pyarrow as pa
 
+    if not steps:
+        return LOSSES.arrow().empty_table()
     total = len(ids) * len(steps)
     values = np.concatenate(list(steps.values()))
     return LOSSES.table(

@@ -23,11 +23,23 @@ if TYPE_CHECKING:
 def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
     """The scores of one system; all values zero on the first measure is a failure, not a result (F01)."""
     parsed = [parse(name) for name in measures]
+    return score_table(run, system, scored, values(scored, parsed), parsed)
+
+
+def values(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """One value a query of each measure; NaN where it is not computed."""
     columns: dict[Measure, np.ndarray] = {}
-    for need in dict.fromkeys(measure.definition.needs for measure in parsed):
-        columns |= _SCORERS[need](scored, [m for m in parsed if m.definition.needs is need])
-    _refuse_all_zero(parsed[0], columns[parsed[0]])
-    return _table(run, system, scored, {measure: columns[measure] for measure in parsed})
+    for need in dict.fromkeys(measure.definition.needs for measure in measures):
+        columns |= _SCORERS[need](scored, [m for m in measures if m.definition.needs is need])
+    return columns
+
+
+def score_table(
+    run: str, system: str, scored: Scored, columns: dict[Measure, np.ndarray], measures: list[Measure]
+) -> pa.Table:
+    """The values as rows, in the order of the measures."""
+    _refuse_all_zero(measures[0], columns[measures[0]])
+    return _table(run, system, scored, {measure: columns[measure] for measure in measures})
 
 
 def judged_values(scored: Scored, measure: Measure) -> np.ndarray:

@@ -14,27 +14,41 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+TieRow = tuple[str, str, float, float, float | None]
+"""Query, measure, lowest, highest and expected value."""
+
+
 def ties(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
     """The range and the expected value over all orders of equal scores, where they differ from one order's."""
-    judged = [measure for measure in map(parse, measures) if measure.definition.needs is Needs.JUDGMENTS]
+    found = tied(scored, [parse(name) for name in measures]) if any_equal(scored) else {}
+    return ties_table(run, system, found)
+
+
+def tied(scored: Scored, measures: list[Measure]) -> dict[Unit, list[TieRow]]:
+    """The rows of each unit, query by query."""
+    judged = [measure for measure in measures if measure.definition.needs is Needs.JUDGMENTS]
     parsed = [measure for measure in judged if measure.budget is None]  # another order has another cut
-    rows: list[tuple[str, str, str, str, float, float, float | None]] = []
-    if _any_equal(scored):
-        for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in parsed):
-            chosen = [measure for measure in parsed if (measure.unit or Unit.DOCUMENT) is unit]
-            rows += [(run, system, *row) for row in _at_unit(scored, unit, chosen)]
+    found: dict[Unit, list[TieRow]] = {}
+    for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in parsed):
+        chosen = [measure for measure in parsed if (measure.unit or Unit.DOCUMENT) is unit]
+        found[unit] = _at_unit(scored, unit, chosen)
+    return found
+
+
+def ties_table(run: str, system: str, found: dict[Unit, list[TieRow]]) -> pa.Table:
+    """The rows as a table, unit by unit."""
+    rows = [(run, system, *row) for unit in found for row in found[unit]]
     columns = list(zip(*rows, strict=True)) or [()] * len(TIES.columns)
     return TIES.table({name: list(column) for (name, _), column in zip(TIES.columns, columns, strict=True)})
 
 
-def _any_equal(scored: Scored) -> bool:
+def any_equal(scored: Scored) -> bool:
+    """Whether a system scored any two results of a query equally."""
     query, _, score = flat(scored.ranking)
     return bool(((query[1:] == query[:-1]) & (score[1:] == score[:-1])).any())
 
 
-def _at_unit(
-    scored: Scored, unit: Unit, measures: list[Measure]
-) -> list[tuple[str, str, float, float, float | None]]:
+def _at_unit(scored: Scored, unit: Unit, measures: list[Measure]) -> list[TieRow]:
     import numpy as np
 
     found = Judging(scored, unit).scores(*flat(scored.ranking), measures)

@@ -13,6 +13,7 @@ from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray, IntArray, without
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at, mean_intervals
 from bakeoff.stats.comparison import Comparison, Dropped, PairComparison, ScoreMatrix, SystemSummary
 from bakeoff.stats.correction import holm, max_t
+from bakeoff.stats.each import Each
 from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, win_loss_tie
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import POWER, detectable_difference, queries_needed
@@ -74,18 +75,23 @@ def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSum
     return _summaries(_Scored(ordered, ordered.scored(), settings))
 
 
-def compare_all(matrices: Sequence[ScoreMatrix], settings: CompareSettings) -> list[Comparison]:
-    """Compare on several measures at once; one set of resamples serves every pair of every measure."""
+def compare_all(
+    matrices: Sequence[ScoreMatrix], settings: CompareSettings, each: Each | None = None
+) -> list[Comparison]:
+    """Compare on several measures at once; one set of resamples serves every pair of every measure.
+
+    Very many pairs are given to `each`, block by block.
+    """
     ordered = [matrix.sorted() for matrix in matrices]
     _check_same_queries(ordered)
     scored = [_Scored(matrix, matrix.scored(), settings) for matrix in ordered]
     columns = [_differences(one.values) for one in scored]
     levels = (settings.bootstrap.level, 1 - 2 * settings.alpha)
-    both = intervals_at(np.hstack(columns), settings.bootstrap, levels)
+    both = intervals_at(np.hstack(columns), settings.bootstrap, levels, each=each)
     made, start = [], 0
     for one, block in zip(scored, columns, strict=True):
         stop = start + block.shape[1]
-        numbers = _pair_numbers(block, both[0][start:stop], both[1][start:stop], settings)
+        numbers = _pair_numbers(block, both[0][start:stop], both[1][start:stop], settings, each)
         made.append(_comparison(one, block, numbers))
         start = stop
     return made
@@ -112,13 +118,17 @@ def _differences(values: FloatArray) -> FloatArray:
 
 
 def _pair_numbers(
-    columns: FloatArray, intervals: list[Interval], equivalence: list[Interval], settings: CompareSettings
+    columns: FloatArray,
+    intervals: list[Interval],
+    equivalence: list[Interval],
+    settings: CompareSettings,
+    each: Each | None,
 ) -> list[_PairNumbers]:
     pairs = columns.shape[1]
     if not pairs:
         return []
     seed, flips = settings.bootstrap.seed, flips_for(pairs, settings.alpha)
-    p_values = [result.p for result in randomisations(columns, seed, flips)]
+    p_values = [result.p for result in randomisations(columns, seed, flips, each)]
     stepped: list[float] | list[None] = [None] * pairs
     if settings.correction == "max-t":
         stepped = max_t(columns, seed, flips)

@@ -2,7 +2,8 @@
 
 A share is the gain in explained spread of the system means, averaged over all orders in which the factors
 can be added, so that shares add up whatever the design. Queries are a random sample: what query sampling
-alone would give a factor is subtracted, and intervals come from resampled queries.
+alone would give a factor is subtracted, a part that falls below nothing by that counts as nothing, and the rest
+is scaled to the whole. Intervals come from resampled queries.
 """
 
 from __future__ import annotations
@@ -82,21 +83,31 @@ def factor_shares(
     if means.seen(whole) < NOISE:
         raise ComparisonError("all systems have the same mean, so there is no spread to explain.")
     varying = {name: levels for name, levels in factors.items() if len(set(levels)) > 1}
-    made = tuple(
-        _share(name, len(set(factors.get(name, ()))), means, form, whole)
-        for name, form in _quadratic_forms(systems, varying).items()
-    )
+    made = _shares(means, _quadratic_forms(systems, varying), {n: len(set(v)) for n, v in factors.items()})
     noise = min(1.0, means.by_chance(whole) / means.seen(whole))
     return FactorAnalysis(made, float(means.observed.std(ddof=1)), noise, systems, n)
 
 
-def _share(name: str, levels: int, means: _Means, form: FloatArray, whole: FloatArray) -> FactorShare:
-    adjusted = max(0.0, means.seen(form) - means.by_chance(form))
-    true_total = max(means.seen(whole) - means.by_chance(whole), NOISE)
-    ratios = means.resampled(form) / np.maximum(means.resampled(whole), NOISE)
-    low, high = np.quantile(np.clip(ratios, 0, 1), (0.025, 0.975))
-    seen = max(0.0, means.seen(form) / means.seen(whole))
-    return FactorShare(name, levels, seen, min(1.0, adjusted / true_total), float(low), float(high))
+def _shares(
+    means: _Means, forms: Mapping[str, FloatArray], levels: Mapping[str, int]
+) -> tuple[FactorShare, ...]:
+    """Every part of the spread; one that comes out below nothing counts as nothing, so that all add up to the whole."""
+    seen = np.array([means.seen(form) for form in forms.values()])
+    true = _parts(seen - [means.by_chance(form) for form in forms.values()])
+    low, high = np.quantile(
+        _parts(np.array([means.resampled(form) for form in forms.values()])), (0.025, 0.975), 1
+    )
+    return tuple(
+        FactorShare(name, levels.get(name, 0), max(0.0, float(part)), *map(float, rest))
+        for name, part, *rest in zip(forms, seen / seen.sum(), true, low, high, strict=True)
+    )
+
+
+def _parts(values: FloatArray) -> FloatArray:
+    """Shares of their sum (first axis), with negative estimates set to nothing."""
+    kept = np.maximum(values, 0.0)
+    shares: FloatArray = kept / np.maximum(kept.sum(axis=0), NOISE)
+    return shares
 
 
 def _check(kept: FloatArray, factors: Mapping[str, Sequence[str]]) -> None:

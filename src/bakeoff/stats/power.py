@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bakeoff.errors import ComparisonError
 from bakeoff.stats.quantiles import NORMAL, t_quantile
 
 ALPHA = 0.05
@@ -28,25 +27,6 @@ ASSUMED_SPREADS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What a number of queries could show if the spread were as assumed."""
-
-    n: int
-    assumed: AssumedSpread
-    detectable: float
-    alpha: float
-    power: float
-
-    @property
-    def sentence(self) -> str:
-        """One line for the user, before any model is used."""
-        return (
-            f"{self.n} queries would show a difference of about {self.detectable:.2f} "
-            f"({self.power:.0%} power, assumed spread {self.assumed.sd:.2f}: {self.assumed.when})"
-        )
-
-
 def detectable_difference(sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
     """The smallest mean difference, in points, found with that power; None for 1 query or no spread."""
     if n < 2 or sd == 0:
@@ -66,19 +46,6 @@ def queries_needed(sd: float, difference: float, alpha: float = ALPHA, power: fl
     while _multiplier(n, alpha, power) * sd / n**0.5 > size:
         n += max(1, n // 1000)
     return n
-
-
-def before_any_run(n: int, pairs: int = 1, alpha: float = ALPHA, power: float = POWER) -> tuple[Planned, ...]:
-    """What n queries could show over that many pairs of systems under each assumed spread."""
-    if n < 2:
-        raise ComparisonError(
-            f"{n} scorable queries cannot show any difference. Write at least 20, better 50."
-        )
-    corrected = alpha / max(1, pairs)
-    return tuple(
-        Planned(n, spread, _multiplier(n, corrected, power) * spread.sd / n**0.5, corrected, power)
-        for spread in ASSUMED_SPREADS
-    )
 
 
 def _multiplier(n: int, alpha: float, power: float) -> float:

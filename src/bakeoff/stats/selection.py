@@ -90,20 +90,6 @@ def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
     )
 
 
-def hold_out(matrix: ScoreMatrix, share: float, seed: int) -> Fold:
-    """Choose on one part of the queries and score the choice on the other, once."""
-    values, labels = _complete(matrix)
-    n = values.shape[1]
-    parts = max(2, round(1 / share)) if 0 < share < 1 else 0
-    if not 2 <= parts <= n:
-        raise ComparisonError(f"a held-out share of {share} of {n} queries leaves a part empty. Use 0.3.")
-    order = np.argsort(stratified_folds(n, parts, seed, labels), kind="stable")
-    inside = np.zeros(n, dtype=np.bool_)
-    inside[order[: min(n - 1, max(1, round(share * n)))]] = True
-    place = _winner(values[:, ~inside], 1.0 if matrix.higher_is_better else -1.0)
-    return _fold(matrix.systems[place], values[place], inside)
-
-
 def _complete(matrix: ScoreMatrix) -> tuple[FloatArray, list[str]]:
     values = matrix.scored()
     common: BoolArray = np.logical_not(np.isnan(values).any(axis=0))

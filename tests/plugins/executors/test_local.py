@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bakeoff import spreading
+from bakeoff import gathering
 from bakeoff.cache import Cache
 from bakeoff.errors import CacheError, EmbedderError, SettingError
 from bakeoff.plugins.executors.local import LocalExecutor
@@ -161,8 +161,8 @@ def test_a_worker_that_sees_another_folder_is_refused(
 def test_a_slow_worker_does_not_hold_up_the_end(
     executor: LocalExecutor, trouble: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spreading, "SLOW_SECONDS", 1.0)
-    monkeypatch.setattr(spreading, "SLOW_TIMES", 0.0)
+    monkeypatch.setattr(gathering, "SLOW_SECONDS", 1.0)
+    monkeypatch.setattr(gathering, "SLOW_TIMES", 0.0)
     told: list[int] = []
     fill(executor, tmp_path, ["a", "b", "slow", "c"], told.append)
     assert not (trouble / "go").exists() and sum(told) == 4, "the slow one was waited for, or counted twice"
@@ -184,9 +184,7 @@ def test_another_version_of_the_program_is_refused(trouble: Path, tmp_path: Path
     from bakeoff.sharedfolder import marked
 
     rows = to_bytes(pa.table({"word": ["a"]}))
-    shard = Shard(
-        marked(tmp_path), Place(tmp_path, "double", KEY[:16]), pickle.dumps(order()), (("a",),), rows
-    )
+    shard = Shard(marked(tmp_path), Place("double", KEY[:16]), pickle.dumps(order()), (("a",),), rows)
     assert do(shard) > 0
     assert do(shard) == 0, "the segment is there"
     with pytest.raises(SettingError, match=r"the run 0\.0\.0\. Install the same version"):
@@ -204,4 +202,15 @@ def test_threads_unless_work_wants_a_process(trouble: Path) -> None:
         futures = [executor.submit(time.sleep, 0.0) for _ in range(3)]
         assert len(list(executor.as_completed(futures))) == 3
     finally:
+        executor.close()
+
+
+def test_after_its_end_it_can_be_started_again(trouble: Path) -> None:
+    import os
+
+    executor = LocalExecutor(LocalExecutor.Params(workers=1, processes=1))
+    for _ in range(2):
+        executor.start()
+        assert executor.submit(os.getpid).result() == os.getpid()
+        assert executor.submit(os.getpid, needs=APART).result() != os.getpid()
         executor.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -124,3 +125,36 @@ def test_status_tells_rate_and_time_left(small: Path, capsys: pytest.CaptureFixt
     assert (stage["rate"], stage["seconds_left"]) == (100.0, 30.0)
     journal.close()
     assert "stages" not in status_json(Path("runs"))[0], "it has ended"
+
+
+def test_the_driver_waits_for_a_shared_folder(
+    tmp_path: Path, laid_out: Callable[..., Path], ran: Any
+) -> None:
+    """It goes when a stage begins, and comes back while the driver waits for what is in it."""
+    cache, away, gone = tmp_path / "home" / "cache", tmp_path / "home" / "away", []
+    waits = threading.Event()
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "waited for" in record.getMessage():
+                waits.set()
+
+    def back() -> None:
+        waits.wait(60)
+        away.rename(cache)
+
+    def go(event: Event) -> None:
+        if isinstance(event, StageStarted) and event.stage in ("chunk", "embed") and event.stage not in gone:
+            gone.append(event.stage)
+            waits.clear()
+            cache.rename(away)
+            threading.Thread(target=back).start()
+
+    told = Told()
+    logging.getLogger("bakeoff.sharedfolder").addHandler(told)
+    try:
+        result = run(laid_out(tmp_path), out=tmp_path / "run", home=tmp_path / "home", emit=go, executor=TWO)
+    finally:
+        logging.getLogger("bakeoff.sharedfolder").removeHandler(told)
+    assert gone == ["chunk", "embed"] and not away.exists()
+    assert tables(result.path) == tables(ran.result.path)

@@ -26,8 +26,8 @@ class LocalParams(BaseModel):
         Field(
             ge=0,
             le=256,
-            description="processes that chunk and embed, each with the model; 0: this process does it, "
-            "with the threads its models start by themselves",
+            description="processes that chunk and embed, each with the model, and that score, compare and find exact "
+            "neighbours where there is much of it; 0: this process does it all, with the threads it starts by itself",
         ),
     ] = 0
 
@@ -39,7 +39,8 @@ class LocalExecutor:
     Params = LocalParams
 
     def __init__(self, params: LocalParams) -> None:
-        self._threads = ThreadPoolExecutor(params.workers or os.cpu_count())
+        self._workers = params.workers or os.cpu_count()
+        self._threads: ThreadPoolExecutor | None = None
         self._count = params.processes
         self._processes: ProcessPoolExecutor | None = None
         self._lock = threading.Lock()
@@ -56,7 +57,7 @@ class LocalExecutor:
     def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
         """Start work in a thread, or in a process if it wants one and there are some."""
         if not (needs.apart and self._count):
-            return self._threads.submit(work, *args)
+            return self._crew().submit(work, *args)
         with self._lock:
             try:
                 return self._pool().submit(work, *args)
@@ -74,11 +75,17 @@ class LocalExecutor:
 
     def close(self) -> None:
         """End the threads and the processes when what they are at is done."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
         with self._lock:
-            if self._processes is not None:
-                self._processes.shutdown(wait=True, cancel_futures=True)
-                self._processes = None
+            threads, self._threads = self._threads, None
+            processes, self._processes = self._processes, None
+        for pool in (threads, processes):
+            if pool is not None:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _crew(self) -> ThreadPoolExecutor:
+        with self._lock:
+            self._threads = self._threads or ThreadPoolExecutor(self._workers)
+            return self._threads
 
     def _pool(self) -> ProcessPoolExecutor:
         if self._processes is None:

@@ -22,6 +22,7 @@ import ray
 import ray.exceptions
 from pydantic import BaseModel, ConfigDict, Field
 
+from bakeoff.environment import setting
 from bakeoff.errors import SettingError
 from bakeoff.protocols import ANYWHERE, Needs
 
@@ -30,6 +31,8 @@ ASK_SECONDS = 5.0
 KNOCK_SECONDS = 5.0
 SENT_ON = ("BAKEOFF_HOME",)
 """Settings of this process that workers of another machine must share; keys and passwords are not among them."""
+SHARED = "BAKEOFF_CACHE"
+"""Where it is set, shards tell the place, and every machine has a home of its own."""
 
 
 class RayParams(BaseModel):
@@ -89,6 +92,8 @@ class RayExecutor:
         self._start()
         gpus = self._params.gpus if needs.gpu and self._gpus else 0
         task = ray.remote(max_retries=0, num_cpus=needs.cpus, num_gpus=gpus)(_run)
+        if needs.spread:
+            task = task.options(scheduling_strategy="SPREAD")
         ref = task.remote(work, *args)
         told: Future[Any] = Future()
         told.set_running_or_notify_cancel()
@@ -134,7 +139,7 @@ class RayExecutor:
                 try:
                     self._knock()
                     ray.init(**self._options(), log_to_driver=False, logging_level="error")
-                except (OSError, ValueError, RuntimeError) as exc:
+                except Exception as exc:  # Ray has no error of its own for a node that does not come up
                     raise SettingError(self._refused(exc)) from exc
             self._started = True
             self._ask()
@@ -148,7 +153,8 @@ class RayExecutor:
     def _options(self) -> dict[str, Any]:
         """What `ray.init` is told."""
         if self._params.address is not None:
-            settings = {name: os.environ[name] for name in SENT_ON if name in os.environ}
+            sent = () if setting(SHARED) else SENT_ON
+            settings = {name: os.environ[name] for name in sent if name in os.environ}
             return {"address": self._params.address, "runtime_env": {"env_vars": settings}}
         self._temporary = tempfile.mkdtemp(prefix="ray-")
         return {
