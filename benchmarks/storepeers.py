@@ -1,4 +1,4 @@
-"""Each store's engine by its bare client: one search on the index an adapter has built, and the best bulk path.
+"""Each embedded engine by its bare client: one search on the index an adapter has built, and the best bulk path.
 
 A search returns a function of one vector; an insert leaves every row searchable, as `ready` does. Metric: cosine.
 """
@@ -18,11 +18,14 @@ Search = Callable[[np.ndarray], Any]
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A store's bare client; `search` is given the adapter, so that both ask one index."""
+    """A store's bare client and what it is; `search` is given the adapter, so that both ask one index."""
 
     store: str
+    client: str
     search: Callable[[Any], Search]
     insert: Callable[[np.ndarray, Path], None]
+    limits: str = ""
+    """What a search of ours costs more for, where it is over the limit."""
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -219,65 +222,20 @@ def qdrant_insert(rows: np.ndarray, home: Path) -> None:
     shard.close()
 
 
-def pgvector_search(store: Any) -> Search:
-    connection = store._sql
-    connection.execute("SET hnsw.ef_search = 64")
-    asked = f"SELECT id, vector <=> %s AS far FROM bakeoff_bench ORDER BY far LIMIT {K}"
-    return lambda vector: connection.execute(asked, (vector,)).fetchall()
-
-
-def pgvector_insert(rows: np.ndarray, home: Path) -> None:  # noqa: ARG001 - the server has its own
-    import psycopg
-    from pgvector.psycopg import register_vector
-
-    from bakeoff.environment import setting
-
-    with psycopg.connect(setting("BAKEOFF_PGVECTOR_DSN"), autocommit=True) as connection:
-        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        register_vector(connection)
-        connection.execute("DROP TABLE IF EXISTS bare")
-        connection.execute(f"CREATE TABLE bare (id bigint PRIMARY KEY, vector vector({rows.shape[1]}))")
-        with connection.cursor().copy("COPY bare (id, vector) FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(["int8", "vector"])
-            for number, row in enumerate(rows):
-                copy.write_row((number, row))
-        shape = f"m = {M}, ef_construction = {EF_CONSTRUCTION}"
-        connection.execute(f"CREATE INDEX ON bare USING hnsw (vector vector_cosine_ops) WITH ({shape})")
-        connection.execute("VACUUM ANALYZE bare")
-
-
-def redis_search(store: Any) -> Search:
-    import redis; from bakeoff.environment import setting; client = redis.from_url(setting("BAKEOFF_REDIS_URL"), protocol=3)
-    return lambda vector: client.execute_command(
-        "VSIM", "bakeoff:bench", "FP32", vector.tobytes(), "WITHSCORES", "COUNT", K, "EF", EF
-    )
-
-
-def redis_insert(rows: np.ndarray, home: Path) -> None:  # noqa: ARG001 - the server has its own
-    import redis
-
-    from bakeoff.environment import setting
-
-    with redis.from_url(setting("BAKEOFF_REDIS_URL"), protocol=3) as client:
-        client.delete("bare")
-        for begin in range(0, len(rows), 1000):
-            pipe = client.pipeline(transaction=False)
-            for number, row in enumerate(rows[begin : begin + 1000], begin):
-                shape = ("NOQUANT", "EF", EF_CONSTRUCTION, "M", M)
-                pipe.execute_command("VADD", "bare", "FP32", row.tobytes(), str(number), *shape)
-            pipe.execute()
-
-
 PEERS = (
-    Peer("chroma", chroma_search, chroma_insert),
-    Peer("duckdb_vss", duckdb_search, duckdb_insert),
-    Peer("faiss", faiss_search, faiss_insert),
-    Peer("hnswlib", hnswlib_search, hnswlib_insert),
-    Peer("lancedb", lancedb_search, lancedb_insert),
-    Peer("milvus", milvus_search, milvus_insert),
-    Peer("qdrant", qdrant_search, qdrant_insert),
-    Peer("sqlite_vec", sqlite_search, sqlite_insert),
-    Peer("usearch", usearch_search, usearch_insert),
-    Peer("pgvector", pgvector_search, pgvector_insert),
-    Peer("redis", redis_search, redis_insert),
+    Peer(
+        "chroma",
+        "chromadb's collection.query and .add",
+        chroma_search,
+        chroma_insert,
+        "its ids are texts: they become integers, and two lists become arrays",
+    ),
+    Peer("duckdb_vss", "SQL, an Arrow table inserted", duckdb_search, duckdb_insert),
+    Peer("faiss", "IndexHNSWFlat", faiss_search, faiss_insert),
+    Peer("hnswlib", "knn_query, add_items", hnswlib_search, hnswlib_insert),
+    Peer("lancedb", "lancedb, an Arrow table created", lancedb_search, lancedb_insert),
+    Peer("milvus", "pymilvus with milvus-lite", milvus_search, milvus_insert),
+    Peer("qdrant", "qdrant-edge, one upsert", qdrant_search, qdrant_insert),
+    Peer("sqlite_vec", "SQL, executemany", sqlite_search, sqlite_insert),
+    Peer("usearch", "Index.search, .add", usearch_search, usearch_insert),
 )

@@ -51,7 +51,7 @@ def killed_when_ready(name: str, home: Path) -> None:
         family = psutil.Process(writer.pid).children(recursive=True)
         os.killpg(writer.pid, signal.SIGKILL)
         writer.wait()
-    psutil.wait_procs(family, timeout=10)
+    psutil.wait_procs(family, timeout=60)
     assert said == b"ready\n"
     assert writer.returncode == -signal.SIGKILL
 

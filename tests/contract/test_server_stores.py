@@ -75,6 +75,14 @@ class TestChroma(OnServer):
 class TestMilvus(OnServer):
     name, at = "milvus", "uri"
     gaps = {"long payloads": "a server's text field holds 65,535 bytes"}
+    no_gaps = ("clients",)
+
+
+@pytest.mark.slow
+class TestMilvusTwoShards(TestMilvus):
+    """Compared row by row: 2.3.5 with hnsw in two shards missed 19 of 50 rows behind filters of one row in 2,000."""
+
+    params = {"build": {"shards": 2, "index": "flat"}}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX signal")
@@ -97,7 +105,7 @@ def test_what_is_ready_survives_kill_of_the_server(
     assert state is not None
     server = psutil.Process(state.marks[0].pid)
     server.kill()
-    server.wait(10)
+    server.wait(60)
     with pytest.raises(StoreError):
         store.search(rows[0], 1, plugin.Query())
     store.close()

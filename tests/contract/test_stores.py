@@ -68,10 +68,15 @@ class TestQdrantServer(StoreContract):
     """A server that is started by hand: its address is given to the tests in the environment."""
 
     name = "qdrant"
+    no_gaps = ("clients",)
 
     @pytest.fixture(autouse=True)
     def _at(self, monkeypatch: pytest.MonkeyPatch) -> None:
         address = os.environ.get("BAKEOFF_TEST_QDRANT_URL")
         if not address:
             pytest.skip("no Qdrant server: set BAKEOFF_TEST_QDRANT_URL to the address of one")
-        monkeypatch.setattr(type(self), "params", {"url": address})
+        monkeypatch.setattr(type(self), "params", {**type(self).params, "url": address})
+
+
+class TestQdrantServerTwoShards(TestQdrantServer):
+    params = {"build": {"shards": 2}}

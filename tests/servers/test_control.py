@@ -7,17 +7,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from bakeoff import environment
 from bakeoff.errors import SettingError, StoreError
-from bakeoff.servers import processes
+from bakeoff.servers import control, processes
 from bakeoff.servers.base import HOST, NotYetError, Server, Site, free_ports
-from bakeoff.servers.control import chosen, down, pids_of, status, up
+from bakeoff.servers.control import LOG, chosen, down, pids_of, status, tail, up
 from bakeoff.servers.records import read_place, read_state, write_state
 from bakeoff.servers.redis import RedisServer
 
@@ -37,7 +38,7 @@ def kill(pid: int) -> None:
     process = psutil.Process(pid)
     process.kill()
     processes._reap()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while process.is_running() and process.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
         time.sleep(0.02)
 
@@ -113,7 +114,7 @@ def test_a_recycled_pid_is_never_killed(redis: Server) -> None:
     state = read_state("redis")
     assert state is not None
     with subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True
+        [sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True
     ) as other:
         real = psutil.Process(other.pid)
         kill(state.marks[0].pid)
@@ -176,42 +177,54 @@ def test_what_ends_while_it_starts_is_told_in_its_own_words(home: Path) -> None:
 
 
 class Silent(Server):
-    """A program that runs, has a child, and never answers."""
+    """A program that runs, has a child, and never answers; when it has begun, its time is over."""
 
-    name, how, deadline, grace = "silent", "it is Python", 1.0, 1.0
+    name, how, deadline, grace = "silent", "it is Python", 600.0, 1.0
+
+    def __init__(self, clock: Any) -> None:
+        self._clock = clock
+        self.child = f"import time; time.sleep(600)  # of {self.name} {os.getpid()}"
 
     def find(self) -> Path:
         return Path(sys.executable)
 
     def command(self, site: Site) -> list[str]:
-        child = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', '{SLEEP}'])"
-        return [sys.executable, "-c", f"{child}; print('here I am', flush=True); time.sleep(60)"]
+        child = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {self.child!r}])"
+        return [sys.executable, "-c", f"{child}; print('here I am', flush=True); time.sleep(600)"]
 
     def version(self, site: Site) -> str:
+        if "here I am" in tail(site.folder / LOG):
+            self._clock.passes(601_000)
         raise NotYetError("silence")
 
+    def children(self) -> list[psutil.Process]:
+        """What its program started and still runs, of this test alone."""
+        return [one for one in psutil.process_iter() if _line(one)[2:] == [self.child]]
 
-SLEEP = "import time; time.sleep(61)"
 
-
-def test_what_does_not_answer_in_time_is_stopped_with_its_children(home: Path) -> None:
+def test_what_does_not_answer_in_time_is_stopped_with_its_children(
+    home: Path, made_clock: Callable[..., Any]
+) -> None:
+    server = Silent(made_clock(control))
     with pytest.raises(StoreError, match=r"(?s)does not answer on 127.*silence.*here I am"):
-        up(Silent())
-    left = [one for one in psutil.process_iter() if SLEEP in " ".join(_line(one))]
-    assert left == []
+        up(server)
+    assert server.children() == []
 
 
 class Orphaned(Silent):
-    """A wrapper that ends while what it started goes on, as some engines do."""
+    """A wrapper that ends, when it is told to, while what it started goes on, as some engines do."""
 
-    name, deadline = "orphaned", 20.0
+    name = "orphaned"
 
     def command(self, site: Site) -> list[str]:
-        child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', '{SLEEP}'])"
-        return [sys.executable, "-c", f"{child}; import time; time.sleep(1)"]
+        child = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {self.child!r}])"
+        told = (
+            f"import pathlib\nwhile not pathlib.Path({str(site.folder / 'go')!r}).exists(): time.sleep(0.02)"
+        )
+        return [sys.executable, "-c", f"{child}\n{told}"]
 
     def version(self, site: Site) -> str:
-        if not any(SLEEP in " ".join(_line(one)) for one in psutil.process_iter() if one.pid != os.getpid()):
+        if not self.children():
             raise NotYetError("no child yet")
         return "1"
 
@@ -221,16 +234,17 @@ class Orphaned(Silent):
 
 def _line(one: psutil.Process) -> list[str]:
     try:
-        return one.cmdline() if one.status() != psutil.STATUS_ZOMBIE and "-c" in one.cmdline() else []
+        return one.cmdline() if one.status() != psutil.STATUS_ZOMBIE else []
     except psutil.Error:
         return []
 
 
 def test_a_server_outlives_its_wrapper_and_is_followed(home: Path) -> None:
-    server = Orphaned()
+    server = Orphaned(time)
     wrapper = up(server).pid
     assert wrapper is not None
-    deadline = time.monotonic() + 10
+    (server.folder / "go").touch()
+    deadline = time.monotonic() + 60
     while status(server).pid == wrapper and time.monotonic() < deadline:
         time.sleep(0.1)
     state = status(server)

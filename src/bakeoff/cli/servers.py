@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.servercollections import collections
+
 if TYPE_CHECKING:
     from bakeoff.servers.control import Status
 
@@ -16,6 +18,7 @@ Names = Annotated[list[str] | None, typer.Argument(help="Servers by the name of 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
+    servers_app.command()(collections)
     app.add_typer(servers_app, name="servers")
 
 

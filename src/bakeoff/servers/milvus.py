@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from bakeoff.servers.base import NotYetError, Server, Site, get_json, given_program
+from bakeoff.servers.base import HOST, NotYetError, Server, Site, get_json, given_program
 from bakeoff.servers.processes import finish
 
 WHEELS = (
@@ -23,6 +23,7 @@ PARTS = (
     "data-coord",
     "data-node",
 )
+COMPONENTS = ("rootCoord", "proxy", "queryCoord", "queryNode", "indexNode", "dataCoord", "dataNode")
 PROGRAM = Path("bin") / "milvus-server"
 
 
@@ -47,7 +48,8 @@ class MilvusServer(Server):
 
     def command(self, site: Site) -> list[str]:
         ports = [f"--{part}-port={port}" for part, port in zip(PARTS, site.ports, strict=True)]
-        return [str(site.program), "--data", str(site.data), *ports]
+        here = [f"--extra-config={part}.ip={HOST}" for part in COMPONENTS]
+        return [str(site.program), "--data", str(site.data), *ports, *here]
 
     def version(self, site: Site) -> str:
         answer = get_json(f"{site.http}/v1/vector/collections")

@@ -49,14 +49,15 @@ def spawn(command: list[str], folder: Path, log: Path, environment: dict[str, st
     return child.pid
 
 
-def finish(command: list[str], folder: Path, user: str | None, what: str) -> None:
-    """Run a program to its end; a StoreError has its last words."""
+def finish(command: list[str], folder: Path, user: str | None, what: str) -> str:
+    """Run a program to its end and return what it printed; a StoreError has its last words."""
     done = subprocess.run(  # noqa: S603
         command, cwd=folder, capture_output=True, text=True, check=False, **_as(user)
     )
     if done.returncode != 0:
         words = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
         raise StoreError(f"{what} failed with exit code {done.returncode}:\n{words}")
+    return done.stdout
 
 
 def _as(user: str | None) -> dict[str, Any]:

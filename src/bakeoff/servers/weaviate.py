@@ -12,7 +12,14 @@ from bakeoff.errors import SettingError
 from bakeoff.servers.base import HOST, NotYetError, Server, Site, given_program
 from bakeoff.servers.processes import finish
 
-MODULE = "github.com/weaviate/weaviate/cmd/weaviate-server@v1.35.2"
+MODULE = "github.com/weaviate/weaviate@v1.35.2"
+EVERYWHERE = 'fmt.Sprintf(":%d"'
+LISTENING = (
+    "adapters/handlers/grpc/server.go",
+    "adapters/handlers/rest/clusterapi/grpc/server.go",
+    "adapters/handlers/rest/clusterapi/serve.go",
+)
+"""Where the source opens a port on every interface, and no setting tells it not to."""
 PORTS = (
     "GRPC_PORT",
     "CLUSTER_GOSSIP_BIND_PORT",
@@ -24,7 +31,7 @@ START = 'set -a; . "$0"; exec "$@"'
 
 
 class WeaviateServer(Server):
-    """One node with a key: gRPC and its cluster port listen on every interface, which it cannot be told not to."""
+    """One node with a key, built so that it listens on loopback only; a program that is given may do otherwise."""
 
     name = "weaviate"
     how = (
@@ -34,17 +41,24 @@ class WeaviateServer(Server):
     ports = 1 + len(PORTS)
 
     def find(self) -> Path | None:
-        made = self.folder / "bin" / "weaviate-server"
+        made = self.folder / "bin" / "weaviate-loopback"
         return made if made.exists() else given_program(self.name, "weaviate")
 
     def install(self) -> None:
         go = shutil.which("go")
         if go is None:
             raise SettingError("weaviate needs `go` of 1.25 or later on the PATH: https://go.dev/dl.")
-        where = ["env", f"GOBIN={self.folder / 'bin'}", "CGO_ENABLED=0"]
-        finish(
-            [*where, go, "install", "-trimpath", "-ldflags=-s -w", MODULE], self.folder, None, "go install"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        told = json.loads(
+            finish([go, "mod", "download", "-json", MODULE], self.folder, None, "go mod download")
         )
+        source = self.folder / "source"
+        _copied(Path(told["Dir"]), source)
+        _listen_here(source)
+        program = self.folder / "bin" / "weaviate-loopback"
+        built = [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(program), "./cmd/weaviate-server"]
+        finish(["env", "CGO_ENABLED=0", *built], source, None, "go build")
+        shutil.rmtree(source)
 
     def prepare(self, site: Site) -> None:
         path = self._variables(site)
@@ -65,10 +79,31 @@ class WeaviateServer(Server):
         return f"Weaviate {json.loads(_get(site, '/v1/meta'))['version']}"
 
     def settings(self, site: Site) -> dict[str, str]:
-        return {"BAKEOFF_WEAVIATE_URL": site.http, "BAKEOFF_WEAVIATE_KEY": site.password}
+        return {
+            "BAKEOFF_WEAVIATE_URL": f"{site.http}?grpc={site.ports[1]}",
+            "BAKEOFF_WEAVIATE_KEY": site.password,
+        }
 
     def _variables(self, site: Site) -> Path:
         return site.data / "variables"
+
+
+def _copied(original: Path, source: Path) -> None:
+    """A copy that may be written and removed, unlike Go's own."""
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(original, source, copy_function=shutil.copyfile)
+    for folder in (source, *(path for path in source.rglob("*") if path.is_dir())):
+        folder.chmod(0o755)
+
+
+def _listen_here(source: Path) -> None:
+    """Let the source open its ports on loopback; a release that is written otherwise is refused."""
+    for name in LISTENING:
+        path = source / name
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if text.count(EVERYWHERE) != 1:
+            raise SettingError(f"weaviate: {name} of {MODULE} does not open a port as it is known to.")
+        path.write_text(text.replace(EVERYWHERE, EVERYWHERE.replace(":%d", f"{HOST}:%d")), encoding="utf-8")
 
 
 def _get(site: Site, path: str) -> bytes:

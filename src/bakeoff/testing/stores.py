@@ -15,12 +15,13 @@ from bakeoff.testing.storechecks import CHECKS
 class StoreContract(PluginContract):
     """Every check of the contract; what the plug-in declares in its `gaps` is a skip with its reason.
 
-    `gaps` of the test class are those that only these `params` have. A metric an engine lacks is a gap by its name
-    ("dot"): `create` must then refuse it.
+    `gaps` of the test class are those that only these `params` have, `no_gaps` those of the plug-in that they have
+    not. A metric an engine lacks is a gap by its name ("dot"): `create` must then refuse it.
     """
 
     kind = "stores"
     gaps: ClassVar[dict[str, str]] = {}
+    no_gaps: ClassVar[tuple[str, ...]] = ()
     rows: ClassVar[int] = 300
     dims: ClassVar[int] = 16
     recall: ClassVar[float] = 0.95
@@ -30,12 +31,13 @@ class StoreContract(PluginContract):
     def bench(self, tmp_path: Path) -> Bench:
         """The store on trial."""
         plugin = self.plugin()
+        declared = {**getattr(plugin, "gaps", {}), **self.gaps}
         return Bench(
             self.name,
             plugin,
             tmp_path,
             self.params,
-            {**getattr(plugin, "gaps", {}), **self.gaps},
+            {gap: reason for gap, reason in declared.items() if gap not in self.no_gaps},
             self.rows,
             self.dims,
             self.recall,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.protocols import SupportsVersion
+from bakeoff.protocols import SupportsDrop, SupportsVersion
 from bakeoff.testing.bench import Bench, Outcome, outcome
 from bakeoff.testing.nearest import exact
 from bakeoff.testing.storechecks import CHECKS
@@ -18,6 +18,8 @@ from bakeoff.types import Batch, Metric
 ROWS, DIMS, QUERIES, K = 5000, 64, 200, 10
 WARM_UP = 20
 PART = 1000
+MADE = "contract_"
+"""What the names of the checks' collections begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,21 @@ def figures(trial: Bench) -> Figures | None:
     return Figures(ROWS, DIMS, QUERIES, recall, p50, p95, insert_s, index_s)
 
 
+def sweep(trial: Bench) -> None:
+    """Remove the collections that the checks made on a server."""
+    store = trial.made("sweep")
+    try:
+        if isinstance(store, SupportsDrop):
+            for name in store.collections():
+                if name.startswith(MADE):
+                    store.drop(name)
+    finally:
+        trial.close()
+
+
 def _built(store: Any, rows: np.ndarray) -> tuple[float, float]:
     """Seconds of inserting, and of the wait until everything is searchable."""
-    store.create("contract_figures", DIMS, Metric.COSINE)
+    store.create(f"{MADE}figures", DIMS, Metric.COSINE)
     begin = time.perf_counter()
     for part in range(0, len(rows), PART):
         ids = np.arange(part, min(part + PART, len(rows)), dtype=np.int64)

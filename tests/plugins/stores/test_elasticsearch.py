@@ -23,6 +23,12 @@ class TestContract(StoreContract):
 
 
 @there
+class TestTwoShards(StoreContract):
+    name = "elasticsearch"
+    params = {"build": {"shards": 2}}
+
+
+@there
 def test_a_query_of_another_length_is_refused_in_the_engines_words(tmp_path: Path) -> None:
     plugin = registry.load("stores", "elasticsearch")
     store = plugin(plugin.Params(), tmp_path)

@@ -22,6 +22,12 @@ class TestContract(StoreContract):
 
 
 @there
+class TestTwoShards(StoreContract):
+    name = "opensearch"
+    params = {"build": {"shards": 2}}
+
+
+@there
 def test_a_query_of_another_length_is_refused_in_the_engines_words(tmp_path: Path) -> None:
     plugin = registry.load("stores", "opensearch")
     store = plugin(plugin.Params(), tmp_path)

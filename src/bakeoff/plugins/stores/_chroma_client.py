@@ -1,23 +1,30 @@
-"""Chroma's settings, client (embedded in a folder, in a copy of one, or a server by URL) and words for a filter."""
+"""Chroma's settings, client (embedded in a folder, in a copy of one, or a server by URL), filters and answers."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import chromadb
+import numpy as np
 from chromadb.api import ClientAPI
 from chromadb.config import Settings as ClientSettings
+from chromadb.errors import NotFoundError
 from pydantic import Field
 
 from bakeoff.plugins.stores._base import GraphBuild, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
-from bakeoff.plugins.stores._server import ServerUrl
-from bakeoff.types import Where
+from bakeoff.plugins.stores._server import ServerUrl, ours
+from bakeoff.types import Hits, Metric, Where
 
+FAR = ["distances"]
+"""What an answer holds beside the ids."""
+INTEGER, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
 
 
@@ -57,13 +64,21 @@ class Connection:
 
     def version(self) -> str:
         """The server's version, or the package's."""
-        client = self._client or self.begin()
-        return f"Chroma {client.get_version()}" + (" (server)" if self._url else "")
+        return f"Chroma {self._there().get_version()}" + (" (server)" if self._url else "")
 
     def most(self) -> int:
         """How many rows one call may hold."""
         assert self._client is not None
         return int(self._client.get_max_batch_size())
+
+    def collections(self) -> list[str]:
+        """What runs made on a server; a folder belongs to one run, so nothing stays there."""
+        return ours(known.name for known in self._there().list_collections()) if self._url else []
+
+    def drop(self, name: str) -> None:
+        """Remove a collection, if it is there."""
+        with contextlib.suppress(NotFoundError):
+            self._there().delete_collection(name)
 
     def close(self) -> None:
         """Give back the connection and the copy."""
@@ -72,6 +87,9 @@ class Connection:
         if self._copy is not None:
             self._copy.cleanup()
         self._client = self._copy = None
+
+    def _there(self) -> ClientAPI:
+        return self._client or self.begin()
 
     def _copied(self) -> Path:
         self._copy = tempfile.TemporaryDirectory(prefix="bakeoff-chroma-")
@@ -85,3 +103,15 @@ def filter_of(store: Declared, where: Where) -> dict[str, Any] | None:
         for term in terms(store.fields, where)
     ]
     return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)
+
+
+def answers(found: Mapping[str, Any], metric: Metric) -> list[Hits]:
+    """The rows found for each vector, counted in Python: for a few rows that is quicker than in arrays."""
+    top = 0.0 if metric is Metric.L2 else 1.0
+    pairs = zip(found["ids"], found["distances"], strict=True)
+    return [_hits(ids, [top - one for one in far]) for ids, far in pairs]
+
+
+def _hits(ids: list[str], scores: list[float]) -> Hits:
+    rows = len(ids)
+    return Hits(np.fromiter(map(int, ids), INTEGER, rows), np.fromiter(scores, FLOAT, rows))

@@ -59,22 +59,27 @@ class LuceneStore(LuceneIndex):
         return [self._nearest(_found(one)) for one in answers]
 
     def search_text(self, text: str, k: int, query: LuceneQuery) -> Hits:
-        return hits(*self._ask({"query": _match(text)}, k))
+        return self._best({"query": _match(text)}, k)
 
     def search_text_where(self, text: str, k: int, query: LuceneQuery, where: Where) -> Hits:
         filtered = {"must": _match(text), "filter": self._clauses(where)}
-        return hits(*self._ask({"query": {"bool": filtered}}, k))
+        return self._best({"query": {"bool": filtered}}, k)
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: LuceneQuery) -> Hits:
         both = self._both(self._near(vector, k, query), _match(text), query.vector_weight)
-        return hits(*self._ask(both, k))
+        return self._best(both, k)
 
     def _clauses(self, where: Where) -> Clauses:
         names = self.column_of()
         return tuple(_clause(term, names[term.field]) for term in terms(self.fields, where))
 
-    def _ask(self, body: dict[str, Any], k: int) -> tuple[list[int], list[float]]:
-        return _found(self._rest("POST", f"/{self._index}/_search?{FOUND}", _sized(body, k)))
+    def _ask(self, body: dict[str, Any], k: int, option: str = "") -> tuple[list[int], list[float]]:
+        return _found(self._rest("POST", f"/{self._index}/_search?{FOUND}{option}", _sized(body, k)))
+
+    def _best(self, body: dict[str, Any], k: int) -> Hits:
+        """By words, whose rareness is counted over all shards; beside `knn` the engine does so by itself."""
+        over_all = self._build.shards > 1 and "knn" not in body
+        return hits(*self._ask(body, k, "&search_type=dfs_query_then_fetch" if over_all else ""))
 
     def _nearest(self, found: tuple[list[int], list[float]]) -> Hits:
         """Lucene's scores, which are positive, back in the metric's own terms."""

@@ -10,12 +10,13 @@ import numpy as np
 from pydantic import Field
 
 from bakeoff.errors import StoreError
+from bakeoff.plugins.stores import _lucene_state as state
 from bakeoff.plugins.stores._base import GraphBuild, Settings, expect_dims, expect_rows
 from bakeoff.plugins.stores._payload import Declared, Payload, in_order, payload_of
 from bakeoff.plugins.stores._rest import Rest, bodies
+from bakeoff.plugins.stores._server import PREFIX, Spread, ours
 from bakeoff.types import Batch, Metric
 
-MERGE_SECONDS = 3600.0
 TERM = 8000  # characters: a term of Lucene has at most 32,766 bytes; longer texts are kept, and no filter finds them
 KINDS = {
     "text": {"type": "keyword", "ignore_above": TERM},
@@ -24,11 +25,11 @@ KINDS = {
 }
 
 
-class LuceneBuild(GraphBuild):
+class LuceneBuild(GraphBuild, Spread):
     """What shapes the graph: Lucene makes one for each segment."""
 
     segments: Annotated[
-        int | None, Field(ge=1, description="merged into so many; None: as the engine leaves them")
+        int | None, Field(ge=1, description="each shard's, merged; None: as the engine leaves them")
     ] = 1
 
 
@@ -43,7 +44,7 @@ class Words(Settings):
 
 
 class LuceneIndex(Declared, ABC):
-    """One shard without replicas; texts and vectors are searchable and not kept a second time."""
+    """Texts and vectors are searchable and not kept a second time."""
 
     engine: ClassVar[str]
 
@@ -65,8 +66,9 @@ class LuceneIndex(Declared, ABC):
         return f"{self.engine} {next(iter(nodes.values()))['version']}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._index, self._rows, self._metric = f"bakeoff_{collection}".lower(), 0, metric
-        self._rest("DELETE", f"/{self._index}?ignore_unavailable=true")
+        state.expect_nodes(self.engine, self._rest, self._build)
+        self.drop(collection)
+        self._index, self._rows, self._metric = _name(collection), 0, metric
         properties: dict[str, Any] = {column: KINDS[field.kind] for column, field in self.columns().items()}
         properties["text"] = {"type": "text", "analyzer": self._words.analyzer}
         if dims:
@@ -75,10 +77,16 @@ class LuceneIndex(Declared, ABC):
         mappings = {"dynamic": "strict", "_source": kept, "properties": properties}
         self._rest("PUT", f"/{self._index}", {"settings": {"index": self._settings()}, "mappings": mappings})
 
+    def collections(self) -> list[str]:
+        return ours(self._rest("GET", f"/{PREFIX}*/_settings?filter_path=*.settings.index.uuid"))
+
+    def drop(self, collection: str) -> None:
+        self._rest("DELETE", f"/{_name(collection)}?ignore_unavailable=true")
+
     def _settings(self) -> dict[str, Any]:
-        """One shard; rows become visible when `ready` says so."""
+        """Rows become visible when `ready` says so."""
         bm25 = {"type": "BM25", "k1": self._words.k1, "b": self._words.b}
-        shards = {"number_of_shards": 1, "number_of_replicas": 0}
+        shards = {"number_of_shards": self._build.shards, "number_of_replicas": self._build.replicas}
         return {**shards, "refresh_interval": -1, "similarity": {"default": bm25}}
 
     def insert(self, batch: Batch) -> None:
@@ -115,30 +123,25 @@ class LuceneIndex(Declared, ABC):
                 raise StoreError(f"{self.engine} refused a row: {first['reason']} {why}".rstrip())
 
     def ready(self) -> None:
-        """Merged into the segments that were asked for, refreshed, every row held: asserted, not slept for."""
+        """Merged into the segments that were asked for, refreshed, every copy of every row held: asserted."""
         wanted = self._build.segments
         if wanted:
-            merge = f"/{self._index}/_forcemerge?max_num_segments={wanted}"
-            self._rest("POST", merge, seconds=MERGE_SECONDS)
+            state.merge(self.engine, self._rest, self._index, wanted)
         self._rest("POST", f"/{self._index}/_refresh")
         expect_rows(self.engine, self._count(), self._rows)
-        there = self._segments()
+        state.expect_copies(self.engine, self._rest, self._index, self._build)
+        there = state.segments(self._rest, self._index)
         if wanted and there > wanted:
-            raise StoreError(f"{self.engine} has {there} segments after merging into {wanted}.")
+            raise StoreError(f"{self.engine} has {there} segments in a shard after merging into {wanted}.")
 
     def _count(self) -> int:
         return int(self._rest("GET", f"/{self._index}/_count")["count"])
 
-    def _segments(self) -> int:
-        """Searchable segments of the only shard."""
-        shard = self._rest("GET", f"/{self._index}/_segments")["indices"][self._index]["shards"]["0"][0]
-        return sum(segment["search"] for segment in shard["segments"].values())
-
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._index, self._metric = f"bakeoff_{collection}".lower(), metric
+        self._index, self._metric = _name(collection), metric
         mapped = self._rest("GET", f"/{self._index}/_mapping")[self._index]["mappings"]["properties"]
         expect_dims(self.engine, self._held(mapped["vector"]) if "vector" in mapped else 0, dims)
-        self._rest("GET", f"/_cluster/health/{self._index}?wait_for_status=yellow&timeout=60s", seconds=90)
+        state.expect_copies(self.engine, self._rest, self._index, self._build)
         self._rows = self._count()
         return self._rows
 
@@ -153,3 +156,7 @@ class LuceneIndex(Declared, ABC):
 
     def close(self) -> None:
         self._rest.close()
+
+
+def _name(collection: str) -> str:
+    return f"{PREFIX}{collection}".lower()

@@ -5,27 +5,35 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from milvus_lite.server_manager import server_manager_instance as lite
-from pydantic import Field
+from pydantic import Field, model_validator
 from pymilvus import DataType, MilvusClient
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
-from bakeoff.plugins.stores._server import ServerUrl
+from bakeoff.plugins.stores._server import ServerUrl, Spread, expect_spread, patience, whole
 from bakeoff.types import Batch, Metric, Where
 
 Index = Literal["flat", "ivf_flat", "hnsw"]
 METRICS = {Metric.COSINE: "COSINE", Metric.DOT: "IP", Metric.L2: "L2"}
 TYPES = {"text": DataType.VARCHAR, "integer": DataType.INT64, "number": DataType.DOUBLE}
 LONGEST_TEXT = 65_535
+REQUESTS = (
+    "create_collection", "drop_collection", "describe_collection", "list_collections", "describe_index",
+    "insert", "upsert", "delete", "search", "query", "get", "get_server_version", "describe_replica",
+)  # fmt: skip
+WORK = ("flush", "create_index", "load_collection")
+"""Calls that answer when the work is done, and what they may take: by itself the client waits for ever."""
+WORK_SECONDS = 3600.0
 PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
 
 
-class Build(GraphBuild):
+class Build(GraphBuild, Spread):
     """What shapes the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
 
     index: Annotated[Index | None, Field(description="None: hnsw on a server, flat embedded")] = None
@@ -37,6 +45,11 @@ class MilvusParams(Settings):
 
     uri: ServerUrl = None
     build: Build = Build()
+
+    @model_validator(mode="after")
+    def _spread(self) -> Self:
+        whole("uri", self.uri, self.build)
+        return self
 
     def kind(self) -> Index:
         """The kind of index; one that milvus-lite does not have is a StoreError."""
@@ -57,7 +70,12 @@ def connected(uri: str | None, file: Path) -> MilvusClient:
     at = uri or lite.start_and_get_uri(str(file))
     if at is None:
         raise StoreError(f"milvus-lite does not start on {file.name}. Is it open elsewhere?")
-    return MilvusClient(at, token=os.environ.get("MILVUS_TOKEN", ""), dedicated=True)
+    seconds, token = patience(), os.environ.get("MILVUS_TOKEN", "")
+    client = MilvusClient(at, token=token, dedicated=True, timeout=seconds)
+    limits = dict.fromkeys(REQUESTS, seconds) | dict.fromkeys(WORK, max(seconds, WORK_SECONDS))
+    for name, limit in limits.items():
+        setattr(client, name, partial(getattr(client, name), timeout=limit))
+    return client
 
 
 def release(file: Path) -> None:
@@ -114,3 +132,9 @@ def expect_finished(client: MilvusClient, name: str, kind: Index) -> None:
     waiting = state.get("pending_index_rows", 0)
     if state["index_type"] != kind.upper() or state.get("state") != "Finished" or waiting:
         raise StoreError(f"Milvus has not finished its {kind} index ({waiting} rows are waiting).")
+
+
+def expect_copies(client: MilvusClient, name: str, spread: Spread) -> None:
+    """The collection has the shards that were asked for, and is in memory as often."""
+    shards, copies = client.describe_collection(name)["num_shards"], len(client.describe_replica(name))
+    expect_spread("Milvus", (shards, copies - 1), spread)

@@ -1,65 +1,112 @@
-"""PostgreSQL with pgvector in statements: a connection that keeps its settings, and the SQL of a collection."""
+"""PostgreSQL with pgvector: what shapes a search, a connection that keeps its settings and its cursor, answers."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+import contextlib
+import math
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Annotated, Any, Self, TypeVar
 
-import numpy as np
 import psycopg
-from pgvector.psycopg import register_vector
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict
+from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import hits
+from bakeoff.plugins.stores._base import GraphQuery, expect_rows, hits
+from bakeoff.plugins.stores._postgres_sql import Table
+from bakeoff.plugins.stores._postgres_types import know_vectors
+from bakeoff.plugins.stores._server import TIMEOUT, address, password, patience
 from bakeoff.types import Batch, Hits, Metric, PayloadField
 
-SIGNS = {Metric.COSINE: "<=>", Metric.DOT: "<#>", Metric.L2: "<->"}
-OPERATORS = {Metric.COSINE: "vector_cosine_ops", Metric.DOT: "vector_ip_ops", Metric.L2: "vector_l2_ops"}
-COLUMNS = {"text": "text", "integer": "bigint", "number": "double precision"}
 COPIED = {"text": "text", "integer": "int8", "number": "float8"}
-INDEXES = {"text": "hash", "integer": "btree", "number": "btree"}  # a B-tree takes no text over 2.7 kB
 EXTENSION = """SELECT pg_advisory_lock(7407); CREATE EXTENSION IF NOT EXISTS vector; SELECT pg_advisory_unlock(7407);
 SET client_min_messages = warning;
 SET hnsw.iterative_scan = relaxed_order; SET ivfflat.iterative_scan = relaxed_order"""
 INDEXED = """SELECT amname, indisvalid AND indisready FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 JOIN pg_am ON pg_am.oid = relam WHERE indrelid = %s::regclass"""
-FUSE = """WITH near AS ({near}), words AS ({words}), ranked AS (
-SELECT id, row_number() OVER (ORDER BY far, id) AS place FROM near UNION ALL
-SELECT id, row_number() OVER (ORDER BY score DESC, id) FROM words)
-SELECT id, sum(1.0 / (60 + place))::float8 AS score FROM ranked GROUP BY id ORDER BY score DESC, id LIMIT %s"""
+TUNE = """SELECT set_config('hnsw.ef_search', %s, false), set_config('hnsw.max_scan_tuples', %s, false),
+set_config('ivfflat.probes', %s, false), set_config('enable_seqscan', %s, false)"""
+CONNECTING = 10
+CANCELLED = 1.0  # seconds after the limit in which the server itself may say that it was reached
+MOST_EF = 1000  # the engine's bound; its scan goes on by itself where k is larger
+FAR = itemgetter(1)
+R = TypeVar("R")
+
+
+class PgvectorQuery(GraphQuery):
+    """What shapes a search."""
+
+    probes: Annotated[int, Field(ge=1, le=32_768, description="IVFFlat: cells looked at")] = 10
+    max_scan: Annotated[int, Field(ge=1, description="HNSW: rows visited at most, about")] = 20_000
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that commits each statement, knows vectors, and is told a setting only when it changes."""
+    """A connection that commits each statement, knows vectors, and is told a setting only when it changes.
 
-    tuned: dict[str, str]
+    The server ends a statement that takes too long; one whose server says nothing at all ends with the connection.
+    """
+
+    tuned: tuple[object, ...]
+    asking: psycopg.Cursor[tuple[Any, ...]]
+    limit: float | None = None
+    """Seconds to wait for the server's word on one statement."""
 
     @classmethod
-    def to(cls, dsn: str, **password: str) -> Self:
-        """Connect; an address that cannot be read is not shown, it may hold a password."""
+    def to(cls, given: str | None) -> Self:
+        """Connect to the address given, or to the one the environment names; one that cannot be read is not shown."""
+        at = address("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
+        secret: dict[str, Any] = {**password("pgvector")} if given else {}
         try:
-            psycopg.conninfo.conninfo_to_dict(dsn)
+            told = conninfo_to_dict(at)
         except psycopg.ProgrammingError:
             raise StoreError(
                 "pgvector: the DSN cannot be read. It looks like postgresql://user@host:5432/database."
             ) from None
-        made = cls.connect(dsn, autocommit=True, connect_timeout=10, **password)  # type: ignore[arg-type]
+        seconds = patience()
+        made = cls.connect(autocommit=True, **{**_waiting(seconds), **told, **secret})
+        made._limited(seconds)
         made.execute(EXTENSION)
-        register_vector(made)
-        made.tuned = {}
+        know_vectors(made)
+        made.tuned, made.asking = (), made.cursor(binary=True)
         return made
 
-    def tune(self, **settings: object) -> None:
-        """Set what is not set yet; two underscores stand for the dot of an extension's setting."""
-        wanted = {name.replace("__", "."): str(value) for name, value in settings.items()}
-        changed = {name: value for name, value in wanted.items() if self.tuned.get(name) != value}
-        if changed:
-            calls = ", ".join(["set_config(%s, %s, false)"] * len(changed))
-            self.rows(f"SELECT {calls}", *(part for pair in changed.items() for part in pair))
-            self.tuned |= changed
+    def wait(self, gen: PQGen[R], interval: float = 0.1, timeout: float | None = None) -> R:
+        """Run one exchange with the server; where it says nothing for too long, the connection is given up."""
+        try:
+            return super().wait(gen, interval, timeout or self.limit)
+        except psycopg.errors._WaitTimeout:
+            self.pgconn.finish()
+            raise StoreError(
+                f"pgvector at {self._where} did not answer within {self.limit:g} s. Is it overloaded? {TIMEOUT} "
+                "gives it more."
+            ) from None
+
+    @contextlib.contextmanager
+    def unhurried(self) -> Iterator[Self]:
+        """Itself, with no limit of time: an index of many rows takes what it takes."""
+        limit = self.limit
+        self._limited(None)
+        yield self
+        self._limited(limit)
+
+    def _limited(self, seconds: float | None) -> None:
+        """Give each statement so many seconds."""
+        self.limit = None if seconds is None else seconds + CANCELLED
+        self.execute(f"SET statement_timeout = {math.ceil(1000 * (seconds or 0))}")
+
+    def tuned_to(self, query: PgvectorQuery, k: int, seqscan: str) -> Self:
+        """Itself, set for a search; `seqscan`, on or off, says whether the planner may compare every row."""
+        wanted = (min(max(query.ef, k), MOST_EF), query.max_scan, query.probes, seqscan)
+        if wanted != self.tuned:
+            self.rows(TUNE, *map(str, wanted))
+            self.tuned = wanted
+        return self
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a statement answers."""
-        return self.execute(statement, values).fetchall()
+        """What a statement answers; one cursor asks them all, for it knows how to write the values of the last one."""
+        return self.asking.execute(statement, values).fetchall()
 
     def count(self, table: str) -> int:
         """Rows of a table."""
@@ -70,11 +117,14 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         asked = "SELECT atttypmod FROM pg_attribute WHERE attname = 'vector' AND attrelid = %s::regclass"
         return int(self.rows(asked, f'"{table}"')[0][0])
 
-    def expect_indexes(self, table: str, wanted: str | None) -> None:
-        """Every index of a table is valid, and one of the wanted kind is among them, or a StoreError says which are."""
-        found = dict(self.rows(INDEXED, f'"{table}"'))
-        if not all(found.values()) or (wanted and wanted not in found):
-            raise StoreError(f"pgvector has not finished its {wanted} index; the table's indexes: {found}.")
+    def expect(self, table: Table, rows: int) -> None:
+        """A table has all its rows, its indexes are valid, and the vectors' is among them, or a StoreError says so."""
+        expect_rows("pgvector", self.count(table.name), rows)
+        found = dict(self.rows(INDEXED, f'"{table.name}"'))
+        if not all(found.values()) or (table.index and table.index not in found):
+            raise StoreError(
+                f"pgvector has not finished its {table.index} index; the table's indexes: {found}."
+            )
 
     def copy_in(self, table: str, batch: Batch, fields: dict[str, PayloadField]) -> None:
         """Add rows by COPY in binary form; of texts only the words matter, so their NUL characters become spaces."""
@@ -98,26 +148,11 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 copy.write_row(row)
 
 
-def table(name: str, dims: int, language: str, fields: dict[str, PayloadField]) -> str:
-    """Statements that make an empty table in the place of one that may be there."""
-    columns = ["id bigint PRIMARY KEY", f"vector vector({max(dims, 1)})", "text text"]
-    columns += [f"{column} {COLUMNS[field.kind]} NOT NULL" for column, field in fields.items()]
-    columns += [f"words tsvector GENERATED ALWAYS AS (to_tsvector('{language}', text)) STORED"]
-    return f'DROP TABLE IF EXISTS "{name}"; CREATE TABLE "{name}" ({", ".join(columns)})'
-
-
-def nearest(table: str, metric: Metric, condition: str = "true") -> str:
-    """The rows nearest to a vector; values: vector, the condition's, count."""
-    far = f"vector {SIGNS[metric]} %s"
-    return f'SELECT id, {far} AS far FROM "{table}" WHERE {condition} ORDER BY far LIMIT %s'  # noqa: S608
-
-
-def matching(table: str, language: str) -> str:
-    """The rows that have any of a text's words, ranked with the length of their text; values: text, count."""
-    asked = f"replace(plainto_tsquery('{language}', %s)::text, ' & ', ' | ')::tsquery AS asked"
-    ranked = "ts_rank(words, asked, 1)::float8 AS score"
-    found = f'SELECT id, {ranked} FROM "{table}", (SELECT {asked}) AS one WHERE words @@ asked'  # noqa: S608
-    return f"{found} ORDER BY score DESC, id LIMIT %s"
+def _waiting(seconds: float) -> dict[str, Any]:
+    """How long to wait for a connection, and when one whose other end is gone is given up; a DSN may say otherwise."""
+    whole = math.ceil(seconds)
+    alive = {"keepalives_idle": whole, "keepalives_interval": max(whole // 6, 1), "keepalives_count": 6}
+    return {"connect_timeout": min(whole, CONNECTING), "tcp_user_timeout": 1000 * whole, **alive}
 
 
 def ranked(found: list[tuple[Any, ...]]) -> Hits:
@@ -127,17 +162,8 @@ def ranked(found: list[tuple[Any, ...]]) -> Hits:
 
 def near(found: list[tuple[Any, ...]], metric: Metric) -> Hits:
     """Rows of id and distance as an answer; the engine's relaxed order may be off by a little, so they are sorted."""
-    far = np.array([row[1] for row in found], np.float64)
-    scores = {Metric.COSINE: 1 - far, Metric.DOT: -far, Metric.L2: -(far**2)}[metric]
-    order = np.argsort(-scores, kind="stable")
-    return hits(np.array([row[0] for row in found], np.int64)[order], scores[order])
-
-
-def chosen(table: str, columns: tuple[str, ...]) -> str:
-    """Some columns of some rows; value: ids."""
-    return f'SELECT {", ".join(columns)} FROM "{table}" WHERE id = ANY(%s)'  # noqa: S608
-
-
-def removed(table: str) -> str:
-    """Some rows taken out; value: ids."""
-    return f'DELETE FROM "{table}" WHERE id = ANY(%s)'  # noqa: S608
+    found.sort(key=FAR)
+    ids, far = zip(*found, strict=True) if found else ((), ())
+    if metric is Metric.L2:
+        return hits(ids, [-one * one for one in far])
+    return hits(ids, [1.0 - one for one in far] if metric is Metric.COSINE else [-one for one in far])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -12,9 +13,10 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import expect_dims, hits, translated
+from bakeoff.plugins.stores._base import GraphBuild, expect_dims, hits, translated
 from bakeoff.plugins.stores._payload import Declared, Payload, in_order
 from bakeoff.plugins.stores._qdrant_filter import filter_of
+from bakeoff.plugins.stores._server import PREFIX, Spread, expect_spread, ours, patience
 from bakeoff.types import Batch, Hits, Metric, Where
 
 ENGINE = translated("Qdrant", ApiException, HTTPError, RpcError, OSError, ValueError)
@@ -50,23 +52,33 @@ class Words:
 class Server(Declared):
     """One collection of a server; its optimizers work in the background, so `ready` waits for them."""
 
-    def __init__(self, url: str, key: str | None, *, m: int, ef_construction: int) -> None:
-        self._client = QdrantClient(url=url, api_key=key, timeout=60)
-        self._m, self._ef_construction = m, ef_construction
+    def __init__(self, url: str, key: str | None, graph: GraphBuild, spread: Spread) -> None:
+        self._client = QdrantClient(url=url, api_key=key, timeout=math.ceil(patience()))
+        self._graph, self._spread = graph, spread
         self._name, self._dims, self._rows, self._metric = "", 0, 0, Metric.COSINE
 
     @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._name, self._dims, self._rows, self._metric = f"bakeoff_{collection}", dims, 0, metric
-        self._client.delete_collection(self._name)
+        self.drop(collection)
+        self._name, self._dims, self._rows, self._metric = PREFIX + collection, dims, 0, metric
         self._client.create_collection(
             self._name,
             vectors_config=models.VectorParams(size=dims, distance=DISTANCES[metric]),
-            hnsw_config=models.HnswConfigDiff(m=self._m, ef_construct=self._ef_construction),
+            hnsw_config=models.HnswConfigDiff(m=self._graph.m, ef_construct=self._graph.ef_construction),
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=THRESHOLD_KB),
+            shard_number=self._spread.shards,
+            replication_factor=self._spread.replicas + 1,
         )
         for field in self.fields:
             self._client.create_payload_index(self._name, field.name, INDEXES[field.kind], wait=True)
+
+    @ENGINE
+    def collections(self) -> list[str]:
+        return ours(one.name for one in self._client.get_collections().collections)
+
+    @ENGINE
+    def drop(self, collection: str) -> None:
+        self._client.delete_collection(PREFIX + collection)
 
     def insert(self, batch: Batch) -> None:
         self.replace(batch)
@@ -93,12 +105,22 @@ class Server(Declared):
                     f"Qdrant has indexed {state.indexed_vectors_count} of {self._rows} rows in an hour."
                 )
             time.sleep(0.05)
+        self._expect_copies()
+
+    def _expect_copies(self) -> None:
+        """Every shard has the copies that were asked for, each of them active."""
+        told = self._client.collection_cluster_info(self._name)
+        states = [(one.shard_id, one.state) for one in (*told.local_shards, *told.remote_shards)]
+        active = [shard for shard, state in states if state == models.ReplicaState.ACTIVE]
+        copies = min(active.count(shard) for shard in {*active}) if active else 0
+        expect_spread("Qdrant", (len({*active}), copies - 1), self._spread)
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._name, self._dims, self._metric = f"bakeoff_{collection}", dims, metric
+        self._name, self._dims, self._metric = PREFIX + collection, dims, metric
         held: Any = self._client.get_collection(self._name).config.params.vectors
         expect_dims("Qdrant", held.size, dims)
+        self._expect_copies()
         self._rows = self._client.count(self._name, exact=True).count
         if not self._indexed():
             raise StoreError(f"Qdrant is still indexing {self._name!r}.")

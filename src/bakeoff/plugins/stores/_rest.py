@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
-import httpx
 import orjson
+import urllib3
 
 from bakeoff.environment import masked, setting
 from bakeoff.errors import StoreError
+from bakeoff.plugins.stores._server import TIMEOUT, patience
 
-SECONDS = 60.0
 CONNECTING = 5.0
+CONNECTIONS = 256  # kept for the threads of one client
 BODY_BYTES = 8_000_000  # what the vendors advise for one bulk request lies between 5 and 15 MB
 SAID = ("reason", "message", "error")
 
@@ -22,36 +25,59 @@ class Rest:
     """A client for many threads."""
 
     def __init__(self, engine: str, url: str, headers: Mapping[str, str] | None = None) -> None:
-        self._engine, self._host = engine, httpx.URL(url).netloc.decode()
-        self._http = httpx.Client(
-            base_url=url.rstrip("/"),
-            headers={"Content-Type": "application/json", **(headers or {})},
-            timeout=httpx.Timeout(SECONDS, connect=CONNECTING),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=256),
-        )
+        try:
+            at = urllib3.util.parse_url(url)
+            self._pool = _pool(at)
+        except urllib3.exceptions.HTTPError:
+            raise StoreError(
+                f"{engine}: its address cannot be read. It looks like http://host:port."
+            ) from None
+        self._engine, self._host, self._prefix = engine, at.netloc or "", (at.path or "").rstrip("/")
+        self._headers, self._patience = {"Content-Type": "application/json", **(headers or {})}, patience()
 
     def __call__(
-        self, method: str, path: str, body: Any = None, *, seconds: float = SECONDS, absent: bool = False
+        self, method: str, path: str, body: Any = None, *, seconds: float | None = None, absent: bool = False
     ) -> Any:
         """The answer's JSON; bytes are sent as they are; None for a 404 where `absent` is fine."""
         content = body if isinstance(body, bytes) else packed(body) if body is not None else None
+        limit = self._patience if seconds is None else max(seconds, self._patience)
         try:
-            answer = self._http.request(method, path, content=content, timeout=seconds)
-        except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            why = str(exc) or type(exc).__name__
+            answer = self._sent(method, self._prefix + path, content, limit)
+        except urllib3.exceptions.ReadTimeoutError as exc:
+            raise StoreError(
+                f"{self._engine} at {self._host} did not answer {method} {path.partition('?')[0]} within "
+                f"{limit:g} s. Is it overloaded? {TIMEOUT} gives it more."
+            ) from exc
+        except (urllib3.exceptions.HTTPError, OSError) as exc:
+            why = str(exc).rpartition(": ")[2] or type(exc).__name__
             raise StoreError(
                 f"{self._engine} does not answer at {self._host}, {method} {path}: {why}"
             ) from exc
-        if absent and answer.status_code == httpx.codes.NOT_FOUND:
+        if absent and answer.status == HTTPStatus.NOT_FOUND:
             return None
-        if answer.is_error:
-            said = f"HTTP {answer.status_code}: {words(answer.content)}"
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            said = f"HTTP {answer.status}: {words(answer.data)}"
             raise StoreError(f"{self._engine}, {method} {path.partition('?')[0]}: {said}")
-        return orjson.loads(answer.content) if answer.content else None
+        return orjson.loads(answer.data) if answer.data else None
+
+    def _sent(
+        self, method: str, path: str, content: bytes | None, seconds: float
+    ) -> urllib3.BaseHTTPResponse:
+        """One request, never sent again by itself; so long for an answer, and at most 5 s to be let in."""
+        limits = urllib3.Timeout(connect=min(CONNECTING, seconds), read=seconds)
+        return self._pool.urlopen(method, path, content, self._headers, retries=False, timeout=limits)
 
     def close(self) -> None:
         """Give back the connections."""
-        self._http.close()
+        self._pool.close()
+
+
+def _pool(at: urllib3.util.Url) -> urllib3.HTTPConnectionPool:
+    """Kept connections to one address, straight or through the proxy that the environment names for it."""
+    proxy = None if proxy_bypass(at.host or "") else getproxies().get(at.scheme or "")
+    kept: dict[str, Any] = {"maxsize": CONNECTIONS}
+    manager = urllib3.ProxyManager(proxy, **kept) if proxy else urllib3.PoolManager(**kept)
+    return manager.connection_from_host(at.host or "localhost", at.port, at.scheme)
 
 
 def bearer(store: str, scheme: str = "Bearer") -> dict[str, str]:

@@ -1,9 +1,12 @@
-"""What adapters of servers share: where the server is, no passwords in files and hashes, a connection a thread."""
+"""What adapters of servers share: where the server is, how long it may take, how it spreads a collection, its names.
+
+No password stands in a file or a hash, and each thread has a connection of its own.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import isfunction
 from typing import Annotated, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -11,8 +14,13 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from bakeoff.environment import setting
-from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import translated
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.plugins.stores._base import Settings, translated
+
+SECONDS = 60.0
+TIMEOUT = "BAKEOFF_SERVER_TIMEOUT"
+PREFIX = "bakeoff_"
+"""What the names of our collections begin with on a server."""
 
 
 class Closable(Protocol):
@@ -65,6 +73,45 @@ def address(store: str, variable: str, given: str | None) -> str:
             "environment or in .env."
         )
     return found
+
+
+def patience() -> float:
+    """Seconds that one request to a server may take: BAKEOFF_SERVER_TIMEOUT, else 60."""
+    said = setting(TIMEOUT)
+    try:
+        seconds = SECONDS if said is None else float(said)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise SettingError(f"{TIMEOUT} is {said!r}: it is the seconds that one request may take, such as 60.")
+    return seconds
+
+
+class Spread(Settings):
+    """How a collection is spread over the nodes of a cluster."""
+
+    shards: Annotated[int, Field(ge=1, description="parts the rows are divided into")] = 1
+    replicas: Annotated[int, Field(ge=0, description="further copies of each part, on other nodes")] = 0
+
+
+def whole(where: str, given: str | None, spread: Spread) -> None:
+    """Refuse to spread what has no server: an engine inside the client is one part without copies."""
+    if given is None and (spread.shards, spread.replicas) != (1, 0):
+        raise ValueError(f"shards and replicas need a server: give its {where}, or leave them out")
+
+
+def expect_spread(engine: str, held: tuple[int, int], asked: Spread) -> None:
+    """A collection has the shards and the further copies that were asked for, or a StoreError says what it has."""
+    if held != (asked.shards, asked.replicas):
+        raise StoreError(
+            f"{engine} has this collection in {held[0]} shards with {held[1]} replicas; {asked.shards} with "
+            f"{asked.replicas} were asked for. A replica needs a node of its own."
+        )
+
+
+def ours(names: Iterable[str], prefix: str = PREFIX) -> list[str]:
+    """The collections among a server's that runs made, by the names `create` was given, sorted."""
+    return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
 def password(store: str) -> dict[str, str]:

@@ -1,9 +1,10 @@
-"""Redis vector sets in commands: a client, attributes that filters can compare, answers as hits."""
+"""Redis vector sets in commands: a client, what adds and asks, attributes that filters can compare, answers as hits."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 from urllib.parse import unquote
 
 import numpy as np
@@ -12,23 +13,92 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import hits
+from bakeoff.plugins.stores._base import GraphBuild, expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, payload_of, terms
-from bakeoff.types import Hits, Where
+from bakeoff.plugins.stores._server import address, ours, password, patience
+from bakeoff.types import Batch, Hits, Where
 
+PREFIX, BESIDE = "bakeoff:", ":is"
+CONNECTING = 5.0
+PART = 1000  # commands a round trip
+QUANT = {"none": ("NOQUANT", "f32"), "int8": ("Q8", "int8"), "binary": ("BIN", "bin")}
+"""How a build's quantization is asked for, and how the engine names it."""
 ESCAPES = {code: f"%{code:02X}" for code in (*range(32), *map(ord, '"\\%'), 127)}
 Value = str | int | float
 
 
-def client(url: str, **password: str) -> redis.Redis:
-    """A pool of connections for all threads; a URL that cannot be read is not shown, it may hold a password."""
+class Build(GraphBuild):
+    """What shapes the graph."""
+
+    quantization: Literal["none", "int8", "binary"] = "none"
+
+
+def client(given: str | None) -> redis.Redis:
+    """A client with one connection, to the URL given or the environment's; one that cannot be read is not shown."""
+    at = address("redis", "BAKEOFF_REDIS_URL", given)
+    secret = password("redis") if given else {}
     try:
-        return redis.from_url(url, protocol=3, retry=Retry(NoBackoff(), 0), **password)
+        once, seconds = Retry(NoBackoff(), 0), patience()
+        limits = {"socket_timeout": seconds, "socket_connect_timeout": min(CONNECTING, seconds)}
+        return redis.from_url(at, protocol=3, retry=once, single_connection_client=True, **limits, **secret)
     except ValueError:
         raise StoreError("Redis: the URL cannot be read. It looks like redis://host:6379/0.") from None
 
 
-def together(client: redis.Redis, commands: list[list[Any]]) -> list[Any]:
+def key(collection: str) -> str:
+    """The key of a collection's set."""
+    return f"{PREFIX}{collection}"
+
+
+def collections(client: redis.Redis) -> list[str]:
+    """The collections that runs made; beside the set of each is a hash that says what it is."""
+    beside = (name.decode() for name in client.scan_iter(f"{PREFIX}*{BESIDE}"))
+    return ours((name.removesuffix(BESIDE) for name in beside), PREFIX)
+
+
+def drop(client: redis.Redis, key: str) -> None:
+    """Remove a collection, if it is there."""
+    client.delete(key, key + BESIDE)
+
+
+def width(client: redis.Redis, key: str) -> int:
+    """Dimensions of a collection; one that is not there is a StoreError."""
+    held = client.hget(key + BESIDE, "dims")
+    if held is None:
+        raise StoreError(f"Redis has no collection {key}.")
+    return int(held)
+
+
+def added(store: Declared, key: str, batch: Batch, build: Build) -> Iterator[list[list[Any]]]:
+    """Commands that add rows, or put them in the place of those with their ids, as many as go together."""
+    vectors = np.ascontiguousarray(batch.vectors, np.float32)
+    payloads = batch.payloads if store.fields else None
+    shape = (QUANT[build.quantization][0], "EF", build.ef_construction, "M", build.m)
+    for begin in range(0, len(vectors), PART):
+        part = []
+        for place in range(begin, min(begin + PART, len(vectors))):
+            told = ["SETATTR", attributes(store, payloads[place])] if payloads else []
+            row = [vectors[place].tobytes(), str(batch.ids[place])]
+            part.append(["VADD", key, "FP32", *row, *shape, *told])
+        yield part
+
+
+def asked(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, ...]:
+    """The command that finds the nearest rows."""
+    raw = np.ascontiguousarray(vector, np.float32).tobytes()
+    return ("VSIM", key, "FP32", raw, "WITHSCORES", "COUNT", k, "EF", max(ef, k))
+
+
+def expect(client: redis.Redis, key: str, rows: int, quantization: str) -> None:
+    """A set has all its rows, and their vectors as was asked for, or a StoreError says so; an empty set is no set."""
+    expect_rows("Redis", int(client.execute_command("VCARD", key)), rows)
+    state, wanted = client.execute_command("VINFO", key), QUANT[quantization][1]
+    held = state[b"quant-type"].decode() if state else wanted
+    if held != wanted:
+        raise StoreError(f"Redis holds this collection as {held}, not as {wanted}.")
+
+
+def together(client: redis.Redis, commands: Iterable[Sequence[Any]]) -> list[Any]:
     """The answers to many commands sent at once."""
     pipe = client.pipeline(transaction=False)
     for command in commands:
@@ -66,7 +136,5 @@ def condition(store: Declared, where: Where) -> str:
 
 def answer(found: Any) -> Hits:
     """Elements with (1 + cosine) / 2 as hits with cosines; a set that is not there answers with an empty list."""
-    found = found or {}
-    return hits(
-        [int(element) for element in found], 2 * np.fromiter(found.values(), np.float64, len(found)) - 1
-    )
+    scores = found.values() if found else ()
+    return hits(list(map(int, found)), [2.0 * score - 1.0 for score in scores])

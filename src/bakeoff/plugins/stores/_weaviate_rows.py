@@ -11,41 +11,34 @@ import numpy as np
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import expect_dims
 from bakeoff.plugins.stores._rest import Rest, packed, wait, words
-from bakeoff.types import Batch, PayloadField
+from bakeoff.plugins.stores._server import Spread, expect_spread, ours
+from bakeoff.plugins.stores._weaviate_schema import WeaviateParams
+from bakeoff.types import Batch, Metric, PayloadField
 
+PREFIX = "Bakeoff_"  # a class of this engine begins with a capital
 PART = 500  # objects a request
 DEADLINE_S = 3600
 NOBODY = UUID(int=2**127)
 """No row has it. To delete it makes the engine write the end of the graph's log, which it else keeps in memory: after
 kill -9 version 1.35.2 counted every row and no longer found the last few."""
-TEXT = {"dataType": ["text"], "tokenization": "field", "indexSearchable": False}
-KINDS: dict[str, dict[str, Any]] = {
-    "text": TEXT,
-    "integer": {"dataType": ["int"]},
-    "number": {"dataType": ["number"]},
-}
-WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
 
 
 class Rows:
     """The rows of one collection; each is known by a UUID with its integer in it."""
 
     def __init__(self, rest: Rest, collection: str) -> None:
-        self._rest, self.name = rest, f"Bakeoff_{collection}"
+        self._rest, self.name = rest, f"{PREFIX}{collection}"
         self._path = f"/v1/schema/{self.name}"
         self._tuning, self._ef = threading.Lock(), 0
 
-    def create(self, graph: dict[str, Any], bm25: dict[str, float], columns: dict[str, PayloadField]) -> None:
-        """Make the collection anew, with whole vectors in its graph."""
+    def create(self, params: WeaviateParams, metric: Metric, columns: dict[str, PayloadField]) -> None:
+        """Make the collection anew."""
+        self.drop()
+        self._rest("POST", "/v1/schema", params.described(self.name, metric, columns))
+
+    def drop(self) -> None:
+        """Remove the collection; the engine says the same where there is none."""
         self._rest("DELETE", self._path)
-        made = {"class": self.name, "vectorizer": "none", "vectorIndexType": "hnsw"}
-        payload = [{"name": name, **KINDS[field.kind]} for name, field in columns.items()]
-        parts = {
-            "vectorIndexConfig": {**graph, "skipDefaultQuantization": True},
-            "invertedIndexConfig": {"bm25": bm25},
-            "properties": [WORDS, *payload],
-        }
-        self._rest("POST", "/v1/schema", {**made, **parts})
 
     def put(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
         """Write rows, new ones or in the place of those that have their ids."""
@@ -78,9 +71,11 @@ class Rows:
             shard["vectorQueueLength"] + (shard["vectorIndexingStatus"] != "READY") for shard in shards
         )
 
-    def check(self, dims: int) -> None:
-        """A collection that is not there, or holds vectors of another length, is a StoreError."""
-        self._rest("GET", self._path)
+    def check(self, dims: int, spread: Spread) -> None:
+        """A collection that is not there, holds vectors of another length or is spread otherwise is a StoreError."""
+        schema = self._rest("GET", self._path)
+        held = schema["shardingConfig"]["actualCount"], schema["replicationConfig"]["factor"] - 1
+        expect_spread("Weaviate", held, spread)
         first = self._rest("GET", f"/v1/objects?class={self.name}&limit=1&include=vector")["objects"]
         if first:
             expect_dims("Weaviate", len(first[0].get("vector") or ()), dims)
@@ -110,6 +105,13 @@ class Rows:
             raise StoreError(f"Weaviate did not delete {told['results']['failed']} of {len(gone)} rows.")
 
 
+def collections(rest: Rest) -> list[str]:
+    """What was made there, by the names that were given."""
+    return ours((one["class"] for one in rest("GET", "/v1/schema")["classes"]), PREFIX)
+
+
 def identity(number: int) -> str:
-    """A UUID with an integer in it."""
+    """A UUID with an integer in it; one below zero has none."""
+    if number < 0:
+        raise StoreError(f"Weaviate knows a row by a UUID, which cannot hold the id {number}.")
     return str(UUID(int=number))

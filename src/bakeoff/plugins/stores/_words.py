@@ -8,6 +8,17 @@ import tantivy
 from pydantic import Field
 
 from bakeoff.plugins.stores._base import Settings
+from bakeoff.plugins.stores._payload import NO_LIMIT
+
+WORDS_ONLY = {
+    **NO_LIMIT,
+    "vectors": "words only",
+    "hybrid": "words only",
+    "delete": "built once",
+    "replace": "built once",
+    "batch": "one query at a time",
+}
+"""What a store of words does not do."""
 
 
 class WordParams(Settings):

@@ -9,16 +9,10 @@ import numpy as np
 from chromadb.errors import ChromaError
 from httpx import HTTPError
 
-from bakeoff.plugins.stores._base import (
-    NoQuery,
-    expect_dims,
-    expect_rows,
-    hits,
-    nearness,
-    translated,
-)
-from bakeoff.plugins.stores._chroma_client import ChromaParams, Connection, filter_of
+from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows, translated
+from bakeoff.plugins.stores._chroma_client import FAR, ChromaParams, Connection, answers, filter_of
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
+from bakeoff.plugins.stores._server import PREFIX
 from bakeoff.types import Batch, Hits, Metric, Where
 
 ENGINE = translated("Chroma", ChromaError, HTTPError, ValueError, OSError)
@@ -44,14 +38,21 @@ class ChromaStore(Declared):
 
     @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        name, build, client = f"bakeoff_{collection}", self._build, self._connection.begin()
+        client, build = self._connection.begin(), self._build
         self._metric, self._dims, self._rows = metric, dims, 0
-        if name in [known.name for known in client.list_collections()]:
-            client.delete_collection(name)
+        self._connection.drop(PREFIX + collection)
         shape = {"space": SPACES[metric], "max_neighbors": build.m}
         shape |= {"ef_construction": build.ef_construction, "ef_search": build.ef_search}
         made = {"configuration": {"hnsw": shape}, "embedding_function": None}
-        self._collection = client.create_collection(name, **made)
+        self._collection = client.create_collection(PREFIX + collection, **made)
+
+    @ENGINE
+    def collections(self) -> list[str]:
+        return self._connection.collections()
+
+    @ENGINE
+    def drop(self, collection: str) -> None:
+        self._connection.drop(PREFIX + collection)
 
     @ENGINE
     def insert(self, batch: Batch) -> None:
@@ -71,21 +72,28 @@ class ChromaStore(Declared):
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._metric, self._dims, client = metric, dims, self._connection.begin(copy=True)
-        self._collection = client.get_collection(f"bakeoff_{collection}", embedding_function=None)
+        self._collection = client.get_collection(PREFIX + collection, embedding_function=None)
         self._rows = self._collection.count()
         if self._rows:
             expect_dims("Chroma", len(self._collection.peek(1)["embeddings"][0]), dims)
         self.ready()
         return self._rows
 
+    @ENGINE
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
-        return self._nearest([vector], k)[0]
+        return answers(self._collection.query([vector], n_results=k, include=FAR), self._metric)[0]
 
+    @ENGINE
     def search_many(self, vectors: np.ndarray, k: int, query: NoQuery) -> list[Hits]:
-        return self._nearest(list(vectors), k) if len(vectors) else []
+        if not len(vectors):
+            return []
+        return answers(self._collection.query(list(vectors), n_results=k, include=FAR), self._metric)
 
+    @ENGINE
     def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
-        return self._nearest([vector], k, filter_of(self, where))[0]
+        among = filter_of(self, where)
+        found = self._collection.query([vector], n_results=k, where=among, include=FAR)
+        return answers(found, self._metric)[0]
 
     @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
@@ -99,14 +107,6 @@ class ChromaStore(Declared):
     def close(self) -> None:
         self._connection.close()
         self._collection = None
-
-    @ENGINE
-    def _nearest(self, vectors: list[np.ndarray], k: int, where: dict[str, Any] | None = None) -> list[Hits]:
-        found = self._collection.query(vectors, n_results=k, where=where, include=["distances"])
-        return [
-            hits([int(number) for number in ids], nearness(far, self._metric))
-            for ids, far in zip(found["ids"], found["distances"], strict=True)
-        ]
 
     def _write(self, call: Any, batch: Batch) -> None:
         assert batch.vectors is not None

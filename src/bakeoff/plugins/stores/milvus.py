@@ -11,11 +11,11 @@ from pymilvus import MilvusException
 from bakeoff.plugins.stores import _milvus_client as milvus
 from bakeoff.plugins.stores._base import expect_dims, expect_rows, hits, installed, translated
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows
+from bakeoff.plugins.stores._server import PREFIX, ours, speaking_of
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ENGINE = translated("Milvus", MilvusException)
 
-
+@speaking_of("Milvus", MilvusException)
 class MilvusStore(Declared):
     """One Milvus collection, built in the order insert, flush, index, load; a server's texts end at 65,535 bytes."""
 
@@ -28,51 +28,48 @@ class MilvusStore(Declared):
         "clients": "embedded, one client at a time has the file; a server takes many",
     }
 
-    @ENGINE
+    @translated("Milvus", MilvusException)
     def __init__(self, params: milvus.MilvusParams, home: Path) -> None:
         self._params, self._index, self._file = params, params.kind(), home / "milvus.db"
         self._embedded = params.uri is None
         self._name, self._metric, self._rows = "", Metric.COSINE, 0
         self._client = milvus.connected(params.uri, self._file)
 
-    @ENGINE
     def engine_version(self) -> str:
         return installed("milvus-lite") if self._embedded else f"Milvus {self._client.get_server_version()}"
 
-    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._name, self._metric, self._rows = f"bakeoff_{collection}", metric, 0
-        self._client.drop_collection(self._name)
-        made = milvus.schema(self._client, self, dims)
-        self._client.create_collection(self._name, schema=made, consistency_level="Strong")
+        self.drop(collection)
+        self._name, self._metric, self._rows = PREFIX + collection, metric, 0
+        made, shards = milvus.schema(self._client, self, dims), self._params.build.shards
+        self._client.create_collection(self._name, schema=made, consistency_level="Strong", num_shards=shards)
 
-    @ENGINE
+    def collections(self) -> list[str]:
+        return [] if self._embedded else ours(self._client.list_collections())
+
+    def drop(self, collection: str) -> None:
+        self._client.drop_collection(PREFIX + collection)
+
     def insert(self, batch: Batch) -> None:
         for rows in milvus.requests(self, batch):
             self._client.insert(self._name, rows)
         self._rows += len(batch.ids)
 
-    @ENGINE
     def replace(self, batch: Batch) -> None:
         for rows in milvus.requests(self, batch):
             self._client.upsert(self._name, rows)
 
-    @ENGINE
     def ready(self) -> None:
         self._client.flush(self._name)
         made = milvus.index(self._client, self._params.build, self._index, self._metric)
         self._client.create_index(self._name, made)
-        self._client.load_collection(self._name)
-        self._assert_state()
+        self._load()
 
-    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._name, self._metric = f"bakeoff_{collection}", metric
+        self._name, self._metric = PREFIX + collection, metric
         fields = {field["name"]: field for field in self._client.describe_collection(self._name)["fields"]}
         expect_dims("Milvus", int(fields["vector"]["params"]["dim"]), dims)
-        self._client.load_collection(self._name)
-        self._rows = self._count()
-        self._assert_state()
+        self._load(counting=True)
         return self._rows
 
     def search(self, vector: np.ndarray, k: int, query: milvus.MilvusQuery) -> Hits:
@@ -84,13 +81,11 @@ class MilvusStore(Declared):
     def search_where(self, vector: np.ndarray, k: int, query: milvus.MilvusQuery, where: Where) -> Hits:
         return self._nearest([vector], k, query, milvus.expression(self, where))[0]
 
-    @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         names = ["id", *self.columns()]
         found = self._client.get(self._name, ids=ids.tolist(), output_fields=names)
         return from_rows(self, ids, (tuple(row[name] for name in names) for row in found))
 
-    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
         self._client.delete(self._name, ids=ids.tolist())
 
@@ -100,7 +95,6 @@ class MilvusStore(Declared):
             milvus.release(self._file)
         self._embedded = False  # released once; a file opened again by another instance is not ours
 
-    @ENGINE
     def _nearest(self, vectors: list[Any], k: int, query: milvus.MilvusQuery, where: str = "") -> list[Hits]:
         how = {"hnsw": {"ef": max(query.ef, k)}, "ivf_flat": {"nprobe": query.probes}}.get(self._index, {})
         asked = {"limit": k, "search_params": {"params": how}}
@@ -110,9 +104,12 @@ class MilvusStore(Declared):
             for found in self._client.search(self._name, data=vectors, filter=where, **asked)
         ]
 
-    def _count(self) -> int:
-        return int(self._client.query(self._name, output_fields=["count(*)"])[0]["count(*)"])
-
-    def _assert_state(self) -> None:
-        expect_rows("Milvus", self._count(), self._rows)
+    def _load(self, *, counting: bool = False) -> None:
+        """Into memory, as often as was asked for, with every row in the finished index."""
+        self._client.load_collection(self._name, replica_number=self._params.build.replicas + 1)
+        held = int(self._client.query(self._name, output_fields=["count(*)"])[0]["count(*)"])
+        self._rows = held if counting else self._rows
+        expect_rows("Milvus", held, self._rows)
         milvus.expect_finished(self._client, self._name, self._index)
+        if not self._embedded:
+            milvus.expect_copies(self._client, self._name, self._params.build)

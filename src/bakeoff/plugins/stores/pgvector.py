@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import psycopg
-from pydantic import Field
 
-from bakeoff.errors import StoreError
 from bakeoff.plugins.stores import _postgres as pg
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_dims, expect_rows
-from bakeoff.plugins.stores._payload import Declared, Payload, in_order, payload_of, sql
-from bakeoff.plugins.stores._server import Address, EachThread, address, password, speaking_of
+from bakeoff.plugins.stores._base import Settings, expect_dims
+from bakeoff.plugins.stores._payload import Declared, Payload, from_rows, sql
+from bakeoff.plugins.stores._postgres_sql import LIMITS, TABLES, Build, Table
+from bakeoff.plugins.stores._server import PREFIX, Address, EachThread, ours, speaking_of
 from bakeoff.types import Batch, Hits, Metric, Where
-
-LIMITS = {"hnsw": 2_000, "ivfflat": 2_000, "none": 16_000}
-MOST_EF = 1000  # the engine's bound; its scan goes on by itself where k is larger
-
-
-class Build(GraphBuild):
-    """What shapes the index; ef_construction is at least twice m."""
-
-    index: Literal["hnsw", "ivfflat", "none"] = "hnsw"
-    lists: Annotated[int, Field(ge=1, le=32_768, description="IVFFlat: cells")] = 100
-    language: Annotated[str, Field(pattern="^[a-z_]+$", description="of the words")] = "english"
 
 
 class PgvectorParams(Settings):
@@ -35,96 +23,82 @@ class PgvectorParams(Settings):
     build: Build = Build()
 
 
-class PgvectorQuery(GraphQuery):
-    """What shapes a search."""
-
-    probes: Annotated[int, Field(ge=1, le=32_768, description="IVFFlat: cells looked at")] = 10
-    max_scan: Annotated[int, Field(ge=1, description="HNSW: rows visited at most, about")] = 20_000
-
-
 @speaking_of("pgvector", psycopg.Error)
 class PgvectorStore(Declared):
     """A table of PostgreSQL, searched through the index that was asked for; with a filter the planner chooses."""
 
     version: ClassVar[str] = "1"
-    Params, Query = PgvectorParams, PgvectorQuery
+    Params, Query = PgvectorParams, pg.PgvectorQuery
     max_dims: ClassVar[int] = LIMITS["hnsw"]
     gaps: ClassVar[dict[str, str]] = {"batch": "PostgreSQL takes one vector a statement"}
 
     def __init__(self, params: PgvectorParams, home: Path) -> None:
-        self._build, self._given = params.build, params.dsn
-        self._table, self._metric, self._dims, self._rows, self._texts = "", Metric.COSINE, 0, 0, False
-        self._threads = EachThread(self._connect)
+        self._build, self._rows, self._texts = params.build, 0, False
+        self._table = Table("", 0, Metric.COSINE, params.build)
+        self._threads = EachThread(lambda: pg.Connection.to(params.dsn))
 
     def engine_version(self) -> str:
         ((found,),) = self._sql.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
         return f"PostgreSQL {self._sql.info.parameter_status('server_version')}, pgvector {found}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        index, limit = self._build.index, LIMITS[self._build.index]
-        if dims > limit:
-            hint = " build.index none takes 16,000, and compares every row." if index != "none" else ""
-            raise StoreError(f"pgvector: {dims:,} dimensions are over the {limit:,} of index {index}.{hint}")
-        self._name(collection, dims, metric)
-        self._sql.execute(pg.table(self._table, dims, self._build.language, self.columns()))
+        self._table = Table(PREFIX + collection, dims, metric, self._build)
+        self._rows, self._texts = 0, False
+        self._sql.execute(self._table.made(self.columns()))
+
+    def collections(self) -> list[str]:
+        return ours(name for (name,) in self._sql.rows(TABLES))
+
+    def drop(self, collection: str) -> None:
+        self._sql.execute(f'DROP TABLE IF EXISTS "{PREFIX}{collection}"')
 
     def insert(self, batch: Batch) -> None:
-        self._sql.copy_in(self._table, batch, self.columns())
+        self._sql.copy_in(self._table.name, batch, self.columns())
         self._rows, self._texts = self._rows + len(batch.ids), self._texts or bool(batch.texts)
 
     def ready(self) -> None:
-        build, ef = self._build, max(self._build.ef_construction, 2 * self._build.m)
-        parts = [f"{pg.INDEXES[field.kind]} ({column})" for column, field in self.columns().items()]
-        parts += ["gin (words)"] if self._texts else []
-        shape = (
-            f"m = {build.m}, ef_construction = {ef}" if build.index == "hnsw" else f"lists = {build.lists}"
-        )
-        if self._dims and build.index != "none":
-            parts += [f"{build.index} (vector {pg.OPERATORS[self._metric]}) WITH ({shape})"]
-        for part in parts:
-            self._sql.execute(f'CREATE INDEX ON "{self._table}" USING {part}')
-        self._sql.execute(f'VACUUM ANALYZE "{self._table}"')
-        self._assert_state()
+        with self._sql.unhurried() as connection:
+            for statement in self._table.indexed(self.columns(), words=self._texts):
+                connection.execute(statement)
+            connection.execute(f'VACUUM ANALYZE "{self._table.name}"')
+            connection.expect(self._table, self._rows)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._name(collection, dims, metric)
-        expect_dims("pgvector", self._sql.width(self._table), max(dims, 1))
-        self._rows = self._sql.count(self._table)
-        self._assert_state()
+        self._table = Table(PREFIX + collection, dims, metric, self._build)
+        expect_dims("pgvector", self._sql.width(self._table.name), max(dims, 1))
+        self._rows = self._sql.count(self._table.name)
+        self._sql.expect(self._table, self._rows)
         return self._rows
 
-    def search(self, vector: np.ndarray, k: int, query: PgvectorQuery) -> Hits:
-        self._tune(query, k, self._build.index != "none")
-        return pg.near(self._sql.rows(pg.nearest(self._table, self._metric), vector, k), self._metric)
+    def search(self, vector: np.ndarray, k: int, query: pg.PgvectorQuery) -> Hits:
+        found = self._tuned(query, k).rows(self._table.nearest(k), vector)
+        return pg.near(found, self._table.metric)
 
-    def search_where(self, vector: np.ndarray, k: int, query: PgvectorQuery, where: Where) -> Hits:
+    def search_where(self, vector: np.ndarray, k: int, query: pg.PgvectorQuery, where: Where) -> Hits:
         condition, values = sql(self, where, "%s")
-        self._tune(query, k, through_index=False)
-        statement = pg.nearest(self._table, self._metric, condition)
-        return pg.near(self._sql.rows(statement, vector, *values, k), self._metric)
+        statement, connection = self._table.nearest(k, condition), self._tuned(query, k, filtered=True)
+        return pg.near(connection.rows(statement, vector, *values), self._table.metric)
 
-    def search_text(self, text: str, k: int, query: PgvectorQuery) -> Hits:
-        statement = pg.matching(self._table, self._build.language)
-        return pg.ranked(self._sql.rows(statement, text.replace("\0", " "), k))
+    def search_text(self, text: str, k: int, query: pg.PgvectorQuery) -> Hits:
+        return pg.ranked(self._sql.rows(self._table.matching(k), text.replace("\0", " ")))
 
-    def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: PgvectorQuery) -> Hits:
+    def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: pg.PgvectorQuery) -> Hits:
         """Reciprocal rank fusion, in SQL, of the `ef` nearest rows and the `ef` best by words."""
-        deep, near = max(query.ef, k), pg.nearest(self._table, self._metric)
-        self._tune(query, deep, self._build.index != "none")
-        fused = pg.FUSE.format(near=near, words=pg.matching(self._table, self._build.language))
-        return pg.ranked(self._sql.rows(fused, vector, deep, text.replace("\0", " "), deep, k))
+        deep = max(query.ef, k)
+        fused = self._table.fused(deep, k)
+        return pg.ranked(self._tuned(query, deep).rows(fused, vector, text.replace("\0", " ")))
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
-        found = self._sql.rows(pg.chosen(self._table, ("id", *self.columns())), ids.tolist())
-        return in_order(ids, {row[0]: payload_of(self.fields, row[1:]) for row in found})
+        chosen = self._table.chosen(("id", *self.columns()))
+        return from_rows(self, ids, self._sql.rows(chosen, ids.tolist()))
 
     def delete(self, ids: np.ndarray) -> None:
-        self._sql.execute(pg.removed(self._table), [ids.tolist()])
+        self._sql.execute(self._table.removed(), [ids.tolist()])
 
     def replace(self, batch: Batch) -> None:
         with self._sql.transaction():
             self.delete(batch.ids)
-            self._sql.copy_in(self._table, batch, self.columns())
+            self._sql.copy_in(self._table.name, batch, self.columns())
 
     def close(self) -> None:
         self._threads.close()
@@ -133,20 +107,6 @@ class PgvectorStore(Declared):
     def _sql(self) -> pg.Connection:
         return self._threads.mine()
 
-    def _connect(self) -> pg.Connection:
-        at = address("pgvector", "BAKEOFF_PGVECTOR_DSN", self._given)
-        return pg.Connection.to(at, **(password("pgvector") if self._given else {}))
-
-    def _name(self, collection: str, dims: int, metric: Metric) -> None:
-        self._table, self._dims, self._metric = f"bakeoff_{collection}", dims, metric
-        self._rows, self._texts = 0, False
-
-    def _tune(self, query: PgvectorQuery, k: int, through_index: bool) -> None:
-        ef, seqscan = min(max(query.ef, k), MOST_EF), "off" if through_index else "on"
-        self._sql.tune(hnsw__ef_search=ef, hnsw__max_scan_tuples=query.max_scan, enable_seqscan=seqscan)
-        self._sql.tune(ivfflat__probes=query.probes)
-
-    def _assert_state(self) -> None:
-        expect_rows("pgvector", self._sql.count(self._table), self._rows)
-        wanted = self._build.index if self._dims and self._build.index != "none" else None
-        self._sql.expect_indexes(self._table, wanted)
+    def _tuned(self, query: pg.PgvectorQuery, k: int, *, filtered: bool = False) -> pg.Connection:
+        """This thread's connection; the planner may compare every row with a filter, or where there is no index."""
+        return self._sql.tuned_to(query, k, "on" if filtered or self._build.index == "none" else "off")

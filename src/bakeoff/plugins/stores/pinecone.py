@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from bakeoff.environment import setting
 from bakeoff.errors import StoreError
+from bakeoff.plugins.stores import _pinecone_control as control
 from bakeoff.plugins.stores._base import NoQuery, Settings, expect_dims, hits
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, in_order, payload_of, terms
 from bakeoff.plugins.stores._pinecone_index import Index
@@ -18,10 +19,8 @@ from bakeoff.plugins.stores._server import without_password
 from bakeoff.types import Batch, Hits, Metric, Where
 
 INTERFACE = "2025-10"
-DEADLINE_S = 600
 METRICS = {Metric.COSINE: "cosine", Metric.DOT: "dotproduct", Metric.L2: "euclidean"}
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
-NAME = 45  # characters an index's name may have
 
 
 class PineconeParams(Settings):
@@ -56,19 +55,20 @@ class PineconeStore(Declared):
         self._index, self._inserted, self._metric = Index("", self._headers), 0, Metric.COSINE
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        path, self._inserted, self._metric = _path(collection), 0, metric
-        self._control("DELETE", path, absent=True)
-        gone = lambda: self._control("GET", path, absent=True) is None  # noqa: E731
-        wait("Pinecone", "the old index is gone", gone, DEADLINE_S)
+        self.drop(collection)
+        self._inserted, self._metric = 0, metric
         where = {"serverless": {"cloud": self._params.cloud, "region": self._params.region}}
-        shape = {"name": path.rsplit("/", 1)[1], "dimension": dims, "metric": METRICS[metric], "spec": where}
-        self._control("POST", "/indexes", {**shape, "deletion_protection": "disabled"})
-        ready = lambda: bool(self._control("GET", path)["status"]["ready"])  # noqa: E731
-        wait("Pinecone", "the new index is ready", ready, DEADLINE_S)
-        self._index = Index(self._control("GET", path)["host"], self._headers)
+        shape = {"dimension": dims, "metric": METRICS[metric], "spec": where}
+        self._index = Index(control.made(self._control, collection, shape), self._headers)
+
+    def collections(self) -> list[str]:
+        return control.collections(self._control)
+
+    def drop(self, collection: str) -> None:
+        control.dropped(self._control, collection)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        found = self._control("GET", _path(collection))
+        found = self._control("GET", control.path(collection))
         expect_dims("Pinecone", found["dimension"], dims)
         self._metric, self._index = metric, Index(found["host"], self._headers)
         self._inserted = self._index.count()
@@ -88,7 +88,7 @@ class PineconeStore(Declared):
         self._counted(left)
 
     def _counted(self, rows: int) -> None:
-        wait("Pinecone", f"it counts {rows} rows", lambda: self._index.count() == rows, DEADLINE_S)
+        wait("Pinecone", f"it counts {rows} rows", lambda: self._index.count() == rows, control.DEADLINE_S)
 
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
         return self.search_where(vector, k, query, ())
@@ -110,7 +110,3 @@ class PineconeStore(Declared):
     def close(self) -> None:
         self._control.close()
         self._index.close()
-
-
-def _path(collection: str) -> str:
-    return "/indexes/" + f"bakeoff-{collection}".lower().replace("_", "-")[:NAME].rstrip("-")

@@ -13,8 +13,8 @@ from pydantic import Field
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import Settings, installed
 from bakeoff.plugins.stores._beside import Beside
-from bakeoff.plugins.stores._payload import NO_LIMIT
-from bakeoff.plugins.stores._words import WordParams, analyzer
+from bakeoff.plugins.stores._bm25 import Arrays, best, gain, inverted
+from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 ARRAYS = ("ids", "lengths", "starts", "rows", "counts")
@@ -33,21 +33,14 @@ class PostingsStore:
     version: ClassVar[str] = "1"
     Params = WordParams
     Query = Bm25Query
-    gaps: ClassVar[dict[str, str]] = {
-        **NO_LIMIT,
-        "vectors": "words only",
-        "hybrid": "words only",
-        "delete": "built once",
-        "replace": "built once",
-        "batch": "one query at a time",
-    }
+    gaps: ClassVar[dict[str, str]] = WORDS_ONLY
 
     def __init__(self, params: WordParams, home: Path) -> None:
         self._home, self._analyzer = home, analyzer(params.words)
         self._beside = Beside(home / "payloads.feather")
         self._words: dict[str, int] = {}
         self._made: list[tuple[int, Counter[str]]] = []
-        self._arrays: dict[str, np.ndarray] = {}
+        self._arrays: Arrays = {}
 
     def engine_version(self) -> str:
         return installed("numpy")
@@ -69,16 +62,7 @@ class PostingsStore:
         for _, found in self._made:
             for word in found:
                 self._words.setdefault(word, len(self._words))
-        pairs = [(self._words[w], row, n) for row, (_, c) in enumerate(self._made) for w, n in c.items()]
-        words, rows, counts = np.array(pairs, np.int64).reshape(-1, 3).T
-        order = np.lexsort((rows, words))
-        self._arrays = {
-            "ids": np.array([number for number, _ in self._made], np.int64),
-            "lengths": np.array([found.total() for _, found in self._made], np.float64),
-            "starts": np.searchsorted(words[order], np.arange(len(self._words) + 1)),
-            "rows": rows[order].astype(np.int32),
-            "counts": counts[order].astype(np.float32),
-        }
+        self._arrays = inverted(self._words, self._made)
         self._made = []
         self._save()
 
@@ -92,12 +76,12 @@ class PostingsStore:
         return len(self._arrays["ids"])
 
     def search_text(self, text: str, k: int, query: Bm25Query) -> Hits:
-        return self._best(self._scores(text, query), k)
+        return best(self._arrays["ids"], self._scores(text, query), k)
 
     def search_text_where(self, text: str, k: int, query: Bm25Query, where: Where) -> Hits:
         scores = self._scores(text, query)
         scores[~np.isin(self._arrays["ids"], self._beside.allowed(where))] = 0.0
-        return self._best(scores, k)
+        return best(self._arrays["ids"], scores, k)
 
     def payloads(self, ids: np.ndarray) -> list[dict[str, str | int | float]]:
         return self._beside.payloads(ids)
@@ -107,28 +91,14 @@ class PostingsStore:
         self._beside.clear()
 
     def _scores(self, text: str, query: Bm25Query) -> np.ndarray:
-        """BM25 of every row: ln(1 + (N − n + ½) / (n + ½)) · tf (k1 + 1) / (tf + k1 (1 − b + b · length / mean))."""
-        lengths, starts = self._arrays["lengths"], self._arrays["starts"]
-        scores = np.zeros(len(lengths))
+        """BM25 of every row."""
+        scores = np.zeros(len(self._arrays["lengths"]))
         for word, times in Counter(self._analyzer.analyze(text)).items():
             place = self._words.get(word)
-            if place is None:
-                continue
-            part = slice(starts[place], starts[place + 1])
-            rows, counts = self._arrays["rows"][part], self._arrays["counts"][part].astype(np.float64)
-            rarity = np.log1p((len(lengths) - len(rows) + 0.5) / (len(rows) + 0.5))
-            long = 1 - query.b + query.b * lengths[rows] / lengths.mean()
-            scores[rows] += times * rarity * counts * (query.k1 + 1) / (counts + query.k1 * long)
+            if place is not None:
+                rows, gained = gain(self._arrays, place, query.k1, query.b)
+                scores[rows] += times * gained
         return scores
-
-    def _best(self, scores: np.ndarray, k: int) -> Hits:
-        """The k best rows that hold a word; equal scores in the order of their ids."""
-        ids, found = self._arrays["ids"], np.flatnonzero(scores)
-        if len(found) > k:
-            edge = np.partition(scores[found], len(found) - k)[len(found) - k]
-            found = found[scores[found] >= edge]
-        order = found[np.lexsort((ids[found], -scores[found]))][:k]
-        return Hits(ids[order], scores[order])
 
     def _save(self) -> None:
         self._home.mkdir(parents=True, exist_ok=True)

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+from pydantic import model_validator
 
-from bakeoff.plugins.stores._base import GraphParams, GraphQuery, installed
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, installed
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Payload
 from bakeoff.plugins.stores._qdrant_edge import Edge
-from bakeoff.plugins.stores._server import ServerUrl
+from bakeoff.plugins.stores._server import ServerUrl, Spread, whole
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 
-class QdrantParams(GraphParams):
+class Build(GraphBuild, Spread):
+    """What shapes the graph; a server's collection may be spread over its nodes."""
+
+
+class QdrantParams(Settings):
     """Where Qdrant is and how its index is built; a server's key comes from QDRANT_API_KEY."""
 
     url: ServerUrl = None
+    build: Build = Build()
+
+    @model_validator(mode="after")
+    def _spread(self) -> Self:
+        whole("url", self.url, self.build)
+        return self
 
 
 class QdrantStore:
@@ -34,15 +45,13 @@ class QdrantStore:
     }
 
     def __init__(self, params: QdrantParams, home: Path) -> None:
-        m, ef = params.build.m, params.build.ef_construction
+        build = params.build
         if params.url:
             from bakeoff.plugins.stores._qdrant_server import Server
 
-            self._engine: Edge | Server = Server(
-                params.url, os.environ.get("QDRANT_API_KEY"), m=m, ef_construction=ef
-            )
+            self._engine: Edge | Server = Server(params.url, os.environ.get("QDRANT_API_KEY"), build, build)
         else:
-            self._engine = Edge(home, m=m, ef_construction=ef)
+            self._engine = Edge(home, m=build.m, ef_construction=build.ef_construction)
 
     def engine_version(self) -> str:
         engine = self._engine
@@ -53,6 +62,13 @@ class QdrantStore:
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._engine.create(collection, dims, metric)
+
+    def collections(self) -> list[str]:
+        return [] if isinstance(self._engine, Edge) else self._engine.collections()
+
+    def drop(self, collection: str) -> None:
+        if not isinstance(self._engine, Edge):
+            self._engine.drop(collection)
 
     def insert(self, batch: Batch) -> None:
         self._engine.insert(batch)

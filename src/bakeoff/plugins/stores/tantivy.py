@@ -10,13 +10,12 @@ import tantivy
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import NoQuery, installed
-from bakeoff.plugins.stores._payload import NO_LIMIT, Declared, Term, terms
-from bakeoff.plugins.stores._words import WordParams, analyzer
+from bakeoff.plugins.stores._payload import Declared, terms
+from bakeoff.plugins.stores._tantivy_schema import ANALYZER, compared, schema
+from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer
 from bakeoff.types import Batch, Hits, Metric, Where
 
 HEAP_BYTES = 128_000_000
-ANALYZER = "bakeoff"
-TYPES = {"integer": tantivy.FieldType.Integer, "number": tantivy.FieldType.Float}
 
 
 class TantivyStore(Declared):
@@ -26,14 +25,7 @@ class TantivyStore(Declared):
     Params = WordParams
     Query = NoQuery
     fixed: ClassVar[dict[str, float]] = {"k1": 1.2, "b": 0.75}
-    gaps: ClassVar[dict[str, str]] = {
-        **NO_LIMIT,
-        "vectors": "words only",
-        "hybrid": "words only",
-        "delete": "built once",
-        "replace": "built once",
-        "batch": "one query at a time",
-    }
+    gaps: ClassVar[dict[str, str]] = WORDS_ONLY
 
     def __init__(self, params: WordParams, home: Path) -> None:
         self._home = home
@@ -51,7 +43,7 @@ class TantivyStore(Declared):
         self._home.mkdir(parents=True, exist_ok=True)
         for old in self._home.iterdir():
             old.unlink()
-        self._schema = self._shape()
+        self._schema = schema(self.columns())
         self._index = tantivy.Index(self._schema, path=str(self._home))
         self._index.register_tokenizer(ANALYZER, self._analyzer)
         self._writer = self._index.writer(heap_size=HEAP_BYTES, num_threads=1)
@@ -78,7 +70,7 @@ class TantivyStore(Declared):
             )
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._schema = self._shape()
+        self._schema = schema(self.columns())
         try:
             self._index = tantivy.Index.open(str(self._home))
         except ValueError as exc:
@@ -94,7 +86,8 @@ class TantivyStore(Declared):
         words = self._asked(text)
         if words is None:
             return self._best(None, k)
-        kept = [self._kept(term) for term in terms(self.fields, where)]
+        names = self.column_of()
+        kept = [compared(self._schema, names[term.field], term) for term in terms(self.fields, where)]
         # a clause that must hold adds its score, so it is given none
         must = [(tantivy.Occur.Must, tantivy.Query.const_score_query(one, 0.0)) for one in kept]
         return self._best(tantivy.Query.boolean_query([(tantivy.Occur.Must, words), *must]), k)
@@ -115,14 +108,6 @@ class TantivyStore(Declared):
         ]
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
 
-    def _kept(self, term: Term) -> tantivy.Query:
-        """The rows for which one comparison holds."""
-        column = self.column_of()[term.field]
-        if term.sign == "in":
-            return tantivy.Query.term_set_query(self._schema, column, list(term.values))
-        bound = {"lower_bound" if term.sign == ">=" else "upper_bound": term.values[0]}
-        return tantivy.Query.range_query(self._schema, column, TYPES[term.kind], **bound)
-
     def _best(self, asked: tantivy.Query | None, k: int) -> Hits:
         assert self._searcher is not None
         if asked is None or not self._searcher.num_docs:
@@ -130,16 +115,3 @@ class TantivyStore(Declared):
         hits = self._searcher.search(asked, limit=k, count=False).hits
         ids = self._searcher.fast_field_values("id", [address for _, address in hits])
         return Hits(np.array(ids, np.int64), np.array([score for score, _ in hits], np.float64))
-
-    def _shape(self) -> tantivy.Schema:
-        builder = tantivy.SchemaBuilder()
-        builder.add_integer_field("id", stored=False, indexed=False, fast=True)
-        builder.add_text_field("text", stored=False, tokenizer_name=ANALYZER, index_option="freq")
-        for column, field in self.columns().items():
-            if field.kind == "text":
-                builder.add_text_field(column, stored=False, tokenizer_name="raw", index_option="basic")
-            elif field.kind == "integer":
-                builder.add_integer_field(column, stored=False, indexed=True, fast=True)
-            else:
-                builder.add_float_field(column, stored=False, indexed=True, fast=True)
-        return builder.build()

@@ -1,38 +1,22 @@
-"""Weaviate by URL: objects in batches over REST, searches over GraphQL."""
+"""Weaviate by URL: objects in batches over REST, searches over gRPC where its port is known, else over GraphQL."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from bakeoff.plugins.stores import _graphql as graphql
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_rows, hits
+from bakeoff.plugins.stores import _weaviate_rows as rows
+from bakeoff.plugins.stores._base import expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, payload_of
 from bakeoff.plugins.stores._rest import Rest, bearer
-from bakeoff.plugins.stores._server import Address, address
-from bakeoff.plugins.stores._weaviate_rows import Rows
+from bakeoff.plugins.stores._server import address
+from bakeoff.plugins.stores._weaviate_grpc import Channel
+from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
 from bakeoff.types import Batch, Hits, Metric, Where
-
-DISTANCES = {Metric.COSINE: "cosine", Metric.DOT: "dot", Metric.L2: "l2-squared"}
-
-
-class WeaviateParams(Settings):
-    """Where Weaviate is and how its index is built; a key comes from BAKEOFF_WEAVIATE_KEY."""
-
-    url: Address = None
-    build: GraphBuild = GraphBuild()
-    k1: Annotated[float, Field(ge=0)] = 1.2
-    b: Annotated[float, Field(ge=0, le=1)] = 0.75
-
-
-class WeaviateQuery(GraphQuery):
-    """What shapes a search; the engine keeps `ef` with the collection, so a new value is written there first."""
-
-    alpha: Annotated[float, Field(ge=0, le=1, description="hybrid: the share of the vector")] = 0.5
-    fusion: Literal["relativeScoreFusion", "rankedFusion"] = "relativeScoreFusion"
 
 
 class WeaviateStore(Declared):
@@ -45,19 +29,24 @@ class WeaviateStore(Declared):
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: WeaviateParams, home: Path) -> None:
-        url = address("weaviate", "BAKEOFF_WEAVIATE_URL", params.url)
+        url, _, port = address("weaviate", "BAKEOFF_WEAVIATE_URL", params.url).partition("?grpc=")
         self._rest = Rest("Weaviate", url, bearer("weaviate"))
+        self._channel = Channel(url, port, bearer("weaviate")) if port else None
         self._params, self._metric = params, Metric.COSINE
-        self._rows, self._inserted = Rows(self._rest, ""), 0
+        self._rows, self._inserted = rows.Rows(self._rest, ""), 0
 
     def engine_version(self) -> str:
         return f"Weaviate {self._rest('GET', '/v1/meta')['version']}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._rows, self._metric, self._inserted = Rows(self._rest, collection), metric, 0
-        params, shape = self._params, {"distance": DISTANCES[metric], "maxConnections": self._params.build.m}
-        graph = {**shape, "efConstruction": params.build.ef_construction}
-        self._rows.create(graph, {"k1": params.k1, "b": params.b}, self.columns())
+        self._rows, self._metric, self._inserted = rows.Rows(self._rest, collection), metric, 0
+        self._rows.create(self._params, metric, self.columns())
+
+    def collections(self) -> list[str]:
+        return rows.collections(self._rest)
+
+    def drop(self, collection: str) -> None:
+        rows.Rows(self._rest, collection).drop()
 
     def insert(self, batch: Batch) -> None:
         self._rows.put(batch, self.columns())
@@ -76,8 +65,8 @@ class WeaviateStore(Declared):
         expect_rows("Weaviate", graphql.count(self._rest, self._rows.name), self._inserted)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._rows, self._metric = Rows(self._rest, collection), metric
-        self._rows.check(dims)
+        self._rows, self._metric = rows.Rows(self._rest, collection), metric
+        self._rows.check(dims, self._params.build)
         self._inserted = graphql.count(self._rest, self._rows.name)
         return self._inserted
 
@@ -86,7 +75,10 @@ class WeaviateStore(Declared):
         return [payload_of(self.fields, tuple(one[name] for name in self.columns())) for one in kept]
 
     def search(self, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
-        return self.search_where(vector, k, query, ())
+        if self._channel is None:
+            return self.search_where(vector, k, query, ())
+        self._rows.tune(query.ef)
+        return self._nearest(*self._channel.near(self._rows.name, vector, k))
 
     def search_where(self, vector: np.ndarray, k: int, query: WeaviateQuery, where: Where) -> Hits:
         return self._near([vector], k, query, where)[0]
@@ -97,9 +89,13 @@ class WeaviateStore(Declared):
     def _near(self, vectors: list[np.ndarray], k: int, query: WeaviateQuery, where: Where = ()) -> list[Hits]:
         self._rows.tune(query.ef)
         asked = [graphql.near(one) + graphql.conditions(self, where) for one in vectors]
+        return [
+            self._nearest(*one) for one in graphql.rows(self._rest, self._rows.name, asked, k, "distance")
+        ]
+
+    def _nearest(self, ids: list[int], far: Iterable[float]) -> Hits:
         top = 1.0 if self._metric is Metric.COSINE else 0.0
-        each = graphql.rows(self._rest, self._rows.name, asked, k, "distance")
-        return [hits(ids, top - far) for ids, far in each]
+        return hits(ids, [top - one for one in far])
 
     def search_text(self, text: str, k: int, query: WeaviateQuery) -> Hits:
         return self.search_text_where(text, k, query, ())
@@ -118,3 +114,5 @@ class WeaviateStore(Declared):
 
     def close(self) -> None:
         self._rest.close()
+        if self._channel is not None:
+            self._channel.close()
