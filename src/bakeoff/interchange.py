@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from bakeoff import experiment, registry
 from bakeoff.analysis import Result, open_run
-from bakeoff.cache import Cache, write_file
+from bakeoff.cache import write_file
 from bakeoff.errors import DataError, SettingError
 from bakeoff.events import Emit, ignore
 from bakeoff.plan import Plan
+from bakeoff.sharedcache import open_cache
 from bakeoff.stages.chunk import Chunking, chunk, embedded_texts
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop
@@ -99,7 +100,7 @@ def export(source: Path, choice: Choice, emit: Emit = ignore) -> Exported:
 def export_experiment(plan: Plan, choice: Choice, emit: Emit = ignore) -> Exported:
     """The queries of an experiment, their resolved judgments and, for BEIR, the corpus."""
     queries = read_queries(plan.queries)
-    shop = Workshop(Cache(home() / "cache"), emit)
+    shop = Workshop(open_cache(home() / "cache"), emit)
     corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
     chunking = _chunking(plan, queries, corpus, shop, choice)
     chunkings = {chunking.fingerprint: chunking.chunks} if chunking else {}

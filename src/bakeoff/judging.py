@@ -163,7 +163,12 @@ def _weighted(result: Result, system: str) -> str:
     score, reading = weighted_score(values), read_bands(values)
     shown = "no score" if score.value is None else f"{score.value:.3f}"
     missing = f" ({', '.join(score.missing)} missing)" if score.missing else ""
-    return f"{system}: weighted score {shown}{missing}. {reading.sentence}"
+    outside = (
+        f" ({score.clamped_value:.3f} with {' and '.join(score.out_of_range)} held between 0 and 1)"
+        if score.out_of_range
+        else ""
+    )
+    return f"{system}: weighted score {shown}{missing}{outside}. {reading.sentence}"
 
 
 def _s4(result: Result) -> list[str]:
@@ -173,8 +178,11 @@ def _s4(result: Result) -> list[str]:
     challenger, incumbent = sorted((first, second), key=lambda system: -sizes[system])
     pair = result.comparison.pair(challenger, incumbent)
     case = S4Case(pair, measure=result.record.primary)
-    tables = (("A", DECISION_A), ("B", DECISION_B))
-    return [f"S4 decision {name}: {decide_s4(case, table).sentence}" for name, table in tables]
+    tables = (
+        ("by interval and wins", DECISION_A),
+        ("by size of the difference, then semantic lift", DECISION_B),
+    )
+    return [f"What to use, {how}: {decide_s4(case, table).sentence}" for how, table in tables]
 
 
 def _mean(result: Result, system: str, measure: str) -> float | None:

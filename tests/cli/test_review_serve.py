@@ -64,10 +64,10 @@ def test_a_run_without_a_review_begins_one_and_ctrl_c_says_what_is_next(ran: Any
             said += line
         found = re.search(r"http://127\.0\.0\.1:\d+/\?reviewer=Ann%20%C3%96\.", said)
         assert found, said
-        with urllib.request.urlopen(found[0], timeout=10) as answer:
+        with urllib.request.urlopen(found[0], timeout=60) as answer:
             assert b"Who is judging?" in answer.read()
         server.send_signal(signal.SIGINT)
-        rest, _ = server.communicate(timeout=30)
+        rest, _ = server.communicate(timeout=120)
     assert server.returncode == 0
     assert (Path("reviews") / ran.result.path.name / "pool.json").is_file()
     assert "0 judged; " in rest

@@ -42,7 +42,7 @@ def test_a_crash_is_shown_with_exit_code_1(redis: None, cli: Callable) -> None:
     (row,) = cli("servers", "status", "redis", "--json").json
     server = psutil.Process(row["pid"])
     server.kill()
-    server.wait(10)
+    server.wait(60)
     seen = cli("servers", "status", "redis")
     assert seen.code == 1 and "crashed" in seen.out and "log" in seen.out
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bakeoff.examples import examples
+from bakeoff.load.histogram import Histogram
 from bakeoff.measures.names import parse
 from bakeoff.report import wording as say
 from bakeoff.stats.bootstrap import BootstrapSettings
@@ -59,11 +60,11 @@ def comparison(name: str) -> Comparison:
     return compare_all([matrix(name, kept(name)["primary"])], settings(name))[0]
 
 
-def section(name: str, heading: str) -> Table:
-    """The first table under a heading of a page."""
+def section(name: str, heading: str, begins: str = "|") -> Table:
+    """The first table under a heading of a page whose first line begins so."""
     lines = (PAGES / f"{name}.md").read_text(encoding="utf-8").splitlines()
     start = next(i for i, line in enumerate(lines) if line.lstrip("#") == f" {heading}")
-    first = next(i for i in range(start, len(lines)) if lines[i].startswith("|"))
+    first = next(i for i in range(start, len(lines)) if lines[i].startswith(begins))
     rows = []
     for line in lines[first:]:
         if not line.startswith("|"):
@@ -157,6 +158,157 @@ def test_breakdowns(name: str, label: str, place: int) -> None:
             ]
             mean = float(np.mean(chosen)) if chosen else None
             assert shown == f"{say.score(mean)} (n {len(chosen)})"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_ranks_of_the_first_relevant_results(name: str) -> None:
+    data = kept(name)
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    unit = re.search(r"Rank of the first relevant (\w+)", page)
+    assert unit is not None
+    headings, rows = section(name, unit[0])
+    reciprocal = [m for m in data["measures"] if parse(m).name == "RR" and str(parse(m).unit) == unit[1]]
+    deepest = max(reciprocal, key=lambda m: parse(m).k or np.inf)
+    scores = matrix(name, deepest)
+    for row in rows:
+        ranks = [round(1 / value) if value else 0 for value in _counted(scores, row[0])]
+        for heading, shown in zip(headings[1:-1], row[1:-1], strict=True):
+            assert int(shown) == sum(_inside(rank, heading) for rank in ranks)
+        assert row[-1] == say.counted(len(ranks), len(scores.queries) - len(ranks))
+
+
+def _inside(rank: int, span: str) -> bool:
+    """Whether a rank is in a span: 1, 2–3, none in 10."""
+    if span.startswith("none"):
+        return rank == 0 or rank > int(span.rpartition(" ")[2])
+    low, _, high = span.partition("–")
+    return int(low) <= rank <= int(high or low)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_latency_tables(name: str) -> None:
+    headings, rows = section(name, "Latency")
+    needed = {"p50": 10, "p90": 50, "p95": 100, "p99": 500, "mean": 1}
+    for row in rows:
+        times = np.array(kept(name)["latencies_ns"][row[0]]) / 1e6
+        for heading, shown in zip(headings[1:-1], row[1:-1], strict=True):
+            found = np.mean(times) if heading == "mean" else np.percentile(times, int(heading[1:]))
+            enough = len(times) >= needed[heading]
+            assert plain(shown) == plain(say.milliseconds(float(found) if enough else None))
+        assert row[-1] == str(len(times))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_latency_curves(name: str) -> None:
+    (headings, rows), title = figure(name, "of queries within")
+    known = []
+    for row in rows:
+        times = np.array(kept(name)["latencies_ns"][row[0]]) / 1e6
+        for heading, shown in zip(headings[1:-1], row[1:-1], strict=True):
+            percent = float(heading[1:])
+            found = float(np.percentile(times, percent)) if _enough(len(times), percent) else None
+            assert plain(shown) == plain(say.milliseconds(found))
+        percent = max(p for p in (50, 75, 90, 95, 99) if _enough(len(times), p))
+        known.append((float(np.percentile(times, percent)), row[0]))
+    (low, fastest), (high, slowest) = min(known), max(known)
+    told = f"{fastest} answers {percent} % of queries within {say.milliseconds(low)}"
+    assert title == plain(f"{told}; {slowest} needs {say.milliseconds(high)}")
+
+
+def _enough(samples: int, percent: float) -> bool:
+    """Whether five samples lie beyond a percentile."""
+    return samples * (100 - percent) >= 500 - 1e-6
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_phases_of_ingestion(name: str) -> None:
+    headings, rows = section(name, "Ingestion")
+    phases = {"embed": "embed_chunks", "all": "ingest"}
+    for row in rows:
+        stored = kept(name)["seconds"][row[0]]
+        shown = [plain(say.seconds(stored.get(phases.get(heading, heading)))) for heading in headings[1:]]
+        assert [plain(cell) for cell in row[1:]] == shown
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("what", ["latency", "size"])
+def test_fronts(name: str, what: str) -> None:
+    data = kept(name)
+    cost = {s: ms[0] for s, ms in data["ms"].items()} if what == "latency" else data["index_bytes"]
+    scores = matrix(name, data["primary"])
+    quality = {system: float(np.mean(_counted(scores, system))) for system in scores.systems}
+    _, rows = section(name, f"Quality against {what}")
+    assert {row[0] for row in rows} == set(quality)
+    for row in rows:
+        mine = (quality[row[0]], -cost[row[0]])
+        others = [(quality[s], -cost[s]) for s in quality]
+        beaten = any(q >= mine[0] and c >= mine[1] and (q, c) != mine for q, c in others)
+        assert (row[-1] == "yes") is not beaten
+
+
+def test_load_of_an_example() -> None:
+    data = beside()
+    points = {(point["system"], point["load"]): point for point in data["points"]}
+    (headings, rows), _ = figure("incidents", f"With {data['heaviest']}")
+    for row in rows:
+        buckets, counts, missing = data["buckets"][row[0]]
+        histogram = Histogram(np.array(buckets), np.array(counts), missing)
+        for heading, shown in zip(headings[1:-1], row[1:-1], strict=True):
+            percent = float(heading[1:])
+            found = histogram.percentile(percent) if _enough(sum(counts), percent) else None
+            assert plain(shown) == plain(say.milliseconds(None if found is None else found / 1e6))
+        assert row[-1] == f"{sum(counts):,}"
+    headings, rows = section("incidents", "Under load", "| system | load |")
+    assert {(row[0], row[1]) for row in rows} == set(points)
+    for row in rows:
+        point = points[row[0], row[1]]
+        assert row[2] == f"{np.median(point['qps_measured']['across_runs']['values']):,.0f}"
+        times = [point["latency_ms"][p]["across_queries"]["value"] for p in ("p50", "p95", "p99")]
+        assert [plain(cell) for cell in row[4:7]] == [plain(say.milliseconds(value)) for value in times]
+        assert row[7] == str(point["errors"] + point["timeouts"])
+
+
+def test_resources_of_an_example() -> None:
+    data = beside()
+    used = {(point["system"], point["load"]): point["resources"] for point in data["points"]}
+    used |= {(system, "opening"): found for system, found in data["opening"].items()}
+    _, rows = section("incidents", "Resources")
+    assert {(row[0], row[1]) for row in rows} == set(used)
+    for row in rows:
+        sides = [used[row[0], row[1]][side] for side in ("client", "server")]
+        cpu = [side[name] for name in ("avg_cpu_percent", "peak_cpu_percent") for side in sides]
+        memory = [side["peak_memory_mb"] for side in sides]
+        expected = ["–" if value is None else f"{value:,.0f} %" for value in cpu]
+        expected += [plain(say.size(None if value is None else value * 1e6)) for value in memory]
+        assert [plain(cell) for cell in row[2:]] == expected
+
+
+@pytest.mark.parametrize(("figure_name", "title"), [("build_s", "Build time"), ("p50_ms", "Latency p50")])
+def test_growth_beside_an_example(figure_name: str, title: str) -> None:
+    rows = [row for row in beside()["growth"] if row[1] == figure_name]
+    (headings, shown), told = figure("incidents", f"{title} grows")
+    say_it = say.seconds if figure_name == "build_s" else say.milliseconds
+    for row in shown:
+        known = [(size, value) for store, _, size, _, value in rows if store == row[0]]
+        for heading, cell in zip(headings[1:-2], row[1:-2], strict=True):
+            found = np.median([value for size, value in known if f"{size:,}" == heading])
+            assert plain(cell) == plain(say_it(float(found)))
+        x, y = (np.log(np.array(column, float)) for column in zip(*known, strict=True))
+        exponent = f"{np.polyfit(x, y, 1)[0]:.2f}"
+        assert row[-2].startswith(exponent) and f"rows^{exponent}" in told
+
+
+def figure(name: str, words: str) -> tuple[Table, str]:
+    """The table under the first figure whose title holds these words, and that title."""
+    lines = (PAGES / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    title = next(line for line in lines if line.startswith("####") and words in plain(line))
+    heading = title.lstrip("#")[1:]
+    return section(name, heading), plain(heading.replace("\\", ""))
+
+
+@cache
+def beside() -> dict[str, Any]:
+    return json.loads((PAGES / "incidents.load.json").read_text(encoding="utf-8"))
 
 
 def test_the_page_of_vectors_shows_its_record() -> None:

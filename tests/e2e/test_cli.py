@@ -15,7 +15,7 @@ BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 
 def typed(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [BAKEOFF, *map(str, words)], capture_output=True, text=True, check=False, timeout=120
+        [BAKEOFF, *map(str, words)], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -54,16 +54,25 @@ def test_an_interrupt_keeps_what_was_finished(odd: Path) -> None:
     """Ctrl-C while the systems are measured: code 130, one sentence, and the same command goes on."""
     text = (odd / "bakeoff.yaml").read_text().replace("depth: 20", "depth: 20\nruns: 40")
     (odd / "bakeoff.yaml").write_text(text)
-    process = subprocess.Popen([BAKEOFF, "run", "--out", "out"], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("measured"):
-            process.send_signal(signal.SIGINT)
+    for out in ("one", "two", "three", "four", "five"):
+        code, rest = interrupted(out)
+        if code != 0:  # on a busy machine a run may end before the signal comes
             break
-    rest = process.stderr.read()
-    assert process.wait(60) == 130
+    assert code == 130
     assert "stopped. What was finished is kept" in rest and "Traceback" not in rest
-    assert "kept from before" in typed("run", "--out", "out").stderr
+    assert "kept from before" in typed("run", "--out", out).stderr
+
+
+def interrupted(out: str) -> tuple[int, str]:
+    """A run that gets Ctrl-C when the first system is measured: its code, and what it said then."""
+    with subprocess.Popen([BAKEOFF, "run", "--out", out], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("measured"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    return process.returncode, rest
 
 
 def test_wrong_input_is_code_2_and_one_paragraph(odd: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,35 +17,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import MARKS, OWNED, WAIT, made_up
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make debian"),
-]
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytestmark = MARKS
 pytest.importorskip("streamlit", reason="streamlit is not installed: pip install 'bakeoff[dashboard]'")
-
-ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-OWNED = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
-
-_place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("report_run_dashboard", _place)
-assert _spec
-assert _spec.loader
-made_up = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(made_up)
+made = made_up()
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two finished runs, one that is going on, and one that can't be read."""
     folder = tmp_path_factory.mktemp("runs")
-    made_up.write_run(folder / "first", made_up.Made(systems=4, failed=1, passage=f"{OWNED} question answer"))
-    made_up.write_run(folder / "second", made_up.Made(systems=4, seed=12))
+    made.write_run(folder / "first", made.Made(systems=4, failed=1, passage=f"{OWNED} question answer"))
+    made.write_load(made.open_run(folder / "first"))
+    made.write_scale(folder / "first" / "scale" / "grown")
+    made.write_run(folder / "second", made.Made(systems=4, seed=12))
     shutil.copytree(folder / "second", folder / "going")
     (folder / "going" / "scores.parquet").unlink()
     stage = {"stage": "embed", "label": "minilm", "total": 400, "what": "chunks", "started": time.time() - 10}
@@ -75,22 +61,14 @@ def address(runs: Path) -> Iterator[str]:
 
 
 def _wait_for(url: str, server: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            with urllib.request.urlopen(url, timeout=1):
+            with urllib.request.urlopen(url, timeout=10):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     pytest.fail("the dashboard does not answer")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -105,7 +83,7 @@ def page(browser: Any, address: str) -> Iterator[Any]:
         "request", lambda request: None if request.url.startswith(local) else trouble.append(request.url)
     )
     opened.goto(address)
-    opened.wait_for_selector("h1", timeout=30_000)
+    opened.wait_for_selector("h1")
     yield opened
     opened.close()
     assert trouble == []
@@ -123,16 +101,23 @@ def visit(page: Any, title: str) -> None:
     page.wait_for_url(f"**/{title.lower()}")
 
 
+def seen(page: Any, part: str, count: int) -> None:
+    """Wait until so many parts of a kind are on the page: Streamlit sends them one after the other."""
+    from playwright.sync_api import expect
+
+    expect(page.get_by_test_id(part)).to_have_count(count, timeout=WAIT)
+
+
 def told(page: Any, words: str) -> None:
-    page.get_by_text(words).first.wait_for(timeout=30_000)
+    page.get_by_text(words).first.wait_for()
 
 
 def test_overview_tells_the_verdict_and_what_failed(page: Any) -> None:
     choose(page, "first")
     told(page, "better on")
     told(page, "failed: ")
-    assert page.get_by_test_id("stDataFrame").count() == 1
-    assert page.get_by_test_id("stVegaLiteChart").count() == 2
+    seen(page, "stDataFrame", 1)
+    seen(page, "stVegaLiteChart", 2)
     assert page.get_by_test_id("stException").count() == 0
 
 
@@ -140,7 +125,7 @@ def test_two_systems_are_compared(page: Any) -> None:
     choose(page, "second")
     visit(page, "Compare")
     told(page, "Questions that differ most")
-    assert page.get_by_test_id("stVegaLiteChart").count() == 1
+    seen(page, "stVegaLiteChart", 1)
     assert page.get_by_test_id("stException").count() == 0
 
 
@@ -151,7 +136,7 @@ def test_questions_are_searched_and_texts_stay_text(page: Any) -> None:
     page.get_by_placeholder("words of a question").fill("question 12?")
     page.keyboard.press("Enter")
     told(page, "1 of 50 questions")
-    page.locator("mark").first.wait_for(timeout=30_000)
+    page.locator("mark").first.wait_for()
     assert page.title() == "Questions" or "owned" not in page.title()
     assert page.locator("pre script").count() == 0 and page.locator("pre img").count() == 0
     assert "<script>" in page.locator("pre").first.inner_text()
@@ -167,7 +152,7 @@ def test_what_is_going_on_is_shown(page: Any) -> None:
 def test_runs_over_time(page: Any) -> None:
     visit(page, "History")
     told(page, "Runs over time")
-    page.get_by_test_id("stDataFrame").wait_for(timeout=30_000)
+    page.get_by_test_id("stDataFrame").wait_for()
     assert page.get_by_test_id("stException").count() == 0
 
 
@@ -183,3 +168,57 @@ def test_what_is_not_there_yet_says_how_to_get_it(page: Any, title: str, words: 
     choose(page, "second")
     visit(page, title)
     told(page, words)
+
+
+def test_load_resources_and_growth_are_the_reports_figures(page: Any) -> None:
+    visit(page, "Load")
+    choose(page, "first")
+    for words in ("Under load", "Resources", "Growth with size"):
+        page.get_by_role("heading", name=words).wait_for(timeout=WAIT)
+    told(page, "of queries within")
+    told(page, "holds most memory")
+    told(page, "grows as rows^")
+    assert page.get_by_test_id("stVegaLiteChart").count() >= 8
+    page.get_by_text("Numbers").first.click()
+    page.get_by_test_id("stExpander").first.get_by_test_id("stDataFrame").wait_for(timeout=WAIT)
+    assert page.get_by_test_id("stException").count() == 0
+
+
+@pytest.mark.slow
+def test_a_run_in_another_process_is_followed_to_its_end(page: Any, runs: Path, tmp_path: Path) -> None:
+    """A real experiment: the page names it while it goes on, shows its stages, and knows when it is over."""
+    documents = tmp_path / "docs"
+    documents.mkdir()
+    for number in range(1500):
+        body = (
+            f"# Topic {number}\n\nThe answer about topic {number} is {number * 7}, as page {number} says.\n"
+            * 8
+        )
+        (documents / f"page-{number:04d}.md").write_text(body)
+    (tmp_path / "queries.yaml").write_text(
+        "queries:\n"
+        + "".join(
+            f"  - {{id: q{n}, text: what is the answer about topic {n}?, truth: {{documents: [page-{n:04d}.md]}}}}\n"
+            for n in range(0, 1500, 5)
+        )
+    )
+    (tmp_path / "bakeoff.yaml").write_text(
+        "corpus: {folder: docs, include: ['*.md']}\nqueries: queries.yaml\nchunkers: [line, semantic]\n"
+        "embedders: [wordllama]\nstores: [exact]\nmodes: [dense, bm25, hybrid]\nruns: 3\n"
+    )
+    out = runs / "live"
+    environment = {**os.environ, "BAKEOFF_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "bakeoff", "run", str(tmp_path), "--out", str(out), "--quiet"]
+    visit(page, "Monitor")
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as going:
+        page.get_by_role("heading", name="live").wait_for(timeout=WAIT)
+        stage = page.get_by_text(re.compile(r"^(read|chunk|embed|index|measure)\b")).first
+        stage.wait_for(timeout=WAIT)
+        assert going.wait(timeout=300) == 0, going.stderr and going.stderr.read()
+    page.get_by_role("heading", name="live").wait_for(state="detached", timeout=WAIT)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Overview").click()
+    choose(page, "live")
+    told(page, "Hit" if "Hit" in (out / "run.json").read_text() else "nDCG")
+    assert page.get_by_test_id("stException").count() == 0

@@ -16,7 +16,7 @@ import pytest
 
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
-KILLS = 10
+KILLS, TRIES = 10, 30
 LINES = 21  # what a run tells: one line of reading, ten of chunks, vectors and indexes, ten of systems
 SEED = 11
 
@@ -56,7 +56,7 @@ def goes_on_to_the_end(folder: Path, kept: set[str], quiet: Path) -> None:
     """One more run: what was finished is not done again, and the bytes are those of the quiet run."""
     last = Run(folder)
     told = "".join(last.told())
-    assert last.process.wait(120) == 0
+    assert last.process.wait(300) == 0
     assert told.count("kept from before") == len(kept)
     assert tables(last.out) == tables(quiet)
     assert json.loads((last.out / "run.json").read_text())["status"] == "done"
@@ -64,13 +64,14 @@ def goes_on_to_the_end(folder: Path, kept: set[str], quiet: Path) -> None:
     assert all((made / "manifest.json").is_file() for stage in stages for made in stage.glob("??/*"))
 
 
+@pytest.mark.timeout(1800)  # each try is a whole run
 def test_a_run_killed_again_and_again_gives_the_same_bytes(
     tmp_path: Path, laid_out: Callable[..., Path], ran: Any
 ) -> None:
     laid_out(tmp_path)
-    chance, kept, kills = random.Random(SEED), set[str](), 0
-    for _ in range(KILLS):
-        run = Run(tmp_path)
+    chance, kept, kills, tries = random.Random(SEED), set[str](), 0, 0
+    while kills < KILLS and tries < TRIES:  # on a busy machine a run may end before it can be killed
+        run, tries = Run(tmp_path), tries + 1
         run.told(chance.randint(1, LINES))
         time.sleep(chance.uniform(0, 0.03))
         kills += run.kill()

@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import MARKS, OWNED, made_up
 
 from bakeoff.report.html import write_html
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make debian"),
-]
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-OWNED = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
-
-_place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("report_run_browser", _place)
-assert _spec
-assert _spec.loader
-made_up = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(made_up)
+pytestmark = MARKS
+runs = made_up()
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = made_up.Made(systems=6, passage=OWNED + "\ndef answer(): ...", text=f"{OWNED} {{number}}?")
-    return write_html(made_up.write_run(tmp_path_factory.mktemp("browser") / "run", made))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield opened
-        opened.close()
+    made = runs.Made(systems=6, passage=OWNED + "\ndef answer(): ...", text=f"{OWNED} {{number}}?")
+    return write_html(runs.write_run(tmp_path_factory.mktemp("browser") / "run", made))
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import MARKS, OWNED
 
 from bakeoff.measures.labels import Label
 from bakeoff.review.desk import Desk, stands
@@ -22,19 +22,7 @@ from bakeoff.review.ledger import Entry, Kind
 from bakeoff.review.pool import Item, Pool, Returned, item_id, write_pool
 from bakeoff.runner import run
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: make debian"),
-]
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP evil.example 127.0.0.1",
-]  # fmt: skip
-OWNED = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
-WAIT = 15_000
+pytestmark = MARKS
 
 
 class Served:
@@ -61,7 +49,7 @@ class Served:
     def end(self) -> str:
         """Ctrl-C; gives what it said."""
         self.process.send_signal(signal.SIGINT)
-        out, _ = self.process.communicate(timeout=30)
+        out, _ = self.process.communicate(timeout=120)
         return out
 
     def kill(self) -> None:
@@ -83,14 +71,6 @@ def serve() -> Iterator[Callable[..., Served]]:
         one.kill()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as begun:
-        opened = begun.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens the page in a browser of its own; an error in it, or a request elsewhere, fails the test."""
@@ -105,7 +85,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         if calm:
             page.on("console", lambda m: trouble.append(m.text) if m.type == "error" else None)
         page.goto(f"{address}?reviewer={reviewer}" if reviewer else address)
-        page.wait_for_selector("#work:not([hidden]), #done:not([hidden]), #ask:not([hidden])", timeout=WAIT)
+        page.wait_for_selector("#work:not([hidden]), #done:not([hidden]), #ask:not([hidden])")
         return page
 
     yield begin
@@ -145,10 +125,8 @@ def press(page: Any, key: str, by: int = 1) -> None:
     """A key, and wait until the page has moved on by so many."""
     want = str(done(page) + by)
     page.keyboard.press(key)
-    page.wait_for_function(
-        "n => document.getElementById('count').textContent.split(' ')[0] === n", arg=want, timeout=WAIT
-    )
-    page.wait_for_function("() => !document.body.classList.contains('sending')", timeout=WAIT)
+    page.wait_for_function("n => document.getElementById('count').textContent.split(' ')[0] === n", arg=want)
+    page.wait_for_function("() => !document.body.classList.contains('sending')")
 
 
 def passage(page: Any) -> str:
@@ -156,7 +134,7 @@ def passage(page: Any) -> str:
 
 
 def told(page: Any, words: str) -> None:
-    page.get_by_text(words).first.wait_for(timeout=WAIT)
+    page.get_by_text(words).first.wait_for()
 
 
 def test_from_a_run_by_keyboard_over_a_reload_into_truth(
@@ -310,9 +288,7 @@ def test_a_server_killed_in_mid_judgment_loses_nothing(
     told(page, "Not saved yet")
     page.keyboard.press("1")  # no second answer while the first is on its way
     server.start(server.port)
-    page.wait_for_function(
-        "() => document.getElementById('count').textContent.startsWith('2 ')", timeout=WAIT
-    )
+    page.wait_for_function("() => document.getElementById('count').textContent.startsWith('2 ')")
     assert page.locator("#alert").is_hidden()
     entries = desk.ledger.read().entries
     assert [entry.judgment for entry in entries] == [Label.SEMANTIC_MATCH, Label.FALSE_POSITIVE]
@@ -336,9 +312,7 @@ def test_the_page_closed_while_the_server_is_gone_sends_what_it_kept(
     server.start(server.port)
     again = context.new_page()
     again.goto(f"{server.address}?reviewer=ann")
-    again.wait_for_function(
-        "() => document.getElementById('count').textContent.startsWith('1 ')", timeout=WAIT
-    )
+    again.wait_for_function("() => document.getElementById('count').textContent.startsWith('1 ')")
     assert [entry.judgment for entry in desk.ledger.read().entries] == [Label.SEMANTIC_MATCH]
 
 

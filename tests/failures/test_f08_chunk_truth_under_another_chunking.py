@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from bakeoff.errors import TruthError
+from bakeoff.runner import run
 from bakeoff.truth.units import Ranked, bound_chunkings, collapse, derive
 from bakeoff.types import CHUNKS, JUDGMENTS, Unit
 
@@ -52,6 +56,17 @@ def test_f08_answers_are_refused_too() -> None:
 def test_f08_under_its_own_chunking_exactly_the_judged_chunk_counts() -> None:
     judged = derive(BOUND, chunks(10), "tens", Unit.CHUNK)
     assert judged.item.tolist() == [2]
+
+
+def test_f08_a_run_refuses_to_compare_chunkers_on_it(small: Path) -> None:
+    """One chunker may be measured on it; of two the longer chunks would win."""
+    truth = "{sql: \"chunk_text LIKE '%refund%'\"}"
+    Path("queries.yaml").write_text(f"queries:\n  - {{id: a, text: money back, truth: {truth}}}\n")
+    assert run(small, out=Path("one")).done
+    two = re.sub(r"chunkers: .*", "chunkers: [line, whole]", small.read_text())
+    small.write_text(two)
+    with pytest.raises(TruthError, match="cannot compare the chunkers line, whole: long chunks"):
+        run(small, out=Path("two"))
 
 
 def test_f08_who_compares_chunkers_can_see_that_the_truth_is_bound() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from bakeoff.judging import false_alarms
+from bakeoff.runner import run
 from bakeoff.validation.checking import validate
 
 NEGATIVE = {"nothing", "nowhere"}
@@ -34,6 +35,18 @@ def test_f09_in_a_run_they_have_no_relevance_score_and_are_among_the_excluded(ra
 def test_f09_they_are_scored_apart(ran: Any) -> None:
     alarms = false_alarms(ran.result, ran.result.done[0])
     assert alarms is not None and alarms.negatives == 2 and 0 <= alarms.above <= 2
+
+
+def test_f09_false_alarms_are_of_the_negative_queries_alone(small: Path) -> None:
+    """At a threshold that every top score here reaches each of the two is an alarm, and nobody else is counted."""
+    small.write_text(small.read_text() + "measures: {primary: nDCG@10, also: [FalseAlarm@0.001]}\n")
+    result = run(small, out=Path("run"))
+    rows = {
+        row["query_id"]: row["value"] for row in result.scores.to_pylist() if "FalseAlarm" in row["measure"]
+    }
+    assert {query: value for query, value in rows.items() if value is not None} == dict.fromkeys(
+        NEGATIVE, 1.0
+    )
 
 
 def test_f09_only_negative_queries_are_an_error(laid_out: Callable[..., Path], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from bakeoff.measures.api import evaluate
 from bakeoff.measures.names import parse
 
+pytestmark = pytest.mark.usefixtures("way")
 QRELS = {"q": {"a": 1, "b": 1, "c": 0}}
 
 

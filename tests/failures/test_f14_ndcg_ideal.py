@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bakeoff.measures.api import evaluate
 
+pytestmark = pytest.mark.usefixtures("way")
 QRELS = {"q": {f"d{number}": 1 for number in range(5)}}
 
 
@@ -24,9 +25,8 @@ def test_f14_the_order_counts() -> None:
     assert reversed_ == pytest.approx(0.7899980, abs=1e-6)
 
 
-@settings(deadline=None)
-@given(st.permutations(["a", "b", "c", "x", "y"]))
-def test_f14_only_the_ideal_order_of_everything_reaches_one(order: list[str]) -> None:
-    value = evaluate({"q": {"a": 3, "b": 2, "c": 1}}, {"q": order}, ["nDCG@5"]).mean["nDCG@5"]
-    assert value is not None
-    assert (value == pytest.approx(1.0)) == (order[:3] == ["a", "b", "c"])
+def test_f14_only_the_ideal_order_of_everything_reaches_one() -> None:
+    for order in permutations(["a", "b", "c", "x", "y"]):
+        value = evaluate({"q": {"a": 3, "b": 2, "c": 1}}, {"q": order}, ["nDCG@5"]).mean["nDCG@5"]
+        assert value is not None
+        assert (value == pytest.approx(1.0)) == (order[:3] == ("a", "b", "c")), order

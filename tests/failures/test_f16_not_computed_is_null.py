@@ -10,6 +10,7 @@ from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
 from bakeoff.measures.evaluate import evaluate as evaluate_arrays
 from bakeoff.measures.names import parse
 
+pytestmark = pytest.mark.usefixtures("way")
 QRELS = {"judged": {"a": 1, "b": 0}, "empty": {"a": 0}}
 RUN = {"judged": {"a": 1.0}, "empty": {"a": 1.0}, "unjudged": {"a": 1.0}}
 

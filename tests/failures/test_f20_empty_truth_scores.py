@@ -9,6 +9,7 @@ from bakeoff.measures.definitions import ROWS, Needs
 from bakeoff.measures.names import Measure
 from bakeoff.measures.presets import preset
 
+pytestmark = pytest.mark.usefixtures("way")
 RELEVANCE = [
     Measure(row.name, k=None if row.cutoff.value == "none" else 10, p=0.8 if "p" in row.params else None)
     for row in ROWS

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bakeoff import registry
+from bakeoff.load import closed, workers
 from bakeoff.load.building import build
 from bakeoff.load.closed import harness_seconds
 from bakeoff.load.datasets import open_dataset
@@ -17,27 +18,30 @@ from bakeoff.load.sweep import Work, measure
 from bakeoff.load.truth import exact_neighbours
 from bakeoff.types import Hits
 
-COLD = 0.3
+COLD, WARM = 300, 2
 
 
-class ColdStore(registry.load("stores", "exact")):
-    """Exact search that reads its pages in at the first query, and remembers what it was asked."""
+def test_f32_warm_up_takes_other_queries_and_is_told_apart(
+    tmp_path: Path, made_clock: Callable[..., Any]
+) -> None:
+    clock = made_clock(closed, workers)
 
-    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
-        self.asked = getattr(self, "asked", [])
-        if not self.asked:
-            time.sleep(COLD)
-        self.asked.append(vector.tobytes())
-        return super().search(vector, k, query)
+    class ColdStore(registry.load("stores", "exact")):
+        """Exact search that reads its pages in at the first query, and remembers what it was asked."""
 
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            self.asked = getattr(self, "asked", [])
+            clock.passes(WARM if self.asked else COLD)
+            self.asked.append(vector.tobytes())
+            return super().search(vector, k, query)
 
-def test_f32_warm_up_takes_other_queries_and_is_told_apart(tmp_path: Path) -> None:
     dataset = open_dataset("synthetic:500x8", queries=40)
     truth = exact_neighbours(dataset.base, dataset.queries, dataset.metric, 100)
     built = build(Candidate("cold", "cold", ColdStore, ColdStore.Params()), dataset, tmp_path)
     work = Work(dataset, truth, 10, 1, 10.0, {1: harness_seconds(dataset.queries, 10)})
     found = measure(built, None, 0, work)
-    assert found.warm_up.first_ms >= COLD * 1000 and found.warm_up.queries == 50
-    assert found.nanoseconds.max() < COLD * 1e9 and len(found.nanoseconds) == 40
+    assert found.warm_up.first_ms == COLD and found.warm_up.rest_mean_ms == WARM
+    assert found.warm_up.queries == 50
+    assert found.nanoseconds.tolist() == [WARM * 1_000_000] * 40
     measured = {row.tobytes() for row in dataset.queries}
     assert not measured & set(built.store.asked[:50])

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 from bakeoff.load.resources import Sampler
 
-BUSY = "import time\nheld = bytearray(200_000_000)\nend = time.time() + 20\nwhile time.time() < end: pass"
+BUSY = """\
+import sys, time
+held = bytearray(200_000_000)
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.process_time() + 1
+while time.process_time() < end: pass
+print("worked", flush=True)
+sys.stdin.readline()
+"""
 
 
 def test_f33_the_servers_work_is_not_the_clients() -> None:
-    server = subprocess.Popen([sys.executable, "-c", BUSY])
-    try:
-        time.sleep(0.5)
+    """The server works for a second of processor time, however long that takes; the client only waits."""
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as server:
+        assert server.stdin and server.stdout and server.stdout.readline() == "ready\n"
         with Sampler(server=server.pid) as sampler:
-            time.sleep(0.5)
-    finally:
-        server.kill()
-        server.wait()
+            server.stdin.write("go\n")
+            assert server.stdout.readline() == "worked\n"
     found = sampler.found
     assert found.server.peak_memory_mb > 200
     assert found.server.avg_cpu_percent > found.client.avg_cpu_percent

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from bakeoff import registry
 from bakeoff.cache import Cache
+from bakeoff.load import closed, workers
 from bakeoff.load.ann import Options, Outcome, compare_stores
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.settings import Candidate
@@ -18,38 +21,53 @@ from bakeoff.types import Hits
 EXACT = registry.load("stores", "exact")
 
 
-class Sloppy(EXACT):
-    """Fast, and wrong: the same ten rows for every query."""
+@pytest.fixture
+def outcome(tmp_path: Path, made_clock: Callable[..., Any]) -> Callable[[float | None], Outcome]:
+    """Compares, by a made clock, exact search that takes 5 ms with a store that is fast and wrong."""
+    clock = made_clock(closed, workers)
 
-    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
-        return Hits(np.arange(k), np.zeros(k))
+    class Right(EXACT):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            clock.passes(5)
+            return super().search(vector, k, query)
 
+    class Sloppy(EXACT):
+        """The same ten rows for every query."""
 
-def outcome(tmp_path: Path, target: float | None) -> Outcome:
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            clock.passes(1)
+            return Hits(np.arange(k), np.zeros(k))
+
     stores = [
-        Candidate("exact", "exact", EXACT, EXACT.Params()),
-        Candidate("sloppy", "sloppy", Sloppy, Sloppy.Params()),
+        Candidate(name, name, kind, kind.Params()) for name, kind in (("exact", Right), ("sloppy", Sloppy))
     ]
-    return compare_stores(
-        open_dataset("synthetic:2000x16", queries=80),
-        stores,
-        Options(target=target, runs=3),
-        Cache(tmp_path),
-        save=lambda *_: None,
-        tell=lambda _: None,
+
+    def compare(target: float | None) -> Outcome:
+        return compare_stores(
+            open_dataset("synthetic:2000x16", queries=80),
+            stores,
+            Options(target=target, runs=3),
+            Cache(tmp_path),
+            save=lambda *_: None,
+            tell=lambda _: None,
+        )
+
+    return compare
+
+
+def test_f36_the_fast_and_wrong_store_wins_nothing(outcome: Callable[[float | None], Outcome]) -> None:
+    found = outcome(0.9)
+    assert {point.system: point.qps() for point in found.points()} == pytest.approx(
+        {"sloppy": 1000, "exact": 200}
     )
-
-
-def test_f36_the_fast_and_wrong_store_wins_nothing(tmp_path: Path) -> None:
-    found = outcome(tmp_path, 0.9)
-    rates = {point.system: point.qps() for point in found.points()}
-    assert rates["sloppy"] > rates["exact"]
     assert "cannot reach a recall of 0.9" in found.unreached["sloppy"]
     assert verdict(found).startswith("Only exact (default) reaches")
     assert comparisons(found) == ()
 
 
-def test_f36_without_a_target_there_is_a_front_and_no_winner(tmp_path: Path) -> None:
-    found = outcome(tmp_path, None)
+def test_f36_without_a_target_there_is_a_front_and_no_winner(
+    outcome: Callable[[float | None], Outcome],
+) -> None:
+    found = outcome(None)
     assert found.on_front() == (True, True) and found.comparable() == ()
     assert "Speeds at unequal recall are not compared" in verdict(found)

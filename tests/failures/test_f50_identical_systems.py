@@ -11,6 +11,11 @@ from bakeoff.report.tables import tables
 from bakeoff.runner import run
 
 
+def told(result: Any) -> list[str]:
+    """The notes of the record that accuse; a busy machine may add others, about time."""
+    return [note for note in result.record.notes if "identical" in note]
+
+
 def test_f50_identical_rankings_are_said_in_the_record_and_in_the_report(
     small: Path, register: Callable[..., None]
 ) -> None:
@@ -24,7 +29,7 @@ def test_f50_identical_rankings_are_said_in_the_record_and_in_the_report(
         )
     )
     result = run(small, out=Path("run"))
-    vectors, note = result.record.notes
+    vectors, note = told(result)
     assert vectors == (
         "quantised, wordllama made identical vectors of every chunk of line(doc_lines=4 code_lines=6): they are one "
         "and the same model here."
@@ -42,5 +47,6 @@ def test_f50_identical_scores_are_said_in_the_comparison(ran: Any) -> None:
 
 
 def test_f50_systems_that_differ_are_not_accused(ran: Any) -> None:
-    notes = " ".join(ran.result.record.notes)
+    notes = " ".join(told(ran.result))
+    assert "faiss" in notes
     assert "line · bm25" not in notes and "semantic · bm25" not in notes

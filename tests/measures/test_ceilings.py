@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bakeoff.errors import MeasureError
 from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
-from bakeoff.measures.ceilings import ceiling, fixed_ceiling, mean_ceiling
+from bakeoff.measures.ceilings import ceiling, fixed_ceiling
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import parse
 
@@ -45,7 +45,6 @@ def test_the_perfect_ranking_reaches_the_ceiling(grades: list[int]) -> None:
 def test_c26_a_target_of_08_is_out_of_reach_with_two_relevant_files() -> None:
     truth = JudgmentArrays(np.array([0, 0, 1]), np.array([1, 2, 1]), np.array([1, 1, 1]))
     assert ceiling(parse("P@5"), truth).tolist() == pytest.approx([0.4, 0.2])
-    assert mean_ceiling(parse("P@5"), truth) == pytest.approx(0.3)
     assert ceiling(parse("P@5"), truth, queries=np.array([1, 9])) == pytest.approx([0.2, np.nan], nan_ok=True)
 
 
@@ -61,4 +60,3 @@ def test_d3_the_ceiling_of_recall_over_a_hundred() -> None:
 def test_no_relevant_items_no_ceiling() -> None:
     truth = JudgmentArrays(np.array([0]), np.array([1]), np.array([0]))
     assert np.isnan(ceiling(parse("P@5"), truth)).all()
-    assert np.isnan(mean_ceiling(parse("P@5"), truth))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,20 @@ import numpy as np
 import pytest
 
 from bakeoff.analysis import Result, open_run
+from bakeoff.load.cost import Cost, Priced
+from bakeoff.load.datasets import VectorSet
+from bakeoff.load.demand import Demand, Load
+from bakeoff.load.histogram import Histogram
+from bakeoff.load.jobs import EMBEDDED_BEFORE
+from bakeoff.load.passes import Pass
+from bakeoff.load.pressure import Origin, Pressed
+from bakeoff.load.resources import Resources, Use
+from bakeoff.load.scale import Scaled, ScaleOptions, save_scale
+from bakeoff.load.scale_rows import FIGURES, SIZE, Row
+from bakeoff.load.stored import LoadResult, open_load, save
+from bakeoff.load.targets import Opening, Target
 from bakeoff.measures.conventions import DEFAULT
+from bakeoff.plan import Prices
 from bakeoff.results import (
     LATENCIES,
     LOSSES,
@@ -28,7 +41,7 @@ from bakeoff.results import (
     RunFolder,
     RunRecord,
 )
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Metric, Schema, Status
 
 MEASURES = ["nDCG@10(document)", "RR@10(document)", "Hit@5(document)", "R@20(document)", "tokens@10(chunk)"]
 DEPTH = 20
@@ -57,6 +70,7 @@ class Made:
     text: str = "where is the answer to question {number}?"
     limits: tuple[tuple[str, float], ...] = ()
     alike: bool = False
+    prices: str = ""
 
 
 LABELS = [
@@ -268,7 +282,8 @@ def _record(name: str, labels: list[str], queries: list[str], made: Made) -> Run
         started="2025-01-02T03:04:05+00:00",
         finished="2025-01-02T03:06:05+00:00",
         bakeoff="0.1.0",
-        experiment="# Which made-up system finds the made-up documents?\nname: made-up\nchunkers: [line, semantic]\n",
+        experiment="# Which made-up system finds the made-up documents?\nname: made-up\nchunkers: [line, semantic]\n"
+        + made.prices,
         primary=made.primary,
         measures=list(made.measures),
         depth=made.ranking_depth,
@@ -308,3 +323,101 @@ def make_run(tmp_path: Path) -> Callable[..., Result]:
         return write_run(tmp_path / name, Made(**fields))  # type: ignore[arg-type]
 
     return make
+
+
+def write_load(
+    result: Result,
+    loads: Sequence[Load] = (Load("closed", 1), Load("closed", 4)),
+    *,
+    systems: Sequence[str] = (),
+    queries: int = 600,
+    runs: int = 2,
+    missing: int = 0,
+    server: bool = False,
+    probe: bool = False,
+    prices: Prices | None = None,
+    end_to_end: bool = False,
+) -> LoadResult:
+    """Write a load of a made-up run: seeded nanoseconds for each pass, everything else follows from them."""
+    random = np.random.default_rng(3)
+    names = list(systems) or list(result.done)
+    found = Pressed(
+        Origin("run", result.record.run, "0" * 16, queries), Demand(runs=runs), status=Status.DONE
+    )
+    seen = Use(40.0, 80.0, 150.0, 200.0, 9) if server else Use(note="no server process is known")
+    used = Resources(Use(90.0, 120.0, 300.0, 350.0, 9), seen, 1.0)
+    for place, name in enumerate(names):
+        opening = Opening(0.2, None, 1_000_000, used)
+        found.targets.append(Target(name, "exact", lambda *_: None, (), (), 10, opening))
+        for load in loads:
+            for number in range(runs):
+                times = random.gamma(4.0, 5e5 * (place + 1) * load.concurrency, queries - missing).astype(
+                    np.int64
+                )
+                found.passes.append(
+                    Pass(
+                        system=name,
+                        load=load,
+                        run=number,
+                        sent=queries,
+                        answered=queries - missing,
+                        errors=missing,
+                        timeouts=0,
+                        unsent=0,
+                        short=0,
+                        seconds=1.0 + number / 10,
+                        mean_ms=float(times.mean() / 1e6),
+                        latency=Histogram.of(times, missing),
+                        lag=None,
+                        quality=None,
+                        drift=None,
+                        harness_seconds=None,
+                        reached=True if load.kind == "open" else None,
+                        resources=used,
+                        probe=probe,
+                    )
+                )
+    if prices is not None:
+        note = "" if end_to_end else EMBEDDED_BEFORE
+        found.costs = {
+            name: Cost(Priced(0.5 + place, note), Priced(None, "not timed"), Priced(0.01))
+            for place, name in enumerate(names)
+        }
+    save(result.path / "load" / "20250102-030405", found, prices)
+    return open_load(result.path)
+
+
+def write_scale(
+    folder: Path, sizes: Sequence[int] = (100, 1000, 10_000), stores: Sequence[str] = ("exact", "faiss")
+) -> Path:
+    """Write a measurement of `bakeoff scale`: power laws with a little noise, no disk for the first store."""
+    random = np.random.default_rng(4)
+    options = ScaleOptions(tuple(sizes), runs=2, command="bakeoff scale synthetic:10000x8")
+    vectors = VectorSet("made-up", np.zeros((sizes[-1], 8), np.float32), np.zeros((50, 8), np.float32), Metric.L2,
+                        None, 0, 0, (), "f" * 16)  # fmt: skip
+    outcome = Scaled(vectors, options, status=Status.DONE)
+    for place, store in enumerate(stores, start=1):
+        for size in sizes:
+            for number in range(2):
+                for figure, power in zip(FIGURES, (1.2, 1.1, 0.5 * place, 0.3, 1.0), strict=True):
+                    value = 1e-3 * size**power * float(random.uniform(0.98, 1.02))
+                    bare = figure == "disk_mb" and place == 1
+                    note = "it keeps nothing on disk" if bare else ""
+                    outcome.rows.append(
+                        Row(SIZE, store, "default", size, number, None, figure, None if bare else value, note)
+                    )
+    folder.mkdir(parents=True, exist_ok=True)
+    save_scale(folder, outcome)
+    return folder
+
+
+@pytest.fixture
+def make_load() -> Callable[..., LoadResult]:
+    """Writes a made-up load of a made-up run."""
+    return write_load
+
+
+@pytest.fixture
+def make_scale() -> Callable[..., Path]:
+    """Writes a made-up measurement of growth."""
+    return write_scale

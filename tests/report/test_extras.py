@@ -26,7 +26,7 @@ def test_nothing_beside_a_run_is_no_section(
     make_run: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert extras(make_run()) == ()
+    assert [section.id for section in extras(make_run(), ())] == []
 
 
 def test_a_review_is_in_the_report_with_its_bounds(
@@ -36,14 +36,14 @@ def test_a_review_is_in_the_report_with_its_bounds(
     result = ran.result
     exported = CliRunner().invoke(app, ["review", "export", str(result.path)], standalone_mode=False)
     assert exported.exception is None, exported.output
-    (section,) = extras(result)
+    (section,) = extras(result, ())
     assert section.grids == () and section.finding.startswith("0 of ")
     desk = open_desk(result.path)
     item = desk.pool().items[0]
     desk.ledger.append(
         Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=Label.SEMANTIC_MATCH)
     )
-    (section,) = extras(result)
+    (section,) = extras(result, ())
     assert section.finding.startswith("1 of ") and len(section.grids) >= 1
     assert stands(desk).settled[item.id].label is Label.SEMANTIC_MATCH
     report = tables(result)

@@ -11,7 +11,6 @@ from bakeoff.analysis import Result
 from bakeoff.report import figures
 from bakeoff.report.svg import Scale, around, shortened
 from bakeoff.report.tables import tables
-from bakeoff.report.wording import milliseconds
 
 Make = Callable[..., Result]
 
@@ -32,7 +31,7 @@ def test_every_figure_is_well_formed_whatever_names_hold(make_run: Make) -> None
         figures.differences(report.pairs, "<finding>"),
         figures.wins(report.pairs, "&"),
         figures.query_by_query(report.pairs, ""),
-        figures.trade(report.by_latency, "p50", milliseconds, ""),
+        *(figures.trade(trade, "") for trade in report.trades),
         figures.rank_bars(report.ranks, ""),
         figures.chunk_sizes(report.background.chunkings, ""),
         *(figures.strip(row, figures.strip_scale(report.systems.rows)) for row in report.systems.rows),

@@ -171,6 +171,22 @@ def test_history_tells_what_changed(make_run: Make) -> None:
     assert "two" in str(past.table(entries))
 
 
+def test_a_long_reason_is_a_footnote_and_not_a_cell(make_run: Make) -> None:
+    before = make_run("runs/one", systems=2)
+    for name in ("two", "three"):
+        changed(before, name, lambda _, __, value: value)
+        path = before.path.with_name(name) / "run.json"
+        record = json.loads(path.read_text())
+        record["conventions"]["ties"] = name
+        path.write_text(json.dumps(record))
+    entries = past.history(before.path.parent)
+    notes = past.footnotes(entries)
+    assert notes and all("conventions" in note for note in notes)
+    cells = [row[-1] for row in past.table(entries)[1]]
+    assert {f"see [{number}]" for number in range(1, len(notes) + 1)} <= set(cells)
+    assert max(map(len, cells)) <= past.SHORT
+
+
 def test_history_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(ComparisonError, match="holds no run"):
         past.history(tmp_path)

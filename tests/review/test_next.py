@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import ComparisonError
-from bakeoff.review.next import next_items, outlook
+from bakeoff.review.next import outlook, study
 from bakeoff.review.stakes import (
     CANT_TELL,
     Stakes,
@@ -69,7 +69,7 @@ def test_bounds_are_those_of_all_completions() -> None:
 
 def test_a_result_both_returned_moves_nothing() -> None:
     stakes = stakes_of(rankings(4), {}, 2)
-    ranked = next_items(stakes)
+    _, ranked = study(stakes)
     assert len(ranked) == 12
     assert all("both" in one.item for one in ranked[-4:])
     assert all(one.weight == 0 for one in ranked[-4:])
@@ -77,7 +77,7 @@ def test_a_result_both_returned_moves_nothing() -> None:
 
 
 def test_the_first_items_are_of_different_queries() -> None:
-    ranked = next_items(stakes_of(rankings(6), {}, 2), 6)
+    _, ranked = study(stakes_of(rankings(6), {}, 2), 6)
     assert len({one.query for one in ranked}) == 6
 
 

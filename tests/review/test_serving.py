@@ -336,7 +336,7 @@ def ask(server: ReviewServer) -> Ask:
                  "Content-Type": "application/json"}  # fmt: skip
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         data = body if isinstance(body, bytes) else json.dumps(body or {"reviewer": "ann"}).encode()
-        link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         link.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in {"Content-Length": str(len(data)), **given}.items():
             if value is not None:

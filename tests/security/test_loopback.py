@@ -51,7 +51,7 @@ def dashboard(home: Path) -> Iterator[psutil.Process]:
     for one in (*found.children(recursive=True), found):
         with contextlib.suppress(psutil.Error):
             one.terminate()
-    process.wait(30)
+    process.wait(60)
 
 
 def test_the_dashboard_listens_on_loopback_only(dashboard: psutil.Process) -> None:

@@ -202,7 +202,7 @@ def test_json_files_and_names(tmp_path: Path) -> None:
 
 
 def test_the_schema_on_disk_is_that_of_the_models() -> None:
-    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == query_schema()
+    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == query_schema(), "python -m bakeoff.truth.schema"
 
 
 def test_ten_thousand_queries(make_queries: Make) -> None:

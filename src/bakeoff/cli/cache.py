@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bakeoff.cache import StageUse
 
 cache_app = typer.Typer(help="What is kept from earlier runs.", no_args_is_help=True)
 
@@ -17,21 +22,22 @@ def register(app: typer.Typer) -> None:
 @cache_app.command()
 def info(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False) -> None:
     """Show how much each stage keeps, and where."""
-    from bakeoff.cache import Cache
     from bakeoff.cli import console
+    from bakeoff.sharedcache import DepotCache, open_cache
     from bakeoff.weights import home
 
-    cache = Cache(home() / "cache")
+    cache = open_cache(home() / "cache")
     rows = cache.use()
+    shared = cache.depot.use() if isinstance(cache, DepotCache) else []
+    url = cache.url if isinstance(cache, DepotCache) else None
     if as_json:
-        stages = [{"stage": row.stage, "artifacts": row.artifacts, "bytes": row.bytes} for row in rows]
-        console.say_json({"folder": str(cache.root), "stages": stages})
+        found = {"folder": str(cache.root), "stages": _stages(rows)}
+        console.say_json(found | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
         return
-    if rows:
-        table = [[row.stage, f"{row.artifacts:,}", f"{row.bytes / 1e6:,.1f} MB"] for row in rows]
-        console.table(["stage", "artifacts", "size"], table, right=(1, 2))
-    total = sum(row.bytes for row in rows) / 1e6
-    console.say(f"{total:,.1f} MB in {cache.root}")
+    _show(rows, str(cache.root))
+    if url:
+        console.say()
+        _show(shared, f"{url}, shared")
 
 
 @cache_app.command()
@@ -40,15 +46,42 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Remove what is kept; the next run makes it again."""
-    from bakeoff.cache import Cache
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
+    from bakeoff.sharedcache import DepotCache, open_cache
     from bakeoff.weights import home
 
-    cache = Cache(home() / "cache")
+    cache = open_cache(home() / "cache")
     known = [row.stage for row in cache.use()]
     if stage is not None and stage not in known:
         raise SettingError(f"the cache has no stage {stage!r}. Stages: {', '.join(known) or 'none'}.")
     if not yes:
         typer.confirm(f"Remove {stage or 'everything'} from {cache.root}?", abort=True)
+    on_servers = _on_servers(cache.root) if stage in (None, "index") else 0
     console.say(f"{cache.clear(stage) / 1e6:,.1f} MB freed.")
+    if on_servers:
+        console.say(
+            f"{on_servers} indexes are collections on servers and stay there: `bakeoff servers collections STORE`."
+        )
+    if isinstance(cache, DepotCache):
+        console.say(f"What is shared at {cache.url} stays: others use it, and it is fetched from there.")
+
+
+def _on_servers(root: Path) -> int:
+    """Indexes that have nothing here but their manifest: a server holds them."""
+    folders = (root / "index").glob("??/*")
+    return sum({path.name for path in folder.iterdir()} == {"manifest.json"} for folder in folders)
+
+
+def _stages(rows: list[StageUse]) -> list[dict[str, str | int]]:
+    return [{"stage": row.stage, "artifacts": row.artifacts, "bytes": row.bytes} for row in rows]
+
+
+def _show(rows: list[StageUse], where: str) -> None:
+    from bakeoff.cli import console
+
+    if rows:
+        table = [[row.stage, f"{row.artifacts:,}", f"{row.bytes / 1e6:,.1f} MB"] for row in rows]
+        console.table(["stage", "artifacts", "size"], table, right=(1, 2))
+    total = sum(row.bytes for row in rows) / 1e6
+    console.say(f"{total:,.1f} MB in {where}")

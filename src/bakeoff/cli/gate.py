@@ -85,3 +85,5 @@ def history(
         console.say_json([asdict(entry) for entry in entries])
         return
     console.table(*past.table(entries), right=(4, 5))
+    for number, note in enumerate(past.footnotes(entries), start=1):
+        console.say(f"[{number}] {note}", style="dim")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from bakeoff.interchange import Exported
+    from bakeoff.report.exports.files import Files
     from bakeoff.truth.importers.draft import Imported
 
 E = TypeVar("E", bound=StrEnum)
@@ -80,30 +82,21 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a run in the files of a source system, or queries, judgments and rankings as files of BEIR or TREC."""
-    from bakeoff.cli import console
     from bakeoff.interchange import Choice, Format, Level, Scores
-    from bakeoff.interchange import export as write
-
-    if preset:
-        _export_preset(source, preset, out, force, as_json)
-        return
-    choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
-    exported = write(source, choice)
-    paths = exported.write(out, overwrite=force)
-    if as_json:
-        console.say_json({"files": [str(path) for path in paths], "notes": list(exported.notes)})
-        return
-    for note in exported.notes:
-        console.warn(note)
-    for path in paths:
-        console.say(str(path))
-
-
-def _export_preset(run: Path, preset: str, out: Path, force: bool, as_json: bool) -> None:
-    from bakeoff.cli import console
+    from bakeoff.interchange import export as exported
     from bakeoff.report.exports.presets import export_run
 
-    files = export_run(run, preset)
+    if preset:
+        _write(export_run(source, preset), out, force, as_json)
+        return
+    choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
+    _write(exported(source, choice), out, force, as_json)
+
+
+def _write(files: Exported | Files, out: Path, force: bool, as_json: bool) -> None:
+    """Write files and tell their paths and notes."""
+    from bakeoff.cli import console
+
     paths = files.write(out, overwrite=force)
     if as_json:
         console.say_json({"files": [str(path) for path in paths], "notes": list(files.notes)})

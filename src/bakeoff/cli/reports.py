@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.workers import Statistics, workers_of
+
 if TYPE_CHECKING:
     from bakeoff.stats.comparison import Comparison
 
@@ -22,42 +24,44 @@ def register(app: typer.Typer) -> None:
 FORMATS = ("html", "md", "latex", "svg", "png", "pdf")
 
 
+Run = Annotated[Path, typer.Argument(help="A run's folder.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for the files. [default: the run's]")]
+Formats = Annotated[str, typer.Option("--format", help=f"Some of {', '.join(FORMATS)}, with commas between.")]
+With = Annotated[
+    list[Path] | None,
+    typer.Option("--with", help="A folder of `bakeoff scale`; it is kept in RUN/scale. May be repeated."),
+]
+
+
 def report(
-    run: Annotated[Path, typer.Argument(help="A run's folder.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the files. [default: the run's]")
-    ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", help=f"Some of {', '.join(FORMATS)}, with commas between.")
-    ] = "html,md",
+    run: Run,
+    out: Out = None,
+    formats: Formats = "html,md",
+    beside: With = None,
+    executor: Statistics = None,
 ) -> None:
     """Write a run's report again from its stored rows: pages, LaTeX tables, figures for a paper."""
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
+    from bakeoff.report.scaling import attach
     from bakeoff.report.writing import write
 
     wanted = _formats(formats)
     folder = out or run
-    result = open_run(run)
+    result = open_run(run, workers_of(executor))
+    for measured in beside or ():
+        attach(run, measured)
     folder.mkdir(parents=True, exist_ok=True)
     for number, path in enumerate(write(result, folder, wanted)):
         console.say(f"{'Report' if number == 0 else '':<9}{path}")
 
 
-def final_report(
-    run: Annotated[Path, typer.Argument(help="A run's folder.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the files. [default: the run's]")
-    ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", help=f"Some of {', '.join(FORMATS)}, with commas between.")
-    ] = "html,md",
-) -> None:
+def final_report(run: Run, out: Out = None, formats: Formats = "html,md", beside: With = None) -> None:
     """Write the report with people's review in it; it is an error where there is no review."""
     from bakeoff.review.desk import open_desk
 
     open_desk(run)
-    report(run, out, formats)
+    report(run, out, formats, beside)
 
 
 def _formats(text: str) -> list[str]:
@@ -75,6 +79,7 @@ def compare(
     a: Annotated[str, typer.Argument(help="A system, or words that fit only it.")],
     b: Annotated[str, typer.Argument(help="Another system.")],
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
+    executor: Statistics = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Compare two systems of a run, paired by query."""
@@ -84,7 +89,7 @@ def compare(
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
 
-    result = open_run(run)
+    result = open_run(run, workers_of(executor))
     pair = compare_systems(result, a, b, measure)
     if as_json:
         console.say_json(asdict(pair))

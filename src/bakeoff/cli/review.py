@@ -124,7 +124,7 @@ def status(
 
         console.say_json(status_json(standing, beside, seed))
     else:
-        say_status(standing, beside, seed)
+        say_status(standing, beside, seed, folder)
 
 
 def next_(

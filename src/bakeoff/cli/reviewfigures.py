@@ -17,6 +17,7 @@ SHOWN = 10
 
 
 def say_figures(figures: ReviewFigures) -> None:
+    """The measures of every system, and the leader against the others."""
     k = figures.k
     console.say()
     headers = [
@@ -84,6 +85,7 @@ def figures_json(figures: ReviewFigures) -> dict[str, Any]:
 
 
 def system_json(one: SystemFigures) -> dict[str, Any]:
+    """A system's figures for scripts."""
     return {
         "queries": list(one.queries),
         "complete": list(one.complete),
@@ -96,6 +98,7 @@ def system_json(one: SystemFigures) -> dict[str, Any]:
 
 
 def say_sides(found: Sequence[Side]) -> None:
+    """Automated, human-adjusted and combined means; nothing where no query was judged completely."""
     shown = [one for one in found if one.human.n or not one.category]
     if not any(one.human.n for one in shown):
         return
@@ -117,6 +120,7 @@ def say_sides(found: Sequence[Side]) -> None:
 
 
 def number(value: float | None, *, signed: bool = False) -> str:
+    """Three decimals, or a dash for what is not known."""
     return "–" if value is None else f"{value:+.3f}" if signed else f"{value:.3f}"
 
 
@@ -133,19 +137,21 @@ def _range(value: Bounded | None) -> str:
 
 
 def interval(value: Interval) -> str:
+    """The ends of a difference's interval, with their signs."""
     return (
         f"[{value.low:+.3f} {value.high:+.3f}]" if value.low is not None and value.high is not None else "–"
     )
 
 
 def coefficient(value: Coefficient) -> str:
+    """An agreement with its interval, or why there is none."""
     return value.reason if value.value is None else f"{value.value:.3f} {ends(value.low, value.high)}"
 
 
 def ends(low: float | None, high: float | None) -> str:
+    """The ends of an interval, or a dash."""
     return "–" if low is None or high is None else f"[{low:.3f} {high:.3f}]"
 
 
 def _mean(value: Mean) -> str:
-    """The measures of every system, and the leader against the others."""
     return f"{number(value.value)} ({value.n})"

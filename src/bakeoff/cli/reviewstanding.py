@@ -31,8 +31,8 @@ from bakeoff.truth.reviewed import JudgmentSet
 WORDS = 60
 
 
-def say_status(standing: Standing, beside: Sequence[Side], seed: int) -> None:
-    """How far a review is."""
+def say_status(standing: Standing, beside: Sequence[Side], seed: int, folder: Path) -> None:
+    """How far the review in a folder is."""
     pool, settled = standing.pool, standing.settled
     for note in standing.notes:
         console.warn(note)
@@ -43,10 +43,20 @@ def say_status(standing: Standing, beside: Sequence[Side], seed: int) -> None:
     console.say(f"{pool.run}: {done:,} of {len(pool.items):,} passages are decided")
     console.say("  " + ", ".join(f"{states[state]:,} {state.value}" for state in State if states[state]))
     by = Counter(one.reviewer for item in settled.values() for one in item.opinions if not one.auto)
-    if by:
-        console.say("  " + ", ".join(f"{name} {count:,}" for name, count in by.most_common()))
+    if not by:
+        _say_nobody(folder)
+        return
+    console.say("  " + ", ".join(f"{name} {count:,}" for name, count in by.most_common()))
     say_figures(review_figures(pool_rankings(pool), labels_of(settled), pool.k, seed))
     say_sides(beside)
+
+
+def _say_nobody(folder: Path) -> None:
+    """Before the first judgment by a person every measure is a guess as wide as it can be."""
+    console.say(
+        "Nobody has judged yet; measures and their bounds follow the first judgment (--json has them now)."
+    )
+    console.say(f"Next     bakeoff review serve {folder}")
 
 
 def status_json(standing: Standing, beside: Sequence[Side], seed: int) -> dict[str, Any]:

@@ -17,7 +17,8 @@ Where = Annotated[
     typer.Option(
         "--executor",
         metavar="NAME",
-        help="Where chunks and vectors are made: local, ray, or with parameters '{ray: {address: HOST:6379}}'.",
+        help="Where chunks and vectors are made, and large work is scored: local, ray, or with parameters "
+        "'{ray: {address: HOST:6379}}'.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]

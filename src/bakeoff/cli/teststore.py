@@ -29,7 +29,7 @@ def store(
 ) -> None:
     """Connect to a store, try what it promises, and measure a small recall and latency.
 
-    Makes collections called contract_… and replaces those of that name; a server keeps them.
+    Makes collections called contract_… in the place of those of that name, and removes them at its end.
     """
     from bakeoff import registry
     from bakeoff.cli import console
@@ -37,7 +37,7 @@ def store(
     from bakeoff.testing.bench import Bench
 
     plugin = registry.load("stores", name)
-    params, gaps = _params(plugin, set_ or []), dict(getattr(plugin, "gaps", {}))
+    params, gaps = params_of(plugin, set_ or []), dict(getattr(plugin, "gaps", {}))
     with tempfile.TemporaryDirectory(prefix="bakeoff-test-store-") as folder:
         tried = Bench(name, plugin, Path(folder), params, gaps, recall=recall, score_error=score_error)
         engine = trial.engine(tried)
@@ -46,12 +46,13 @@ def store(
         checks = list(trial.outcomes(tried))
         failed = any(row.state == "failed" for row in checks)
         figures = None if failed else trial.figures(tried)
-    _show(engine, checks, figures, as_json)
+        _show(engine, checks, figures, as_json)
+        trial.sweep(tried)
     if failed:
         raise typer.Exit(1)
 
 
-def _params(plugin: Any, given: list[str]) -> dict[str, Any]:
+def params_of(plugin: Any, given: list[str]) -> dict[str, Any]:
     """Nested parameters, tried against the store's own model."""
     from pydantic import ValidationError
 

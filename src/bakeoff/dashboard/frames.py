@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
 
 from bakeoff.report.explorer import QueryScores, Quick, Shown
+from bakeoff.report.planes import Axis, middles
+from bakeoff.report.sections import Bars, Chart, Grid, Lines
+from bakeoff.report.svg import Scale, around
 from bakeoff.review.ledger import Entry
 from bakeoff.stats.comparison import PairComparison
 
 INK = "#1f6f8b"
+COLOURS = ("#2f8fc4", "#d55e00", "#1b9e77", "#c566a0", "#b39b00", "#7fb8e0", "#b5702a", "#8a9194")
+"""Told apart by people with any kind of colour vision, on light and on dark."""
+GREY = "#9aa0a3"
+HEIGHT = 310
+"""Pixels of a figure of curves with its axis; the names under it come on top."""
 STYLE = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;max-height:16rem;overflow:auto;margin:.2rem 0 1rem"
 
 
@@ -106,18 +115,98 @@ def pair_rows(pair: PairComparison) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["", " "])
 
 
-def under_load(passes: pd.DataFrame) -> alt.Chart:
-    """Latency against the rate that was answered."""
-    return (
-        alt.Chart(passes.dropna(subset=["p50_ms", "qps"]))
-        .mark_circle(size=70)
-        .encode(
-            x=alt.X("qps:Q", title="queries answered a second"),
-            y=alt.Y("p50_ms:Q", title="p50 in ms"),
-            color=alt.Color("system:N", legend=alt.Legend(orient="bottom", labelLimit=320, columns=1)),
-            tooltip=["system", "load", "run", "qps", "p50_ms", "p99_ms"],
-        )
+def grid(table: Grid) -> pd.DataFrame:
+    """A table of texts, as the report has it."""
+    return pd.DataFrame(table.rows, columns=list(table.headings))
+
+
+def chart(found: Chart) -> alt.Chart:
+    """A figure of the report."""
+    return _lines(found.plot) if isinstance(found.plot, Lines) else _bars(found.plot)
+
+
+def _lines(plot: Lines) -> alt.Chart:
+    """Curves by system, with their fitted lines; the report's colours, in its order."""
+    names = [one.name for one in plot.curves]
+    dots = [(one.name, x, y) for one in plot.curves for x, y in one.points]
+    joined = [(one.name, x, y) for one in plot.curves for x, y in one.fit or middles(one)]
+    frame, line = (pd.DataFrame(rows, columns=["system", "x", "y"]) for rows in (dots, joined))
+    frame["shown"] = [f"{plot.x.say(x)}, {plot.y.say(y)}" for _, x, y in dots]
+    colour = alt.Color(
+        "system:N",
+        sort=names,
+        scale=alt.Scale(domain=names, range=[*COLOURS, *[GREY] * len(names)][: len(names)]),
+        legend=alt.Legend(
+            orient="bottom", labelLimit=320, columns=1, title=None, values=names[: len(COLOURS)]
+        ),
     )
+    x = _position("x", plot.x, [x for _, x, _ in dots])
+    y = _position("y", plot.y, [y for _, _, y in dots])
+    dashed = [5, 3] if any(one.fit for one in plot.curves) else [1, 0]
+    return alt.Chart(line).mark_line(strokeWidth=1.5, strokeDash=dashed).encode(
+        x=x, y=y, color=colour
+    ) + alt.Chart(frame).mark_circle(size=45).encode(
+        x="x:Q", y="y:Q", color=colour, tooltip=["system", alt.Tooltip("shown", title="value")]
+    )
+
+
+def _position(way: Literal["x", "y"], axis: Axis, known: Sequence[float]) -> alt.X | alt.Y:
+    """One direction of a figure: its scale, and ticks written as in the report."""
+    channel = {"x": alt.X, "y": alt.Y}[way]
+    ticks = axis.ticks or around(known, 0, 1, log=axis.log).ticks()
+    scale = alt.Scale(type="log" if axis.log else "linear", nice=False, zero=False, padding=14)
+    return channel(f"{way}:Q", title=axis.name, axis=_ticks(ticks, axis.say), scale=scale)
+
+
+def _ticks(values: Sequence[float], say: Callable[[float], str]) -> alt.Axis:
+    """An axis with these values, each by its name."""
+    parts = [f"abs(datum.value - {value!r}) <= 1e-6 * {abs(value)!r} ? '{say(value)}'" for value in values]
+    return alt.Axis(values=list(values), labelExpr=" : ".join([*parts, "''"]), labelOverlap=True)
+
+
+def _bars(plot: Bars) -> alt.Chart:
+    """Bars by system and phase, made of their parts."""
+    rows = [
+        {
+            "system": " · ".join(filter(None, (group.name, one.label))),
+            "side": kind,
+            "order": number,
+            "value": part,
+            "shown": plot.say(part),
+        }
+        for group in plot.groups
+        for one in group.bars
+        for number, (kind, part) in enumerate(zip(plot.kinds, one.parts, strict=True))
+    ]
+    names = list(dict.fromkeys(row["system"] for row in rows))
+    legend = alt.Legend(orient="bottom", title=None) if len(plot.kinds) > 1 else None
+    colour = alt.Color(
+        "side:N",
+        scale=alt.Scale(domain=list(plot.kinds), range=list(COLOURS[: len(plot.kinds)])),
+        legend=legend,
+    )
+    axis = alt.Axis(labelLimit=300, labelOverlap=False)
+    longest = max(
+        (sum(part or 0.0 for part in one.parts) for group in plot.groups for one in group.bars), default=1.0
+    )
+    ticks = Scale(0.0, longest or 1.0, 0, 1).ticks(4)
+    return (
+        alt.Chart(pd.DataFrame(rows))
+        .mark_bar()
+        .encode(
+            y=alt.Y("system:N", sort=names, title=None, axis=axis),
+            x=alt.X("value:Q", title=plot.name, axis=_ticks(ticks, plot.say)),
+            color=colour,
+            order="order:O",
+            tooltip=["system", "side", alt.Tooltip("shown", title="value")],
+        )
+        .properties(height=alt.Step(20))
+    )
+
+
+def literal(text: str) -> str:
+    """A text that Markdown leaves as it is."""
+    return re.sub(r"([\\`*_\[\]<>$:#|~^])", r"\\\1", text)
 
 
 def reviewers(entries: Sequence[Entry]) -> pd.DataFrame:

@@ -10,7 +10,9 @@ from bakeoff.analysis import Result
 from bakeoff.dashboard import folder, frames
 from bakeoff.errors import BakeoffError
 from bakeoff.journal import Progress, alive, read_progress
-from bakeoff.report import explorer, past
+from bakeoff.report import explorer, extras, past
+from bakeoff.report.sections import Chart, Section
+from bakeoff.report.systems import SHOWN as SYSTEMS
 
 MOST = 500
 
@@ -111,23 +113,42 @@ def _side_by_side(result: Result, rows: list[explorer.QueryScores], systems: lis
 
 
 def load() -> None:
-    """How fast the systems answered under load."""
-    from bakeoff.load.stored import open_load
-
+    """How fast the systems answered under load, what they took, how stores grow."""
     result = folder.chosen()
     if result is None:
         return
     st.title("Load")
-    try:
-        found = open_load(result.path)
-    except BakeoffError:
+    quick = folder.glance(*folder.key(result))
+    found = extras.beside(result, [row.system for row in quick.rows[:SYSTEMS]])
+    if not any(section.id == "load" for section in found):
         st.info(f"Nothing was put under load yet: bakeoff load {result.path}")
-        return
-    st.text(found.record["sentence"])
-    passes = found.passes.to_pandas()
-    columns = ["system", "load", "run", "qps", "p50_ms", "p95_ms", "p99_ms", "errors", "timeouts"]
-    st.dataframe(passes[columns], hide_index=True, width="stretch")
-    st.altair_chart(frames.under_load(passes), width="stretch")
+    for section in found:
+        _section(section)
+
+
+def _section(section: Section) -> None:
+    """A section of the report: its finding, its figures two by two with their numbers, its tables, its notes."""
+    st.header(section.title)
+    if section.finding:
+        st.text(section.finding)
+    for number in range(0, len(section.charts), 2):
+        for chart, column in zip(section.charts[number : number + 2], st.columns(2), strict=False):
+            with column:
+                _chart(chart)
+    for grid in section.grids:
+        st.dataframe(frames.grid(grid), hide_index=True, width="stretch")
+    for note in section.notes:
+        st.caption(frames.literal(note))
+
+
+def _chart(chart: Chart) -> None:
+    st.markdown(f"**{frames.literal(chart.finding)}**")
+    st.altair_chart(frames.chart(chart), width="stretch")
+    st.caption(frames.literal(f"{chart.caption} {chart.hint}"))
+    with st.expander("Numbers"):
+        st.dataframe(frames.grid(chart.grid), hide_index=True, width="stretch")
+        for note in chart.notes:
+            st.caption(frames.literal(note))
 
 
 def review() -> None:
@@ -203,6 +224,8 @@ def history() -> None:
     headers, rows = past.table(entries)
     names = [header or "note" for header in headers]
     st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True, width="stretch")
+    for number, note in enumerate(past.footnotes(entries), start=1):
+        st.caption(frames.literal(f"[{number}] {note}"))
     known = pd.DataFrame(
         [(entry.started, entry.mean) for entry in entries], columns=["started", "mean"]
     ).dropna()

@@ -143,5 +143,5 @@ def _table(source: Any) -> pa.Table:
 
     try:
         return pq.read_table(source)
-    except (OSError, pa.ArrowInvalid) as exc:
+    except (OSError, pa.ArrowException) as exc:
         raise DataError(f"{source} cannot be read as Parquet: {exc}.") from exc

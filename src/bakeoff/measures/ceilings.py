@@ -36,13 +36,6 @@ def ceiling(
     return np.where(relevant > 0, best, np.nan)
 
 
-def mean_ceiling(measure: Measure, judgments: JudgmentArrays, *, conventions: Conventions = DEFAULT) -> float:
-    """The highest reachable mean over the queries that have relevant items; NaN if none has."""
-    values = ceiling(measure, judgments, conventions=conventions)
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else float("nan")
-
-
 def fixed_ceiling(measure: Measure) -> float:
     """The best value of a measure that does not depend on judgments."""
     if measure.name == "tokens":

@@ -1,42 +1,11 @@
-"""Negative queries, which have no right answer: false alarms, and whether the top score shows them (F09)."""
+"""Negative queries, which have no right answer: whether the top score shows them, and from where on (F09)."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from bakeoff.errors import DataError
-from bakeoff.measures.arrays import Flags, Floats, Ints, RankingArrays, starts_of_groups
-
-
-@dataclass(frozen=True, slots=True)
-class FalseAlarms:
-    """FalseAlarm@t on queries it was not chosen on, and the share of answerable queries it keeps."""
-
-    threshold: float
-    rate: float
-    negatives: int
-    answerable_kept: float
-    answerable: int
-
-
-def top_scores(rankings: RankingArrays, queries: Ints) -> Floats:
-    """The highest score of each of these queries (ascending), −inf where there is no result."""
-    best = np.full(len(queries), -np.inf)
-    if len(rankings):
-        starts = starts_of_groups(rankings.query)
-        highest = np.maximum.reduceat(rankings.score, starts)
-        present = rankings.query[starts]
-        place = np.searchsorted(queries, present)
-        known = (place < len(queries)) & (queries[np.minimum(place, len(queries) - 1)] == present)
-        best[place[known]] = highest[known]
-    return best
-
-
-def false_alarm(top: Floats, threshold: float) -> Floats:
-    """FalseAlarm@t for each negative query: 1 where its top score reaches the threshold."""
-    return (top >= threshold).astype(np.float64)
+from bakeoff.measures.arrays import Floats
 
 
 def auroc(answerable: Floats, negative: Floats) -> float:
@@ -60,15 +29,3 @@ def choose_threshold(answerable: Floats, negative: Floats) -> float:
     kept = len(answerable) - np.searchsorted(np.sort(answerable), candidates, side="left")
     refused = np.searchsorted(np.sort(negative), candidates, side="left")
     return float(candidates[np.argmax(kept / len(answerable) + refused / len(negative))])
-
-
-def false_alarms(
-    answerable: Floats, negative: Floats, held_out_answerable: Flags, held_out_negative: Flags
-) -> FalseAlarms:
-    """The false-alarm rate at a threshold chosen on the held-out queries and reported on the others."""
-    threshold = choose_threshold(answerable[held_out_answerable], negative[held_out_negative])
-    others, wrong = answerable[~held_out_answerable], negative[~held_out_negative]
-    if not len(wrong):
-        raise DataError("every negative query was used to choose the threshold; keep some to report on.")
-    kept = float(false_alarm(others, threshold).mean()) if len(others) else float("nan")
-    return FalseAlarms(threshold, float(false_alarm(wrong, threshold).mean()), len(wrong), kept, len(others))

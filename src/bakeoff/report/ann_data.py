@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ def kind_of(folder: Path) -> str:
     """What a folder's record is of: ann, scale, load."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise DataError(f"{folder / RECORD} cannot be read: {exc}. Give a folder of `bakeoff ann`.") from exc
     return str(record.get("kind", "")) if isinstance(record, dict) else ""
 
@@ -102,16 +103,32 @@ def record_of(folder: Path, kind: str) -> dict[str, Any]:
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise DataError(f"{path} cannot be read: {exc}. Give a folder of `bakeoff {kind}`.") from exc
     if not isinstance(record, dict) or record.get("kind") != kind or record.get("format") != FORMAT:
         raise DataError(f"{path} is no record of `bakeoff {kind}` in format {FORMAT}.")
     return record
 
 
+@contextlib.contextmanager
+def making(folder: Path) -> Iterator[None]:
+    """What cannot be made of a stored record is the record's fault: it was damaged, or another program wrote it."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as exc:
+        raise DataError(
+            f"{folder} is damaged, or of another version: {type(exc).__name__}: {exc}. Measure again."
+        ) from exc
+
+
 def read_ann(folder: Path) -> AnnData:
     """The comparison of a folder."""
     record = record_of(folder, "ann")
+    with making(folder):
+        return _data(record)
+
+
+def _data(record: Mapping[str, Any]) -> AnnData:
     data, options = record["dataset"], record["options"]
     k, threads = options["k"], options["threads"]
     stores = _stores(record, threads)
@@ -181,7 +198,7 @@ def _stores(record: Mapping[str, Any], threads: int) -> dict[str, StoreRow]:
 def _is_chosen(record: Mapping[str, Any], system: str, setting: str) -> bool:
     if record["options"]["target"] is None:
         return True
-    store = next(one for one in record["stores"] if one["system"] == system)
+    store = {one["system"]: one for one in record["stores"]}[system]
     return setting == _tuned_setting(store, record["points"])
 
 

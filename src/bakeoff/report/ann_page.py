@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from bakeoff.cache import write_file
 from bakeoff.report import wording as say
-from bakeoff.report.ann_data import AnnData, PointRow, read_ann
+from bakeoff.report.ann_data import AnnData, PointRow, making, read_ann
 from bakeoff.report.html import source_hash, templates
 from bakeoff.report.planes import Axis, Dot, Whiskered, front, plane, rows
 
@@ -34,7 +34,10 @@ class Figure:
 def write_ann_page(folder: Path) -> Path:
     """Write page.html beside the record it is made of, and return where it is."""
     target = folder / PAGE
-    write_file(target, ann_page(read_ann(folder)).encode("utf-8", "replace"))
+    data = read_ann(folder)
+    with making(folder):
+        text = ann_page(data)
+    write_file(target, text.encode("utf-8", "replace"))
     return target
 
 

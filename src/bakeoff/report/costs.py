@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,12 +64,14 @@ class LatencyRow:
     across_runs: tuple[float, float] | None
 
 
-def trade_points(rows: Sequence[SystemRow], cost: str, higher_is_better: bool) -> tuple[TradePoint, ...]:
-    """Quality against a cost (`p50_ms` or `index_bytes`) of the systems that have both."""
+def trade_points(
+    rows: Sequence[SystemRow], costs: Mapping[str, float | None], higher_is_better: bool
+) -> tuple[TradePoint, ...]:
+    """Quality against a cost, by system, of the systems that have both; a cost of 0 has no place on a log scale."""
     known = [
-        (row, row.primary.value, float(getattr(row, cost)))
+        (row, row.primary.value, float(cost))
         for row in rows
-        if row.primary.value is not None and getattr(row, cost)
+        if row.primary.value is not None and (cost := costs.get(row.system))
     ]
     sign = 1.0 if higher_is_better else -1.0
     front = _front([(value, sign * quality) for _, quality, value in known])

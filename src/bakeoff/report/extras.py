@@ -1,16 +1,17 @@
-"""What was measured beside a run and belongs into its report: load, and people's review."""
+"""What was measured beside a run and belongs into its report: load, resources, growth, and people's review."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 from bakeoff.analysis import Result
 from bakeoff.errors import BakeoffError
-from bakeoff.load.stored import all_loads, open_load
 from bakeoff.measures.labels import Bounded
-from bakeoff.report.wording import count, milliseconds, score, signed
+from bakeoff.report.resources import resources_section
+from bakeoff.report.scaling import scaling_sections
+from bakeoff.report.sections import Grid, Section
+from bakeoff.report.underload import load_section
+from bakeoff.report.wording import count, score, signed
 from bakeoff.review.desk import Standing, beside_the_run, open_desk, stands
 from bakeoff.review.measures import PairFigures, ReviewFigures, pool_rankings, review_figures
 from bakeoff.review.settle import State, labels_of
@@ -18,59 +19,16 @@ from bakeoff.review.sides import Mean
 from bakeoff.stats.intervals import Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table of texts; the first `left` columns hold words, the others numbers."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int = 1
+def extras(result: Result, systems: Sequence[str]) -> tuple[Section, ...]:
+    """The sections there is data for; `systems` are those the report shows."""
+    review = review_section(result)
+    return (*beside(result, systems), *([review] if review is not None else []))
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the report with its finding, its tables and what a reader must know about them."""
-
-    id: str
-    title: str
-    finding: str
-    grids: tuple[Grid, ...]
-    notes: tuple[str, ...]
-
-
-def extras(result: Result) -> tuple[Section, ...]:
-    """The sections there is data for."""
-    return tuple(section for section in (load_section(result), review_section(result)) if section is not None)
-
-
-def load_section(result: Result) -> Section | None:
-    """Latencies and rates under load, from the newest load of the run."""
-    if not all_loads(result.path):
-        return None
-    try:
-        record = open_load(result.path).record
-    except BakeoffError as exc:
-        return Section("load", "Under load", str(exc), (), ())
-    points = [point for point in record["points"] if not point["probe"]]
-    headings = ("system", "load", "queries/s", "IQR", "p50", "p95", "p99", "errors", "server memory")
-    rows = tuple(_load_row(point) for point in points)
-    return Section(
-        "load", "Under load", record["sentence"], (Grid(headings, rows, 2),), tuple(record["notes"])
-    )
-
-
-def _load_row(point: Mapping[str, Any]) -> tuple[str, ...]:
-    rate = point["queries_per_second"]
-    iqr = f"{rate['iqr'][0]:,.0f} – {rate['iqr'][1]:,.0f}" if rate["iqr"] else "–"
-    times = [
-        milliseconds((point["latency_ms"].get(name) or {}).get("across_queries", {}).get("value"))
-        for name in ("p50", "p95", "p99")
-    ]
-    lost = point["errors"] + point["timeouts"]
-    memory = point["resources"]["server"].get("peak_memory_mb")
-    shown = "–" if rate["median"] is None else f"{rate['median']:,.0f}"
-    held = "–" if memory is None else f"{memory:,.0f} MB"
-    return (point["system"], point["load"], shown, iqr, *times, f"{lost:,}", held)
+def beside(result: Result, systems: Sequence[str]) -> tuple[Section, ...]:
+    """Speed, resources and growth: what was measured of a run beyond its own queries."""
+    found = (load_section(result, systems), resources_section(result, systems), *scaling_sections(result))
+    return tuple(section for section in found if section is not None)
 
 
 def review_section(result: Result) -> Section | None:

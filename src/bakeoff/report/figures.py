@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
 from bakeoff.report import wording as say
 from bakeoff.report.breakdown import RankTable
-from bakeoff.report.costs import TradePoint
 from bakeoff.report.pairs import Pairs
 from bakeoff.report.svg import (
     WIDTH,
@@ -26,6 +25,7 @@ from bakeoff.report.svg import (
     upright,
 )
 from bakeoff.report.systems import SystemRow
+from bakeoff.report.trades import Trade
 from bakeoff.results import ChunkingRecord
 from bakeoff.stats.comparison import PairComparison
 
@@ -116,13 +116,13 @@ def query_by_query(pairs: Pairs, label: str) -> Markup:
     return drawing(372, label, parts, 360)
 
 
-def trade(points: Sequence[TradePoint], what: str, cost: Callable[[float | None], str], label: str) -> Markup:
+def trade(found: Trade, label: str) -> Markup:
     """Quality against a cost on a log scale; numbers are places in the table, the line is the Pareto front."""
+    points, cost = found.points, found.say
     x = around([point.cost for point in points], 44, WIDTH - 16, log=True)
     y = around([point.quality for point in points], 250, 22)
     parts = [*axis(x, 254, 16, cost, 5), *upright(y, 44, WIDTH - 16, say.score, 5)]
-    front = sorted((p for p in points if p.on_front), key=lambda p: p.cost)
-    parts.append(path(_steps([(x.at(p.cost), y.at(p.quality)) for p in front]), "front"))
+    parts.append(path(_steps([(x.at(p.cost), y.at(p.quality)) for p in found.front]), "front"))
     places = [(x.at(point.cost), y.at(point.quality)) for point in points]
     labels: list[tuple[float, float]] = []
     for point, at in sorted(zip(points, places, strict=True), key=lambda pair: pair[0].on_front):
@@ -130,7 +130,7 @@ def trade(points: Sequence[TradePoint], what: str, cost: Callable[[float | None]
         parts.append(circle(*at, 5, "dot" if point.on_front else "dot hollow", title))
         labels.append(_free(at, [*places, *labels]))
         parts.append(text(labels[-1][0], labels[-1][1] + 4, str(point.place), "name", "middle"))
-    parts.append(text(WIDTH - 16, 288, f"{what} →", "name", "end"))
+    parts.append(text(WIDTH - 16, 288, f"{found.axis} →", "name", "end"))
     return drawing(294, label, parts)
 
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from bakeoff.judging import Alarms
 from bakeoff.report import wording as say
 from bakeoff.report.breakdown import Breakdown, RankTable
-from bakeoff.report.costs import WHOLE, LatencyRow, PhaseRow, TradePoint
+from bakeoff.report.costs import WHOLE, LatencyRow, PhaseRow
 from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.losses import LossTable
 from bakeoff.report.pairs import Pairs
 from bakeoff.report.systems import SystemsTable
+from bakeoff.report.trades import Trade
 from bakeoff.results import ChunkingRecord, LengthRecord
 from bakeoff.stats.factors import FactorAnalysis
 
@@ -49,18 +50,14 @@ def of_queries(pairs: Pairs) -> str:
     return f"The first two are equal on {say.share(pair.ties, pair.n)} of {say.queries(pair.n)}"
 
 
-def of_trade(points: Sequence[TradePoint], cheaper: str) -> str:
-    """How many systems are on the front, and its cheap end."""
-    front = [point for point in points if point.on_front]
-    least = min(front, key=lambda point: point.cost)
+def of_trade(trade: Trade) -> str:
+    """Which systems are on the front."""
+    front = trade.front
     if len(front) == 1:
-        return f"{least.system} is the best and the {cheaper} at once"
-    total = say.count(len(points), "system")
-    return f"{len(front):,} of {total} have no rival that is both better and {_than(cheaper)}"
-
-
-def _than(superlative: str) -> str:
-    return {"fastest": "faster", "smallest": "smaller"}[superlative]
+        return f"{front[0].system} is the best and the {trade.cheapest} at once"
+    total = say.count(len(trade.points), "system")
+    names = say.some([point.system for point in front], 3)
+    return f"{len(front):,} of {total} have no rival that is both better and {trade.cheaper}: {names}"
 
 
 def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:

@@ -12,12 +12,14 @@ from markupsafe import Markup
 
 from bakeoff.analysis import Result
 from bakeoff.cache import write_file
-from bakeoff.report import figures, findings, wording
+from bakeoff.report import drawing, figures, findings, wording
 from bakeoff.report.costs import STATISTICS, STEPS, Timed
 from bakeoff.report.tables import Report, tables
 
 if TYPE_CHECKING:
     import jinja2
+
+PARTLY = "not all of it was made by this run"
 
 
 def write_html(result: Result, path: Path | None = None) -> Path:
@@ -31,7 +33,7 @@ def page(report: Report) -> str:
     """The whole page; every text from outside is escaped."""
     environment = templates()
     script = environment.loader.get_source(environment, "script.js")[0] if environment.loader else ""
-    style = environment.get_template("style.css").render()
+    style = environment.get_template("style.css").render() + environment.get_template("planes.css").render()
     return environment.get_template("report.html.j2").render(
         report=report,
         scale=figures.strip_scale(report.systems.rows),
@@ -58,7 +60,7 @@ def templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(say=wording, find=findings, draw=figures, shade=_shade)
+    environment.globals.update(say=wording, find=findings, draw=figures, chart=drawing, shade=_shade)
     return environment
 
 
@@ -81,5 +83,6 @@ def source_hash(script: str) -> str:
 
 
 def _notes(times: Iterable[Timed]) -> list[str]:
-    """The different reasons for missing times."""
-    return list(dict.fromkeys(time.note for time in times if time.value is None and time.note))
+    """The different reasons for missing times; which phases a system did not make stands in the table already."""
+    notes = [time.note for time in times if time.value is None and time.note]
+    return list(dict.fromkeys(PARTLY if note.endswith(PARTLY) else note for note in notes))

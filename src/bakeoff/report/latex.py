@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bakeoff.report.breakdown import Breakdown
+from bakeoff.report.findings import of_trade
 from bakeoff.report.grid import Mean
 from bakeoff.report.pairs import Pairs
+from bakeoff.report.sections import Chart
 from bakeoff.report.systems import SystemsTable
-from bakeoff.report.tables import Report
+from bakeoff.report.tables import Report, charts
+from bakeoff.report.trades import Trade
 from bakeoff.report.wording import p_value, score
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "·": r"$\cdot$", "–": "--", "≤": r"$\leq$",
-    "<": r"$<$", ">": r"$>$", "|": r"$|$",
+    "×": r"$\times$", "<": r"$<$", ">": r"$>$", "|": r"$|$",
 }  # fmt: skip
 
 
@@ -25,6 +28,10 @@ def files(report: Report) -> dict[str, str]:
         found["pairs.tex"] = _pairs(report.pairs)
     for part in report.breakdowns:
         found[f"by_{part.label}.tex"] = _breakdown(part)
+    for trade in report.trades:
+        found[f"quality_{trade.name}.tex"] = _trade(trade, report.systems)
+    for chart in charts(report):
+        found[f"{chart.name}.tex"] = _chart(chart)
     return found
 
 
@@ -33,13 +40,13 @@ def plain(text: object) -> str:
     return "".join(_SPECIAL.get(character, character) for character in " ".join(str(text).split()))
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """A table with the first column of words and the others of numbers; cells are ready for LaTeX."""
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str, left: int = 1) -> str:
+    """A table with the first `left` columns of words and the others of numbers; cells are ready for LaTeX."""
     lines = [
         r"\begin{table}",
         r"  \centering",
         rf"  \caption{{{caption}}}",
-        rf"  \begin{{tabular}}{{l{'r' * (len(headings) - 1)}}}",
+        rf"  \begin{{tabular}}{{{'l' * left}{'r' * (len(headings) - left)}}}",
         r"    \toprule",
         f"    {' & '.join(headings)} \\\\",
         r"    \midrule",
@@ -76,6 +83,28 @@ def _breakdown(part: Breakdown) -> str:
     headings = ["System", *(plain(group) for group in part.groups)]
     rows = [[plain(system), *(_number(one.value) for one in means)] for system, means in part.rows]
     return table(headings, rows, f"Means by {plain(part.label)}.")
+
+
+def _trade(trade: Trade, systems: SystemsTable) -> str:
+    headings = ["System", plain(systems.measures[0].label), plain(trade.axis), "On the front"]
+    rows = [
+        [
+            plain(point.system),
+            _mean(systems.rows[point.place - 1].primary),
+            plain(trade.say(point.cost)),
+            "yes" if point.on_front else "no",
+        ]
+        for point in trade.points
+    ]
+    return table(headings, rows, plain(f"{of_trade(trade)}."))
+
+
+def _chart(chart: Chart) -> str:
+    """The numbers of a figure, with its finding as the caption."""
+    rows = [[plain(cell) for cell in row] for row in chart.grid.rows]
+    return table(
+        [plain(name) for name in chart.grid.headings], rows, plain(f"{chart.finding}."), chart.grid.left
+    )
 
 
 def _mean(mean: Mean) -> str:

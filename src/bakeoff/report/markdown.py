@@ -11,15 +11,16 @@ from bakeoff.report import findings as find
 from bakeoff.report import wording as say
 from bakeoff.report.background import Background
 from bakeoff.report.breakdown import Breakdown
-from bakeoff.report.costs import STATISTICS, TradePoint
+from bakeoff.report.costs import STATISTICS
 from bakeoff.report.differing import DifferingQuery
-from bakeoff.report.extras import Section
 from bakeoff.report.grid import Mean
 from bakeoff.report.losses import LossTable
 from bakeoff.report.marks import block, bullets, plain, table
 from bakeoff.report.pairs import Pairs
+from bakeoff.report.sections import Chart, Grid, Section
 from bakeoff.report.systems import SystemsTable
 from bakeoff.report.tables import Report, tables
+from bakeoff.report.trades import Trade
 
 
 def write_markdown(result: Result, path: Path | None = None) -> Path:
@@ -119,33 +120,31 @@ def _pairs(pairs: Pairs) -> list[str]:
 
 
 def _trades(report: Report) -> Iterator[list[str]]:
-    if report.by_latency:
-        yield _trade(
-            report.by_latency,
-            "latency",
-            "fastest",
-            [say.milliseconds(p.cost) for p in report.by_latency],
-            report,
-        )
-    if report.by_size:
-        yield _trade(report.by_size, "size", "smallest", [say.size(p.cost) for p in report.by_size], report)
+    for trade in report.trades:
+        yield _trade(trade, report)
+    if report.pricing and report.trades:
+        yield ["## Quality against cost", "", plain(report.pricing), ""]
 
 
-def _trade(
-    points: tuple[TradePoint, ...], cost: str, best: str, costs: list[str], report: Report
-) -> list[str]:
-    means = [_mean(report.systems.rows[point.place - 1].primary) for point in points]
-    fronts = ["yes" if point.on_front else "no" for point in points]
+def _trade(trade: Trade, report: Report) -> list[str]:
     rows = [
-        (p.system, mean, value, on) for p, mean, value, on in zip(points, means, costs, fronts, strict=True)
+        (
+            point.system,
+            _mean(report.systems.rows[point.place - 1].primary),
+            trade.say(point.cost),
+            "yes" if point.on_front else "no",
+        )
+        for point in trade.points
     ]
-    headings = ["system", report.systems.measures[0].label, cost, "on the front"]
+    headings = ["system", report.systems.measures[0].label, trade.axis, "on the front"]
+    finding = f"**{plain(find.of_trade(trade))}**"
     return [
-        f"## Quality against {cost}",
+        f"## Quality against {trade.against}",
         "",
-        f"**{plain(find.of_trade(points, best))}**",
+        finding,
         "",
         *table(headings, rows),
+        *bullets(trade.notes),
     ]
 
 
@@ -219,6 +218,8 @@ def _times(report: Report) -> list[str]:
         ]
         lines += ["## Latency", "", f"**{plain(find.of_latency(report.latencies))}**", ""]
         lines += table(["system", *names, "samples"], rows)
+    if report.curves:
+        lines += _chart(report.curves)
     if report.phase_rows:
         built = [(row.system, *(say.seconds(time.value) for time in row.phases)) for row in report.phase_rows]
         lines += ["## Ingestion", "", f"**{plain(find.of_phases(report.phases, report.phase_rows))}**", ""]
@@ -227,10 +228,23 @@ def _times(report: Report) -> list[str]:
 
 
 def _extra(section: Section) -> list[str]:
-    lines = [f"## {section.title}", "", f"**{plain(section.finding)}**", ""]
+    lines = [f"## {section.title}", ""]
+    lines += [f"**{plain(section.finding)}**", ""] if section.finding else []
+    shown: Grid | None = None
+    for chart in section.charts:
+        lines += _chart(chart, again=chart.grid == shown)
+        shown = chart.grid
     for grid in section.grids:
         lines += table(grid.headings, grid.rows, grid.left)
     return [*lines, *bullets(section.notes)]
+
+
+def _chart(chart: Chart, again: bool = False) -> list[str]:
+    """A figure's finding and its numbers; numbers that have just been given are not given twice."""
+    lines = [f"### {plain(chart.finding)}", "", plain(chart.caption), ""]
+    if again:
+        return [*lines, "Its numbers are in the table above.", ""]
+    return [*lines, *table(chart.grid.headings, chart.grid.rows, chart.grid.left), *bullets(chart.notes)]
 
 
 def _truth(back: Background) -> list[str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.analysis import Result, across, open_run
 from bakeoff.errors import ComparisonError, UserError
 from bakeoff.results import read_record
+
+SHORT = 20
+"""Characters of a note that fit into a cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,15 @@ def history(folder: Path, measure: str | None = None, system: str | None = None)
 
 
 def table(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows for the terminal, one a run."""
+    """Headers and rows for the terminal, one a run; a reason too long for a cell is told by its footnote."""
     headers = ["run", "started", "status", "system", "mean", "since", ""]
-    return headers, [_cells(entry) for entry in entries]
+    told = {note: f"see [{number}]" for number, note in enumerate(footnotes(entries), start=1)}
+    return headers, [_cells(entry, told) for entry in entries]
+
+
+def footnotes(entries: list[Entry]) -> list[str]:
+    """The reasons that do not fit into a cell, once each, in the order of the runs."""
+    return list(dict.fromkeys(entry.note for entry in entries if len(entry.note) > SHORT))
 
 
 def _started(path: Path) -> tuple[str, str]:
@@ -99,8 +109,16 @@ def _unread(path: Path, status: str, started: str, note: str) -> Entry:
     return Entry(path.name, started, status, "", None, None, None, False, note)
 
 
-def _cells(entry: Entry) -> list[str]:
+def _cells(entry: Entry, told: Mapping[str, str]) -> list[str]:
     mean = "–" if entry.mean is None else f"{entry.mean:.4f}"
     change = "–" if entry.change is None else f"{entry.change:+.4f}".replace("-", "−")
     started = entry.started[:16].replace("T", " ")
-    return [entry.run, started, entry.status, entry.system or "–", mean, change, entry.note]
+    return [
+        entry.run,
+        started,
+        entry.status,
+        entry.system or "–",
+        mean,
+        change,
+        told.get(entry.note, entry.note),
+    ]

@@ -17,12 +17,13 @@ ROW, LABEL = 38, 62
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What one direction of a plane shows, and which way is better."""
+    """What one direction of a plane shows, which way is better, and its ticks where round values will not do."""
 
     name: str
     say: Callable[[float], str]
     log: bool
     higher_is_better: bool
+    ticks: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One store over x; `fit` are the ends of its fitted line, where there is one."""
+    """One system over x; `fit` are the ends of its fitted line, where there is one."""
 
     place: int
     name: str
@@ -90,27 +91,25 @@ def plane(dots: Sequence[Dot], x: Axis, y: Axis, label: str) -> Markup:
 
 
 def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
-    """A curve a store, with its measured points and its fitted line."""
+    """A curve a system, with its measured points and its fitted line; those beyond the colours are grey."""
     known = [point for one in lines for point in one.points]
     across = around([a for a, _ in known], LEFT, WIDTH - 30, log=x.log)
     up = around([b for _, b in known], BOTTOM, TOP, log=y.log)
-    parts = [*axis(across, BOTTOM + 4, TOP - 6, x.say, 5), *upright(up, LEFT, WIDTH - 16, y.say, 6)]
-    ends: list[tuple[float, float]] = []
-    for one in lines:
-        kind = f"c{_colour(one.place)}"
+    parts = [*axis(across, BOTTOM + 4, TOP - 6, x.say, 5, x.ticks), *upright(up, LEFT, WIDTH - 16, y.say, 6)]
+    for one in sorted(lines, key=lambda one: -one.place):
+        kind = _kind(one.place)
         if one.fit:
             parts.append(path([(across.at(a), up.at(b)) for a, b in one.fit], f"curve fit {kind}"))
         for a, b in one.points:
             title = f"{one.place} {one.name}: {x.say(a)}, {y.say(b)}"
             parts.append(circle(across.at(a), up.at(b), 3.5, f"mark {kind}", title))
         if not one.fit:
-            parts.append(path(_middles(one, across.at, up.at), f"curve {kind}"))
-        last = max(one.points)
-        at = (across.at(last[0]) + 14, up.at(last[1]) + 4)
-        while any(abs(at[1] - other[1]) < 11 and abs(at[0] - other[0]) < 12 for other in ends):
-            at = (at[0], at[1] - 11)
-        ends.append(at)
-        parts.append(text(*at, str(one.place), "name", "middle"))
+            parts.append(path([(across.at(a), up.at(b)) for a, b in middles(one)], f"curve {kind}"))
+    named = [one for one in lines if one.place <= COLOURS]
+    ends = [middles(one)[-1] for one in named]
+    for one, end, height in zip(named, ends, apart([up.at(b) for _, b in ends]), strict=True):
+        number = f"name key {_kind(one.place)}"
+        parts.append(text(round(across.at(end[0]) + 14, 1), height + 4, str(one.place), number, "middle"))
     parts.append(text(WIDTH - 16, BOTTOM + 38, f"{x.name} →", "name", "end"))
     parts.append(text(4, 10, f"↑ {y.name}", "name"))
     return drawing(BOTTOM + 44, label, parts)
@@ -131,15 +130,31 @@ def rows(shown: Sequence[Whiskered], say: Callable[[float], str], label: str) ->
     return drawing(bottom + 22, label, parts)
 
 
-def _middles(
-    one: Curve, across: Callable[[float], float], up: Callable[[float], float]
-) -> list[tuple[float, float]]:
+def middles(one: Curve) -> list[tuple[float, float]]:
     """The median of the points at each x, in order."""
     found = []
     for a in sorted({a for a, _ in one.points}):
         at = sorted(b for other, b in one.points if other == a)
-        found.append((across(a), up(at[len(at) // 2])))
+        found.append((a, at[len(at) // 2]))
     return found
+
+
+def apart(heights: Sequence[float], room: float = 12.0) -> list[float]:
+    """Heights for labels, in the order of the given ones and as near to them as labels of this height allow."""
+    order = sorted(range(len(heights)), key=lambda number: heights[number])
+    found = [heights[number] for number in order]
+    for _ in range(100):
+        for lower, upper in zip(range(len(found)), range(1, len(found)), strict=False):
+            lack = room - (found[upper] - found[lower])
+            if lack > 0.1:
+                found[lower], found[upper] = found[lower] - lack / 2, found[upper] + lack / 2
+    placed = dict(zip(order, found, strict=True))
+    return [round(placed[number], 1) for number in range(len(heights))]
+
+
+def _kind(place: int) -> str:
+    """The class of a curve's colour."""
+    return f"c{place}" if place <= COLOURS else "rest"
 
 
 def _arrow(x: Axis) -> str:

@@ -81,9 +81,16 @@ def path(points: Sequence[tuple[float, float]], kind: str) -> Markup:
     return Markup('<path d="{}" class="{}"/>').format(steps, kind)
 
 
-def axis(scale: Scale, y: float, top: float, say: Callable[[float], str], most: int = 6) -> Iterable[Markup]:
-    """A horizontal axis at y with faint lines up to `top`."""
-    for value in scale.ticks(most):
+def axis(
+    scale: Scale,
+    y: float,
+    top: float,
+    say: Callable[[float], str],
+    most: int = 6,
+    ticks: Sequence[float] = (),
+) -> Iterable[Markup]:
+    """A horizontal axis at y with faint lines up to `top`; round values are named, or the given ones."""
+    for value in ticks or scale.ticks(most):
         x = scale.at(value)
         yield line(x, top, x, y, "grid")
         yield text(x, y + TEXT + 3, say(value), "tick", "middle")

@@ -8,14 +8,18 @@ from bakeoff.analysis import Result
 from bakeoff.judging import Alarms, held_out, preset_lines, what_makes_the_difference
 from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
-from bakeoff.report.costs import LatencyRow, PhaseRow, TradePoint, latency_rows, phase_rows, trade_points
+from bakeoff.report.costs import LatencyRow, PhaseRow, latency_rows, phase_rows
 from bakeoff.report.differing import DifferingQuery, differing_queries
-from bakeoff.report.extras import Section, extras
+from bakeoff.report.extras import extras
 from bakeoff.report.grid import LABELS, Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
+from bakeoff.report.ingestion import phase_chart
 from bakeoff.report.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.pairs import Pairs, compared, too_many
+from bakeoff.report.percentiles import run_chart
+from bakeoff.report.sections import Chart, Section
 from bakeoff.report.systems import SystemsTable, measure_notes, order, systems_table
+from bakeoff.report.trades import Trade, bill_of, trades, unpriced
 from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.factors import FactorAnalysis
 from bakeoff.stats.selection import Selection
@@ -31,8 +35,8 @@ class Report:
     headline: Headline
     systems: SystemsTable
     pairs: Pairs | None
-    by_latency: tuple[TradePoint, ...]
-    by_size: tuple[TradePoint, ...]
+    trades: tuple[Trade, ...]
+    pricing: str
     breakdowns: tuple[Breakdown, ...]
     ranks: RankTable | None
     losses: LossTable | None
@@ -44,9 +48,17 @@ class Report:
     phases: tuple[str, ...]
     phase_rows: tuple[PhaseRow, ...]
     latencies: tuple[LatencyRow, ...]
+    curves: Chart | None
+    ingestion: Chart | None
     background: Background
     queries: int
     extras: tuple[Section, ...] = ()
+
+
+def charts(report: Report) -> tuple[Chart, ...]:
+    """Every figure that is plain values, in the order of the report."""
+    own = (chart for chart in (report.curves, report.ingestion) if chart is not None)
+    return (*own, *(chart for section in report.extras for chart in section.charts))
 
 
 def tables(result: Result) -> Report:
@@ -60,12 +72,14 @@ def tables(result: Result) -> Report:
     systems = systems_table(result, grid, notes, ordered, verdict)
     shown = tuple(row.system for row in systems.rows)
     phases, seconds = phase_rows(result, shown)
+    bill = bill_of(result)
+    found_trades = trades(systems, higher, bill)
     return Report(
         headline=headline(result, grid, systems, found, verdict),
         systems=systems,
         pairs=compared(comparison, ordered, grid) if comparison else None,
-        by_latency=trade_points(systems.rows, "p50_ms", higher),
-        by_size=trade_points(systems.rows, "index_bytes", higher),
+        trades=found_trades,
+        pricing=unpriced(found_trades, bill),
         breakdowns=_breakdowns(grid, result.record.primary, shown),
         ranks=rank_table(grid, result.record.primary, shown, result.record.depth) if shown else None,
         losses=loss_table(result, shown),
@@ -77,9 +91,11 @@ def tables(result: Result) -> Report:
         phases=phases,
         phase_rows=seconds,
         latencies=latency_rows(result, shown),
+        curves=run_chart(result, shown),
+        ingestion=phase_chart(phases, seconds),
         background=background(result, verdict.rule if verdict else None),
         queries=len(grid.queries),
-        extras=extras(result),
+        extras=extras(result, shown),
     )
 
 

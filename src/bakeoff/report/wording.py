@@ -46,8 +46,12 @@ def milliseconds(value: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Seconds to three digits, with the unit."""
-    return ABSENT if value is None else f"{_three(value)}{TIED}s"
+    """Seconds to three digits, with the unit; what is shorter than a tenth in milliseconds or microseconds."""
+    if value is None:
+        return ABSENT
+    if value >= 0.1 or value <= 0:
+        return f"{_three(value)}{TIED}s"
+    return milliseconds(value * 1e3) if value >= 1e-4 else f"{_three(value * 1e6)}{TIED}µs"
 
 
 def size(value: float | None) -> str:
@@ -88,10 +92,17 @@ def some(names: Sequence[str], most: int = 5) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
+def capital(text: str) -> str:
+    """A text that begins a sentence, otherwise as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def _three(value: float) -> str:
-    if value >= 100:
+    if value >= 100 or value == 0:
         return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+    return (
+        f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 or value <= 0 else f"{value:#.2g}"
+    )
 
 
 def _minus(text: str) -> str:

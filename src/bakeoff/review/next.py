@@ -57,11 +57,6 @@ def outlook(stakes: Stakes, seed: int = 7, confidence: float = CONFIDENCE) -> Ou
     return _Simulated(stakes, seed).outlook(confidence)
 
 
-def next_items(stakes: Stakes, count: int | None = None, seed: int = 7) -> list[Ranked]:
-    """The open items, the one that could move the decision most first."""
-    return _Simulated(stakes, seed).ranked(count)
-
-
 def study(
     stakes: Stakes, count: int | None = None, seed: int = 7, confidence: float = CONFIDENCE
 ) -> tuple[Outlook, list[Ranked]]:

@@ -73,11 +73,6 @@ class Item:
         """The item without the systems, ranks and scores behind it (F47)."""
         return replace(self, returned=())
 
-    def best_rank(self, systems: Iterable[str] | None = None) -> int | None:
-        """The best rank any of the systems gave it, or None where none returned it."""
-        wanted = None if systems is None else set(systems)
-        return min((r.rank for r in self.returned if wanted is None or r.system in wanted), default=None)
-
 
 @dataclass(frozen=True, slots=True)
 class Showing:

@@ -1,4 +1,7 @@
-"""The JSON Schema of query files, for editors and for those who write them by program."""
+"""The JSON Schema of query files, for editors and for those who write them by program.
+
+`python -m bakeoff.truth.schema` writes it anew after a change of the models.
+"""
 
 from __future__ import annotations
 
@@ -25,3 +28,7 @@ def schema_text() -> str:
 def write_schema() -> None:
     """Write queries.schema.json beside this module."""
     SCHEMA.write_text(schema_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_schema()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from bakeoff import experiment, registry
-from bakeoff.cache import Cache
 from bakeoff.errors import BakeoffError, UserError
 from bakeoff.events import Emit, ignore
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan
+from bakeoff.sharedcache import open_cache
 from bakeoff.stages.chunk import Chunking, chunk
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop
@@ -44,7 +44,7 @@ def validate(
     except UserError as exc:
         return _report(path.parent.name, list(load_faults(path, exc)))
     findings = list(check_weights(plan))
-    shop = Workshop(Cache((home or default_home()) / "cache"), emit)
+    shop = Workshop(open_cache((home or default_home()) / "cache"), emit)
     queries, corpus = _read(plan, shop, findings)
     if queries is not None:
         findings += check_queries(queries)

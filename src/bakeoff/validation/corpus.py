@@ -12,8 +12,6 @@ from bakeoff.validation.findings import CorpusFacts, Finding
 from bakeoff.validation.leaks import RUN, Leak, leaks
 from bakeoff.validation.wording import number, quoted, some
 
-"""The tag of a synthetic query that holds the sentence it was made of."""
-
 
 def corpus_facts(corpus: Corpus, chunks: dict[str, int]) -> CorpusFacts:
     """What was read, in numbers."""

@@ -39,14 +39,14 @@ def test_the_mean_of_token_vectors_is_the_sentence_vector(reranker: MaxsimRerank
     embedder = MiniLMEmbedder(MiniLMEmbedder.Params())
     whole = embedder.embed([PASSAGES[0]], Role.DOCUMENT)[0]
     embedder.close()
-    tokens = reranker._running().embed([PASSAGES[0]])[0]
+    tokens = reranker._engine.get().embed([PASSAGES[0]])[0]
     assert np.allclose(np.linalg.norm(tokens, axis=1), 1, atol=1e-5)
     mean = tokens.mean(axis=0)
     assert float(mean @ whole / np.linalg.norm(mean)) > 0.99
 
 
 def test_by_definition(reranker: MaxsimReranker) -> None:
-    query, passage = reranker._running().embed(["cats sleep", PASSAGES[2]])
+    query, passage = reranker._engine.get().embed(["cats sleep", PASSAGES[2]])
     best = [max(float(a @ b) for b in passage[1:-1]) for a in query[1:-1]]
     assert reranker.rerank("cats sleep", [PASSAGES[2]])[0] == pytest.approx(sum(best) / len(best), abs=1e-6)
 

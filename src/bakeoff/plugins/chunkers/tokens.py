@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from tokenizers import Tokenizer
 
-from bakeoff.errors import DataError, MissingExtraError, ModelNotFoundError
+from bakeoff.errors import MissingExtraError, ModelNotFoundError
+from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.chunkers._pieces import trim
 from bakeoff.types import Document, Piece
 
@@ -72,9 +71,7 @@ def _starts_of_words(text: str) -> list[int]:
 
 def _starts_of(name: str) -> Callable[[str], list[int]]:
     """A function that gives the first character of every token, in order."""
-    tokenizer = _read(_path(name))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = tokenizers.shared(_path(name))
 
     def starts(text: str) -> list[int]:
         found: list[int] = []
@@ -110,18 +107,3 @@ def _path(name: str) -> Path:
     if not found:
         raise ModelNotFoundError("the installed wordllama has no tokenizer file: install it again")
     return found[0]
-
-
-def _read(path: Path) -> Tokenizer:
-    if not path.is_file():
-        raise ModelNotFoundError(
-            f"no tokenizer file at {path}: give 'wordllama', 'words' or a tokenizer.json"
-        )
-    text = path.read_text(encoding="utf-8")
-    try:
-        known = "model" in json.loads(text)
-    except (ValueError, TypeError) as exc:
-        raise DataError(f"{path} is not JSON ({exc}): give a tokenizer.json") from exc
-    if not known:
-        raise DataError(f"{path} has no 'model': give the tokenizer.json of a model, not its configuration")
-    return Tokenizer.from_str(text)

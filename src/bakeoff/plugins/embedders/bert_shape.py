@@ -41,5 +41,5 @@ def read_shape(config: Path) -> BertShape:
             positions=int(values["max_position_embeddings"]),
             epsilon=float(values["layer_norm_eps"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as exc:
         raise ModelNotFoundError(f"{config} is not the config.json of a BERT encoder ({exc!r}).") from exc

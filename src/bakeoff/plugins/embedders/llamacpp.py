@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -18,9 +18,9 @@ from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders._http import Connection, HttpParams
 from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.plugins.embedders.gguf_convert import CONVERTER_VERSION, save_gguf
-from bakeoff.plugins.embedders.gguf_file import GgufModel, keep_gguf, read_gguf
+from bakeoff.plugins.embedders.gguf_file import GgufModel, read_gguf
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import WEIGHTS_FILE, Found, find, models_folder, sha256, table_entry
+from bakeoff.weights import WEIGHTS_FILE, Found, find, keep, models_folder, sha256
 
 NAME = "minilm"
 _POOLING = xllamacpp.llama_pooling_type
@@ -81,7 +81,7 @@ class LlamaCppEmbedder:
         made = self._params.file is None
         suffix = f"-gguf-{self._params.quantization or 'none'}" if made else ""
         return ModelInfo(
-            name=(self._source_name + suffix) if made else self._model.name,
+            name=(self._found.model + suffix) if made else self._model.name,
             dims=self._model.dims,
             max_tokens=self._max_tokens,
             revision=f"llama.cpp of xllamacpp {version('xllamacpp')}",
@@ -90,7 +90,7 @@ class LlamaCppEmbedder:
             pooling=self._params.pooling or self._model.pooling,
             query_prompt=self._params.query_prompt,
             document_prompt=self._params.document_prompt,
-            licence=table_entry(NAME).licence if made and self._found.known else self._model.licence,
+            licence=(self._found.licence if made else "") or self._model.licence,
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
@@ -98,16 +98,16 @@ class LlamaCppEmbedder:
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
         prompt = self._params.query_prompt if role is Role.QUERY else self._params.document_prompt
-        return self._running().embed([prompt + text for text in texts])
+        return self._engine.get().embed([prompt + text for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text before any cut, the special ones included."""
-        return [len(self._running().tokens(text)) for text in texts]
+        return [len(self._engine.get().tokens(text)) for text in texts]
 
     @property
     def address(self) -> str:
         """Where the running engine also answers over HTTP, on this machine only."""
-        return self._running().address
+        return self._engine.get().address
 
     def close(self) -> None:
         """Give back the model's memory."""
@@ -117,10 +117,6 @@ class LlamaCppEmbedder:
     def _found(self) -> Found:
         return find(NAME, self._params.weights)
 
-    @property
-    def _source_name(self) -> str:
-        return table_entry(NAME).model if self._found.known else self._found.folder.name
-
     @cached_property
     def _file(self) -> Path:
         if self._params.file is not None:
@@ -128,9 +124,8 @@ class LlamaCppEmbedder:
         kind = self._params.quantization or "none"
         digests = f"{self._found.hashes[WEIGHTS_FILE][:12]}-{self._found.hashes['tokenizer.json'][:12]}"
         stem = f"{digests}-{kind}-v{CONVERTER_VERSION}"
-        return keep_gguf(
-            models_folder(NAME) / "gguf", stem, lambda target: save_gguf(self._found.folder, target, kind)
-        )
+        make = partial(save_gguf, self._found.folder, quantisation=kind)
+        return keep(models_folder(NAME) / "gguf", stem, ".gguf", make)
 
     @cached_property
     def _model(self) -> GgufModel:
@@ -143,9 +138,6 @@ class LlamaCppEmbedder:
         if wanted > most:
             raise EmbedderError(f"max_tokens is {wanted}, this model reads at most {most}")
         return wanted
-
-    def _running(self) -> _Engine:
-        return self._engine.get()
 
     def _start(self) -> _Engine:
         return _Engine(self._file, self._params, self.info)

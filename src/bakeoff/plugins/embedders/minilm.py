@@ -16,7 +16,7 @@ from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION, read_shape
 from bakeoff.plugins.embedders.onnx_engine import Engine, Tokens, available_cores
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import WEIGHTS_FILE, Found, find, keep, models_folder, table_entry
+from bakeoff.weights import WEIGHTS_FILE, Found, find, keep, models_folder
 
 for _package in (
     "onnx",
@@ -66,7 +66,7 @@ class MiniLMEmbedder:
             raise EmbedderError(
                 f"max_tokens is {self._params.max_tokens}, this model reads at most {shape.positions}"
             )
-        name = table_entry(NAME).model if self._found.known else self._found.folder.name
+        name = self._found.model
         return ModelInfo(
             name=name if self._params.precision == "fp32" else f"{name}-{self._params.precision}",
             dims=shape.dims,
@@ -75,12 +75,12 @@ class MiniLMEmbedder:
             weights=self._found.hashes[WEIGHTS_FILE],
             normalised=True,
             pooling="mean",
-            licence=table_entry(NAME).licence if self._found.known else "",
+            licence=self._found.licence,
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
         """One float32 unit vector for each text, in order."""
-        return self._running().embed(texts)
+        return self._engine.get().embed(texts)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text before any cut, [CLS] and [SEP] included."""
@@ -98,9 +98,6 @@ class MiniLMEmbedder:
     def _tokens(self) -> Tokens:
         return Tokens(self._found.folder / "tokenizer.json", self._params.max_tokens)
 
-    def _running(self) -> Engine:
-        return self._engine.get()
-
     def _start(self) -> Engine:
         """An int8 run takes one text, because activations are scaled by the largest value of a batch."""
         quantised = self._params.precision == "int8"
@@ -110,7 +107,7 @@ class MiniLMEmbedder:
 
     def _graph(self) -> Path:
         stem = f"{self.info.weights[:16]}-{self._params.precision}-v{GRAPH_VERSION}"
-        return keep(models_folder(NAME) / "graphs", stem, self._make)
+        return keep(models_folder(NAME) / "graphs", stem, ".onnx", self._make)
 
     def _make(self, target: Path) -> None:
         from bakeoff.plugins.embedders.bert_graph import save_graph

@@ -68,7 +68,7 @@ class OnnxEmbedder:
     @cached_property
     def info(self) -> ModelInfo:
         """What identifies these vectors."""
-        given, found, engine = self._params, self._found, self._running()
+        given, found, engine = self._params, self._found, self._engine.get()
         return ModelInfo(
             name=given.name or given.folder.expanduser().resolve().name,
             dims=engine.dims,
@@ -84,7 +84,7 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
         """One float32 vector for each text, in order."""
         prompt = self.info.query_prompt if role is Role.QUERY else self.info.document_prompt
-        return self._running().embed([prompt + text for text in texts])
+        return self._engine.get().embed([prompt + text for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text before any cut, the special ones included."""
@@ -105,9 +105,6 @@ class OnnxEmbedder:
     @cached_property
     def _tokens(self) -> Tokens:
         return Tokens(self._found.tokenizer, self._max_tokens)
-
-    def _running(self) -> _PoolingEngine:
-        return self._engine.get()
 
     def _start(self) -> _PoolingEngine:
         return _PoolingEngine(self._found, self._tokens, self._params)

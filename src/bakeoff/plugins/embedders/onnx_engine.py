@@ -20,6 +20,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 from tokenizers import Tokenizer
 
 from bakeoff.errors import EmbedderError
+from bakeoff.plugins import _tokenizers as tokenizers
 
 _SLAB = (
     1024  # texts tokenised ahead and sorted by length together: enough to fill batches, little enough to hold
@@ -46,8 +47,7 @@ class Tokens:
     """A model's tokenizer, cutting at `limit` tokens with the special ones included."""
 
     def __init__(self, file: Path, limit: int) -> None:
-        self._whole = _tokenizer(file)
-        self._cut = _tokenizer(file)
+        self._whole, self._cut = tokenizers.own(file), tokenizers.own(file)
         self._cut.enable_truncation(limit)
         self._limit = limit
 
@@ -148,13 +148,6 @@ def _groups(ids: list[TokenIds], batch: int) -> Iterator[list[int]]:
     for length in sorted(by_length, reverse=True):
         rows, size = by_length[length], max(1, min(batch, _BATCH_TOKENS // length))
         yield from (rows[start : start + size] for start in range(0, len(rows), size))
-
-
-def _tokenizer(file: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(file))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
 
 
 def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[TokenIds]:

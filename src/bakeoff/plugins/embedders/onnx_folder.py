@@ -42,7 +42,8 @@ class OnnxFolder:
 def read_folder(folder: Path, graph: str) -> OnnxFolder:
     """The model in a folder as sentence-transformers lays one out; `graph` is a path in it, or ''."""
     folder = folder.expanduser()
-    prompts = _json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    prompts = _json(folder / "config_sentence_transformers.json").get("prompts")
+    prompts = prompts if isinstance(prompts, dict) else {}
     return OnnxFolder(
         graph=_first(folder, (graph,) if graph else _GRAPHS),
         tokenizer=_first(folder, ("tokenizer.json",)),
@@ -69,7 +70,13 @@ def _pooling(config: dict[str, Any]) -> str:
 def _max_tokens(folder: Path) -> int:
     told = _json(folder / "sentence_bert_config.json").get("max_seq_length")
     most = _json(folder / "config.json").get("max_position_embeddings")
-    return int(told or most or _DEFAULT_TOKENS)
+    try:
+        return int(told or most or _DEFAULT_TOKENS)
+    except (ValueError, TypeError, OverflowError) as exc:
+        raise ModelNotFoundError(
+            f"{folder}: {told or most!r} is no number of tokens. Look at max_seq_length in "
+            "sentence_bert_config.json and max_position_embeddings in config.json."
+        ) from exc
 
 
 def _json(file: Path) -> dict[str, Any]:
@@ -78,6 +85,6 @@ def _json(file: Path) -> dict[str, Any]:
         return {}
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise ModelNotFoundError(f"{file} is not JSON: {exc}") from exc
     return values if isinstance(values, dict) else {}

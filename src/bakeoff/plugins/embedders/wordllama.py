@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from bakeoff.errors import EmbedderError
+from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.types import ModelInfo, Role
 
@@ -86,7 +87,7 @@ class WordLlamaEmbedder:
 
     def _load(self) -> tuple[Tokenizer, np.ndarray]:
         table = load_file(_WEIGHTS)["embedding.weight"][:, : self._dims]
-        return Tokenizer.from_file(str(_TOKENIZER)), np.ascontiguousarray(table, np.float32)
+        return tokenizers.shared(_TOKENIZER), np.ascontiguousarray(table, np.float32)
 
 
 def _sum(table: np.ndarray, ids: np.ndarray) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Encoding, Tokenizer
 
 from bakeoff.errors import EmbedderError, RerankerError
+from bakeoff.plugins.embedders._shared import Started
 from bakeoff.plugins.embedders.onnx_engine import _session, available_cores
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
 
@@ -43,8 +43,10 @@ class CrossEncoderReranker:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = Started(
+            lambda: ThreadPoolExecutor(params.threads or available_cores()),
+            lambda pool: pool.shutdown(cancel_futures=True),
+        )
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """One score for each passage; pairs of one length run together, so nothing is padded."""
@@ -54,22 +56,14 @@ class CrossEncoderReranker:
         for row, pair in enumerate(encoded):
             by_length[len(pair.ids)].append(row)
         groups = list(by_length.values())
-        with self._lock:
-            self._pool = self._pool or ThreadPoolExecutor(self._params.threads or available_cores())
-        for rows, found in zip(
-            groups,
-            self._pool.map(lambda rows: self._run([encoded[row] for row in rows]), groups),
-            strict=True,
-        ):
+        answers = self._pool.get().map(lambda rows: self._run([encoded[row] for row in rows]), groups)
+        for rows, found in zip(groups, answers, strict=True):
             scores[rows] = found
         return scores
 
     def close(self) -> None:
         """Stop the threads."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
+        self._pool.close()
 
     @cached_property
     def _found(self) -> OnnxFolder:

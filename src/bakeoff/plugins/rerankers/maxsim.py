@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import EmbedderError, RerankerError
+from bakeoff.plugins.embedders._shared import Started
 from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION
 from bakeoff.plugins.embedders.onnx_engine import TokenEngine, Tokens, available_cores
 from bakeoff.weights import WEIGHTS_FILE, Found, find, keep, models_folder
@@ -48,38 +48,31 @@ class MaxsimReranker:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._lock = threading.Lock()
-        self._engine: TokenEngine | None = None
+        self._engine = Started(self._start, TokenEngine.close)
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """One score for each passage, −1 to 1; a text without a token of its own scores −1."""
         try:
-            asked, *found = self._running().embed([query, *passages])
+            asked, *found = self._engine.get().embed([query, *passages])
         except EmbedderError as exc:
             raise RerankerError(str(exc)) from exc
         return np.array([_nearest(asked, tokens) for tokens in found])
 
     def close(self) -> None:
         """Give back the session and its threads."""
-        with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+        self._engine.close()
 
     @cached_property
     def _found(self) -> Found:
         return find(NAME, self._params.weights)
 
-    def _running(self) -> TokenEngine:
-        with self._lock:
-            if self._engine is None:
-                tokens = Tokens(self._found.folder / "tokenizer.json", self._params.max_tokens)
-                self._engine = TokenEngine(self._graph(), tokens, self._params.threads or available_cores())
-            return self._engine
+    def _start(self) -> TokenEngine:
+        tokens = Tokens(self._found.folder / "tokenizer.json", self._params.max_tokens)
+        return TokenEngine(self._graph(), tokens, self._params.threads or available_cores())
 
     def _graph(self) -> Path:
         stem = f"{self._found.hashes[WEIGHTS_FILE][:16]}-tokens-v{GRAPH_VERSION}"
-        return keep(models_folder(NAME) / "graphs", stem, self._make)
+        return keep(models_folder(NAME) / "graphs", stem, ".onnx", self._make)
 
     def _make(self, target: Path) -> None:
         from bakeoff.plugins.embedders.bert_graph import save_graph

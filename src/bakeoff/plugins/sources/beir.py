@@ -89,7 +89,7 @@ class BeirSource:
         where = f"{self._path}:{number}"
         try:
             row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise DataError(f"{where}: not JSON in UTF-8 ({exc}): one object a line, no blank lines") from exc
         if not isinstance(row, dict):
             raise DataError(f"{where}: a {type(row).__name__}, not an object with _id and text")

@@ -35,7 +35,9 @@ class GeneratedSource:
         self._folder = FolderSource(FolderSource.Params(folder=Path(self._scratch.name)))
 
     def items(self) -> Iterable[SourceItem | Skipped]:
+        """The files that were written."""
         return self._folder.items()
 
     def read(self, item: SourceItem) -> Document | Skipped:
+        """The text of one of them."""
         return self._folder.read(item)

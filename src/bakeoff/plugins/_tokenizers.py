@@ -1,0 +1,60 @@
+"""Tokenizer files: read with words for what is wrong, and one instance a file where none is changed.
+
+The library keeps what a tokenizer remembers of words for as long as its worker threads live, also when the tokenizer is
+gone: a process that reads the same file for each run would grow by megabytes each time.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from bakeoff.errors import DataError, ModelNotFoundError
+
+_SHARED = 8
+
+
+def shared(path: Path) -> Tokenizer:
+    """The tokenizer of a file without truncation and padding, the same one for everybody: do not change it."""
+    there = _there(path).stat()
+    return _shared(path, there.st_mtime_ns, there.st_size)
+
+
+def own(path: Path) -> Tokenizer:
+    """A tokenizer of one's own without truncation and padding; it remembers no words."""
+    made = _read(_there(path))
+    forget = getattr(made.model, "_resize_cache", None)
+    if forget is not None:
+        forget(0)
+    return made
+
+
+@lru_cache(maxsize=_SHARED)
+def _shared(path: Path, _changed: int, _size: int) -> Tokenizer:
+    return _read(path)
+
+
+def _there(path: Path) -> Path:
+    if path.is_file():
+        return path
+    raise ModelNotFoundError(f"no tokenizer file at {path}: give 'wordllama', 'words' or a tokenizer.json")
+
+
+def _read(path: Path) -> Tokenizer:
+    try:
+        text = path.read_text(encoding="utf-8")
+        known = "model" in json.loads(text)
+    except (ValueError, TypeError, RecursionError) as exc:
+        raise DataError(f"{path} is not JSON ({exc}): give a tokenizer.json") from exc
+    if not known:
+        raise DataError(f"{path} has no 'model': give the tokenizer.json of a model, not its configuration")
+    try:
+        made = Tokenizer.from_str(text)
+    except Exception as exc:  # the library raises nothing more precise
+        raise DataError(f"{path} is no tokenizer ({exc}): give the tokenizer.json of a model") from exc
+    made.no_truncation()
+    made.no_padding()
+    return made

@@ -1,0 +1,35 @@
+"""The phases of building each system as bars; what this run did not make itself has no length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff.report import wording as say
+from bakeoff.report.costs import WHOLE, PhaseRow
+from bakeoff.report.findings import of_phases
+from bakeoff.report.sections import Bar, BarGroup, Bars, Chart, Grid
+
+PARTLY = "not all was made by this run"
+CAPTION = (
+    "Seconds of each phase; systems that share a part share its time. What was in the cache has no time."
+)
+
+
+def phase_chart(phases: Sequence[str], rows: Sequence[PhaseRow]) -> Chart | None:
+    """The bars with their table; None where nothing was built in this run."""
+    kinds = tuple(phase for phase in phases if phase != WHOLE)
+    if not any(time.value for row in rows for time in row.phases):
+        return None
+    groups = tuple(BarGroup(row.system, (_bar(phases, row),)) for row in rows)
+    grid = Grid(
+        ("system", *phases), tuple((row.system, *(say.seconds(t.value) for t in row.phases)) for row in rows)
+    )
+    return Chart(
+        "ingestion", of_phases(phases, rows), CAPTION, Bars(kinds, groups, say.seconds, "seconds"), grid
+    )
+
+
+def _bar(phases: Sequence[str], row: PhaseRow) -> Bar:
+    times = {phase: time.value for phase, time in zip(phases, row.phases, strict=True)}
+    whole = times.pop(WHOLE, None)
+    return Bar("", tuple(times.values()), say.seconds(whole) if whole is not None else PARTLY)

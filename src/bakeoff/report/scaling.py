@@ -1,0 +1,196 @@
+"""Growth with size: what `bakeoff scale` measured, as figures; kept beside a run it is a section of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff.analysis import Result
+from bakeoff.cache import write_file
+from bakeoff.errors import BakeoffError, DataError
+from bakeoff.load.fit import Fit, fit
+from bakeoff.load.scale_rows import FIGURES, SIZE, Row, read_rows, systems, values
+from bakeoff.load.scale_tables import medians
+from bakeoff.report import wording as say
+from bakeoff.report.ann_data import RECORD, record_of
+from bakeoff.report.planes import Axis, Curve
+from bakeoff.report.resources import megabytes
+from bakeoff.report.sections import Chart, Grid, Lines, Section
+
+FOLDER = "scale"
+ROWS = "rows.parquet"
+SHOWN: Mapping[str, Callable[[float | None], str]] = {
+    "build_s": say.seconds,
+    "build_cpu_s": say.seconds,
+    "p50_ms": say.milliseconds,
+    "memory_mb": megabytes,
+    "disk_mb": megabytes,
+}
+CAPTION = (
+    "Medians of the runs at each size; the exponent is of the power law through every run of every size."
+)
+HINT = "Every run of every size is a dot; dashes: the fitted power law. Both scales are logarithmic."
+Fits = Mapping[tuple[str, str], Fit]
+
+
+def attach(run: Path, folder: Path) -> Path:
+    """Keep a measurement of `bakeoff scale` beside a run, where its report and the dashboard find it."""
+    _opened(folder)
+    target = run / FOLDER / folder.resolve().name
+    if target.resolve() == folder.resolve():
+        return target
+    for name in (RECORD, ROWS):
+        content = (folder / name).read_bytes()
+        if (target / name).exists() and (target / name).read_bytes() != content:
+            raise DataError(
+                f"{target} holds another measurement of the same name. Rename {folder}, or delete the other."
+            )
+        target.mkdir(parents=True, exist_ok=True)
+        write_file(target / name, content)
+    return target
+
+
+def attached(run: Path) -> tuple[Path, ...]:
+    """The measurements kept beside a run, by name."""
+    return tuple(sorted(path.parent for path in (run / FOLDER).glob(f"*/{RECORD}")))
+
+
+def scaling_sections(result: Result) -> tuple[Section, ...]:
+    """One section a measurement that was attached to the run."""
+    return tuple(
+        _section(path, f"scaling-{place}" if place > 1 else "scaling", result)
+        for place, path in enumerate(attached(result.path), start=1)
+    )
+
+
+def fits_of(rows: Sequence[Row]) -> dict[tuple[str, str], Fit]:
+    """How each figure of each store grows."""
+    return {
+        (system, figure): fit([(size, value) for size, _, value in values(rows, SIZE, system, figure)])
+        for system in systems(rows)
+        for figure in FIGURES
+    }
+
+
+def answer(fits: Fits) -> str:
+    """One sentence: how latency and build time of each store grow."""
+    parts = [
+        f"{system}: build time grows as rows^{power(fits[system, 'build_s'])}, "
+        f"latency as rows^{power(fits[system, 'p50_ms'])}"
+        for system, figure in fits
+        if figure == "build_s" and fits[system, "build_s"].exponent is not None
+    ]
+    return "; ".join(parts) + "." if parts else "No growth is told: three sizes or more are needed."
+
+
+def power(found: Fit) -> str:
+    """An exponent with its interval."""
+    if found.exponent is None or found.low is None or found.high is None:
+        return "unknown"
+    shown = f"{found.exponent:.2f} [{found.low:.2f} {found.high:.2f}]"
+    return shown.replace("-", say.MINUS)
+
+
+def _tied(found: Fit) -> str:
+    """The same, in which a line must not break."""
+    return power(found).replace(" ", say.TIED)
+
+
+def growth(rows: Sequence[Row], fits: Fits, stem: str = "growth") -> Iterator[Chart]:
+    """One figure a fitted quantity: every run of every size, the fitted power law, and its exponent."""
+    places = {system: place for place, system in enumerate(systems(rows), start=1)}
+    for figure, name in FIGURES.items():
+        lines = []
+        for system, place in places.items():
+            points = [(float(size), value) for size, _, value in values(rows, SIZE, system, figure) if value]
+            if points:
+                lines.append(Curve(place, system, tuple(points), _ends(fits[system, figure], points)))
+        if not lines:
+            continue
+        x = Axis("rows", say.whole, log=True, higher_is_better=True)
+        y = Axis(name, SHOWN[figure], log=True, higher_is_better=False)
+        finding = _finding(name, [(line.name, fits[line.name, figure]) for line in lines])
+        plot, notes = Lines(tuple(lines), x, y), _notes(fits, figure)
+        yield Chart(f"{stem}_{figure}", finding, CAPTION, plot, _grid(rows, figure, fits), notes, HINT)
+
+
+def _section(path: Path, name: str, result: Result) -> Section:
+    try:
+        record, rows = _opened(path)
+    except BakeoffError as exc:
+        return Section(name, "Growth with size", str(exc))
+    fits, data = fits_of(rows), record["dataset"]
+    run_stores = {row["store"] for row in result.systems.to_pylist()}
+    others = [one for one in systems(rows) if one.partition("(")[0].partition(":")[0] not in run_stores]
+    notes = [
+        f"Measured on vectors of their own, not on this run's chunks: {data['name']}, {data['dims']} dimensions by "
+        f"{data['metric']}, {data['queries']:,} queries, {record['options']['runs']} runs. The exponent has a 95 % "
+        "interval over sizes × runs.",
+        *([f"Not among this run's stores: {say.some(others)}."] if others else []),
+        *(f"{label}: {why}" for label, why in record["failed"].items()),
+        *([f"The measurement is {record['status']}: {record['stopped'] or 'not all of it was measured'}."]
+          if record["status"] == "partial" else []),
+        f"measured with {record['options']['command']}",
+    ]  # fmt: skip
+    return Section(
+        name,
+        "Growth with size",
+        answer(fits),
+        (),
+        tuple(notes),
+        tuple(growth(rows, fits, name.replace("scaling", "growth"))),
+    )
+
+
+def _opened(folder: Path) -> tuple[Mapping[str, Any], tuple[Row, ...]]:
+    """Record and rows of a folder that `bakeoff scale` wrote."""
+    import pyarrow as pa
+
+    record = record_of(folder, "scale")
+    try:
+        return record, read_rows(folder / ROWS)
+    except (pa.ArrowException, OSError, TypeError) as exc:
+        raise DataError(f"{folder / ROWS} cannot be read as a measurement of scale ({exc}).") from exc
+
+
+def _grid(rows: Sequence[Row], figure: str, fits: Fits) -> Grid:
+    """Medians of the runs at each size, and the exponent."""
+    found = medians(rows, SIZE)
+    sizes = sorted({size for _, size, _ in found})
+    cells = [
+        (
+            system,
+            *(SHOWN[figure](found.get((system, size, None), {}).get(figure)) for size in sizes),
+            _tied(fits[system, figure]),
+            "–" if (last := fits[system, figure].last) is None else f"{last:.2f}",
+        )
+        for system in systems(rows)
+    ]
+    return Grid(("store", *(f"{size:,}" for size in sizes), "exponent, 95 %", "last step"), tuple(cells))
+
+
+def _notes(fits: Fits, figure: str) -> tuple[str, ...]:
+    mine = {system: found for (system, name), found in fits.items() if name == figure}
+    why = [f"{system}: {found.note}" for system, found in mine.items() if found.note]
+    bends = [f"{system}: the growth between the two largest sizes differs from the fitted line"
+             for system, found in mine.items() if found.bends]  # fmt: skip
+    return (*why, *bends)
+
+
+def _finding(name: str, found: Sequence[tuple[str, Fit]]) -> str:
+    known = [(system, one) for system, one in found if one.exponent is not None]
+    if not known:
+        return f"{say.capital(name)} by size: too few sizes for an exponent"
+    if len(known) == 1:
+        return f"{say.capital(name)} of {known[0][0]} grows as rows^{_tied(known[0][1])}"
+    low, high = (pick(known, key=lambda one: one[1].exponent or 0.0) for pick in (min, max))
+    return (
+        f"{say.capital(name)} grows least with {low[0]}, as rows^{_tied(low[1])}, "
+        f"and most with {high[0]}, as rows^{_tied(high[1])}"
+    )
+
+
+def _ends(found: Fit, points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    ends = (min(size for size, _ in points), max(size for size, _ in points))
+    return tuple((size, value) for size in ends if (value := found.at(size)) is not None)

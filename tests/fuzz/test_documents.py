@@ -1,0 +1,178 @@
+"""Damaged documents and rules: what reads a corpus, cuts it, drafts from it and judges by it never falls over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from bakeoff import registry
+from bakeoff.errors import BakeoffError
+from bakeoff.protocols import Chunker
+from bakeoff.stages.cut import READ, cut
+from bakeoff.stages.read import Corpus
+from bakeoff.suggest.drafting import Wish, drafted
+from bakeoff.truth.queries import read_queries
+from bakeoff.truth.resolve import resolve
+from bakeoff.types import DOCUMENTS, Document
+
+PYTHON = b'''"""Sorted things."""
+import os
+
+
+class Heap:
+    """A heap of things that are sorted lazily."""
+
+    def merge(self, *others: "Heap") -> "Heap":
+        """Merge several sorted heaps without building one big list first."""
+        return Heap(f"{others!r}")  # \xc3\xa9
+'''
+CODE = {
+    "a.py": PYTHON,
+    "a.rs": b"impl Heap {\n  fn merge<'a>(&'a self) -> Vec<&'a str> { vec![r#\"x\"#] }\n}\n",
+    "a.go": b"package a\n\nfunc (h *Heap) Merge(x ...int) error { return nil }\n",
+    "a.ts": b"export class A<T> { async m(x: T): Promise<void> { `a${x}b`; } }\n",
+    "a.cpp": b"template <class T> struct A { T m() const { return {}; } };\n#define X(a) a##a\n",
+    "a.rb": b"module A\n  def m(x) = <<~T\n    text\n  T\nend\n",
+    "a.sql": b"CREATE VIEW v AS SELECT a.id, SUM(b.x) AS total FROM a JOIN b ON a.id = b.a_id GROUP BY 1;\n",
+    "a.md": b"# Merging sorted heaps lazily\n\nSome text of the section, long enough to be worth a question of its own.\n\n```py\n# no heading\n```\n\nHow a heap is kept in order\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+    "a.rst": b"One\n===\n\n.. code:: py\n\n   x = 1\n\nTwo\n---\n",
+}
+HTML = b"<!doctype html><html><head><title>T</title><style>x{}</style></head><body><h1>A &amp; B</h1><p>c<p>d</body>"
+CORPUS = b'{"_id": "a", "title": "t", "text": "one", "metadata": {"year": 1}}\n{"_id": "b", "text": "two"}\n'
+SQL = b"lower(chunk_text) LIKE '%pilot%' AND (document_id = 'a.md' OR length(chunk_text) > 10)"
+
+
+class Reader(NamedTuple):
+    """The name of a file, what reads it, and a valid one."""
+
+    name: str
+    read: Callable[[Path], object]
+    valid: bytes | Callable[[], bytes]
+
+
+def documents(path: Path) -> list[Document]:
+    """What the folder source reads of the one file."""
+    plugin = registry.load("sources", "folder")
+    source = plugin(plugin.Params(folder=path.parent, include=[path.name]))
+    found = [source.read(item) for item in source.items() if not hasattr(item, "reason")]
+    return [one for one in found if isinstance(one, Document)]
+
+
+def table(found: list[Document]) -> pa.Table:
+    rows = [
+        {"id": one.id, "version": "v", "text": one.text, "kind": one.kind, "title": one.title, "fields": "{}"}
+        for one in found
+    ]
+    return DOCUMENTS.table({name: [row[name] for row in rows] for name, _ in DOCUMENTS.columns})
+
+
+@cache
+def chunkers() -> list[Chunker]:
+    plugins = [
+        registry.load("chunkers", name)
+        for name in ("line", "semantic", "recursive", "sentences", "tokens", "whole")
+    ]
+    return [plugin(plugin.Params()) for plugin in plugins]
+
+
+def chunks(path: Path) -> None:
+    """The file's chunks by every chunker."""
+    read = table(documents(path)).select(list(READ))
+    for chunker in chunkers():
+        cut(chunker, read)
+
+
+def drafts(path: Path) -> None:
+    corpus = Corpus(table(documents(path)), (), "f", 0.0, 1, 0)
+    drafted(corpus, Wish(n=5), "drafts")
+
+
+def beir(path: Path) -> None:
+    plugin = registry.load("sources", "beir")
+    source = plugin(plugin.Params(folder=path.parent))
+    for item in source.items():
+        source.read(item)
+
+
+def rule(path: Path) -> object:
+    """A condition in SQL, executed."""
+    text = path.read_bytes().decode("utf-8", "replace")
+    file = path.with_name("queries.yaml")
+    file.write_text(
+        f"queries:\n  - {{id: a, text: b, truth: {{sql: {json.dumps(text)}, over: documents}}}}\n",
+        encoding="utf-8",
+    )
+    return resolve(
+        read_queries(file), table([Document("a.md", "The pilot slept.", "markdown")]), {}, strict=True
+    )
+
+
+def symbol(path: Path) -> object:
+    """A symbol looked for in code."""
+    file = path.with_name("queries.yaml")
+    file.write_text('queries:\n  - {id: a, text: b, truth: {symbol: "a.py::Heap.merge"}}\n', encoding="utf-8")
+    return resolve(read_queries(file), table(documents(path)), {}, strict=True)
+
+
+def _pdf() -> bytes:
+    """The smallest PDF with a text on its page."""
+    pytest.importorskip("pypdf")
+    page = b"BT /F1 12 Tf 10 10 Td (Pilot fatigue) Tj ET"
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(page), page), b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]  # fmt: skip
+    out, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        places.append(len(out))
+        out += b"%d 0 obj%s endobj\n" % (number, part)
+    rows = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return (
+        out
+        + b"xref\n0 6\n0000000000 65535 f \n%strailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF"
+        % (rows, len(out))
+    )
+
+
+READERS = {
+    **{f"chunks of {name}": Reader(name, chunks, content) for name, content in CODE.items()},
+    "drafts of Python": Reader("a.py", drafts, PYTHON),
+    "drafts of SQL": Reader("a.sql", drafts, CODE["a.sql"]),
+    "drafts of Markdown": Reader("a.md", drafts, CODE["a.md"]),
+    "HTML": Reader("a.html", documents, HTML),
+    "PDF": Reader("a.pdf", documents, _pdf),
+    "corpus.jsonl": Reader("corpus.jsonl", beir, CORPUS),
+    "rule in SQL": Reader("rule.sql", rule, SQL),
+    "symbol": Reader("a.py", symbol, PYTHON),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_damaged_file_is_read_or_refused(kind: str, feed_damaged: Callable[..., None]) -> None:
+    feed_damaged(*READERS[kind])
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_what_is_no_such_file_at_all(kind: str, feed: Callable[..., None], nonsense: bytes) -> None:
+    name, read, _ = READERS[kind]
+    feed(name, read, nonsense)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_the_undamaged_file_is_read(kind: str, tmp_path: Path) -> None:
+    """Else the edits would begin from a file that is refused at once."""
+    name, read, valid = READERS[kind]
+    (tmp_path / name).write_bytes(valid() if callable(valid) else valid)
+    try:
+        read(tmp_path / name)
+    except BakeoffError as exc:
+        pytest.fail(f"{kind}: {exc}")
+    if kind in ("HTML", "PDF"):
+        assert documents(tmp_path / name)[0].text.strip()

@@ -1,0 +1,77 @@
+"""Quality against money: from the run's timings or from the load, never mixed, and said where it is not known."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+
+import pytest
+
+from bakeoff.analysis import Result
+from bakeoff.load.cost import run_costs
+from bakeoff.load.stored import LoadResult
+from bakeoff.plan import Prices
+from bakeoff.report.findings import of_trade
+from bakeoff.report.html import page
+from bakeoff.report.markdown import text
+from bakeoff.report.tables import tables
+from bakeoff.report.trades import bill_of, money
+
+Make = Callable[..., Result]
+MakeLoad = Callable[..., LoadResult]
+PRICED = "prices: {date: 2026-01-02, currency: EUR, machine_per_hour: 0.5, million_tokens: {minilm: 0, wordllama: 0}}\n"
+PRICES = Prices(date=datetime.date(2026, 1, 2), machine_per_hour=1.0)
+
+
+def test_without_prices_the_way_to_get_them_is_told(make_run: Make) -> None:
+    report = tables(make_run(systems=3))
+    assert [trade.name for trade in report.trades] == ["latency", "size"]
+    assert report.pricing.startswith("No cost is known") and "prices:" in report.pricing
+    assert "No cost is known" in page(report) and "No cost is known" in text(report)
+
+
+def test_costs_are_those_of_the_run_and_the_front_is_named(make_run: Make) -> None:
+    result = make_run(systems=4, prices=PRICED)
+    report = tables(result)
+    trade = next(one for one in report.trades if one.name == "cost_queries")
+    costs = run_costs(result)
+    assert {point.system: point.cost for point in trade.points} == {
+        system: cost.million_queries.amount for system, cost in costs.items()
+    }
+    for point in trade.points:
+        beaten = any(
+            (other.quality >= point.quality and other.cost < point.cost)
+            or (other.quality > point.quality and other.cost <= point.cost)
+            for other in trade.points
+        )  # fmt: skip
+        assert point.on_front is not beaten
+    assert trade.front[0].system in of_trade(trade) and "speed of one thread" in trade.notes[0]
+    assert "EUR" in page(report) and "Quality against the cost of a million queries" in text(report)
+    assert "No cost of a refresh of the corpus is known" in report.pricing  # one phase came from the cache
+
+
+def test_a_load_without_the_model_does_not_make_a_dear_model_cheap(
+    make_run: Make, make_load: MakeLoad
+) -> None:
+    result = make_run(systems=2, prices=PRICED)
+    make_load(result, prices=PRICES)
+    assert "one thread" in bill_of(result).basis
+    make_load(result, prices=PRICES, end_to_end=True)
+    bill = bill_of(result)
+    assert "under load" in bill.basis and bill.currency == "USD"
+    assert [bill.costs[system].million_queries.amount for system in result.done] == [0.5, 1.5]
+
+
+def test_prices_of_a_load_serve_a_run_that_has_none(make_run: Make, make_load: MakeLoad) -> None:
+    result = make_run(systems=2)
+    make_load(result, prices=PRICES)
+    bill = bill_of(result)
+    assert bill.currency == "USD" and set(bill.costs) == set(result.done) and "one thread" in bill.basis
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "–"), (0.00378, "0.00378\u00a0EUR"), (1.5, "1.50\u00a0EUR"), (1234.5, "1,234\u00a0EUR")],
+)
+def test_amounts(value: float | None, shown: str) -> None:
+    assert money("EUR", value) == shown
