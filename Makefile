@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+SCALE  := .venv-scale
 export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -33,8 +34,8 @@ unit: $(VENV)/.test
 test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
 	@$(BIN)/pytest -m "slow and not scale"
 
-test-scale: $(VENV)/.scale  ## a Ray cluster of two nodes and an S3 server on loopback: workers killed, the store gone for a while
-	@$(BIN)/pytest -m scale
+test-scale: $(SCALE)/.done  ## a Ray cluster of two nodes and an S3 server on loopback: workers killed, the store gone for a while
+	@$(SCALE)/bin/python -m pytest -m scale tests/e2e/test_ray.py tests/plugins/executors
 
 ENGINES := weaviate opensearch elasticsearch
 
@@ -76,8 +77,9 @@ $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	@if command -v c++ >/dev/null; then $(BIN)/python -m pip install -q -e '.[hnswlib]'; else echo "no C++ compiler: hnswlib is left out"; fi
 	@touch $@ $(VENV)/.demo
 
-$(VENV)/.scale: $(VENV)/.test
-	@$(BIN)/python -m pip install -q -e '.[scale]'
+$(SCALE)/.done: pyproject.toml
+	@$(PYTHON) -m venv $(SCALE)
+	@$(SCALE)/bin/python -m pip install -q -e '.[scale]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test
@@ -85,4 +87,4 @@ $(VENV)/.docs: $(VENV)/.test
 	@touch $@
 
 clean:           ## remove everything that was made, the cache included
-	rm -rf $(VENV) .bakeoff runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SCALE) .bakeoff runs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
