@@ -73,7 +73,7 @@ def read(path: Path) -> dict[str, str]:
     """The variables of a file of NAME=value lines; a value is never part of an error's text."""
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as exc:
         raise SettingError(

@@ -49,6 +49,15 @@ def test_from_export_to_judgments(desk: Path, cli: Cli, ran: Any) -> None:
     assert "never changed" in again.err
 
 
+def test_before_anybody_judged_status_is_short(desk: Path, cli: Cli) -> None:
+    before = cli("review", "status", desk)
+    assert before.code == 0 and "Nobody has judged yet" in before.out and f"serve {desk}" in before.out
+    assert "SemPrec" not in before.out
+    judge(desk / "files", "ann")
+    cli("review", "import", desk / "files")
+    assert "SemPrec" in cli("review", "status", desk).out
+
+
 def test_two_reviewers_and_an_adjudicator(desk: Path, cli: Cli, ran: Any) -> None:
     judge(desk / "files", "ann")
     cli("review", "import", desk / "files")

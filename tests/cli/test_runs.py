@@ -42,6 +42,14 @@ def test_quiet_says_the_outcome_only(small: Path, cli: Any) -> None:
     assert done.code == 0 and done.err == "" and "Verdict" in done.out
 
 
+def test_runs_repeats_the_timings_of_this_run_only(small: Path, cli: Any) -> None:
+    """S3-13: --runs N, and the experiment stays as it is."""
+    before = small.read_text()
+    assert cli("run", "-q", "--runs", 3, "--out", "out").code == 0
+    assert json.loads(Path("out/run.json").read_text())["runs"] == 3 and small.read_text() == before
+    assert cli("run", "--runs", 0).code == 2
+
+
 def test_json_is_json_and_nothing_else(tiny: Path, cli: Any) -> None:
     done = cli("run", "--json", "--out", "out")
     assert done.code == 0 and done.err == ""

@@ -272,15 +272,18 @@ def test_resources_of_an_example() -> None:
     data = beside()
     used = {(point["system"], point["load"]): point["resources"] for point in data["points"]}
     used |= {(system, "opening"): found for system, found in data["opening"].items()}
-    _, rows = section("incidents", "Resources")
-    assert {(row[0], row[1]) for row in rows} == set(used)
-    for row in rows:
-        sides = [used[row[0], row[1]][side] for side in ("client", "server")]
-        cpu = [side[name] for name in ("avg_cpu_percent", "peak_cpu_percent") for side in sides]
-        memory = [side["peak_memory_mb"] for side in sides]
-        expected = ["–" if value is None else f"{value:,.0f} %" for value in cpu]
-        expected += [plain(say.size(None if value is None else value * 1e6)) for value in memory]
-        assert [plain(cell) for cell in row[2:]] == expected
+    for words, names in (
+        ("memory", ["peak_memory_mb"]),
+        ("processor", ["avg_cpu_percent", "peak_cpu_percent"]),
+    ):
+        (_, rows), _ = figure("incidents", f"most{' memory' if words == 'memory' else ''}: ")
+        assert {(row[0], row[1]) for row in rows} == set(used)
+        for row in rows:
+            sides = [used[row[0], row[1]][side] for side in ("client", "server")]
+            values = [side[name] for name in names for side in sides]
+            memory = [plain(say.size(None if value is None else value * 1e6)) for value in values]
+            cpu = ["–" if value is None else f"{value:,.0f} %" for value in values]
+            assert [plain(cell) for cell in row[2:]] == (memory if words == "memory" else cpu)
 
 
 @pytest.mark.parametrize(("figure_name", "title"), [("build_s", "Build time"), ("p50_ms", "Latency p50")])

@@ -118,8 +118,9 @@ def test_resources_are_the_stored_ones_and_what_is_unseen_is_said(
     system, phase, *cells = memory.grid.rows[0]
     stored = record["systems"][0]["ingestion"]["resources"]
     assert (system, phase) == (record["systems"][0]["system"], "opening")
-    assert cells[0] == percent(stored["client"]["avg_cpu_percent"]) and cells[1] == say.ABSENT
-    assert cells[4] == megabytes(stored["client"]["peak_memory_mb"]) and cells[5] == say.ABSENT
+    assert cells == [megabytes(stored["client"]["peak_memory_mb"]), say.ABSENT]
+    used = [percent(stored["client"][name]) for name in ("avg_cpu_percent", "peak_cpu_percent")]
+    assert processor.grid.rows[0] == (system, phase, used[0], say.ABSENT, used[1], say.ABSENT)
     assert len(memory.grid.rows) == 2 * 3 and any("no server process" in note for note in memory.notes)
     assert isinstance(memory.plot, Bars) and memory.plot.groups[0].bars[0].parts == (350.0, None)
     assert "No server was seen" in memory.caption

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ import pytest
 
 from bakeoff.analysis import Result
 from bakeoff.errors import SettingError
+from bakeoff.judging import preset_trade, s4_case
 from bakeoff.report.exports.presets import EXPORTS, export_run
+from bakeoff.report.marks import plain
 
 Make = Callable[..., Result]
 S4 = ("RR(document)", "Hit@1(document)", "Hit@5(document)", "Hit@10(document)", "nDCG@10(document)")
@@ -156,6 +159,8 @@ def test_the_page_of_the_source_runs_on_the_exported_files(
     testing = pytest.importorskip("streamlit.testing.v1")
     export_run(run.path, "goldsql").write(tmp_path / "results")
     monkeypatch.setenv("GOLDSQL_RESULTS", str(tmp_path / "results"))
+    # Streamlit makes the page this process's __main__; without its return, processes started later would run the page
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     page = testing.AppTest.from_file(str(Path(__file__).parent / "goldsql_page.py"), default_timeout=60).run()
     assert not page.exception
     shown = {metric.label: metric.value for metric in page.metric}
@@ -164,3 +169,105 @@ def test_the_page_of_the_source_runs_on_the_exported_files(
     mean = run.summaries("RR@10(document)")[TWO[0]].mean
     assert mean is not None and shown["minilm MRR"] == f"{mean:.3f}"
     assert page.info[0].value == "Human review not yet completed"
+
+
+def test_the_comparison_of_lineage_says_why_how_to_read_and_what_to_trade(make_run: Make) -> None:
+    """S0-2, S0-19, S0-25, S0-26: words beside the numbers, and the recommendation is the verdict's."""
+    measures = ("P@5(document)", "R@10(document)", "RR(document)", "nDCG@5(document)")
+    run = make_run(labels=TWO, measures=measures, primary="P@5(document)")
+    files = export_run(run.path, "lineage")
+    (text,) = (found.decode() for name, found in files.contents.items() if name.endswith(".md"))
+    assert "the lineage graph is incomplete" in text and "rule of thumb" in text
+    assert "0.4 · P@5 + 0.3 · R@10" in text
+    system = run.verdict.system or run.comparison.best
+    assert system is not None
+    mean = run.summaries("P@5(document)")[system].mean
+    assert mean is not None and f"on average {mean * 5:.1f} of the first 5 documents" in text
+    assert "no typical position" in text and "First relevant result at rank 1 on" in text
+    assert plain(run.verdict.sentence) in text.split("## Recommendation")[1]
+
+
+def test_the_trade_of_quality_against_latency_is_said_by_the_rule(
+    make_run: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S0-25: the leader against the fastest, with what was measured; the times are made."""
+    times = {TWO[0]: 30.0, TWO[1]: 20.0}
+    monkeypatch.setattr(Result, "timing", lambda _, system, *__: times[system])
+    run = make_run(labels=TWO, measures=("P@5(document)",), primary="P@5(document)")
+    assert run.comparison.best == TWO[0]
+    (line,) = preset_trade(run)
+    assert f"Consider {TWO[0]} if quality is critical" in line and "30 ms against 20 ms" in line
+    times[TWO[1]] = 3.0
+    assert "Not worth it" in preset_trade(run)[0]
+    times[TWO[1]] = 40.0
+    assert preset_trade(run) == []
+
+
+def test_what_a_load_saw_of_processor_and_memory_is_in_the_databases_file(
+    run: Result, make_load: Callable[..., Any]
+) -> None:
+    """S3-12: null without a load; then the engine's side, and no building where the index was only opened."""
+    name = "semantic_minilm_dense_results.json"
+    stem = "minilm_results.json"
+    contents = export_run(run.path, "vectordb").contents
+    name = name if name in contents else stem
+    assert json.loads(contents[name])["query_results"][0]["resources"] is None
+    make_load(run, server=True)
+    told = json.loads(export_run(run.path, "vectordb").contents[name])
+    assert told["query_results"][0]["resources"] == {
+        "avg_cpu_percent": 40.0,
+        "peak_cpu_percent": 80.0,
+        "avg_memory_mb": 150.0,
+        "peak_memory_mb": 200.0,
+    }
+    assert told["ingestion"]["resources"] is None
+
+
+def test_the_report_of_code_names_the_level_of_every_figure(run: Result) -> None:
+    """S2-2, S2-25, C-28."""
+    text = export_run(run.path, "code").contents["public_embedding_benchmark_report.md"].decode()
+    assert "file ndcg" in text and "answer hit" in text and "emb/sec" in text
+    assert text.index("In short") < text.index("| model")
+    mean = run.summaries("nDCG@10(document)")[TWO[0]].mean
+    assert mean is not None and f"{mean:.3f}" in text
+
+
+def test_models_that_lead_on_different_categories_are_to_be_used_together(run: Result) -> None:
+    """S4-71: one better on one category, the other on another, equal over all."""
+    labels = {row["query_id"]: row["category"] for row in run.queries.to_pylist()}
+    path = run.path / "scores.parquet"
+    rows = pq.read_table(path)
+
+    def decision(wins: dict[str, str]) -> str:
+        """Who wins a category has 1 or ½ on its queries, all else 0."""
+        values = [
+            row["value"]
+            if row["value"] is None
+            else (row["system"] == wins.get(labels[row["query_id"]])) / (1 + int(row["query_id"][-1]) % 2)
+            for row in rows.to_pylist()
+        ]
+        at = rows.schema.get_field_index("value")
+        pq.write_table(rows.set_column(at, rows.schema.field(at), [values]), path)
+        files = export_run(run.path, "goldsql")
+        return str(json.loads(files.contents["comparison_report.json"])["decision"])
+
+    assert decision({"howto": TWO[0], "concept": TWO[1]}) == "hybrid"
+    assert decision({"howto": TWO[1], "concept": TWO[1]}) == "mika"
+
+
+def test_semantic_lift_decides_only_where_people_judged(make_run: Make, run: Result) -> None:
+    """S4-72: without a review there is no lift to look at."""
+    assert s4_case(run, TWO[1], TWO[0], "RR@10(document)").lift is None
+    reviewed = make_run(
+        labels=TWO, measures=("RR@10(document)", "SemLift@10(chunk)"), primary="RR@10(document)"
+    )
+    lift = s4_case(reviewed, TWO[1], TWO[0], "RR@10(document)").lift
+    assert lift is not None and (lift.a, lift.b) == (TWO[1], TWO[0])
+
+
+def test_latency_is_critical_where_the_experiment_limits_it(make_run: Make) -> None:
+    """S4-72: a better model is not taken if it is slower than allowed."""
+    for limit, critical in ((1e-6, True), (1e9, False)):
+        found = make_run(labels=TWO, limits=(("p95_ms", limit),), primary="RR@10(document)")
+        assert s4_case(found, TWO[1], TWO[0], "RR@10(document)").latency_critical is critical
+    assert not s4_case(make_run(labels=TWO), TWO[1], TWO[0], "RR@10(document)").latency_critical

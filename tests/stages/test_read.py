@@ -68,3 +68,11 @@ def test_nothing_readable_is_an_error_with_reasons(bench: Any) -> None:
         path.write_text(" ")
     with pytest.raises(CorpusError, match=r"could be read: 7 left out \(guide/auth.md: empty; "):
         bench.corpus()
+
+
+def test_many_small_files_are_kept_together(bench: Any) -> None:
+    """Each segment is forced to disk, which would take minutes for 100,000 files in segments of 64."""
+    for number in range(700):
+        Path(f"corpus/small{number}.md").write_text(f"# {number}\n")
+    assert bench.corpus().fresh == 707
+    assert len(list(bench.shop.cache.root.glob("read/??/*"))) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from bakeoff.cache import Cache
 from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted
-from bakeoff.stages.work import Workshop, stage
+from bakeoff.stages.work import MOST_INPUTS, Workshop, batch_of, stage
 
 
 def test_start_progress_and_end_are_told_in_order(tmp_path: Path) -> None:
@@ -32,3 +32,10 @@ def test_a_stage_that_fails_does_not_end(tmp_path: Path) -> None:
     ):
         raise ValueError("no")
     assert [type(event) for event in events] == [StageStarted]
+
+
+def test_small_inputs_share_a_batch_and_large_ones_do_not() -> None:
+    assert batch_of(64, inputs=100_000, size=100_000 * 200) == MOST_INPUTS
+    assert batch_of(64, inputs=1_000, size=1_000 * 10_000) == 200
+    assert batch_of(64, inputs=10, size=10 * 20_000_000) == 64
+    assert batch_of(64, inputs=0, size=0) == MOST_INPUTS

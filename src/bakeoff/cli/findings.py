@@ -53,6 +53,7 @@ def _say_facts(report: Report) -> None:
         if text:
             _line("", text)
     _line("truth", _truth(report))
+    _line("", _by_rules(report))
     _line("systems", f"{report.systems:,}")
     console.say()
 
@@ -79,6 +80,21 @@ def _truth(report: Report) -> str:
         return f"{len(rules):,} rules executed"
     middle = found[len(found) // 2]
     return f"{len(rules):,} rules executed · documents a query: {found[0]} to {found[-1]:,}, median {middle}"
+
+
+def _by_rules(report: Report) -> str:
+    """How many queries rules can judge without people, and which categories they can not."""
+    counts: Counter[str] = Counter()
+    for row in report.automation:
+        counts.update(row.counts)
+    said = f"judged by rules alone: {counts['yes']:,} by named places"
+    said += f", {counts['mostly']:,} by words with a count to hold them to" if counts["mostly"] else ""
+    said += f", {counts['partly']:,} by words only" if counts["partly"] else ""
+    said += f", {counts['no']:,} not yet" if counts["no"] else ""
+    needed = [
+        row.category for row in report.automation if row.category and row.counts["partly"] + row.counts["no"]
+    ]
+    return said + (f" · people needed for {', '.join(needed)}" if needed else "")
 
 
 def _say_ceilings(report: Report) -> None:

@@ -92,8 +92,15 @@ def _first_line(plugin: Any) -> str:
 
 def _parameters(plugin: Any) -> str:
     models = [plugin.Params, *([plugin.Query] if hasattr(plugin, "Query") else [])]
-    names = [name for model in models for name in model.model_fields]
-    return ", ".join(names)
+    return ", ".join(_named(name, field) for model in models for name, field in model.model_fields.items())
+
+
+def _named(name: str, field: Any) -> str:
+    """A parameter's name; what spreads a collection over nodes is said with it."""
+    spread = [
+        part for part in ("shards", "replicas") if part in getattr(field.annotation, "model_fields", ())
+    ]
+    return f"{name} ({', '.join(spread)})" if spread else name
 
 
 def _modes() -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from bakeoff.cli import console
 from bakeoff.cli.reviewfigures import SHOWN, figures_json, say_figures, say_sides, system_json
 from bakeoff.measures.labels import Label
 from bakeoff.review.desk import Desk
+from bakeoff.review.effort import estimate
 from bakeoff.review.foreign import StoredCounts, explained, stored_counts
 from bakeoff.review.importing import Imported
 from bakeoff.review.measures import ReviewFigures, review_figures
@@ -25,6 +26,7 @@ from bakeoff.review.sides import FOREIGN, Side, human_values, sheet_values, side
 def say_export(desk: Desk, pool: Pool, written: Written, replaced: str, as_json: bool) -> None:
     """What was pooled and written."""
     filled = len(pool.items) - len(pool.open)
+    effort = estimate(len(pool.open), desk.ledger.read().entries)
     if as_json:
         console.say_json(
             {
@@ -32,6 +34,7 @@ def say_export(desk: Desk, pool: Pool, written: Written, replaced: str, as_json:
                 "items": len(pool.items),
                 "filled_in": filled,
                 "open": len(pool.open),
+                "seconds": [effort.low_s, effort.high_s],
                 "files": [str(path) for path in written.paths],
                 "kept": [str(path) for path in written.kept],
                 "notes": [*pool.notes, *([replaced] if replaced else [])],
@@ -48,6 +51,7 @@ def say_export(desk: Desk, pool: Pool, written: Written, replaced: str, as_json:
     rules = Counter(rule for item in pool.items for rule in item.rules)
     named = ", ".join(f"{rule} {count}" for rule, count in rules.most_common())
     console.say(f"{filled:,} filled in by rules{f' ({named})' if named else ''}; {len(pool.open):,} open")
+    console.say(f"Time     {effort.sentence}")
     console.say(f"{len(written.paths)} review files in {desk.files}")
     if written.kept:
         console.warn(

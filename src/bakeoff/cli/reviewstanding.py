@@ -20,6 +20,7 @@ from bakeoff.cli.reviewfigures import (
     say_sides,
 )
 from bakeoff.review.desk import Standing
+from bakeoff.review.effort import estimate
 from bakeoff.review.measures import pool_rankings, review_figures
 from bakeoff.review.next import Outlook, Ranked
 from bakeoff.review.panel import Panel
@@ -42,6 +43,9 @@ def say_status(standing: Standing, beside: Sequence[Side], seed: int, folder: Pa
     )
     console.say(f"{pool.run}: {done:,} of {len(pool.items):,} passages are decided")
     console.say("  " + ", ".join(f"{states[state]:,} {state.value}" for state in State if states[state]))
+    if states[State.OPEN]:
+        left = estimate(states[State.OPEN], standing.read.entries)
+        console.say(f"  time for what is open: {left.sentence}")
     by = Counter(one.reviewer for item in settled.values() for one in item.opinions if not one.auto)
     if not by:
         _say_nobody(folder)
@@ -63,10 +67,13 @@ def status_json(standing: Standing, beside: Sequence[Side], seed: int) -> dict[s
     """The same for scripts."""
     pool = standing.pool
     figures = review_figures(pool_rankings(pool), labels_of(standing.settled), pool.k, seed)
+    still = sum(one.state is State.OPEN for one in standing.settled.values())
+    left = estimate(still, standing.read.entries)
     return {
         "run": pool.run,
         "items": len(pool.items),
         "states": dict(Counter(one.state.value for one in standing.settled.values())),
+        "open_seconds": [left.low_s, left.high_s],
         "figures": figures_json(figures),
         "sides": [asdict(one) for one in beside],
         "notes": list(standing.notes),

@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from bakeoff.analysis import Result
+    from bakeoff.plan import Plan
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run. [default: runs/NAME-TIME]")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
@@ -20,6 +21,9 @@ Where = Annotated[
         help="Where chunks and vectors are made, and large work is scored: local, ray, or with parameters "
         "'{ray: {address: HOST:6379}}'.",
     ),
+]
+Repeats = Annotated[
+    int | None, typer.Option("--runs", min=1, max=100, help="Times the timings are repeated, for this run.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
@@ -65,11 +69,12 @@ def run(
     ] = Path("bakeoff.yaml"),
     out: Out = None,
     executor: Where = None,
+    runs: Repeats = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Measure every system of an experiment and print the verdict."""
-    return _run(experiment, out, executor, as_json, quiet)
+    return _run(experiment, out, executor, as_json, quiet, runs)
 
 
 def status(
@@ -88,14 +93,22 @@ def status(
     return say_status(folder)
 
 
-def _run(experiment: Path, out: Path | None, executor: str | None, as_json: bool, quiet: bool) -> int:
+def _run(
+    experiment: Path,
+    out: Path | None,
+    executor: str | None,
+    as_json: bool,
+    quiet: bool,
+    runs: int | None = None,
+) -> int:
     from bakeoff.cli import console
     from bakeoff.cli.summary import result_json, say_result
     from bakeoff.runner import run as run_experiment
 
+    what = experiment if runs is None else _repeated(experiment, runs)
     listening = console.listener(quiet or as_json)
     try:
-        result: Result = run_experiment(experiment, out=out, emit=listening, executor=executor)
+        result: Result = run_experiment(what, out=out, emit=listening, executor=executor)
     finally:
         console.finish(listening)
     report = _report(result)
@@ -104,6 +117,16 @@ def _run(experiment: Path, out: Path | None, executor: str | None, as_json: bool
     else:
         say_result(result, report)
     return 1 if result.failed else 0
+
+
+def _repeated(experiment: Path, runs: int) -> Plan:
+    """The plan with another number of timing runs."""
+    from dataclasses import replace
+
+    from bakeoff.experiment import load
+
+    plan = load(experiment)
+    return replace(plan, settings=plan.settings.model_copy(update={"runs": runs}))
 
 
 def _report(result: Result) -> Path:

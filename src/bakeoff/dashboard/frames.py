@@ -143,11 +143,10 @@ def _lines(plot: Lines) -> alt.Chart:
     x = _position("x", plot.x, [x for _, x, _ in dots])
     y = _position("y", plot.y, [y for _, _, y in dots])
     dashed = [5, 3] if any(one.fit for one in plot.curves) else [1, 0]
-    return alt.Chart(line).mark_line(strokeWidth=1.5, strokeDash=dashed).encode(
-        x=x, y=y, color=colour
-    ) + alt.Chart(frame).mark_circle(size=45).encode(
-        x="x:Q", y="y:Q", color=colour, tooltip=["system", alt.Tooltip("shown", title="value")]
-    )
+    tooltip = ["system", alt.Tooltip("shown", title="value")]
+    drawn = alt.Chart(line).mark_line(strokeWidth=1.5, strokeDash=dashed).encode(x=x, y=y, color=colour)
+    dotted = alt.Chart(frame).mark_circle(size=45).encode(x="x:Q", y="y:Q", color=colour, tooltip=tooltip)
+    return (drawn + dotted).properties(height=HEIGHT + 30 * min(len(names), len(COLOURS)))
 
 
 def _position(way: Literal["x", "y"], axis: Axis, known: Sequence[float]) -> alt.X | alt.Y:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
+from bakeoff.report.sanity import sanity_notes
 from bakeoff.results import ChunkingRecord, LengthRecord, RuleHit
 from bakeoff.stats.verdict import rule_table
 
@@ -76,7 +77,7 @@ def background(result: Result, applied: str | None) -> Background:
         environment=tuple(_environment(result)),
         identity=tuple(_identity(result)),
         verdict_rules=tuple(RuleRow(*row, row[1] == applied) for row in rule_table()),
-        notes=tuple(record.notes),
+        notes=(*record.notes, *sanity_notes(result)),
         experiment=record.experiment,
         command=f"bakeoff report {record.run}",
     )

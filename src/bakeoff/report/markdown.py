@@ -17,7 +17,7 @@ from bakeoff.report.grid import Mean
 from bakeoff.report.losses import LossTable
 from bakeoff.report.marks import block, bullets, plain, table
 from bakeoff.report.pairs import Pairs
-from bakeoff.report.sections import Chart, Grid, Section
+from bakeoff.report.sections import Chart, Section
 from bakeoff.report.systems import SystemsTable
 from bakeoff.report.tables import Report, tables
 from bakeoff.report.trades import Trade
@@ -230,20 +230,16 @@ def _times(report: Report) -> list[str]:
 def _extra(section: Section) -> list[str]:
     lines = [f"## {section.title}", ""]
     lines += [f"**{plain(section.finding)}**", ""] if section.finding else []
-    shown: Grid | None = None
     for chart in section.charts:
-        lines += _chart(chart, again=chart.grid == shown)
-        shown = chart.grid
+        lines += _chart(chart)
     for grid in section.grids:
         lines += table(grid.headings, grid.rows, grid.left)
     return [*lines, *bullets(section.notes)]
 
 
-def _chart(chart: Chart, again: bool = False) -> list[str]:
-    """A figure's finding and its numbers; numbers that have just been given are not given twice."""
+def _chart(chart: Chart) -> list[str]:
+    """A figure's finding and its numbers."""
     lines = [f"### {plain(chart.finding)}", "", plain(chart.caption), ""]
-    if again:
-        return [*lines, "Its numbers are in the table above.", ""]
     return [*lines, *table(chart.grid.headings, chart.grid.rows, chart.grid.left), *bullets(chart.notes)]
 
 

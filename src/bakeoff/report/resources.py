@@ -44,6 +44,7 @@ class Use:
     caption: str
     say: Callable[[float | None], str]
     of: Callable[[Phase], tuple[float | None, ...]]
+    columns: tuple[tuple[str, Callable[[Phase], tuple[float | None, ...]]], ...]
 
 
 def resources_section(result: Result, systems: Sequence[str]) -> Section | None:
@@ -70,7 +71,6 @@ def percent(value: float | None) -> str:
 def _charts(
     result: Result, systems: Sequence[str], phases: Sequence[Phase], heaviest: str
 ) -> Iterator[Chart]:
-    grid = _grid(phases)
     notes = tuple(dict.fromkeys(f"–: {note}" for one in phases for note in one.notes if note))
     drawn = [one for one in phases if one.phase in (OPENING, heaviest)]
     for use in USES:
@@ -81,7 +81,7 @@ def _charts(
                 f"{NO_SERVER if unseen else CLIENT}"
             )
             plot = Bars(SIDES, _groups(drawn, use.of), use.say, use.name)
-            yield Chart(use.name, _finding(use, drawn), caption, plot, grid, notes)
+            yield Chart(use.name, _finding(use, drawn), caption, plot, _grid(phases, use), notes)
     size = _size_chart(result, systems)
     if size is not None:
         yield size
@@ -110,20 +110,14 @@ def _groups(
     )
 
 
-def _grid(phases: Sequence[Phase]) -> Grid:
+def _grid(phases: Sequence[Phase], use: Use) -> Grid:
     """Every phase of every system."""
-    sides = [f"{side} {what}" for what in ("CPU", "peak CPU", "peak memory") for side in SIDES]
+    headings = [f"{side} {column}" for column, _ in use.columns for side in SIDES]
     rows = [
-        (
-            one.system,
-            one.phase,
-            *map(percent, one.cpu),
-            *map(percent, one.peak_cpu),
-            *map(megabytes, one.memory),
-        )
+        (one.system, one.phase, *(use.say(part) for _, values in use.columns for part in values(one)))
         for one in phases
     ]
-    return Grid(("system", "phase", *sides), tuple(rows), 2)
+    return Grid(("system", "phase", *headings), tuple(rows), 2)
 
 
 def _size_chart(result: Result, systems: Sequence[str]) -> Chart | None:
@@ -145,9 +139,21 @@ def _size_chart(result: Result, systems: Sequence[str]) -> Chart | None:
 
 
 USES = (
-    Use("memory", "holds most memory", "The highest resident memory", megabytes, lambda one: one.memory),
     Use(
-        "processor", "uses the processor most", "Average in percent of one core", percent, lambda one: one.cpu
+        "memory",
+        "holds most memory",
+        "The highest resident memory",
+        megabytes,
+        lambda one: one.memory,
+        (("peak memory", lambda one: one.memory),),
+    ),
+    Use(
+        "processor",
+        "uses the processor most",
+        "Average in percent of one core",
+        percent,
+        lambda one: one.cpu,
+        (("CPU", lambda one: one.cpu), ("peak CPU", lambda one: one.peak_cpu)),
     ),
 )
 

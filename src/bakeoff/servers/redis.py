@@ -14,6 +14,7 @@ requirepass {password}
 dir {data}
 appendonly yes
 appendfsync everysec
+auto-aof-rewrite-min-size 8mb
 save ""
 daemonize no
 """
@@ -23,6 +24,7 @@ class RedisServer(Server):
     """One server that logs every write, with a password."""
 
     name = "redis"
+    deadline = 300.0  # after a kill it reads its whole log, and answers that it does, before it serves
     how = "pip install 'bakeoff[redis,servers]', or set BAKEOFF_REDIS_SERVER to a `redis-server` of 8.0 or later."
 
     def find(self) -> Path | None:

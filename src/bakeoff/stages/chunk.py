@@ -16,7 +16,7 @@ from bakeoff.protocols import Chunker, Needs
 from bakeoff.stages.cut import READ, CutOrder
 from bakeoff.stages.cutting import Cutting
 from bakeoff.stages.read import Corpus
-from bakeoff.stages.work import Workshop, stage
+from bakeoff.stages.work import Workshop, batch_of, stage
 from bakeoff.taking import Taker
 from bakeoff.types import CHUNKS
 
@@ -109,8 +109,9 @@ def _make(
 
     rows = Taker(documents.select(list(READ)))
     spread = shop.spread(CutOrder(type(chunker), part.params), rows, f"chunk {part.label}", Needs(apart=True))
+    batch = batch_of(BATCH, documents.num_rows, documents["text"].nbytes)
     with Cutting(chunker, part.params, documents) as work:
-        fresh = pool.fill(keys, work, batch=BATCH, progress=advance, spread=spread)
+        fresh = pool.fill(keys, work, batch=batch, progress=advance, spread=spread)
     counts = pool.counts(keys)
     if counts.sum() == 0:
         raise ChunkerError(f"{part.label} made no chunk of {len(keys)} documents: they hold no text.")

@@ -13,7 +13,7 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.plan import Part
 from bakeoff.pool import Pool, Rows
 from bakeoff.protocols import Source
-from bakeoff.stages.work import Workshop, stage
+from bakeoff.stages.work import Workshop, batch_of, stage
 from bakeoff.types import DOCUMENTS, Document, Schema, Skipped, SourceItem
 
 if TYPE_CHECKING:
@@ -45,13 +45,16 @@ def read(part: Part, source: Source, shop: Workshop) -> Corpus:
     pool = Pool(shop.cache, "read", fingerprint("read", VERSION, part.kind, part.name, *_reading(part)))
     keys = [fingerprint(item.id, item.version) for item in items]
     with stage(shop, "read", "", len(items), "files") as report:
+        size = sum(item.size for item in items)
         fresh = pool.fill(
-            keys, lambda at: _rows(source, [items[i] for i in at]), batch=BATCH, progress=report.advance
+            keys,
+            lambda at: _rows(source, [items[i] for i in at]),
+            batch=batch_of(BATCH, len(items), size),
+            progress=report.advance,
         )
         table, unread = _split(pool, keys)
         skipped += unread
-        size = sum(item.size for item in items) / 1e6
-        report.summary = f"{table.num_rows:,} documents, {size:.1f} MB{_left_out(skipped)}"
+        report.summary = f"{table.num_rows:,} documents, {size / 1e6:.1f} MB{_left_out(skipped)}"
     if table.num_rows == 0:
         raise CorpusError(_empty(part, skipped))
     name = fingerprint(

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+BATCH_BYTES = 2_000_000
+MOST_INPUTS = 2_048
+
+
+def batch_of(least: int, inputs: int, size: int) -> int:
+    """Inputs of one batch: `least`, and more where `size` bytes are many small ones.
+
+    A batch is forced to disk as a whole, which takes as long for one input as for a thousand; a kill costs at most one.
+    """
+    mean = max(1, size // max(1, inputs))
+    return max(least, min(MOST_INPUTS, BATCH_BYTES // mean))
+
+
 @dataclass(frozen=True, slots=True)
 class Workshop:
     """The cache, the listener and the workers of one run."""

@@ -15,6 +15,7 @@ from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.truth.resolve import resolve
+from bakeoff.validation.automation import automation_rows, check_automation
 from bakeoff.validation.ceilings import Ceilings, check_measures, check_targets
 from bakeoff.validation.corpus import check_corpus, corpus_facts
 from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Power, Report, Target
@@ -47,7 +48,7 @@ def validate(
     shop = Workshop(open_cache((home or default_home()) / "cache"), emit)
     queries, corpus = _read(plan, shop, findings)
     if queries is not None:
-        findings += check_queries(queries)
+        findings += [*check_queries(queries), *check_automation(queries)]
     if queries is None or corpus is None:
         return _report(plan.name, findings)
     return _judge(_material(plan, queries, corpus, shop, path, findings), findings, pilot)
@@ -119,6 +120,7 @@ def _report(
         corpus=corpus_facts(material.corpus, chunks),
         queries=query_rows(material),
         rules=rule_rows(material),
+        automation=automation_rows(material.queries),
         ceilings=tuple(rows),
         targets=tuple(targets or ()),
         power=power,

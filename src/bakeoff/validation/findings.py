@@ -10,6 +10,9 @@ from bakeoff.types import Skipped
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
+Automated = Literal["yes", "mostly", "partly", "no"]
+AUTOMATED: tuple[Automated, ...] = ("yes", "mostly", "partly", "no")
+"""How far rules judge without people: places named by a person; words whose hits were counted; words; nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,14 @@ class QueryRow:
     documents: int
     hits: Mapping[str, int]
     share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AutomationRow:
+    """The queries of one category ('' where they have none) by how far rules alone can judge them."""
+
+    category: str
+    counts: Mapping[Automated, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +117,7 @@ class Report:
     corpus: CorpusFacts | None = None
     queries: tuple[QueryRow, ...] = ()
     rules: tuple[RuleRow, ...] = ()
+    automation: tuple[AutomationRow, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     targets: tuple[Target, ...] = ()
     power: Power | None = None

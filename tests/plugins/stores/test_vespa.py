@@ -24,7 +24,10 @@ PAYLOADS: list[dict[str, str | int | float]] = [
 
 
 class Service:
-    """A config server and a container in one: keeps documents, and answers every query with all of them."""
+    """A config server and a container in one: keeps documents, answers every query with all of them by number.
+
+    They arrive in any order, for the store sends several at once.
+    """
 
     def __init__(self) -> None:
         self.documents: dict[str, Any] = {}
@@ -61,7 +64,7 @@ class Service:
         if self.refusals:
             self.refusals -= 1
             return 400, {"root": {"errors": [{"code": 4, "message": "Could not resolve source ref"}]}}
-        kept = list(self.documents.values())[: body["hits"]]
+        kept = [self.documents[name] for name in sorted(self.documents, key=int)][: body["hits"]]
         rows = [{"relevance": 1.0 - i, "fields": {"number": one["number"]}} for i, one in enumerate(kept)]
         return 200, {"root": {"fields": {"totalCount": len(self.documents)}, "children": rows}}
 

@@ -53,7 +53,9 @@ class GraphQuery(Settings):
     ef: Annotated[int, Field(ge=1, description="candidates kept; never under k")] = 64
 
 
-def translated(engine: str, *errors: type[Exception]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def translated(
+    engine: str, *errors: type[Exception], advice: Callable[[Exception], str] = lambda _: ""
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A decorator: the engine's errors become StoreErrors with the engine's own words; "" is the store's `engine`."""
 
     def wrap(method: Callable[P, T]) -> Callable[P, T]:
@@ -65,7 +67,9 @@ def translated(engine: str, *errors: type[Exception]) -> Callable[[Callable[P, T
                 raise
             except errors as exc:
                 name = engine or getattr(args[0], "engine", "the store")
-                raise StoreError(masked(f"{name}, {method.__name__.lstrip('_')}: {exc}")) from exc
+                raise StoreError(
+                    masked(f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}")
+                ) from exc
 
         return call
 

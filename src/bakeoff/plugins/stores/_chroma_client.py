@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import chromadb
+import httpx
 import numpy as np
 from chromadb.api import ClientAPI
 from chromadb.config import Settings as ClientSettings
@@ -19,9 +20,10 @@ from pydantic import Field
 
 from bakeoff.plugins.stores._base import GraphBuild, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
-from bakeoff.plugins.stores._server import ServerUrl, ours
+from bakeoff.plugins.stores._server import ServerUrl, ours, patience
 from bakeoff.types import Hits, Metric, Where
 
+CONNECTING = 5.0
 FAR = ["distances"]
 """What an answer holds beside the ids."""
 INTEGER, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
@@ -54,9 +56,7 @@ class Connection:
         self.close()
         quiet = ClientSettings(anonymized_telemetry=False)
         if self._url:
-            token = os.environ.get("CHROMA_TOKEN")
-            headers = {"Authorization": f"Bearer {token}"} if token else {}
-            self._client = chromadb.HttpClient(self._url, headers=headers, settings=quiet)
+            self._client = _connected(self._url, quiet)
         else:
             home = self._copied() if copy else self._home
             self._client = chromadb.PersistentClient(path=home, settings=quiet)
@@ -94,6 +94,17 @@ class Connection:
     def _copied(self) -> Path:
         self._copy = tempfile.TemporaryDirectory(prefix="bakeoff-chroma-")
         return shutil.copytree(self._home, Path(self._copy.name) / "home")
+
+
+def _connected(url: str, settings: ClientSettings) -> ClientAPI:
+    """A client of a server; it has no limit of time of its own, so the server is asked first whether it answers."""
+    token, seconds = os.environ.get("CHROMA_TOKEN"), patience()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    limit = httpx.Timeout(seconds, connect=min(CONNECTING, seconds))
+    httpx.get(f"{url.rstrip('/')}/api/v2/heartbeat", headers=headers, timeout=limit)
+    client = chromadb.HttpClient(url, headers=headers, settings=settings)
+    client._server._session.timeout = limit
+    return client
 
 
 def filter_of(store: Declared, where: Where) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphQuery, expect_rows, hits
 from bakeoff.plugins.stores._postgres_sql import Table
 from bakeoff.plugins.stores._postgres_types import know_vectors
-from bakeoff.plugins.stores._server import TIMEOUT, address, password, patience
+from bakeoff.plugins.stores._server import address, password, patience
 from bakeoff.types import Batch, Hits, Metric, PayloadField
 
 COPIED = {"text": "text", "integer": "int8", "number": "float8"}
@@ -50,8 +50,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     tuned: tuple[object, ...]
     asking: psycopg.Cursor[tuple[Any, ...]]
-    limit: float | None = None
-    """Seconds to wait for the server's word on one statement."""
+    limit: float | None = None  # seconds to wait for the server's word on one statement
 
     @classmethod
     def to(cls, given: str | None) -> Self:
@@ -64,9 +63,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             raise StoreError(
                 "pgvector: the DSN cannot be read. It looks like postgresql://user@host:5432/database."
             ) from None
-        seconds = patience()
-        made = cls.connect(autocommit=True, **{**_waiting(seconds), **told, **secret})
-        made._limited(seconds)
+        made = cls.connect(autocommit=True, **{**_waiting(patience()), **told, **secret})
+        made._give(patience())
         made.execute(EXTENSION)
         know_vectors(made)
         made.tuned, made.asking = (), made.cursor(binary=True)
@@ -78,21 +76,17 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             return super().wait(gen, interval, timeout or self.limit)
         except psycopg.errors._WaitTimeout:
             self.pgconn.finish()
-            raise StoreError(
-                f"pgvector at {self._where} did not answer within {self.limit:g} s. Is it overloaded? {TIMEOUT} "
-                "gives it more."
-            ) from None
+            raise
 
     @contextlib.contextmanager
     def unhurried(self) -> Iterator[Self]:
         """Itself, with no limit of time: an index of many rows takes what it takes."""
-        limit = self.limit
-        self._limited(None)
+        self._give(None)
         yield self
-        self._limited(limit)
+        self._give(patience())
 
-    def _limited(self, seconds: float | None) -> None:
-        """Give each statement so many seconds."""
+    def _give(self, seconds: float | None) -> None:
+        """Let each statement have so many seconds."""
         self.limit = None if seconds is None else seconds + CANCELLED
         self.execute(f"SET statement_timeout = {math.ceil(1000 * (seconds or 0))}")
 

@@ -39,10 +39,16 @@ def speaking_of(engine: str, *errors: type[Exception]) -> Callable[[S], S]:
     def wrap(store: S) -> S:
         for name, method in list(vars(store).items()):
             if isfunction(method) and not name.startswith("_"):
-                setattr(store, name, translated(engine, *errors)(method))
+                setattr(store, name, translated(engine, *errors, advice=_too_slow)(method))
         return store
 
     return wrap
+
+
+def _too_slow(exc: Exception) -> str:
+    """What to do where a server did not answer in time."""
+    slow = any(word in f"{type(exc).__name__} {exc}".lower() for word in ("timeout", "timed out"))
+    return f". It had {patience():g} s: is it overloaded? {TIMEOUT} gives it more." if slow else ""
 
 
 def without_password(value: str | None) -> str | None:

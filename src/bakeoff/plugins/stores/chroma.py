@@ -9,16 +9,16 @@ import numpy as np
 from chromadb.errors import ChromaError
 from httpx import HTTPError
 
-from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows, translated
+from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows
 from bakeoff.plugins.stores._chroma_client import FAR, ChromaParams, Connection, answers, filter_of
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
-from bakeoff.plugins.stores._server import PREFIX
+from bakeoff.plugins.stores._server import PREFIX, speaking_of
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ENGINE = translated("Chroma", ChromaError, HTTPError, ValueError, OSError)
 SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
 
 
+@speaking_of("Chroma", ChromaError, HTTPError, ValueError, OSError)
 class ChromaStore(Declared):
     """Chroma embedded in a folder, or by URL; embedded, an index opened again is a copy, and the one built stays."""
 
@@ -32,11 +32,9 @@ class ChromaStore(Declared):
         self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
         self._collection: Any = None
 
-    @ENGINE
     def engine_version(self) -> str:
         return self._connection.version()
 
-    @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         client, build = self._connection.begin(), self._build
         self._metric, self._dims, self._rows = metric, dims, 0
@@ -46,30 +44,24 @@ class ChromaStore(Declared):
         made = {"configuration": {"hnsw": shape}, "embedding_function": None}
         self._collection = client.create_collection(PREFIX + collection, **made)
 
-    @ENGINE
     def collections(self) -> list[str]:
         return self._connection.collections()
 
-    @ENGINE
     def drop(self, collection: str) -> None:
         self._connection.drop(PREFIX + collection)
 
-    @ENGINE
     def insert(self, batch: Batch) -> None:
         self._write(self._collection.add, batch)
         self._rows += len(batch.ids)
 
-    @ENGINE
     def replace(self, batch: Batch) -> None:
         self._write(self._collection.update, batch)
 
-    @ENGINE
     def ready(self) -> None:
         """The engine puts what is still in its log into the graph before it answers, so one search makes it whole."""
         expect_rows("Chroma", self._collection.count(), self._rows)
         self.search(np.ones(self._dims, np.float32), 1, NoQuery())
 
-    @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._metric, self._dims, client = metric, dims, self._connection.begin(copy=True)
         self._collection = client.get_collection(PREFIX + collection, embedding_function=None)
@@ -79,28 +71,23 @@ class ChromaStore(Declared):
         self.ready()
         return self._rows
 
-    @ENGINE
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
         return answers(self._collection.query([vector], n_results=k, include=FAR), self._metric)[0]
 
-    @ENGINE
     def search_many(self, vectors: np.ndarray, k: int, query: NoQuery) -> list[Hits]:
         if not len(vectors):
             return []
         return answers(self._collection.query(list(vectors), n_results=k, include=FAR), self._metric)
 
-    @ENGINE
     def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
         among = filter_of(self, where)
         found = self._collection.query([vector], n_results=k, where=among, include=FAR)
         return answers(found, self._metric)[0]
 
-    @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         found = self._collection.get([str(number) for number in ids], include=["metadatas"])
         return in_order(ids, dict(zip(map(int, found["ids"]), found["metadatas"], strict=True)))
 
-    @ENGINE
     def delete(self, ids: np.ndarray) -> None:
         self._collection.delete([str(number) for number in ids])
 

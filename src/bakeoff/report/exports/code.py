@@ -1,10 +1,11 @@
-"""S2's file: benchmark.json with file-level and answer-level figures (S2-12, S2-23..26)."""
+"""S2's files: benchmark.json and a report, with file-level and answer-level figures (S2-2, S2-12, S2-23..26)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from bakeoff.report import marks
 from bakeoff.report.exports.files import Files, Shape, json_bytes
 from bakeoff.report.exports.material import Material
 
@@ -14,6 +15,7 @@ FILE = {
     "recall_at_10": ("R", 10),
     "precision_at_1": ("P", 1),
 }
+REPORT = "public_embedding_benchmark_report.md"
 ANSWER = {"hit_at_1": ("Hit", 1), "hit_at_3": ("Hit", 3), "hit_at_5": ("Hit", 5), "mrr_at_10": ("RR", 10)}
 
 
@@ -58,7 +60,7 @@ class Benchmark(Shape):
 
 
 def export(material: Material) -> Files:
-    """benchmark.json."""
+    """benchmark.json, and its table as a report."""
     record = material.result.record
     shape = Benchmark(
         name=record.name,
@@ -66,7 +68,39 @@ def export(material: Material) -> Files:
         queries=len(material.queries),
         results=[_row(material, row) for row in material.systems],
     )
-    return Files({"benchmark.json": json_bytes(shape)}, {"benchmark.json": Benchmark})
+    contents = {"benchmark.json": json_bytes(shape), REPORT: _report(material, shape).encode()}
+    return Files(contents, {"benchmark.json": Benchmark})
+
+
+def _report(material: Material, shape: Benchmark) -> str:
+    """The verdict first, then every model with the level of each figure in its heading (C-28)."""
+    headings = [
+        "model",
+        "chunker",
+        "mode",
+        *(f"file {name}" for name in FILE),
+        *(f"answer {name}" for name in ANSWER),
+    ]
+    rows = [
+        [row.model or "–", row.strategy, row.mode, *_shown(row.file_level), *_shown(row.answer_level),
+         "–" if row.embeddings_per_second is None else f"{row.embeddings_per_second:.1f}"]
+        for row in shape.results
+    ]  # fmt: skip
+    lines = [
+        "# Embedding benchmark",
+        "",
+        f"**In short:** {marks.plain(material.result.verdict.sentence)}",
+        "",
+        f"{shape.queries} queries, run {marks.plain(material.result.record.run)}. “file” counts whole files, “answer” "
+        "whether a result held the answer itself; a dash was not measured. Speeds are of this run's machine.",
+        "",
+        *marks.table([*headings, "emb/sec"], rows, left=3),
+    ]
+    return "\n".join(lines)
+
+
+def _shown(level: FileLevel | AnswerLevel) -> list[str]:
+    return ["–" if value is None else f"{value:.3f}" for value in level.model_dump().values()]
 
 
 def _row(material: Material, row: Mapping[str, Any]) -> ModelRow:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.judging import s4_case
 from bakeoff.report.exports.files import Files, Shape, json_bytes, parquet_bytes
 from bakeoff.report.exports.material import Material
 from bakeoff.stats.comparison import PairComparison
-from bakeoff.stats.decisions import DECISION_A, S4Case, decide_s4
+from bakeoff.stats.decisions import DECISION_A, decide_s4
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,7 +246,8 @@ def _decision(material: Material, pair: PairComparison | None) -> str:
     """S4-71's rule: a model's name, hybrid or inconclusive."""
     if pair is None:
         return "inconclusive"
-    choice = decide_s4(S4Case(pair), DECISION_A).choice
+    measure = material.pick(*MEASURES["mrr"]) or ""
+    choice = decide_s4(s4_case(material.result, pair.a, pair.b, measure), DECISION_A).choice
     return material.slugs.get(choice, choice)
 
 

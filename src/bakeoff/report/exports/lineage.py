@@ -1,11 +1,13 @@
-"""S0's files: one JSON a model and a Markdown comparison (S0-22, S0-36, S0-37)."""
+"""S0's files: one JSON a model and a Markdown comparison (S0-2, S0-19, S0-22, S0-25, S0-26, S0-36, S0-37)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from bakeoff.judging import preset_trade
 from bakeoff.report import marks
+from bakeoff.report.exports import lineage_text as words
 from bakeoff.report.exports.files import Files, Shape, json_bytes
 from bakeoff.report.exports.material import Material
 from bakeoff.stats.presets import read_bands, weighted_score
@@ -101,17 +103,38 @@ def _report(material: Material, models: list[ModelResults]) -> str:
          m.dimensions if m.dimensions is not None else "–", _shown(m.score), m.band]
         for m in ranked
     ]  # fmt: skip
+    best = material.result.verdict.system or material.result.comparison.best
     lines = [
         "# Embedding comparison",
         "",
         f"{len(material.queries)} queries, run {marks.plain(material.result.record.run)}.",
         "",
+        "## Why it matters",
+        "",
+        *words.why(),
+        "## Models",
+        "",
         *marks.table(headings, rows),
+        f"{marks.plain(words.formula())} (unclamped).",
+        "",
+        *(_in_words(material, best, models) if best else ()),
+        "## Dimensions",
+        "",
+        words.DIMENSIONS,
+        *([words.sizes(material)] if words.sizes(material) else ()),
+        "",
         "## Recommendation",
         "",
         marks.plain(material.result.verdict.sentence),
+        *(f"\nQuality against latency: {marks.plain(line)}" for line in preset_trade(material.result)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _in_words(material: Material, system: str, models: list[ModelResults]) -> list[str]:
+    named = next(model.measures for model in models if model.system == system)
+    title = f"## The values of {marks.plain(system)} in words"
+    return [title, "", *words.readings(material, system, list(named.values())), ""]
 
 
 def _shown(value: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bakeoff.report.exports.files import Files, Shape, json_bytes
+from bakeoff.report.exports.loaded import Seen, seen_under_load
 from bakeoff.report.exports.material import TOP, Material, across_repeats
 
 CUTS = (1, 3, 5, 10, 20)
@@ -20,7 +21,7 @@ class Spread(Shape):
 
 
 class Resources(Shape):
-    """CPU and memory while a phase went on."""
+    """CPU and memory of the engine's process in a phase, as the run's newest load saw it; null without one."""
 
     avg_cpu_percent: float | None
     peak_cpu_percent: float | None
@@ -80,6 +81,7 @@ def _slug(material: Material, row: Mapping[str, Any]) -> str:
 
 def _database(material: Material, row: Mapping[str, Any]) -> DatabaseResults:
     system = row["system"]
+    seen = seen_under_load(material.result, system)
     named = {f"recall_at_{k}": material.pick("R", k) for k in CUTS}
     named |= {f"precision_at_{k}": material.pick("P_unique", k) or material.pick("P", k) for k in CUTS}
     named["mrr"] = material.pick("RR")
@@ -89,12 +91,12 @@ def _database(material: Material, row: Mapping[str, Any]) -> DatabaseResults:
         timestamp=material.result.record.started,
         runs=material.result.record.runs,
         measures=named,
-        ingestion=_ingestion(material, system),
-        query_results=[_at(material, system, k, named) for k in CUTS],
+        ingestion=_ingestion(material, system, seen),
+        query_results=[_at(material, system, k, named, seen) for k in CUTS],
     )
 
 
-def _ingestion(material: Material, system: str) -> Ingestion:
+def _ingestion(material: Material, system: str, seen: Seen) -> Ingestion:
     def seconds(phase: str) -> float | None:
         return material.result.timing(system, phase, "seconds")
 
@@ -105,11 +107,15 @@ def _ingestion(material: Material, system: str) -> Ingestion:
         insertion_time_sec=seconds("insert"),
         indexing_time_sec=seconds("index"),
         total_time_sec=seconds("ingest"),
-        resources=None,
+        resources=_use(seen.building),
     )
 
 
-def _at(material: Material, system: str, k: int, named: Mapping[str, str | None]) -> QueryResult:
+def _use(seen: Mapping[str, Any] | None) -> Resources | None:
+    return None if seen is None else Resources(**{name: seen.get(name) for name in Resources.model_fields})
+
+
+def _at(material: Material, system: str, k: int, named: Mapping[str, str | None], seen: Seen) -> QueryResult:
     repeats = material.repeats(system)
     latency = across_repeats(repeats)
     return QueryResult(
@@ -120,7 +126,7 @@ def _at(material: Material, system: str, k: int, named: Mapping[str, str | None]
         recall_at_k=Spread(median=material.mean(system, named[f"recall_at_{k}"]), std=None),
         precision_at_k=Spread(median=material.mean(system, named[f"precision_at_{k}"]), std=None),
         mrr=material.mean(system, named["mrr"]),
-        resources=None,
+        resources=_use(seen.asking),
     )
 
 

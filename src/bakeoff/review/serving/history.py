@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection, Iterable
-from itertools import pairwise
 
+from bakeoff.review.effort import pace
 from bakeoff.review.ledger import Entry, Kind, Ledger
-
-PAUSE_S = 300.0
-"""A longer gap between two entries is a pause and says nothing about the pace."""
-BURST_S = 0.2
-"""A shorter gap is no person's: judgments imported from files come so."""
-RECENT = 50
-LEAST_GAPS = 5
 
 
 class History:
@@ -63,10 +55,7 @@ class History:
 
     def seconds_each(self) -> float | None:
         """The mean time between two entries of late, pauses left out; None where there are too few to tell."""
-        stamps = [moment(time) for time in list(self.times)[-RECENT - 1 :]]
-        gaps = [(b - a).total_seconds() for a, b in pairwise(stamps) if a is not None and b is not None]
-        kept = [gap for gap in gaps if BURST_S <= gap <= PAUSE_S]
-        return sum(kept) / len(kept) if len(kept) >= LEAST_GAPS else None
+        return pace(list(self.times))
 
     def _take(self, entry: Entry) -> None:
         self.times[entry.time] = entry
@@ -81,12 +70,3 @@ class History:
     def _bytes(self) -> int:
         path = self._ledger.path(self.reviewer)
         return path.stat().st_size if path.exists() else 0
-
-
-def moment(time: str) -> datetime.datetime | None:
-    """The moment an entry's time names, or None where it names none exactly."""
-    try:
-        found = datetime.datetime.fromisoformat(time)
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None

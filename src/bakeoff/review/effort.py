@@ -1,0 +1,77 @@
+"""How long judging takes (S4-46): by the reviewers' own pace where it is known, else by a first guess that is said."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from bakeoff.review.ledger import Entry
+
+PAUSE_S = 300.0
+"""A longer gap between two entries is a pause and says nothing about the pace."""
+BURST_S = 0.2
+"""A shorter gap is no person's: judgments imported from files come so."""
+RECENT = 50
+LEAST_GAPS = 5
+GUESS_S = (18.0, 36.0)
+"""Seconds a judgment before anyone has judged: 400 in two to three hours, 200 in one to two (S4-46)."""
+SPREAD = 1.5
+"""A measured pace may be off by this factor either way: passages differ in length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Seconds that one person needs for `passages` open passages, lowest and highest, and whence it is known."""
+
+    passages: int
+    low_s: float
+    high_s: float
+    basis: str
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        if not self.passages:
+            return "Nothing is left to judge."
+        spans = [_span(seconds) for seconds in (self.low_s, self.high_s)]
+        return f"about {spans[0]} to {spans[1]} for one person, {self.basis}"
+
+
+def estimate(passages: int, entries: Iterable[Entry] = ()) -> Effort:
+    """The time that so many open passages take one person; `entries` are what was judged so far."""
+    by: dict[str, list[str]] = {}
+    for entry in entries:
+        by.setdefault(entry.reviewer, []).append(entry.time)
+    paces = [each for times in by.values() if (each := pace(sorted(set(times)))) is not None]
+    if not paces:
+        low, high = GUESS_S
+        return Effort(
+            passages, passages * low, passages * high, f"a first guess at {low:g} to {high:g} s a passage"
+        )
+    each = sum(paces) / len(paces)
+    basis = f"at {each:.0f} s a passage, the pace so far, give or take half"
+    return Effort(passages, passages * each / SPREAD, passages * each * SPREAD, basis)
+
+
+def pace(times: Sequence[str]) -> float | None:
+    """The mean seconds between two of the latest moments, pauses left out; None where there are too few to tell."""
+    stamps = [moment(time) for time in times[-RECENT - 1 :]]
+    gaps = [(b - a).total_seconds() for a, b in pairwise(stamps) if a is not None and b is not None]
+    kept = [gap for gap in gaps if BURST_S <= gap <= PAUSE_S]
+    return sum(kept) / len(kept) if len(kept) >= LEAST_GAPS else None
+
+
+def moment(time: str) -> datetime.datetime | None:
+    """The moment an entry's time names, or None where it names none exactly."""
+    try:
+        found = datetime.datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def _span(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"

@@ -1,0 +1,86 @@
+"""Whether results look as results do (S3-26): values outside expected patterns, each with what it may mean.
+
+A warning says that something is unusual, never that it is wrong; what cannot be true is called a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+LOW, HIGH = 0.02, 0.995
+"""Means of all systems at or below, at or above which a measure tells nothing."""
+QUICKEST_MS, SLOWEST_MS = 0.001, 10_000.0
+"""Median latencies of one query outside of which a clock, a unit or a cache is the likelier cause."""
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """Means of one measure of one system by rising cut-off; they can only grow (Hit, R of one unit)."""
+
+    system: str
+    measure: str
+    means: Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is looked at: means of the primary measure with its range, growing measures, latencies in ms."""
+
+    measure: str
+    means: Mapping[str, float]
+    range: tuple[float, float] | None = None
+    growing: Sequence[Growing] = ()
+    percentiles: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
+
+
+def unusual(seen: Seen) -> Iterator[str]:
+    """A sentence for everything outside the expected patterns, with its value."""
+    yield from _level(seen)
+    for one in seen.growing:
+        yield from _falls(one)
+    for system, found in seen.percentiles.items():
+        yield from _latency(system, found)
+
+
+def _level(seen: Seen) -> Iterator[str]:
+    low, high = seen.range or (float("-inf"), float("inf"))
+    for system, mean in seen.means.items():
+        if not low - ROUNDING <= mean <= high + ROUNDING:
+            where = f"outside {low:g} to {high:g}"
+            yield f"Fault: {system} has a mean {seen.measure} of {mean:g}, {where}. Please report it."
+    if not seen.means or seen.range != (0.0, 1.0):
+        return
+    lowest, highest = min(seen.means.values()), max(seen.means.values())
+    if highest <= LOW:
+        yield (
+            f"Unusual: no system has a mean {seen.measure} above {highest:.3f}. Look whether truth names the documents "
+            "as the corpus does, and read a few results."
+        )
+    elif lowest >= HIGH:
+        yield (
+            f"Unusual: every system has a mean {seen.measure} of {lowest:.3f} or more. Questions this easy tell no "
+            "systems apart; look for their words in the documents (bakeoff validate)."
+        )
+
+
+def _falls(one: Growing) -> Iterator[str]:
+    ordered = sorted(one.means)
+    for (small, before), (large, after) in pairwise(ordered):
+        if after < before - ROUNDING:
+            yield (
+                f"Fault: {one.system} has {one.measure}@{small} {before:.3f} and {one.measure}@{large} {after:.3f}; "
+                "it can't fall with a larger cut-off. Please report it."
+            )
+
+
+def _latency(system: str, found: Sequence[tuple[str, float]]) -> Iterator[str]:
+    for (name, before), (later, after) in pairwise(found):
+        if after < before:
+            yield f"Fault: {system} has {name} {before:.3g} ms above {later} {after:.3g} ms. Please report it."
+    median = dict(found).get("p50")
+    if median is not None and not QUICKEST_MS <= median <= SLOWEST_MS:
+        much = "less than a call takes" if median < QUICKEST_MS else "more than anyone waits"
+        yield f"Unusual: {system} has a median latency of {median:.3g} ms, {much}. Look at what was timed."

@@ -1,0 +1,67 @@
+"""S0's two rules on quality against latency (S0-25) as an ordered table; what they leave open is said to be open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """A better system against a faster one: both qualities, both latencies in ms, and whether quality is told apart."""
+
+    better: str
+    faster: str
+    measure: str
+    quality: tuple[float, float]
+    latency_ms: tuple[float, float]
+    told_apart: bool
+
+    @property
+    def gain(self) -> float:
+        """How many times the quality of the faster one; infinite where that is 0."""
+        return self.quality[0] / self.quality[1] if self.quality[1] > 0 else float("inf")
+
+    @property
+    def price(self) -> float:
+        """How many times the latency of the faster one; infinite where that is 0."""
+        return self.latency_ms[0] / self.latency_ms[1] if self.latency_ms[1] > 0 else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class TradeRule:
+    """One row of the table."""
+
+    name: str
+    says: str
+    holds: Callable[[Trade], bool]
+
+
+TRADE_RULES: tuple[TradeRule, ...] = (
+    TradeRule(
+        "not-shown",
+        "nothing to trade: the questions do not tell their quality apart, and {faster} is faster",
+        lambda trade: not trade.told_apart,
+    ),
+    TradeRule("free", "nothing to trade: {better} is not slower", lambda trade: trade.price <= 1),
+    TradeRule(
+        "not-worth-it",
+        "not worth it: at most twice the quality for ten times the latency or more",
+        lambda trade: trade.price >= 10 and trade.gain <= 2,
+    ),
+    TradeRule(
+        "if-critical",
+        "consider {better} if quality is critical: a tenth more quality or better, for at most twice the latency",
+        lambda trade: trade.price <= 2 and trade.gain >= 1.1,
+    ),
+    TradeRule("open", "no rule covers this trade: decide by what you need", lambda trade: trade is not None),
+)
+
+
+def weigh(trade: Trade) -> tuple[str, str]:
+    """The name of the first rule that holds, and a sentence with the numbers it looked at."""
+    rule = next(rule for rule in TRADE_RULES if rule.holds(trade))
+    (good, less), (slow, fast) = trade.quality, trade.latency_ms
+    seen = f"{trade.measure} {good:.3f} against {less:.3f}, mean latency {slow:.3g} ms against {fast:.3g} ms"
+    said = rule.says.format(better=trade.better, faster=trade.faster)
+    return rule.name, f"{trade.better} against {trade.faster}. {said[:1].upper()}{said[1:]} ({seen})."

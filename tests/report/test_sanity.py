@@ -1,0 +1,29 @@
+"""Sanity notes of a whole run: none for a sound one, and a fault where stored scores cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow.parquet as pq
+
+from bakeoff.analysis import Result, open_run
+from bakeoff.report.background import background
+from bakeoff.report.sanity import sanity_notes
+
+MEASURES = ("nDCG@10(document)", "Hit@5(document)", "Hit@10(document)")
+
+
+def test_a_sound_run_and_one_whose_hits_fall_with_k(make_run: Callable[..., Result]) -> None:
+    """S3-26: with the value, in the report's notes too."""
+    run = make_run(systems=2, measures=MEASURES)
+    assert sanity_notes(run) == []
+    path = run.path / "scores.parquet"
+    rows = pq.read_table(path)
+    pairs = zip(rows["measure"].to_pylist(), rows["value"].to_pylist(), strict=True)
+    values = [0.0 if name == MEASURES[2] and value is not None else value for name, value in pairs]
+    at = rows.schema.get_field_index("value")
+    pq.write_table(rows.set_column(at, rows.schema.field(at), [values]), path)
+    changed = open_run(run.path)
+    notes = sanity_notes(changed)
+    assert len(notes) == 2 and all(note.startswith("Fault: ") and "@10 0.000" in note for note in notes)
+    assert set(notes) <= set(background(changed, None).notes)

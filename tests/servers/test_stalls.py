@@ -1,0 +1,153 @@
+"""Servers that say nothing any more: the system that uses one fails in time and in clear words, the other goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from bakeoff import registry
+from bakeoff.errors import MissingExtraError, StoreError
+from bakeoff.runner import run
+from bakeoff.stages import index as index_stage
+from bakeoff.types import Batch, Metric, Status
+
+VARIABLES = {"pgvector": "BAKEOFF_PGVECTOR_DSN", "redis": "BAKEOFF_REDIS_URL", "chroma": ""}
+each = pytest.mark.parametrize("name", VARIABLES)
+ROWS = np.random.default_rng(5).normal(size=(40, 16)).astype(np.float32)
+WORDS = "BAKEOFF_SERVER_TIMEOUT gives it more"
+
+
+class Stalling:
+    """A store's class whose server is silent from the call of a number on."""
+
+    def __init__(self, name: str, at: Any, params: dict[str, str]) -> None:
+        self.name, self.line, self.params, self.calls = name, at, params, 0
+        try:
+            self.plugin = registry.load("stores", name)
+        except MissingExtraError as exc:
+            pytest.skip(str(exc))
+
+    def at(self, method: str, number: int, patch: pytest.MonkeyPatch) -> None:
+        """Stall the line when a method is called for the so manieth time."""
+        original = getattr(self.plugin, method)
+
+        def stalling(store: Any, *args: Any) -> Any:
+            self.calls += 1
+            if self.calls == number:
+                self.line.stall()
+            return original(store, *args)
+
+        patch.setattr(self.plugin, method, stalling)
+
+
+@pytest.fixture
+def behind(
+    engine: Callable[[str], dict[str, str]], line: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], Stalling]:
+    """A server of a name behind a line, with three seconds for each request."""
+
+    def make(name: str) -> Stalling:
+        (address,) = engine(name).values()
+        port = urlsplit(address).port or 0
+        between = line(port)
+        through = address.replace(f":{port}", f":{between.port}")
+        monkeypatch.setenv("BAKEOFF_SERVER_TIMEOUT", "3")
+        if VARIABLES[name]:
+            monkeypatch.setenv(VARIABLES[name], through)
+        return Stalling(name, between, {} if VARIABLES[name] else {"url": through})
+
+    return make
+
+
+@pytest.mark.slow  # every batch of two rows is a request, and the index is built twice
+@each
+def test_in_mid_insert(
+    name: str,
+    behind: Callable[[str], Stalling],
+    beside_exact: Callable[..., Path],
+    statuses: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = behind(name)
+    monkeypatch.setattr(index_stage, "BATCH", 2)
+    path = beside_exact(name, **one.params)
+    with monkeypatch.context() as patch:
+        one.at("insert", 2, patch)
+        told = statuses(run(path, out=Path("run")))
+    assert told["exact"][0] == Status.DONE
+    assert told[name][0] == Status.FAILED and one.calls == 2
+    assert WORDS in told[name][1], told
+    one.line.resume()
+    monkeypatch.delenv("BAKEOFF_SERVER_TIMEOUT")
+    again = statuses(run(path, out=Path("run")))
+    assert {status for status, _ in again.values()} == {Status.DONE}, again
+
+
+@each
+def test_in_mid_query(
+    name: str,
+    behind: Callable[[str], Stalling],
+    beside_exact: Callable[..., Path],
+    statuses: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = behind(name)
+    path = beside_exact(name, **one.params)
+    with monkeypatch.context() as patch:
+        one.at("search", 20, patch)
+        told = statuses(run(path, out=Path("run")))
+    assert told["exact"][0] == Status.DONE
+    assert told[name][0] == Status.PARTIAL and "queries were answered" in told[name][1], told
+    one.line.resume()
+    monkeypatch.delenv("BAKEOFF_SERVER_TIMEOUT")
+    again = statuses(run(path, out=Path("run")))
+    assert {status for status, _ in again.values()} == {Status.DONE}, again
+
+
+@each
+def test_before_anything_was_said(name: str, behind: Callable[[str], Stalling], tmp_path: Path) -> None:
+    one = behind(name)
+    store = one.plugin(one.plugin.Params(**one.params), tmp_path)
+    one.line.stall()
+    with pytest.raises(StoreError, match=WORDS):
+        store.create("silent", 16, Metric.COSINE)
+    store.close()
+
+
+def test_a_statement_that_takes_too_long_is_ended_by_the_server(
+    behind: Callable[[str], Stalling], tmp_path: Path
+) -> None:
+    """The connection stays, and building an index has no limit."""
+    one = behind("pgvector")
+    store = one.plugin(one.plugin.Params(), tmp_path)
+    store.create("slow", 16, Metric.COSINE)
+    store.insert(Batch(np.arange(len(ROWS)), vectors=ROWS))
+    store._table = _Sleeping(store._table, 4)
+    with pytest.raises(StoreError, match=f"statement timeout.*{WORDS}"):
+        store.search(ROWS[0], 1, one.plugin.Query())
+    store.ready()
+    store._table = store._table.table
+    assert store.search(ROWS[7], 1, one.plugin.Query()).ids.tolist() == [7]
+    store.drop("slow")
+    store.close()
+
+
+class _Sleeping:
+    """A table whose searches, and whose building, take seconds on the server."""
+
+    def __init__(self, table: Any, seconds: int) -> None:
+        self.table, self._seconds = table, seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.table, name)
+
+    def nearest(self, k: int) -> str:
+        return f"SELECT 1, pg_sleep({self._seconds}), %s"
+
+    def indexed(self, *args: Any, **more: Any) -> list[str]:
+        return [f"SELECT pg_sleep({self._seconds})", *self.table.indexed(*args, **more)]
