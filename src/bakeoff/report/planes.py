@@ -11,7 +11,7 @@ from markupsafe import Markup
 from bakeoff.report.svg import WIDTH, around, axis, circle, drawing, line, path, shortened, text, upright
 
 COLOURS = 8
-LEFT, TOP, BOTTOM = 56, 26, 280
+LEFT, TOP, BOTTOM = 64, 26, 280
 ROW, LABEL = 38, 62
 
 
