@@ -26,7 +26,7 @@ def kill(engines: Path, name: str) -> None:
     assert state is not None
     server = psutil.Process(state.marks[0].pid)
     server.kill()
-    server.wait(10)
+    server.wait(120)
 
 
 def was_inserted(result: Result, name: str) -> bool:

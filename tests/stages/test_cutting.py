@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,9 @@ from hypothesis import strategies as st
 
 from bakeoff import registry
 from bakeoff.errors import ChunkerError
+from bakeoff.pool import to_bytes
 from bakeoff.stages import cutting
+from bakeoff.stages.cut import READ
 from bakeoff.stages.cutting import Cutting
 from bakeoff.types import DOCUMENTS, Document
 
@@ -93,3 +98,19 @@ def test_slices_hold_every_document_once_and_share_the_bytes(sizes, most):
     assert len(found) <= most
     share = (sum(sizes) + len(sizes)) / most
     assert all(sum(sizes[begin:end]) + end - begin <= share + max(sizes) + 1 for begin, end in found)
+
+
+@pytest.mark.parametrize("sent", [0, 1, 60, None])
+def test_a_process_whose_master_is_gone_ends_without_a_word(sent: int | None) -> None:
+    """A killed or interrupted run leaves its terminal clean, wherever in a message it was."""
+    table = documents(["some text\n" * 100_000]).select(list(READ))
+    words = pickle.dumps((LINE, LINE.Params())) + pickle.dumps(to_bytes(table))
+    worker = subprocess.Popen([sys.executable, "-m", "bakeoff.stages.cut"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    assert worker.stdin and worker.stdout and worker.stderr
+    worker.stdout.close()
+    worker.stdin.write(words[:sent])
+    worker.stdin.close()
+    said = worker.stderr.read().decode()
+    worker.stderr.close()
+    assert worker.wait(60) == 0 and said == ""

@@ -24,6 +24,8 @@ HDF5_METRICS = {
     "cosine": "cosine",
     "l2": "l2",
 }
+_NO_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError)
+"""What NumPy raises on a file that holds no array of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def vectors(path: Path) -> np.ndarray:
 def _npy(path: Path) -> np.ndarray:
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, EOFError, OSError, SyntaxError, TokenError) as exc:
+    except _NO_ARRAY as exc:
         raise DataError(
             f"{path.name} is not a NumPy file of numbers, or it is cut off. Save the array with numpy.save."
         ) from exc
@@ -81,7 +83,7 @@ def _npz(path: Path) -> Raw:
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, OSError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error) as exc:
+    except (*_NO_ARRAY, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as exc:
         raise DataError(
             f"{path.name} is not a NumPy archive of numbers, or it is cut off. Save the arrays with numpy.savez."
         ) from exc
@@ -102,7 +104,7 @@ def _hdf5(path: Path) -> Raw:
         with h5py.File(path, "r") as file:
             arrays = {name: item[()] for name, item in file.items() if isinstance(item, h5py.Dataset)}
             metric = _hdf5_metric(path, file.attrs.get("distance", ""))
-    except OSError as exc:
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as exc:
         raise DataError(f"{path.name} is not an HDF5 file: {exc}. Fetch it again.") from exc
     base = _named(arrays, BASE_NAMES)
     if base is None:
@@ -146,7 +148,7 @@ def _parquet(path: Path) -> np.ndarray:
 
     try:
         schema = pq.read_schema(path)
-    except (pa.ArrowInvalid, OSError) as exc:
+    except (pa.ArrowException, OSError, ValueError) as exc:
         raise DataError(f"{path.name} is not a Parquet file: {exc}.") from exc
     lists = [field.name for field in schema if _holds_vectors(field.type)]
     if len(lists) != 1:
@@ -154,7 +156,7 @@ def _parquet(path: Path) -> np.ndarray:
         raise DataError(f"{path.name} needs exactly one column of lists of numbers; found: {found}.")
     try:
         column = pq.read_table(path, columns=lists).column(0).combine_chunks()
-    except (pa.ArrowException, OSError) as exc:
+    except (pa.ArrowException, OSError, ValueError) as exc:
         raise DataError(f"{path.name} is damaged: {exc}. Fetch it again.") from exc
     if column.null_count or column.flatten().null_count:
         raise DataError(f"{path.name}: column {lists[0]} has null values. Every row needs a whole vector.")

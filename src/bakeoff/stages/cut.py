@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import bisect
 import logging
+import os
 import pickle
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from bakeoff.errors import ChunkerError
 from bakeoff.fingerprint import fingerprint
@@ -53,16 +54,23 @@ class CutOrder:
 
 
 def main() -> None:
-    """Answer until the other side closes."""
+    """Answer until the other side closes, or is gone."""
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-    source, target = sys.stdin.buffer, sys.stdout.buffer
+    try:
+        _answer(sys.stdin.buffer, sys.stdout.buffer)
+    except (EOFError, pickle.UnpicklingError):
+        return  # the other side closed, or was killed in the middle of a word
+    except (
+        BrokenPipeError
+    ):  # nobody waits for the rows; what is still in the buffer must not be written at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _answer(source: IO[bytes], target: IO[bytes]) -> None:
     plugin, params = pickle.load(source)  # noqa: S301 - from the process that started this one
     chunker = plugin(params)
     while True:
-        try:
-            documents = pickle.load(source)  # noqa: S301
-        except EOFError:
-            return
+        documents = pickle.load(source)  # noqa: S301
         answer: tuple[str, Any, bytes]
         try:
             counts, table = cut(chunker, from_bytes(documents))
