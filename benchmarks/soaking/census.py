@@ -92,7 +92,7 @@ def leaks(samples: Sequence[Sample]) -> list[Row]:
     warm, last = samples[WARM_UP], samples[-1]
     middle = samples[len(samples) // 2]
     used, resident = growth([one.used for one in samples]), growth([one.rss for one in samples])
-    threads = max(one.threads for one in samples[: WARM_UP + 1])
+    threads = max(one.threads for one in samples[: len(samples) // 2])
     return [
         Row(f"memory in use a run keeps, MB, {used} in the second half: upper end", used.high, LEAK_MB, "<= 1"),
         Row(f"memory in use after {len(samples)} runs and after half of them, MB", last.used, middle.used),
@@ -100,7 +100,7 @@ def leaks(samples: Sequence[Sample]) -> list[Row]:
         Row("the same with what the C library holds free, MB", last.held, middle.held),
         Row("objects of Python at the end and at half time", last.objects, middle.objects, "<= 1.01"),
         Row("open files at the end and after warm-up", last.files, warm.files, "<= 1"),
-        Row("threads at the end and most until warm-up", last.threads, threads, "<= 1"),
+        Row("threads at the end and most until half time", last.threads, threads, "<= 1"),
         Row("connections at the end and after warm-up, plus one", last.connections + 1, warm.connections + 1, "<= 1"),
         Row("children at the end and after warm-up, plus one", last.children + 1, warm.children + 1, "<= 1"),
     ]  # fmt: skip

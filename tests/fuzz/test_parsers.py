@@ -287,3 +287,13 @@ def test_a_pickle_is_never_read(tmp_path: Path) -> None:
     np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(BakeoffError):
         vectorfiles.read(path)
+
+
+def test_a_dataset_that_claims_more_than_its_file_holds(tmp_path: Path) -> None:
+    """A few kilobytes must not fill the memory with rows that were never written."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.hdf5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("train", (1 << 30, 128), np.float32, chunks=(1024, 128))
+    with pytest.raises(BakeoffError, match="claims 549,755,813,888 bytes"):
+        vectorfiles.read(path)

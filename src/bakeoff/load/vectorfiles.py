@@ -26,6 +26,8 @@ HDF5_METRICS = {
 }
 _NO_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError)
 """What NumPy raises on a file that holds no array of numbers."""
+_MOST_PACKED = 100
+"""How many times its file a compressed dataset may be; vectors reach about 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ def _hdf5(path: Path) -> Raw:
         raise MissingExtraError("HDF5 datasets need h5py: pip install 'bakeoff[hdf5]'") from exc
     try:
         with h5py.File(path, "r") as file:
-            arrays = {name: item[()] for name, item in file.items() if isinstance(item, h5py.Dataset)}
+            found = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+            arrays = {name: _whole(path, name, item) for name, item in found.items()}
             metric = _hdf5_metric(path, file.attrs.get("distance", ""))
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as exc:
         raise DataError(f"{path.name} is not an HDF5 file: {exc}. Fetch it again.") from exc
@@ -112,6 +115,16 @@ def _hdf5(path: Path) -> Raw:
             f"{path.name} holds {', '.join(arrays) or 'nothing'}; the vectors must be called 'train'."
         )
     return Raw(base, _named(arrays, QUERY_NAMES), _named(arrays, TRUTH_NAMES), metric)
+
+
+def _whole(path: Path, name: str, item: Any) -> np.ndarray:
+    """A dataset as an array; one that claims far more than the file can hold would fill the memory with nothing."""
+    size = path.stat().st_size
+    if item.nbytes > size * _MOST_PACKED:
+        raise DataError(
+            f"{path.name}: {name} claims {item.nbytes:,} bytes in a file of {size:,}. It is damaged: fetch it again."
+        )
+    return np.asarray(item[()])
 
 
 def _hdf5_metric(path: Path, said: Any) -> str:
