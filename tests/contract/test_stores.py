@@ -60,7 +60,7 @@ class TestLancedbHnswSq(StoreContract):
 
 class TestUsearchHalf(StoreContract):
     name = "usearch"
-    params = {"build": {"precision": "f16"}}
+    params = {"build": {"precision": "f16", "threads": 1}}
     score_error = 0.01
 
 

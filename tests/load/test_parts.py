@@ -121,12 +121,19 @@ def test_split_is_disjoint_and_seeded() -> None:
 
 
 APART = """\
-import subprocess, sys
+import subprocess, sys, time
 import numpy
 from bakeoff.load.resources import Sampler
 
-busy = "import time\\nwhile time.process_time() < 1: pass\\nprint('done', flush=True)\\ntime.sleep(600)"
-with Sampler() as sampler, subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE) as child:
+busy = "import sys, time\\nprint('up', flush=True)\\nsys.stdin.readline()\\nwhile time.process_time() < 2: pass\\nprint('done', flush=True)\\ntime.sleep(600)"
+pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+with Sampler() as sampler, subprocess.Popen([sys.executable, "-c", busy], **pipes) as child:
+    child.stdout.readline()
+    sampler._look(scan=True)
+    child.stdin.write(b"\\n")
+    child.stdin.flush()
+    until = time.process_time() + 0.3
+    while time.process_time() < until: pass
     child.stdout.readline()
     sampler._look(scan=True)
     child.kill()
