@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from bakeoff.analysis import Result, open_run
 from bakeoff.report.background import background
+from bakeoff.report.grid import read_grid
 from bakeoff.report.sanity import sanity_notes
 
 MEASURES = ("nDCG@10(document)", "Hit@5(document)", "Hit@10(document)")
@@ -16,7 +17,7 @@ MEASURES = ("nDCG@10(document)", "Hit@5(document)", "Hit@10(document)")
 def test_a_sound_run_and_one_whose_hits_fall_with_k(make_run: Callable[..., Result]) -> None:
     """S3-26: with the value, in the report's notes too."""
     run = make_run(systems=2, measures=MEASURES)
-    assert sanity_notes(run) == []
+    assert sanity_notes(run, read_grid(run)) == []
     path = run.path / "scores.parquet"
     rows = pq.read_table(path)
     pairs = zip(rows["measure"].to_pylist(), rows["value"].to_pylist(), strict=True)
@@ -24,6 +25,6 @@ def test_a_sound_run_and_one_whose_hits_fall_with_k(make_run: Callable[..., Resu
     at = rows.schema.get_field_index("value")
     pq.write_table(rows.set_column(at, rows.schema.field(at), [values]), path)
     changed = open_run(run.path)
-    notes = sanity_notes(changed)
+    notes = sanity_notes(changed, read_grid(changed))
     assert len(notes) == 2 and all(note.startswith("Fault: ") and "@10 0.000" in note for note in notes)
-    assert set(notes) <= set(background(changed, None).notes)
+    assert set(notes) <= set(background(changed, read_grid(changed), None).notes)

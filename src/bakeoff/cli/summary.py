@@ -16,6 +16,7 @@ from bakeoff.judging import (
     where_the_loss_is,
 )
 from bakeoff.measures.names import parse
+from bakeoff.report.grid import read_grid
 from bakeoff.report.pairs import too_many
 from bakeoff.report.sanity import sanity_notes
 from bakeoff.stats.comparison import SystemSummary
@@ -39,7 +40,7 @@ def say_result(result: Result, report: Path | None) -> None:
         _say_field("Verdict", f"{len(result.done):,} systems are too many to compare all pairs of them here.")
         _say_field("", "Compare two of them: bakeoff compare RUN A B")
     _say_failed(result)
-    for note in (*result.record.notes, tie_note(result), *sanity_notes(result)):
+    for note in (*result.record.notes, tie_note(result), *sanity_notes(result, read_grid(result))):
         if note:
             _say_field("Note", note)
     if report is not None:

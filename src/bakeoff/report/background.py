@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
+from bakeoff.report.grid import Grid
 from bakeoff.report.sanity import sanity_notes
 from bakeoff.results import ChunkingRecord, LengthRecord, RuleHit
 from bakeoff.stats.verdict import rule_table
@@ -62,7 +63,7 @@ class Background:
     command: str
 
 
-def background(result: Result, applied: str | None) -> Background:
+def background(result: Result, grid: Grid, applied: str | None) -> Background:
     """The record of a run, in the order it is read."""
     record = result.record
     skipped = record.corpus.skipped if record.corpus else []
@@ -77,7 +78,7 @@ def background(result: Result, applied: str | None) -> Background:
         environment=tuple(_environment(result)),
         identity=tuple(_identity(result)),
         verdict_rules=tuple(RuleRow(*row, row[1] == applied) for row in rule_table()),
-        notes=(*record.notes, *sanity_notes(result)),
+        notes=(*record.notes, *sanity_notes(result, grid)),
         experiment=record.experiment,
         command=f"bakeoff report {record.run}",
     )

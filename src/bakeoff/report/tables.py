@@ -93,7 +93,7 @@ def tables(result: Result) -> Report:
         latencies=latency_rows(result, shown),
         curves=run_chart(result, shown),
         ingestion=phase_chart(phases, seconds),
-        background=background(result, verdict.rule if verdict else None),
+        background=background(result, grid, verdict.rule if verdict else None),
         queries=len(grid.queries),
         extras=extras(result, shown),
     )
