@@ -11,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-demo: $(VENV)/.demo models  ## install, compare 8 systems on Python's standard library, print the verdict
+demo: $(VENV)/.demo models  ## install, compare 10 systems on Python's standard library, print the verdict
 	@$(BIN)/bakeoff demo
 
 test: $(VENV)/.test models check unit  ## install what the tests need, check everything, run every test

@@ -1,101 +1,123 @@
-"""Damaged files for every parser of foreign files: how many a second, and how many made one fall over.
+"""Damaged files for every parser of foreign files: how many made one fall over, and how many are read a second.
 
-Runs tests/fuzz with so many examples a parser. Run with: python benchmarks/fuzz.py [EXAMPLES]
-Led by what code is reached, so many seconds a parser (pip install atheris): python benchmarks/fuzz.py --guided SECONDS
+Random edits, so many files a parser: python benchmarks/fuzz.py [FILES]
+Also led by the code that is reached, so many seconds a parser, where BAKEOFF_BENCH_ATHERIS names a Python that has
+bakeoff, what its tests need, and atheris: python benchmarks/fuzz.py [FILES] --seconds 30
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from pathlib import Path
 
 from common import Row, show
 
-EXAMPLES = 1000
+FILES = 1000
+SECONDS = 30
+PYTHON = "BAKEOFF_BENCH_ATHERIS"
 HERE = Path(__file__).parent
-TESTS = HERE.parent / "tests" / "fuzz"
+TESTS = HERE.parent / "tests" / "fuzz" / "test_readers.py"
 COUNTED = "test_a_damaged_file_is_read_or_refused"
-DONE = re.compile(r"stat::number_of_executed_units: (\d+)")
 
 
 def main() -> int:
     """Fuzz and print the rows."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("examples", type=int, nargs="?", default=EXAMPLES)
-    parser.add_argument("--guided", type=int, metavar="SECONDS")
+    parser.add_argument("files", type=int, nargs="?", default=FILES)
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="of each parser under atheris")
     asked = parser.parse_args()
-    return show(_guided(asked.guided) if asked.guided else _random(asked.examples))
+    return show([*_random(asked.files), *_guided(asked.seconds)])
 
 
-def _random(examples: int) -> list[Row]:
+def _random(files: int) -> list[Row]:
     """Random edits of valid files, by hypothesis."""
     with tempfile.TemporaryDirectory() as name:
         report = Path(name) / "report.xml"
         begin = time.perf_counter()
-        _run(report, examples)
+        _run(report, files)
         seconds = time.perf_counter() - begin
         cases = list(ET.parse(report).iter("testcase"))
-    parsers = [case for case in cases if COUNTED in case.get("name", "")]
-    fallen = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
-    for case in fallen:
-        print(f"fell over: {case.get('name')}", file=sys.stderr)
-    spent = sum(float(case.get("time", 0)) for case in parsers)
-    total = len(parsers) * examples
+    parsers = [
+        case for case in cases if case.get("name", "").startswith(COUNTED) and case.find("skipped") is None
+    ]
+    fallen = {
+        _parser(case) for case in cases if case.find("failure") is not None or case.find("error") is not None
+    }
+    for one in sorted(fallen):
+        print(f"fell over: {one}", file=sys.stderr)
+    spent, total = sum(float(case.get("time", 0)) for case in parsers), _given(map(_parser, parsers), files)
     return [
-        Row(f"parsers that fell over, {examples:,} damaged files each", len(fallen), len(cases), "<= 0"),
-        Row(f"damaged files a second, {len(parsers)} parsers", total / spent, total / seconds),
+        Row(
+            f"parsers that fell over, {files:,} files of random edits each; of all",
+            len(fallen),
+            len(parsers),
+            "<= 0",
+        ),
+        Row(
+            "files of random edits a second, in the parsers; with pytest around them",
+            total / spent,
+            total / seconds,
+        ),
     ]
 
 
-def _run(report: Path, examples: int) -> None:
+def _given(parsers: Iterable[str], files: int) -> int:
+    """How many files they were given together; one that starts a process for each gets fewer."""
+    sys.path.insert(0, str(TESTS.parent))
+    from fuzzed import READERS
+
+    return sum(READERS[kind].files(files) for kind in parsers)
+
+
+def _parser(case: ET.Element) -> str:
+    """The parser of a test, which stands in brackets behind its name."""
+    return case.get("name", "").partition("[")[2].removesuffix("]")
+
+
+def _run(report: Path, files: int) -> None:
     """pytest in a process of its own; it ends with 1 where a parser fell over, which the report tells."""
     command = [sys.executable, "-m", "pytest", "-q", "--timeout=0", f"--junitxml={report}", str(TESTS)]
-    environment = {**os.environ, "BAKEOFF_FUZZ": str(examples)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, "BAKEOFF_FUZZ": str(files)}, capture_output=True, text=True, check=False
+    )
     if done.returncode not in (0, 1):
         raise SystemExit(f"pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
 
 
 def _guided(seconds: int) -> list[Row]:
-    """libFuzzer, a process for each parser: what it falls over ends that process."""
-    fallen, files, begin = 0, 0, time.perf_counter()
-    parsers = [tuple(line.split("\t")) for line in _parsers()]
-    for file, kind in parsers:
-        command = [sys.executable, str(HERE / "fuzzing" / "guided.py"), file, kind, str(seconds)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
-        counted = DONE.search(done.stderr)
-        files += int(counted[1]) if counted else 0
-        if done.returncode:
-            fallen += 1
-            print(f"fell over: {kind}\n{_said(done.stdout + done.stderr)}", file=sys.stderr)
-    return [
-        Row(f"parsers that fell over, {seconds} s each, led by coverage", fallen, len(parsers), "<= 0"),
-        Row("files a second, and all of them", files / (time.perf_counter() - begin), files),
-    ]
-
-
-def _parsers() -> list[str]:
-    """File and name of every reader, from a process of its own, for here nothing must be imported yet."""
-    code = (
-        "import sys; sys.path[:0] = sys.argv[1:2]; from guided import _loaded; from pathlib import Path\n"
-        "for file in map(Path, sys.argv[2:]):\n    for kind in _loaded(file).READERS: print(file, kind, sep='\\t')"
+    """Edits that libFuzzer chooses; nothing, and a line that says so, where no Python with atheris is named."""
+    python = os.environ.get(PYTHON, "")
+    if not python:
+        print(f"atheris: not installed (name a Python that has it and bakeoff in {PYTHON})")
+        return []
+    begin = time.perf_counter()
+    command = [python, str(HERE / "fuzzing" / "guided.py"), str(seconds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
+    if done.returncode:
+        raise SystemExit(f"{python} could not fuzz: {done.stderr[-500:]}")
+    for told in done.stderr.split("fell over: ")[1:]:
+        print(f"fell over: {told}", file=sys.stderr)
+    return _counted(
+        [line.split("\t") for line in done.stdout.splitlines()], seconds, time.perf_counter() - begin
     )
-    files = [str(path) for path in sorted(TESTS.glob("test_*.py")) if "READERS = {" in path.read_text()]
-    command = [sys.executable, "-c", code, str(HERE / "fuzzing"), *files]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def _said(text: str) -> str:
-    """The exception that a parser let through."""
-    found = text.find("Uncaught Python exception")
-    return text[found : found + 1500] if found >= 0 else text[-600:]
+def _counted(parsers: list[list[str]], seconds: int, took: float) -> list[Row]:
+    """The rows of what each parser told: its name, its files, the exit code of its process."""
+    fallen, files = sum(code != "0" for *_, code in parsers), sum(int(executed) for _, executed, _ in parsers)
+    return [
+        Row(
+            f"parsers that fell over, {seconds} s each led by coverage; of all", fallen, len(parsers), "<= 0"
+        ),
+        Row("files led by coverage a second; all of them", files / took, files),
+    ]
 
 
 if __name__ == "__main__":

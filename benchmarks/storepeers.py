@@ -130,7 +130,9 @@ def sqlite_insert(rows: np.ndarray, home: Path) -> None:
 def duckdb_search(store: Any) -> Search:
     connection = store._table.connection
     asked = f"SELECT id, array_cosine_distance(vector, ?::FLOAT[64]) AS far FROM bench ORDER BY far LIMIT {K}"
-    return lambda vector: connection.execute(asked, [vector]).fetchnumpy()
+    return lambda vector: connection.execute(
+        asked, [str(vector.tolist())]
+    ).fetchnumpy()  # quicker than an array
 
 
 def duckdb_insert(rows: np.ndarray, home: Path) -> None:
@@ -230,7 +232,7 @@ PEERS = (
         chroma_insert,
         "its ids are texts: they become integers, and two lists become arrays",
     ),
-    Peer("duckdb_vss", "SQL, an Arrow table inserted", duckdb_search, duckdb_insert),
+    Peer("duckdb_vss", "SQL, the vector as text; an Arrow table inserted", duckdb_search, duckdb_insert),
     Peer("faiss", "IndexHNSWFlat", faiss_search, faiss_insert),
     Peer("hnswlib", "knn_query, add_items", hnswlib_search, hnswlib_insert),
     Peer("lancedb", "lancedb, an Arrow table created", lancedb_search, lancedb_insert),

@@ -2,7 +2,8 @@
 
 Wall time, and beside it the client's CPU. A search may cost 5 % or 20 µs more than the bare client's, whichever is
 larger; rows must go in at 90 % of the rate of its best documented bulk path, until searchable. A server that is
-installed and not running is started for its own turn and stopped after it; one that runs stays.
+installed and not running is started for its own turn and stopped after it; one that runs stays. duckdb_vss holds
+DuckDB at another release: name a Python that has `bakeoff[duckdb_vss]` in BAKEOFF_BENCH_DUCKDB, and it measures that.
 Run with: python benchmarks/stores.py [STORE…]
 """
 
@@ -12,6 +13,7 @@ import os
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
+import subprocess
 import sys
 import tempfile
 import time
@@ -36,6 +38,8 @@ from storepeers import PEERS, K, Peer
 ROWS, DIMS, BATCH, QUERIES = 10_000, 64, 8192, 2000
 SEARCH_S, INSERT_S, ROUNDS = 5.0, 15.0, 5
 SHARE, MICROSECONDS = 0.05, 20.0
+ELSEWHERE = {"duckdb_vss": "BAKEOFF_BENCH_DUCKDB"}
+"""Stores that cannot be installed beside the others, and what names a Python that has one."""
 WARM = 50  # searches of each side before any counts
 
 
@@ -142,20 +146,44 @@ def compared(peer: Peer, rows: np.ndarray, queries: np.ndarray, folder: Path) ->
     again.close()
 
 
+def by_another(python: str, store: str) -> Iterator[Row]:
+    """The rows of a store as this script prints them in another Python."""
+    there = {name: value for name, value in os.environ.items() if name != ELSEWHERE[store]}
+    command = [python, __file__, store]
+    try:
+        done = subprocess.run(command, env=there, capture_output=True, text=True, check=False)
+    except OSError as exc:
+        raise ImportError(f"{ELSEWHERE[store]}: {exc}") from exc
+    rows = [line.split("|") for line in done.stdout.splitlines()[1:]]
+    if not rows:
+        raise ImportError(f"{ELSEWHERE[store]}: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
+    for name, ours, theirs, _, target in rows:
+        yield Row(name, float(ours), float(theirs), target.removesuffix("MISSED").strip(" -"))
+
+
+def of_one(peer: Peer, rows: np.ndarray, queries: np.ndarray) -> Iterator[Row]:
+    """The rows of one store, measured in this Python or in the one that is named for it."""
+    variable = ELSEWHERE.get(peer.store, "")
+    python = os.environ.get(variable)
+    try:
+        if python:
+            yield from by_another(python, peer.store)
+            return
+        with tempfile.TemporaryDirectory() as folder, running(peer.store):
+            yield from compared(peer, rows, queries, Path(folder))
+    except (BakeoffError, ImportError) as exc:
+        why = str(exc).replace("|", "/").splitlines()[0]
+        hint = f" (or name a Python that has it in {variable})" if variable and not python else ""
+        yield Row(f"{peer.store}: not measured: {why}{hint}", np.nan, np.nan)
+
+
 def measured(names: list[str]) -> Iterator[Row]:
     """The rows of every store, or of those named; where one cannot be measured here, its row says why."""
     generator = np.random.default_rng(3)
     rows, queries = (generator.standard_normal((n, DIMS), np.float32) for n in (ROWS, QUERIES))
     for peer in (*PEERS, *SERVERS):
-        if names and peer.store not in names:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                with running(peer.store):
-                    yield from compared(peer, rows, queries, Path(folder))
-            except (BakeoffError, ImportError) as exc:
-                why = str(exc).replace("|", "/").splitlines()[0]
-                yield Row(f"{peer.store}: not measured: {why}", np.nan, np.nan)
+        if not names or peer.store in names:
+            yield from of_one(peer, rows, queries)
 
 
 if __name__ == "__main__":

@@ -379,3 +379,22 @@ def engine(engines: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], di
         return state.settings
 
     return start
+
+
+@pytest.fixture
+def kill_engine(engines: Path) -> Callable[[str], None]:
+    """Kills the session's server of a name with SIGKILL and waits until it is gone."""
+    import psutil
+
+    from bakeoff.servers.records import read_state
+
+    def kill(name: str) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("BAKEOFF_HOME", str(engines))
+            state = read_state(name)
+        assert state is not None
+        server = psutil.Process(state.marks[0].pid)
+        server.kill()
+        server.wait(120)
+
+    return kill

@@ -15,7 +15,8 @@ import pytest
 
 import bakeoff
 from bakeoff import registry
-from bakeoff.judging import evidence, false_alarms, judge, preset_lines, where_the_loss_is
+from bakeoff.judging import evidence, false_alarms, judge, where_the_loss_is
+from bakeoff.presetrules import preset_lines
 from bakeoff.runner import run
 from bakeoff.stages import embed, retrieve
 from bakeoff.types import Hits

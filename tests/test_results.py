@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.results import CELL, QUERIES, RunFolder, RunRecord, read_record, read_table
+from bakeoff.results import CELL, QUERIES, RunFolder, read_record, read_table
+from bakeoff.runrecord import RunRecord
 from bakeoff.types import SCORES, Schema
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -10,19 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import ComparisonError
-from bakeoff.measures.conventions import Conventions, check_same
-from bakeoff.measures.names import Measure, parse
-from bakeoff.results import (
-    LATENCIES,
-    LOSSES,
-    PASSAGES,
-    QUERIES,
-    TIES,
-    Cell,
-    RunRecord,
-    read_record,
-    read_table,
-)
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import parse
+from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, TIES, read_record, read_table
+from bakeoff.runrecord import RunRecord
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Status
 
 if TYPE_CHECKING:
@@ -164,9 +154,7 @@ class Result:
             values=values,
             measure=name,
             categories=tuple(row["category"] or "" for row in rows),
-            structural={
-                row["query_id"]: "it has no right answer (negative)" for row in rows if row["negative"]
-            },
+            structural=_not_asked(rows, definition.needs),
             higher_is_better=definition.higher_is_better,
             bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
         )
@@ -175,11 +163,11 @@ class Result:
         """The full name of a measure of this run, from a full or short one."""
         wanted = parse(name)
         known = [parse(text) for text in self.record.measures]
-        for measure in known:
-            if measure == wanted or (
-                measure.name == wanted.name and measure == replace(wanted, unit=measure.unit)
-            ):
-                return str(measure)
+        # a level that is named is meant: RR@10(answer) is never answered with RR@10(document) (F15)
+        open_level = [one for one in known if one.name == wanted.name and None in (one.unit, wanted.unit)]
+        alike = [one for one in open_level if one == replace(wanted, unit=one.unit)]
+        for measure in (*(one for one in known if one == wanted), *alike):
+            return str(measure)
         raise ComparisonError(
             f"{name} was not measured in this run. It has: {', '.join(self.record.measures)}."
         )
@@ -216,6 +204,13 @@ class Result:
         return tuple(system for system, state in rows if state == status)
 
 
+def _not_asked(rows: list[dict[str, Any]], needs: Needs) -> dict[str, str]:
+    """Queries that a measure is not asked of, with the reason: negative ones, or all others if it is made for those."""
+    if needs is Needs.TOP_SCORES:
+        return {row["query_id"]: "asked of negative queries only" for row in rows if not row["negative"]}
+    return {row["query_id"]: "it has no right answer (negative)" for row in rows if row["negative"]}
+
+
 def open_run(folder: str | Path, workers: Helpers | None = None) -> Result:
     """The result in a run's folder; a very large comparison is given to the workers, where there are some."""
     return Result(Path(folder), workers)
@@ -225,88 +220,3 @@ def compare(result: Result, a: str, b: str, measure: str | None = None) -> PairC
     """Two systems of a run, paired by query; names may be words that fit one system only."""
     comparison = result.compare(measure or result.record.primary)
     return comparison.pair(result.system(a), result.system(b))
-
-
-def check_comparable(one: Result, other: Result, *, allow_mixed: bool = False) -> tuple[str, ...]:
-    """Refuse results made under different conventions, unless mixing them is allowed; returns what differs."""
-    left, right = (Conventions.from_dict(result.record.conventions) for result in (one, other))
-    return check_same(left, right, allow_mixed=allow_mixed)
-
-
-def across(
-    one: Result, other: Result, measure: str | None = None, *, allow_mixed: bool = False
-) -> Comparison:
-    """The systems two runs share, as `system @ run`, paired by the queries they share (F24)."""
-    from bakeoff.stats.compare import compare as compare_systems
-
-    check_comparable(one, other, allow_mixed=allow_mixed)
-    name = measure or one.record.primary
-    matrix = joined(one.matrix(name), other.matrix(name), one.record.run, other.record.run)
-    return compare_systems(matrix, one.record.seed)
-
-
-def joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> ScoreMatrix:
-    """One matrix of two runs; a query that only one has is not computed for the other."""
-    import numpy as np
-
-    if left.measure != right.measure:
-        raise ComparisonError(
-            f"the runs measured {left.measure} and {right.measure}. Compare one and the same measure."
-        )
-    shared = [system for system in left.systems if system in right.systems]
-    if not shared:
-        raise ComparisonError("the runs share no system. Compare runs of the same experiment.")
-    queries = tuple(dict.fromkeys((*left.queries, *right.queries)))
-    categories = {
-        query: category
-        for matrix in (left, right)
-        for query, category in zip(matrix.queries, matrix.categories, strict=bool(matrix.categories))
-    }
-    rows = []
-    for matrix in (left, right):
-        place = {query: i for i, query in enumerate(matrix.queries)}
-        for system in shared:
-            row = matrix.values[matrix.systems.index(system)]
-            rows.append([row[place[query]] if query in place else np.nan for query in queries])
-    names = tuple(f"{system} @ {run}" for run in (first, second) for system in shared)
-    return replace(
-        left,
-        systems=names,
-        queries=queries,
-        values=np.array(rows, dtype=float),
-        categories=tuple(categories.get(query, "") for query in queries),
-        structural={**left.structural, **right.structural},
-    )
-
-
-def identical_rankings(cells: list[Cell]) -> list[str]:
-    """Notes on systems that returned the very same rows in the same order for every query (F50)."""
-    groups: dict[str, list[str]] = {}
-    for cell in cells:
-        if cell.rankings.num_rows:
-            system = cell.rankings["system"][0].as_py()
-            groups.setdefault(_digest(cell.rankings), []).append(system)
-    return [
-        f"{', '.join(same)} returned identical rankings for every query: this run cannot tell them apart."
-        for same in groups.values()
-        if len(same) > 1
-    ]
-
-
-def _digest(rankings: pa.Table) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for name in ("query_id", "chunk_id"):
-        digest.update("\n".join(rankings[name].to_pylist()).encode())
-    return digest.hexdigest()
-
-
-def short(measure: str | Measure) -> str:
-    """A measure's name without its unit, for a narrow column."""
-    parsed = parse(measure)
-    return str(parsed).split("(")[0]
-
-
-def unit_of(measure: str | Measure) -> str:
-    """The unit in a measure's name, or nothing."""
-    unit: Any = parse(measure).unit
-    return str(unit) if unit else ""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from bakeoff.cache import StageUse
 from bakeoff.errors import SettingError
 from bakeoff.objects import SETTING, Objects
 from bakeoff.parcel import Files, contents, packed, taken, unpacked
+from bakeoff.scratch import Scratch
 from bakeoff.sharedfolder import MARK, patiently
 
 HEAD_BYTES = 65_536
@@ -85,9 +85,9 @@ class Depot:
 
     def keep(self, stage: str, key: str, write: Callable[[Path], None]) -> None:
         """Put the artifact that `write(folder)` writes."""
-        with tempfile.TemporaryDirectory(prefix="bakeoff-") as folder:
-            write(Path(folder))
-            self.put(stage, key, Path(folder))
+        with Scratch("artifact") as folder:
+            write(folder)
+            self.put(stage, key, folder)
 
     def put(self, stage: str, key: str, folder: Path) -> None:
         """Put the files of a folder as one artifact, in one step."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from bakeoff import registry, yamlfile
 from bakeoff.errors import ExperimentError, UserError
 from bakeoff.measures.definitions import Needs
-from bakeoff.measures.names import parse
+from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
 from bakeoff.modes import MODES, Hybrid
 from bakeoff.partreader import PartReader, label, short
@@ -200,7 +200,17 @@ class _Reader:
             known = self._preset(self._file.preset)
             at_once = [str(m) for m in known.measures if m.definition.needs is not Needs.LABELS]
             chosen = [known.primary, *at_once]
-        return tuple(dict.fromkeys(self._measure(name, i) for i, name in enumerate(chosen)))
+        named = tuple(dict.fromkeys(self._measure(name, i) for i, name in enumerate(chosen)))
+        return tuple(dict.fromkeys((*named, *self._beside(named))))
+
+    def _beside(self, named: tuple[str, ...]) -> Iterator[str]:
+        """What must be seen too: section accuracy without universal sections (F11), what chunks cost to read (F08)."""
+        measures = [parse(name) for name in named]
+        for measure in measures:
+            if measure.name == "SecAcc":
+                yield str(replace(measure, name="SecAcc_primary"))
+        if len(self._file.chunkers) > 1 and not any(measure.name == "tokens" for measure in measures):
+            yield str(Measure("tokens", k=measures[0].k or 10, unit=Unit.CHUNK))
 
     def _preset(self, name: str) -> Preset:
         try:

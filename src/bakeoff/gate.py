@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bakeoff.analysis import Result, check_comparable, joined
+from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE
 from bakeoff.stats.comparison import PairComparison, ScoreMatrix
+from bakeoff.tworuns import check_comparable, joined
 
 ALPHA = 0.05
 SMALLEST_CATEGORY = 5

@@ -21,6 +21,17 @@ ITEMS: dict[str | int, str] = {"queries": "query"}
 """Lists whose items are called by their id."""
 
 
+SYNONYMS = {
+    **dict.fromkeys(("question", "query", "prompt"), "text"),
+    **dict.fromkeys(("answer", "answers", "expected", "relevant", "gold", "ground_truth", "label"), "truth"),
+    **dict.fromkeys(("doc", "docs", "path", "source"), "documents"),
+    **dict.fromkeys(("models", "model", "embeddings"), "embedders"),
+    **dict.fromkeys(("database", "databases", "vectorstores", "vector_stores"), "stores"),
+    **dict.fromkeys(("metrics", "metric_names"), "measures"),
+}
+"""What other tools call a key, and its name here."""
+
+
 def explain(model: type[M], located: Located, error: type[UserError], name: str | None, at: Keys) -> M:
     """An instance of the model from the part of a file at a path, or one error that lists every finding."""
     data = located.data
@@ -44,6 +55,9 @@ def _sentence(item: ErrorDetails, model: type[BaseModel], located: Located, name
         return f"{where}: {_unknown_key(str(path[-1]), known_keys(model, path[:-1]), _dotted(inner[:-1]))}"
     if item["type"] == "missing":
         return f'{where}: "{_dotted(inner)}" is missing. Add it.'
+    if item["type"] == "model_type" and not inner:
+        keys = ", ".join(known_keys(model, ()))
+        return f"{where}: keys with values are expected ({keys}). It holds {shorten(item['input'])}."
     message = item["msg"].removeprefix("Value error, ").rstrip(".")
     key = f'"{_dotted(inner)}": ' if inner else ""
     shown = "" if item["type"] == "value_error" else f" (it is {shorten(item['input'])})"
@@ -68,6 +82,9 @@ def _unknown_key(key: str, known: list[str], inside: str) -> str:
 def did_you_mean(word: str, known: list[str]) -> str:
     """ " Did you mean "x"?" if a known word is near, else nothing."""
     lowered = {name.lower(): name for name in known}
+    called = SYNONYMS.get(word.lower())
+    if called in known:
+        return f' Did you mean "{called}"?'
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
     return f' Did you mean "{lowered[near[0]]}"?' if near else ""
 

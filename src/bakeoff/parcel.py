@@ -38,7 +38,7 @@ def contents(name: str, head: bytes) -> dict[str, Item]:
         header = json.loads(head[: head.index(b"\n")])
         whose, files = header["artifact"], sorted(header["files"].items())
         sizes = [(file, int(size), str(digest)) for file, (size, digest) in files]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise ValueError("is no artifact") from None
     if whose != name:
         raise ValueError("is another artifact")

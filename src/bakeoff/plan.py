@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -81,6 +81,10 @@ class ExperimentFile(_Strict):
         Field(exclude_if=lambda value: value is None, description="short for modes with one entry"),
     ] = None
     rerankers: Annotated[list[Given], Field(description="who orders the first results again")] = []
+    allow: Annotated[
+        list[Literal["leak", "duplicate", "split-overlap"]],
+        Field(exclude_if=lambda value: not value, description="faults of queries that do not stop a run"),
+    ] = []
     measures: MeasureChoice = MeasureChoice()
     targets: Annotated[dict[str, float], Field(description="values to reach, checked by validate")] = {}
     limits: Limits = Limits()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -18,21 +19,9 @@ from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan
-from bakeoff.results import (
-    CELL,
-    PASSAGES,
-    QUERIES,
-    Cell,
-    ChunkingRecord,
-    CorpusRecord,
-    Excluded,
-    LengthRecord,
-    RuleHit,
-    RunFolder,
-    RunRecord,
-    read_record,
-)
-from bakeoff.stages import embed, retrieve
+from bakeoff.results import CELL, PASSAGES, QUERIES, Cell, RunFolder, read_record
+from bakeoff.runrecord import ChunkingRecord, CorpusRecord, Excluded, LengthRecord, RuleHit, RunRecord
+from bakeoff.stages import embed, retrieve, serving
 from bakeoff.stages.chunk import Chunking, sizes
 from bakeoff.stages.lengths import Lengths
 from bakeoff.stages.read import Corpus
@@ -93,7 +82,7 @@ def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
         depth=settings.depth,
         seed=settings.seed,
         runs=settings.runs,
-        warm_up={"search": retrieve.WARM_UP, "embed": embed.WARM_UP},
+        warm_up={"search": retrieve.WARM_UP, "embed": embed.WARM_UP, "rerank": serving.WARM_UP},
         preset=settings.preset,
         limits=settings.limits.model_dump(),
         targets=settings.targets,
@@ -105,7 +94,7 @@ def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
 
 
 def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Iterable[str]) -> RunRecord:
-    """The record of a run whose systems have all been tried."""
+    """The record of a run whose systems have all been tried; `notes` are those of its workers."""
     failed = [cell for cell in cells if cell.systems["status"][0].as_py() != Status.DONE]
     corpus = made.corpus
     return record.model_copy(
@@ -124,8 +113,9 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "queries_fingerprint": made.queries_key,
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
+            "systems": [cell.systems["system"][0].as_py() for cell in cells],
             "excluded": _excluded(cells, made.queries),
-            "notes": [*notes, *_notes(cells)],
+            "notes": [*made.notes, *notes, *identical_rankings(cells), *_notes(cells)],
         }
     )
 
@@ -139,6 +129,27 @@ def _notes(cells: list[Cell]) -> Iterable[str]:
         if folds:
             weights = ", ".join(f"{weight:g}" for weight in folds.values())
             yield f"{rows[0]['system']}: dense weights {weights} by fold, each chosen on the other folds' queries."
+
+
+def identical_rankings(cells: list[Cell]) -> list[str]:
+    """Notes on systems that returned the very same rows in the same order for every query (F50)."""
+    groups: dict[str, list[str]] = {}
+    for cell in cells:
+        if cell.rankings.num_rows:
+            system = cell.rankings["system"][0].as_py()
+            groups.setdefault(_digest(cell.rankings), []).append(system)
+    return [
+        f"{', '.join(same)} returned identical rankings for every query: this run cannot tell them apart."
+        for same in groups.values()
+        if len(same) > 1
+    ]
+
+
+def _digest(rankings: pa.Table) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for name in ("query_id", "chunk_id"):
+        digest.update("\n".join(rankings[name].to_pylist()).encode())
+    return digest.hexdigest()
 
 
 def write_tables(folder: RunFolder, queries: QuerySet, cells: list[Cell]) -> None:
@@ -181,17 +192,21 @@ def _unfinished(plan: Plan) -> Path | None:
 
 
 def _excluded(cells: list[Cell], queries: QuerySet) -> list[Excluded]:
-    """Queries whose score of a measure is null, in any system, and why."""
+    """Queries that a mean does not count: their score is null in some system, or the measure is not asked of them."""
     import pyarrow.compute as pc
 
     found: dict[tuple[str, str], None] = {}
+    negative = [query.id for query in queries.queries if query.negative]
     for cell in cells:
         gone = cell.scores.filter(pc.is_null(cell.scores["value"]))
         for query, measure in zip(gone["query_id"].to_pylist(), gone["measure"].to_pylist(), strict=True):
             found[query, measure] = None
-    negative = {query.id for query in queries.queries if query.negative}
+        for measure in cell.scores["measure"].unique().to_pylist():
+            if parse(measure).definition.needs is not Needs.TOP_SCORES:
+                found |= dict.fromkeys((query, measure) for query in negative)
+    wrong = set(negative)
     return [
-        Excluded(query_id=query, measure=measure, reason=_why_null(measure, query in negative))
+        Excluded(query_id=query, measure=measure, reason=_why_null(measure, query in wrong))
         for query, measure in found
     ]
 

@@ -16,23 +16,24 @@ cells/              one folder a finished system, durable when it is finished; a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from bakeoff.cache import durable_folder, intact, write_file
 from bakeoff.errors import DataError
+from bakeoff.runrecord import SCHEMA_VERSION, RunRecord
+from bakeoff.tablefile import read_parquet
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SCHEMA_VERSION = 1
 
 QUERIES = Schema(
     "queries",
@@ -119,94 +120,6 @@ CHOICES = Schema(
 CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES, CHOICES)
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Excluded(_Record):
-    """A query that does not enter a mean, and why."""
-
-    query_id: str
-    measure: str
-    reason: str
-
-
-class RuleHit(_Record):
-    """What one rule of a query's truth matched."""
-
-    query_id: str
-    source: str
-    rule: str
-    chunking: str
-    hits: int
-    documents: int
-
-
-class CorpusRecord(_Record):
-    """What was read."""
-
-    fingerprint: str
-    documents: int
-    characters: int
-    skipped: list[tuple[str, str]] = []
-
-
-class ChunkingRecord(_Record):
-    """How one chunker cut the corpus; lengths in characters: minimum, quartiles, maximum."""
-
-    chunker: str
-    fingerprint: str
-    chunks: int
-    mean: float
-    quantiles: tuple[int, int, int, int, int]
-
-
-class LengthRecord(_Record):
-    """How long chunks are for a model, in its tokens, and the share of them beyond its limit."""
-
-    chunker: str
-    embedder: str
-    max_tokens: int | None
-    quantiles: tuple[int, int, int, int, int]
-    cut: float
-    cut_chunks: float
-
-
-class RunRecord(_Record):
-    """Everything about a run that is not a row."""
-
-    schema_version: int = SCHEMA_VERSION
-    run: str
-    name: str
-    status: str
-    plan: str
-    started: str
-    finished: str | None = None
-    bakeoff: str
-    experiment: str
-    primary: str
-    measures: list[str]
-    depth: int
-    seed: int
-    runs: int
-    warm_up: dict[str, int] = {}
-    preset: str | None = None
-    limits: dict[str, float | None]
-    targets: dict[str, float] = {}
-    conventions: dict[str, Any]
-    machine: dict[str, str | int | float]
-    versions: dict[str, str]
-    corpus: CorpusRecord | None = None
-    chunkings: list[ChunkingRecord] = []
-    lengths: list[LengthRecord] = []
-    queries_fingerprint: str = ""
-    truth_fingerprint: str = ""
-    truth_hits: list[RuleHit] = []
-    excluded: list[Excluded] = []
-    systems: list[str] = []
-    notes: list[str] = []
-
-
 @dataclass(frozen=True, slots=True)
 class Cell:
     """The tables of one finished system."""
@@ -282,9 +195,37 @@ def read_record(folder: Path) -> RunRecord:
         raise DataError(f"{path} does not fit the result schema: {first['loc']}: {first['msg']}.") from exc
 
 
+def read_tags(text: str | None) -> dict[str, Any]:
+    """The tags of a query from the cell that keeps them."""
+    try:
+        tags = json.loads(text or "{}")
+    except (ValueError, RecursionError) as exc:
+        raise DataError(
+            f"{QUERIES.name}.parquet: tags are not JSON ({exc}). Run the experiment again."
+        ) from exc
+    if not isinstance(tags, dict):
+        raise DataError(f"{QUERIES.name}.parquet: tags are {tags!r}, no object. Run the experiment again.")
+    return tags
+
+
 def read_table(folder: Path, schema: Schema) -> pa.Table:
     """One result table of a run."""
     return _read(folder / f"{schema.name}.parquet", schema)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """A result table that is missing or damaged is a DataError."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError as exc:
+        raise DataError(f"{path} is missing. The run is not finished, or the folder was changed.") from exc
+    except (pa.ArrowException, OSError) as exc:
+        raise DataError(
+            f"{path} cannot be read ({exc}). The file is damaged; run the experiment again."
+        ) from exc
 
 
 def _write(path: Path, table: pa.Table, schema: Schema) -> None:
@@ -295,16 +236,9 @@ def _write(path: Path, table: pa.Table, schema: Schema) -> None:
 
 def _read(path: Path, schema: Schema) -> pa.Table:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        table = pq.read_table(path)
-    except FileNotFoundError as exc:
-        raise DataError(f"{path} is missing. The run is not finished, or the folder was changed.") from exc
-    except (pa.ArrowException, OSError) as exc:
-        raise DataError(
-            f"{path} cannot be read ({exc}). The file is damaged; run the experiment again."
-        ) from exc
+    with readable(path):
+        table = read_parquet(path)
     if table.schema.names != schema.arrow().names:
         raise DataError(f"{path} has columns {table.schema.names}, not {schema.arrow().names}.")
     try:

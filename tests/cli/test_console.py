@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -85,3 +86,45 @@ def test_lines_without_a_terminal(capsys: Any) -> None:
 def test_tables_keep_brackets(capsys: Any) -> None:
     console.table(["a", "b"], [["faiss[ef=16]", "1"]], right=(1,))
     assert "faiss[ef=16]" in capsys.readouterr().out
+
+
+class Screen:
+    """A terminal of so many characters that keeps what was printed on it."""
+
+    def __init__(self, width: int) -> None:
+        self.text = io.StringIO()
+        self.console = console._Terminal(file=self.text, width=width, force_terminal=True, color_system=None)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.getvalue().splitlines()
+
+
+def test_on_a_terminal_an_error_is_wrapped_at_words_below_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen(60)
+    monkeypatch.setattr(console, "err", screen.console)
+    text = "queries.yaml, line 2: unknown key. " + "Known keys: category, difficulty, filter, id. " * 2
+    console.guarded(fails(SettingError(text + "\nsecond")))
+    first, *rest = screen.lines
+    assert first.startswith("error  queries.yaml") and len(rest) > 1
+    assert all(len(line) <= 60 for line in screen.lines)
+    assert all(line.startswith("       ") and line[7] != " " for line in rest) and rest[-1] == "       second"
+    assert " ".join(line.split("  ")[-1].strip() for line in screen.lines[:-1]).split() == text.split()
+
+
+def test_a_long_line_goes_on_below_its_text_not_below_its_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen(50)
+    monkeypatch.setattr(console, "out", screen.console)
+    console.say("left out  300 files of other kinds (136 .Debian, 129 without an ending and 35 more)")
+    console.say("Next      bakeoff run")
+    first, *rest, last = screen.lines
+    assert first.startswith("left out  300 files") and rest and last == "Next      bakeoff run"
+    assert all(line.startswith(" " * 10) and line[10] != " " and len(line) <= 50 for line in rest)
+
+
+def test_a_path_is_not_cut_so_that_it_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen(40)
+    monkeypatch.setattr(console, "err", screen.console)
+    path = "a/very/long/path/that/does/not/fit/on/this/narrow/terminal.yaml"
+    console.guarded(fails(SettingError(f"cannot read {path}")))
+    assert path in screen.text.getvalue()

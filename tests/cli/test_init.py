@@ -35,3 +35,25 @@ def test_files_are_kept_unless_forced(tiny: Path, cli: Any) -> None:
 def test_no_folder(home: Path, cli: Any) -> None:
     done = cli("init", "nowhere")
     assert done.code == 2 and "does not exist" in done.err and done.out == ""
+
+
+def test_files_of_other_kinds_are_counted_and_can_be_had(tiny: Path, cli: Any) -> None:
+    for name in ("README", "NOTES", "data.json", "NEWS.Debian"):
+        Path("corpus", name).write_text("some words")
+    done = cli("init", "corpus", "--into", "mine")
+    assert "left out  4 files of other kinds (2 without an ending, " in done.out
+    assert '"**/README"' in done.out
+
+
+def test_every_ending_that_was_seen_is_read(tiny: Path, cli: Any) -> None:
+    endings = ["txt", "rst", "html", "go", "rs", "java", "rb", "lua", "php", "kt"]
+    for ending in endings:
+        Path("corpus", f"one.{ending}").write_text("some words")
+    done = cli("init", "corpus", "--into", "mine")
+    written = Path("mine/bakeoff.yaml").read_text()
+    assert "17 files" in done.out and all(f'"**/*.{ending}"' in written for ending in endings)
+
+
+def test_a_run_is_named_by_the_folder_of_the_documents(tiny: Path, cli: Any) -> None:
+    cli("init", "corpus", "--into", "mine")
+    assert 'name: "corpus"' in Path("mine/bakeoff.yaml").read_text()

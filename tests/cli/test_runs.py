@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -324,3 +325,31 @@ def test_status_never_counts_below_zero(small: Path, cli: Any) -> None:
 def test_status_of_nothing(home: Path, cli: Any) -> None:
     assert "runs holds no run. Start one with: bakeoff run" in one_paragraph(cli("status"), 2)
     assert cli("status", "--json").json == []
+
+
+def test_a_table_is_no_query_file_and_the_command_for_it_is_said(small: Path, cli: Any) -> None:
+    Path("queries.csv").write_text("question,document\nhow?,a.md\n")
+    experiment = Path("bakeoff.yaml").read_text()
+    Path("bakeoff.yaml").write_text(re.sub(r"(?m)^queries: .*$", "queries: queries.csv", experiment))
+    done = cli("run")
+    assert done.code == 2 and "bakeoff import csv queries.csv --out queries.yaml" in done.err
+
+
+def test_what_other_tools_call_a_key_is_known(small: Path, cli: Any) -> None:
+    Path("queries.yaml").write_text("queries:\n  - {id: a, question: how?, answer: a.md}\n")
+    done = cli("run")
+    assert done.code == 2
+    assert 'Did you mean "text"?' in done.err and 'Did you mean "truth"?' in done.err
+
+
+def test_a_verdict_on_drafts_says_so(tiny: Path, cli: Any) -> None:
+    cli("init", "corpus", "--into", "mine")
+    assert "questions are synthetic drafts" in cli("run", "mine").out
+
+
+def test_systems_that_failed_alike_are_said_once(mended: list[bool], small: Path, cli: Any) -> None:
+    small.write_text(re.sub(r"modes: .*", "modes: [dense, hybrid]", small.read_text()))
+    done = cli("run", "--quiet", "--out", "out", "--json")
+    assert len(done.json["failed"]) == 2
+    said = cli("run", "--quiet", "--out", "out").out
+    assert len(re.findall(r"(?m)^failed ", said)) == 1 and said.count("the engine closed the connection") == 1

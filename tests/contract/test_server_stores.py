@@ -6,12 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from bakeoff import registry
 from bakeoff.errors import StoreError
-from bakeoff.servers.records import read_state
 from bakeoff.servers.table import needing_a_server
 from bakeoff.testing import StoreContract
 from bakeoff.types import Batch, Metric
@@ -96,7 +94,7 @@ def until(ask: Callable[[], object], seconds: float = 60.0) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is a POSIX signal")
 @pytest.mark.parametrize("name", ["pgvector", "redis"])
 def test_what_is_ready_survives_kill_of_the_server(
-    name: str, engine: Callable[[str], dict[str, str]], engines: Path, tmp_path: Path
+    name: str, engine: Callable[[str], dict[str, str]], kill_engine: Callable[[str], None], tmp_path: Path
 ) -> None:
     engine(name)
     plugin, rows = (
@@ -107,13 +105,7 @@ def test_what_is_ready_survives_kill_of_the_server(
     store.create("killed", 32, Metric.COSINE)
     store.insert(Batch(np.arange(500, dtype=np.int64), vectors=rows))
     store.ready()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BAKEOFF_HOME", str(engines))
-        state = read_state(name)
-    assert state is not None
-    server = psutil.Process(state.marks[0].pid)
-    server.kill()
-    server.wait(60)
+    kill_engine(name)
     with pytest.raises(StoreError):  # a process of the server that has not noticed yet may still answer
         until(lambda: store.search(rows[0], 1, plugin.Query()))
     store.close()

@@ -22,6 +22,8 @@ from browsing import MARKS, OWNED, WAIT, made_up
 pytestmark = MARKS
 pytest.importorskip("streamlit", reason="streamlit is not installed: pip install 'bakeoff[dashboard]'")
 made = made_up()
+PIXEL = "![seen](http://127.0.0.1:9/pixel.png) <b>bold</b>"
+"""A picture in Markdown: shown as one, it would tell another host who looks. Names of files come into warnings."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stage = {"stage": "embed", "label": "minilm", "total": 400, "what": "chunks", "started": time.time() - 10}
     stage |= {"done": 100, "cached": 0, "finished": None, "summary": ""}
     progress = {"pid": os.getpid(), "updated": time.time(), "stages": [stage], "done": 1, "total": 4}
-    progress |= {"failed": [["a · b", "connection refused"]], "warnings": [], "ended": False}
+    progress |= {
+        "failed": [[f"a · {PIXEL}", "connection refused"]],
+        "warnings": [f"1 left out (as {PIXEL}.md)"],
+        "ended": False,
+    }
     (folder / "going" / "progress.json").write_text(json.dumps(progress))
     (folder / "broken").mkdir()
     (folder / "broken" / "run.json").write_text("{")
@@ -147,6 +153,8 @@ def test_what_is_going_on_is_shown(page: Any) -> None:
     told(page, "1 of 4 systems")
     told(page, "embed minilm: 100 of 400")
     told(page, "connection refused")
+    told(page, f"1 left out (as {PIXEL}.md)")
+    assert page.locator("img[src*=pixel]").count() == 0
 
 
 def test_runs_over_time(page: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,3 +61,12 @@ def test_f01_a_system_that_scores_zero_everywhere_has_failed(
     result = run(experiment, out=tmp_path / "run", home=tmp_path / "home")
     ((_, reason),) = result.failed.items()
     assert "every one of 1 queries scores 0 on P@1(document)" in reason and result.done == ()
+
+
+def test_f01_both_commands_say_so_with_their_exit_code(
+    renamed: Path, cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(renamed.parent)
+    for command in (("validate",), ("run", "--out", "run")):
+        done = cli(*command)
+        assert done.code == 2 and "no document matches" in done.out + done.err

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from bakeoff import yamlfile
 from bakeoff.errors import QueryFileError, TruthError
+from bakeoff.runner import run
 from bakeoff.truth.queries import query_set
 from bakeoff.truth.resolve import resolve
 from bakeoff.types import CHUNKS, DOCUMENTS
@@ -78,3 +82,31 @@ def test_f02_a_rule_that_cannot_be_executed_stops_the_run(condition: str) -> Non
     queries = query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
     with pytest.raises(TruthError, match=r"queries.yaml, line 13, query con-1: sql"):
         resolve(queries, documents, {"c": chunks}, strict=True)
+
+
+TOLD = """
+queries:
+  - id: money
+    text: get my money back
+    truth:
+      any: [{documents: [guide/billing.md]}, {sql: "chunk_text LIKE '%refund%' AND chunk_text LIKE '%card%'"}]
+  - {id: rollback, text: what happens when the health check fails, truth: {documents: [guide/deploy.md]}}
+"""
+
+
+def test_f02_a_run_keeps_what_each_rule_hit(small: Path) -> None:
+    Path("queries.yaml").write_text(TOLD)
+    hits = run(small, out=Path("run")).record.truth_hits
+    kept = {(hit.query_id, hit.rule): (hit.hits, hit.documents) for hit in hits if hit.rule != "truth"}
+    assert kept == {("money", "truth.any.0"): (1, 1), ("money", "truth.any.1"): (2, 1)}
+    whole = {(hit.query_id, bool(hit.chunking)): hit.hits for hit in hits if hit.rule == "truth"}
+    assert whole == {("money", False): 1, ("money", True): 2, ("rollback", False): 1}
+
+
+def test_f02_the_hits_of_each_query_and_rule_are_printed(small: Path, cli: Any) -> None:
+    Path("queries.yaml").write_text(TOLD)
+    printed = cli("validate", "--verbose", "--quiet").out
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["rollback", "1", "1"] in rows
+    assert ["money", "truth.any.0", "documents", "1", "1"] in rows
+    assert any(row[:3] == ["money", "truth.any.1", "sql"] and row[-2:] == ["2", "1"] for row in rows)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -43,3 +45,35 @@ def test_f04_without_strict_the_error_is_a_problem_and_no_judgment() -> None:
     truth = resolve(queries("gone.txt"), corpus(["a.txt"]), {})
     assert [problem.query_id for problem in truth.errors] == ["lost"]
     assert truth.judgments["query"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize("more", ["gone.txt", "gone/*.txt"])
+def test_f04_a_file_that_exists_does_not_excuse_one_that_does_not(more: str) -> None:
+    text = f'queries:\n  - {{id: half, text: a, truth: {{documents: [a.txt, "{more}"]}}}}\n'
+    made = query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    with pytest.raises(TruthError, match=f'no document matches "{more}"'.replace("*", r"\*")):
+        resolve(made, corpus(["a.txt", "b.txt"]), {}, strict=True)
+
+
+@pytest.mark.parametrize(
+    "truth",
+    ["{symbol: 'gone.py::f'}", "{lines: {document: gone.py, from: 1, to: 2}}", "{passage: gone away}"],
+)
+def test_f04_places_in_files_that_are_not_there_are_errors_too(truth: str) -> None:
+    text = f"queries:\n  - {{id: lost, text: a, truth: {truth}}}\n"
+    made = query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    with pytest.raises(TruthError, match=r"query lost: .*(no document matches|is not in any document)"):
+        resolve(made, corpus(["a.txt"]), {}, strict=True)
+
+
+def test_f04_both_commands_refuse(small: Path, cli: Any) -> None:
+    queries_file = Path("queries.yaml")
+    queries_file.write_text(
+        queries_file.read_text().replace("[guide/deploy.md]", "[guide/deploy.md, guide/gone.md]")
+    )
+    for command in (("validate",), ("run", "--out", "run")):
+        done = cli(*command)
+        assert done.code == 2 and 'no document matches "guide/gone.md"' in " ".join(
+            (done.out + done.err).split()
+        )
+    assert not Path("run/scores.parquet").exists()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from bakeoff import yamlfile
 from bakeoff.errors import QueryFileError
+from bakeoff.runner import run
 from bakeoff.truth.queries import query_set
 from bakeoff.truth.resolve import resolve
 from bakeoff.truth.units import derive
@@ -61,3 +65,24 @@ def test_f45_spans_are_characters() -> None:
     rows = resolve(queries, documents(), {}).judgments.to_pylist()
     whole = 'def verify(token):\n    return "größer" + token'
     assert [TEXT[row["start"] : row["end"]] for row in rows[:3]] == [whole, whole, "def verify(token)"]
+
+
+def test_f07_one_query_file_serves_the_chunkers_of_a_run(small: Path) -> None:
+    """Spans written once are found under each chunker, at the level of answers too."""
+    Path("queries.yaml").write_text(
+        "queries:\n"
+        "  - {id: evict, text: remove the entry that was unused, truth: {symbol: 'src/cache.py::LeastRecentlyUsed.evict'}}\n"
+        "  - {id: refund, text: get my money back, truth: {passage: A refund is granted within thirty days.}}\n"
+        "  - {id: rollback, text: an unhealthy service, truth: {lines: {document: guide/deploy.md, from: 7, to: 7}}}\n"
+    )
+    text = re.sub(
+        r"chunkers: .*",
+        "chunkers: [{line: {doc_lines: 2, code_lines: 2}}, line, semantic, whole]",
+        small.read_text(),
+    )
+    small.write_text(text + "measures: {primary: R@20(answer), also: [R@20(document)]}\n")
+    result = run(small, out=Path("run"))
+    assert len(result.done) == 4 and not result.failed
+    assert result.scores["value"].null_count == 0
+    assert {one.mean for one in result.summaries("R@20(document)").values()} == {1.0}
+    assert {one.mean for one in result.summaries("R@20(answer)").values()} == {1.0}

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from bakeoff.analysis import open_run
 from bakeoff.judging import false_alarms
+from bakeoff.report.html import write_html
+from bakeoff.report.tables import tables
+from bakeoff.results import RunFolder
 from bakeoff.runner import run
+from bakeoff.types import RANKINGS
 from bakeoff.validation.checking import validate
+
+_place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("report_run_f09", _place)
+assert _spec
+assert _spec.loader
+made_up = sys.modules[_spec.name] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(made_up)
 
 NEGATIVE = {"nothing", "nowhere"}
 
@@ -54,3 +69,27 @@ def test_f09_only_negative_queries_are_an_error(laid_out: Callable[..., Path], t
     (tmp_path / "queries.yaml").write_text("queries:\n  - {id: no, text: sourdough bread, truth: negative}\n")
     report = validate(experiment, home=tmp_path / "home")
     assert "negative" in {finding.code for finding in report.of("error")}
+
+
+def test_f09_the_threshold_is_chosen_on_other_queries_than_it_is_tried_on(tmp_path: Path) -> None:
+    """Each half tells its own negative apart; with the other half's threshold one of the two is an alarm."""
+    made = made_up.write_run(tmp_path / "run", made_up.Made(systems=1, queries=8, negatives=2))
+    top = dict(zip(made.queries["query_id"].to_pylist(), [0.9, 0.4] * 3 + [0.5, 0.1], strict=True))
+    rows = made.rankings
+    scores = [
+        top[query] - 1e-3 * rank
+        for query, rank in zip(rows["query_id"].to_pylist(), rows["rank"].to_pylist(), strict=True)
+    ]
+    place = rows.schema.get_field_index("score")
+    RunFolder(made.path).table(RANKINGS, [rows.set_column(place, "score", pa.array(scores, pa.float64()))])
+    alarms = false_alarms(open_run(made.path), made.done[0])
+    assert alarms is not None and (alarms.negatives, alarms.above) == (2, 1)
+    assert alarms.auroc == (3 * 2 + 3 * 1) / 12
+
+
+def test_f09_the_report_names_them_and_counts_them_beside_every_mean(ran: Any, tmp_path: Path) -> None:
+    text = write_html(ran.result, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "14 queries, 2 of them without a right answer" in text
+    assert "n 12, 2 excluded" in text.replace("\n", " ")
+    (negative,) = (one for one in tables(ran.result).background.exclusions if "negative" in one.reason)
+    assert set(negative.queries) == NEGATIVE and set(negative.measures) == set(ran.result.record.measures)

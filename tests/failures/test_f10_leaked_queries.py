@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+
+from bakeoff.analysis import open_run
+from bakeoff.load.datasets import open_dataset
+from bakeoff.report.markdown import write_markdown
 from bakeoff.validation.checking import validate
 from bakeoff.validation.findings import Finding
 
@@ -48,3 +56,64 @@ def test_f10_a_query_that_is_there_twice_is_an_error(laid_out: LAID, tmp_path: P
 
 def test_f10_the_tiny_experiment_itself_is_clean(laid_out: LAID, tmp_path: Path) -> None:
     assert checked(laid_out, tmp_path) == []
+
+
+def test_f10_nearly_the_same_words_are_a_warning(laid_out: LAID, tmp_path: Path) -> None:
+    line = "id: near, text: which good algorithm hashes the passwords, truth: {file: auth.md}"
+    again = "id: nearer, text: which algorithm hashes the passwords, truth: {file: auth.md}"
+    (found,) = checked(laid_out, tmp_path, line, again)
+    assert (found.level, found.code) == ("warning", "near-duplicate")
+    assert found.where.endswith("query nearer") and "shares 83% of its words with near" in found.message
+
+
+def test_f10_case_and_marks_hide_no_leak(laid_out: LAID, tmp_path: Path) -> None:
+    line = 'id: copied, text: "A REFUND, is granted... within Thirty days?", truth: {file: billing.md}'
+    (found,) = checked(laid_out, tmp_path, line)
+    assert (found.level, found.code) == ("error", "leak")
+
+
+LEAKED = f"  - {{id: copied, text: {SENTENCE}, truth: {{file: billing.md}}}}\n"
+TWICE = "  - {id: again, text: Which algorithm hashes passwords?, truth: {file: auth.md}}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "text"),
+    [
+        (LEAKED, "leak", "stands word for word in guide/billing.md"),
+        (TWICE, "duplicate", "has the words of hashing"),
+    ],
+)
+def test_f10_a_run_does_not_go_on(small: Path, cli: Any, line: str, code: str, text: str) -> None:
+    """Nobody has to remember to validate first; who wants it all the same says so, and every report repeats it."""
+    queries = Path("queries.yaml")
+    queries.write_text(queries.read_text(encoding="utf-8") + line, encoding="utf-8")
+    for command in (("validate", "--quiet"), ("run", "--quiet", "--out", "run")):
+        done = cli(*command)
+        assert done.code == 2 and text in " ".join((done.out + done.err).split())
+    assert not Path("run/scores.parquet").exists() and not Path("run/report.html").exists()
+    small.write_text(small.read_text() + f"allow: [{code}]\n")
+    assert cli("validate", "--quiet").code == 0
+    done = cli("run", "--quiet", "--out", "run")
+    assert done.code == 0 and text in " ".join(done.out.split())
+    page = write_markdown(open_run(Path("run"))).read_text(encoding="utf-8")
+    assert text in re.sub(r"\s+", " ", page)
+
+
+def test_f10_what_is_near_goes_with_the_numbers(small: Path, cli: Any) -> None:
+    queries = Path("queries.yaml")
+    line = f"  - {{id: half, text: {LONGER}, truth: {{file: billing.md}}}}\n"
+    queries.write_text(queries.read_text(encoding="utf-8") + line, encoding="utf-8")
+    done = cli("run", "--quiet", "--out", "run")
+    assert done.code == 0 and "8 words of it in a row" in " ".join(done.out.split())
+    assert any("query half" in note for note in open_run(Path("run")).record.notes)
+
+
+def test_f10_query_vectors_inside_the_index_are_counted_and_said(
+    tmp_path: Path, cli: Any, home: Path
+) -> None:
+    rows = np.random.default_rng(3).normal(size=(300, 8)).astype(np.float32)
+    asked = np.vstack([rows[[5, 17, 200]], rows[:27] + 0.01])
+    np.savez(tmp_path / "set.npz", base=rows, queries=asked)
+    found = open_dataset(str(tmp_path / "set.npz"))
+    assert found.leaked == 3
+    assert any("3 of 30 query vectors stand in the base themselves" in note for note in found.notes)

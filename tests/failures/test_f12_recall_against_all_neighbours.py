@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
+from bakeoff import registry
 from bakeoff.errors import MeasureError
+from bakeoff.load.datasets import open_dataset
+from bakeoff.load.quality import quality
+from bakeoff.load.truth import Neighbours
 from bakeoff.measures.names import parse
 from bakeoff.measures.neighbours import knn_recall, recall_of_100
+from bakeoff.runner import run
+from bakeoff.types import Hits
 
 EXACT = np.arange(100)[None, :]
 # An index that returns ten of the hundred true neighbours, but none of the ten nearest.
@@ -30,3 +39,33 @@ def test_f12_plain_recall_is_never_computed_from_neighbours() -> None:
     with pytest.raises(MeasureError, match="no measure is called"):
         parse("ann_accuracy@10")
     assert parse("recall@10") == parse("R@10") != parse("knn_recall@10")
+
+
+def test_f12_a_test_of_a_store_prints_both_by_their_own_names() -> None:
+    """The last ten of the hundred nearest: none of the ten nearest, a tenth of the hundred, and all of them "among"."""
+    data = open_dataset("synthetic:500x8", queries=5)
+    far = ((data.base[None] - data.queries[:, None]) ** 2).sum(axis=2)
+    ids = np.argsort(far, axis=1)[:, :100]
+    truth = Neighbours(ids, np.take_along_axis(far, ids, axis=1))
+    answers = [Hits(row[90:], -np.arange(10.0)) for row in ids]
+    found = quality(answers, truth, data, 10)
+    assert (found.knn, found.r100, found.precision) == (0.0, pytest.approx(0.1), pytest.approx(1.0))
+
+
+def test_f12_in_a_run_the_neighbours_beyond_k_do_not_count(small: Path, register: Any) -> None:
+    """A store that leaves out the nearest row of each query has found nine of ten."""
+    base: Any = registry.load("stores", "exact")
+
+    class Skipping(base):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            hits = super().search(vector, k + 1, query)
+            return Hits(hits.ids[1:], hits.scores[1:])
+
+    register("stores", "skipping", Skipping)
+    text = small.read_text().replace("stores: [exact]", "stores: [exact, skipping]")
+    small.write_text(text + "measures: {primary: nDCG@10, also: [kNN@10]}\n")
+    means = {system: one.mean for system, one in run(small, out=Path("run")).summaries("kNN@10").items()}
+    assert [means[system] for system in sorted(means, key=lambda name: "skipping" in name)] == [
+        1.0,
+        pytest.approx(0.9),
+    ]

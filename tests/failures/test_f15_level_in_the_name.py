@@ -6,7 +6,9 @@ import importlib.util
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+from bakeoff.analysis import open_run
 from bakeoff.report.html import write_html
 from bakeoff.report.tables import tables
 
@@ -43,3 +45,18 @@ def test_f15_a_measure_stored_without_its_unit_is_printed_with_it(tmp_path: Path
         "nDCG@10(document)",
         "RR@10(document)",
     ]
+
+
+def test_f15_a_run_keeps_the_level_of_every_measure_and_prints_it(small: Path, cli: Any) -> None:
+    """Names written without a level: the stored rows, the terminal and the report's first column all have it."""
+    small.write_text(
+        small.read_text() + "measures: {primary: nDCG@10, also: [RR@10(answer), Hit@5(chunk)]}\n"
+    )
+    printed = cli("run", "--out", "run").out
+    result = open_run(Path("run"))
+    assert result.record.primary == "nDCG@10(document)"
+    assert {unit for unit in result.scores["unit"].to_pylist() if not unit} == set()
+    heading = [line for line in printed.splitlines() if "nDCG@10" in line or "(document)" in line]
+    assert any("nDCG@10" in line for line in heading)
+    at = next(line.index("nDCG@10") for line in heading if "nDCG@10" in line)
+    assert any("(document)" in line[max(0, at - 6) : at + 20] for line in heading)

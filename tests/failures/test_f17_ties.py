@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
+from bakeoff import registry
+from bakeoff.analysis import open_run
 from bakeoff.measures.api import evaluate
 from bakeoff.measures.result import TieRange
+from bakeoff.report.html import write_html
+from bakeoff.report.markdown import write_markdown
+from bakeoff.types import Role
 
 ITEMS = [f"d{number}" for number in range(10)]
 
@@ -40,3 +50,46 @@ def test_f17_trec_evals_tie_rule_is_there_by_name_only() -> None:
     run = constant(ITEMS)
     assert evaluate({"q": {"d9": 1}}, run, ["RR"], preset="trec_eval").mean["RR"] == 1.0
     assert evaluate({"q": {"d9": 1}}, run, ["RR"]).mean["RR"] == pytest.approx(0.1)
+
+
+def test_f17_a_run_keeps_the_range_and_every_report_says_it(
+    small: Path, cli: Any, register: Callable[[str, str, type], None]
+) -> None:
+    """A model that gives every text the same vector: the order is the store's, and nothing else."""
+    base: Any = registry.load("embedders", "wordllama")
+
+    class Constant(base):
+        def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+            return np.tile(np.eye(1, 64, dtype=np.float32), (len(texts), 1))
+
+    register("embedders", "constant", Constant)
+    text = (
+        small.read_text()
+        .replace("wordllama: {dims: 64}", "constant: {dims: 64}")
+        .replace("depth: 20", "depth: 100")
+    )
+    small.write_text(text + "measures: {primary: RR@100, also: [Hit@1]}\n")
+    done = cli("run", "--quiet", "--out", "run")
+    assert done.code == 0
+    result = open_run(Path("run"))
+    ties = {row["query_id"]: row for row in result.ties.to_pylist() if row["measure"] == "RR@100(document)"}
+    assert len(ties) == 12, "every query that has an answer"
+    served = {
+        row["query_id"]: row["value"]
+        for row in result.scores.to_pylist()
+        if row["measure"] == "RR@100(document)"
+    }
+    for query, tie in ties.items():
+        assert tie["low"] <= served[query] <= tie["high"] == 1.0
+        assert tie["low"] < tie["expected"] < tie["high"]
+    one = ties["expiry"]  # one relevant document of seven
+    assert one["low"] == pytest.approx(1 / 7)
+    assert one["expected"] == pytest.approx(sum(1 / rank for rank in range(1, 8)) / 7)
+    said = "12 scores of RR@100(document) (in 1 systems) depend on the order of equally scored results"
+    mean = sum(tie["expected"] for tie in ties.values()) / 12
+    for shown in (
+        done.out,
+        *(write(result).read_text(encoding="utf-8") for write in (write_html, write_markdown)),
+    ):
+        flat = " ".join(shown.split())
+        assert said in flat and f"over all orders {mean:.3f}" in flat

@@ -32,3 +32,11 @@ def test_f18_stores_with_equal_similarities_differ_in_recall() -> None:
     good, bad = np.array([[1, 2, 3]]), np.array([[1, 7, 8]])
     assert knn_recall(good, exact, 3)[0] == 1.0
     assert knn_recall(bad, exact, 3)[0] == pytest.approx(1 / 3)
+
+
+def test_f18_rows_nearly_as_similar_are_not_the_neighbours() -> None:
+    """Average similarity is the same to three digits; two of three neighbours are missing all the same."""
+    exact, found = np.array([[1, 2, 3]]), np.array([[1, 7, 8]])
+    distances = np.array([[0.1, 0.1, 0.1]]), np.array([[0.1, 0.1001, 0.1001]])
+    recall = knn_recall(found, exact, 3, exact_distance=distances[0], found_distance=distances[1])
+    assert recall[0] == pytest.approx(1 / 3)

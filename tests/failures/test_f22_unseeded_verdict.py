@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import numpy as np
 
+from bakeoff.analysis import open_run
 from bakeoff.stats.bootstrap import RESAMPLES, BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
@@ -46,3 +48,10 @@ def test_f22_another_seed_moves_the_ends_by_little() -> None:
     widths = [pair.interval.high - pair.interval.low for pair in pairs]  # type: ignore[operator]
     lows = [pair.interval.low for pair in pairs]
     assert np.ptp(np.array(lows, dtype=float)) < 0.06 * min(widths)
+
+
+def test_f22_a_run_keeps_the_seed_of_its_experiment_and_every_reading_says_the_same(ran: Any) -> None:
+    assert ran.result.record.seed == 7
+    once, again = open_run(ran.result.path), open_run(ran.result.path)
+    assert once.comparison == again.comparison and once.verdict == again.verdict
+    assert {(pair.interval.seed, pair.interval.resamples) for pair in once.comparison.pairs} == {(7, 10_000)}

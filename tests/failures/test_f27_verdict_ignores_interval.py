@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison, ScoreMatrix
+from bakeoff.stats.decisions import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.verdict import Kind, decide
@@ -37,3 +39,12 @@ def test_f27_nor_is_a_corrected_p_above_alpha_enough() -> None:
     comparison = clear()
     pair = replace(comparison.pairs[0], p_holm=0.06)
     assert decide(Evidence(replace(comparison, pairs=(pair,)))).kind is Kind.CANT_TELL
+
+
+@pytest.mark.parametrize("table", [DECISION_A, DECISION_B], ids=["by interval and wins", "by size"])
+def test_f27_nor_does_a_preset_recommend_against_the_interval(table: tuple[Any, ...]) -> None:
+    """A difference of .2 with many more wins than losses: with an interval around 0 it recommends nobody for it."""
+    pair = clear().pairs[0]
+    assert decide_s4(S4Case(pair), table).choice == "a"
+    wide = replace(pair, interval=Interval(-0.01, 0.4, 0.95, "hull", 10_000, 7, "none"))
+    assert decide_s4(S4Case(wide), table).choice == "inconclusive"

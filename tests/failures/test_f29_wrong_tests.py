@@ -39,6 +39,22 @@ def test_f29_pairing_by_query_is_used() -> None:
     assert abs(pair.cliffs_delta or 0.0) < 0.2
 
 
+def test_f29_a_pair_is_tested_by_its_own_differences_and_no_curve() -> None:
+    """Five of forty queries differ, all one way: two of 2^5 flips reach that, each counted half, so p is 1/32."""
+    base = np.random.default_rng(2).choice([0.0, 0.5, 1.0], 40, p=[0.6, 0.2, 0.2])
+    better = base.copy()
+    better[np.flatnonzero(base == 0)[:5]] = [1.0, 0.5, 0.5, 0.25, 0.25]
+    noise = np.random.default_rng(3).random(40)  # another system: a pooled variance would have it in
+    queries = tuple(map(str, range(40)))
+    alone = compare(ScoreMatrix(("a", "b"), queries, np.vstack([better, base]), "RR@10"), seed=1)
+    beside = compare(ScoreMatrix(("a", "b", "c"), queries, np.vstack([better, base, noise]), "RR@10"), seed=1)
+    for comparison in (alone, beside):
+        pair = comparison.pair("a", "b")
+        assert pair.p_randomisation == pytest.approx(1 / 32)
+        assert pair.p_wilcoxon == pytest.approx(2 / 32)
+    assert alone.pair("a", "b").p_corrected == pytest.approx(1 / 32)
+
+
 def test_f29_no_t_test_stands_among_the_paired_results() -> None:
     fields = set(PairComparison.__dataclass_fields__)
     assert {"p_wilcoxon", "p_randomisation", "p_holm"} <= fields

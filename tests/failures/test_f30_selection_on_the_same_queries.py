@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pytest
+
+from bakeoff.analysis import open_run
+from bakeoff.cli import console
+from bakeoff.cli.app import app
+from bakeoff.judging import held_out
+from bakeoff.report.html import write_html
+from bakeoff.report.markdown import write_markdown
+from bakeoff.stages.tuning import GRID, chosen
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.selection import select
 
@@ -28,3 +39,34 @@ def test_f30_both_scores_stand_side_by_side() -> None:
     assert f"{found.tuning_score:.3f} on the queries it was chosen on, out of 40" in found.sentence
     assert f"held-out queries the choice scores {found.held_out_score:.3f}" in found.sentence
     assert found.held_out_interval.defined
+
+
+def test_f30_a_tuned_weight_does_not_profit_from_its_own_query() -> None:
+    """Weights that differ by nothing but chance: what is chosen on other queries is worth one half here."""
+    scores = []
+    for seed in range(60):
+        values = np.random.default_rng(seed).random((len(GRID), 40))
+        choice = chosen(values, [""] * 40, seed)
+        places = [GRID.index(weight) for weight in choice.weight]
+        scores.append(values[places, np.arange(40)].mean())
+        for number in np.unique(choice.fold):
+            others, inside = choice.fold != number, choice.fold == number
+            best = GRID[int(values[:, others].mean(axis=1).argmax())]
+            assert set(choice.weight[inside]) == {best}
+    assert np.mean(scores) == pytest.approx(0.5, abs=0.02)
+
+
+def test_f30_a_run_of_several_systems_shows_the_held_out_score_of_its_winner(ran: Any) -> None:
+    found = held_out(ran.result)
+    assert found is not None and found.candidates == 10 and found.n == 12
+    assert found.winner == ran.result.comparison.best
+    assert "on held-out queries the choice scores" in found.sentence
+    assert found.sentence in write_markdown(ran.result).read_text(encoding="utf-8").replace("\\", "")
+    assert found.sentence in write_html(ran.result).read_text(encoding="utf-8")
+
+
+def test_f30_the_terminal_tells_it_below_the_verdict(tiny: Path, capsys: Any) -> None:
+    assert console.guarded(lambda: app(["run", "--out", "run"], standalone_mode=False)) == 0
+    found = held_out(open_run("run"))
+    assert found is not None
+    assert found.sentence in " ".join(capsys.readouterr().out.split())

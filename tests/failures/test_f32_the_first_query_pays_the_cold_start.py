@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +53,25 @@ def test_f32_a_slow_first_call_is_in_no_measured_time(
     small.write_text(small.read_text().replace("[exact]", "[cold]"))
     result = run(small, out=Path("run"))
     assert set(result.latencies["search_ms"].to_pylist()) == {2.0}
+
+
+def test_f32_a_reranker_is_warmed_up_with_other_texts_too(
+    small: Path, register: Callable[..., None], made_clock: Callable[..., Any]
+) -> None:
+    clock = made_clock(retrieve)
+    asked: list[str] = []
+
+    class Cold(registry.load("rerankers", "mmr")):
+        """Puts off its loading to the first call."""
+
+        def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
+            clock.passes(2 if asked else 500)
+            asked.append(query)
+            return super().rerank(query, passages)
+
+    register("rerankers", "cold", Cold)
+    small.write_text(small.read_text() + "rerankers: [cold]\n")
+    result = run(small, out=Path("run"))
+    assert set(result.latencies["rerank_ms"].drop_null().to_pylist()) == {2.0}
+    queries, before = result.queries["text"].to_pylist(), result.record.warm_up["rerank"]
+    assert before > 0 and asked[before:] == queries and not set(asked[:before]) & set(queries)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from bakeoff.load.resources import Sampler
+import psutil
+
+from bakeoff.load.resources import NO_SERVER, Sampler
 
 BUSY = """\
 import sys, time
@@ -31,6 +33,49 @@ def test_f33_the_servers_work_is_not_the_clients() -> None:
     found = sampler.found
     assert found.server.peak_memory_mb > 200
     assert found.server.avg_cpu_percent > found.client.avg_cpu_percent
+
+
+PARENT = """\
+import subprocess, sys
+worker = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+print(worker.stdout.readline(), end="", flush=True)
+sys.stdin.readline()
+worker.stdin.close()
+worker.wait()
+"""
+HOLDS = """\
+import sys
+held = bytearray(200_000_000)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_f33_what_a_servers_own_children_hold_is_the_servers() -> None:
+    """By its number alone, as of a server that somebody else started: its whole tree is looked at."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin and server.stdout and server.stdout.readline() == "ready\n"
+        with Sampler(server=server.pid, children=False) as sampler:
+            pass
+        server.stdin.close()
+    assert sampler.found.server.peak_memory_mb > 200
+
+
+def test_f33_what_others_on_the_machine_hold_is_nobodys() -> None:
+    """A process that is neither the client nor a server of its own holds 200 MB meanwhile."""
+    before = psutil.Process().memory_info().rss / 1e6
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdin and other.stdout and other.stdout.readline() == "ready\n"
+        with Sampler(children=False) as sampler:
+            pass
+        other.stdin.close()
+    found = sampler.found
+    assert found.client.peak_memory_mb < before + 100
+    assert found.server.peak_memory_mb is None and found.server.note == NO_SERVER
 
 
 def test_f33_what_cannot_be_seen_is_null_not_zero() -> None:

@@ -55,5 +55,5 @@ def test_f35_systems_take_turns_and_the_warm_up_is_recorded(small: Path, registe
     result = run(small, out=Path("run"))
     turns = [name for i, name in enumerate(told) if i == 0 or told[i - 1] != name]
     assert turns == ["first", "second"] * 3
-    assert result.record.warm_up == {"search": 10, "embed": 5}
+    assert result.record.warm_up == {"search": 10, "embed": 5, "rerank": 3}
     assert len(told) == 2 * 3 * (14 + result.record.warm_up["search"])

@@ -11,7 +11,7 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.cache import Cache
-from bakeoff.load import closed, workers
+from bakeoff.load import closed, equal, workers
 from bakeoff.load.ann import Options, Outcome, compare_stores
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.settings import Candidate
@@ -71,3 +71,27 @@ def test_f36_without_a_target_there_is_a_front_and_no_winner(
     found = outcome(None)
     assert found.on_front() == (True, True) and found.comparable() == ()
     assert "Speeds at unequal recall are not compared" in verdict(found)
+
+
+def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_path: Path) -> None:
+    """It knows the queries it was tuned on, and answers the measured ones wrong."""
+    dataset, options = open_dataset("synthetic:2000x16", queries=80), Options(target=0.9, runs=1)
+    tuning, _ = equal.split(80, options.seed)
+    learnt = {dataset.queries[row].tobytes() for row in tuning}
+
+    class Learnt(EXACT):
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            known = vector.tobytes() in learnt
+            return super().search(vector, k, query) if known else Hits(np.arange(k), np.zeros(k))
+
+    found = compare_stores(
+        dataset,
+        [Candidate(name, name, kind, kind.Params()) for name, kind in (("exact", EXACT), ("learnt", Learnt))],
+        options,
+        Cache(tmp_path),
+        save=lambda *_: None,
+        tell=lambda _: None,
+    )
+    assert "on the tuning queries only" in found.unreached["learnt"]
+    assert [point.system for point in found.comparable()] == ["exact"]
+    assert verdict(found).startswith("Only exact (default) reaches")

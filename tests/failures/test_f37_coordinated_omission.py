@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.errors import StoreError
 from bakeoff.load import closed, workers
 from bakeoff.load import open as open_loops
 from bakeoff.load.clock import statistics
@@ -52,3 +53,33 @@ def test_f37_a_closed_loop_hides_the_stall_and_an_open_one_shows_it(made_clock: 
     assert p99(opened.latencies()) > 0.9 * STALL * 1000
     assert (opened.latency > 0.1e9).sum() > 0.8 * RATE  # everything due during the stall waited
     assert p99(opened.lags()) > 0.5 * STALL * 1000  # and the client says how late it sent
+
+
+def test_f37_what_got_no_answer_stands_beyond_all_others(made_clock: Callable[..., Any]) -> None:
+    """Every twentieth query is refused at once: leaving those out would make the worst of them the best."""
+    made_clock(closed, open_loops, workers)
+
+    class Refusing(NullStore):
+        count = 0
+
+        def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+            self.count += 1
+            if self.count % 20 == 0:
+                raise StoreError("too many requests.")
+            return super().search(vector, k, query)
+
+    opened = open_loop(
+        Refusing(Nothing(), Path()).search,
+        QUERIES,
+        10,
+        Nothing(),
+        rate=600,
+        seconds=1,
+        workers=1,
+        arrivals="fixed",
+    )
+    rows = {row.name: row for row in opened.latencies()}
+    assert opened.answered == 570 and len(opened.errors) == 30
+    assert rows["p50_ms"].milliseconds is not None
+    for name in ("mean_ms", "p99_ms"):
+        assert rows[name].milliseconds is None and "30 of 600 did not come back" in rows[name].note

@@ -14,6 +14,7 @@ from bakeoff.analysis import open_run
 from bakeoff.cli import console
 from bakeoff.cli.app import app
 from bakeoff.errors import StoreError
+from bakeoff.types import Hits
 
 
 @pytest.fixture
@@ -59,3 +60,20 @@ def test_f39_the_others_are_as_if_it_had_not_been_there(broken: Path, ran: Any, 
     result = open_run("run")
     for system in result.done:
         assert result.comparison.summary(system).mean == ran.result.comparison.summary(system).mean
+
+
+def test_f39_a_store_that_fails_under_measurement_is_failed_and_code_1(
+    home: Path, register: Callable[..., None], capsys: Any
+) -> None:
+    class Broken(registry.load("stores", "exact")):
+        def search(self, vector: Any, k: int, query: Any) -> Hits:
+            raise StoreError("the connection was closed.")
+
+    register("stores", "broken", Broken)
+    words = ("ann", "synthetic:500x8", "--stores", "broken,exact", "--runs", "1", "--out", "out")
+    assert typed(*words) == 1
+    record = json.loads(Path("out/record.json").read_text())
+    assert record["status"] == "failed" and "the connection was closed" in record["failed"]["broken"]
+    assert [point["system"] for point in record["points"]] == ["exact"]
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert "the connection was closed" in told

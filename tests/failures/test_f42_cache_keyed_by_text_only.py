@@ -108,3 +108,34 @@ def test_f42_a_new_revision_embeds_everything_again(small: Path, register: Calla
     Revised.revision = "2"
     run(small, out=Path("three"))
     assert sorted(embedded) == first != []
+
+
+def test_f42_two_models_over_one_corpus_have_vectors_of_their_own(
+    small: Path, register: Callable[..., None]
+) -> None:
+    class Negated(WORDLLAMA):
+        """Another model of the same length."""
+
+        @property
+        def info(self) -> ModelInfo:
+            return dataclasses.replace(BASE.info, name="negated", weights="e" * 64)
+
+        def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
+            rows = super().embed(texts, role)
+            return -rows if role is Role.DOCUMENT else rows
+
+    register("embedders", "negated", Negated)
+    small.write_text(
+        small.read_text().replace(
+            "[{wordllama: {dims: 64}}]", "[{wordllama: {dims: 64}}, {negated: {dims: 64}}]"
+        )
+    )
+    rankings = run(small, out=Path("run")).rankings.to_pylist()
+    first = {
+        name: {
+            row["query_id"]: row["score"] for row in rankings if name in row["system"] and row["rank"] == 1
+        }
+        for name in ("wordllama", "negated")
+    }
+    assert len(first["wordllama"]) == 14
+    assert all(first["wordllama"][query] != first["negated"][query] for query in first["wordllama"])

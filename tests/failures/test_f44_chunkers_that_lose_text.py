@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 import pytest
 
+from bakeoff import registry
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
-from bakeoff.types import Document
+from bakeoff.runner import run
+from bakeoff.stages.cut import cut
+from bakeoff.types import Document, Piece
 
 BETWEEN = "import os\n\nX = 1  # why\n\ndef f():\n    return X\n\nprint(f())\n# the end\n"
 LONG_LEAF = "DATA = {\n" + "".join(f"    'key{n}': 'välue {n}',\n" for n in range(500)) + "}\n"
@@ -41,3 +49,44 @@ def test_f44_an_over_long_leaf_is_cut_not_dropped() -> None:
     )
     assert len(pieces) > 10
     assert max(p.end - p.start for p in pieces) <= 900
+
+
+@pytest.mark.parametrize("name", registry.names("chunkers"))
+@pytest.mark.parametrize(
+    "text", [BETWEEN, LONG_LEAF, ONE_LINE, BROKEN], ids=["between", "leaf", "line", "errors"]
+)
+@pytest.mark.parametrize("kind", ["python", "markdown"])
+def test_f44_no_chunker_loses_text_and_every_chunk_is_its_span(name: str, text: str, kind: str) -> None:
+    plugin = registry.load("chunkers", name)
+    documents = pa.table({"id": ["a"], "text": [text], "kind": [kind], "title": [""]})
+    _, rows = cut(plugin(plugin.Params()), documents)
+    inside: set[int] = set()
+    for row in rows.to_pylist():
+        assert text[row["start"] : row["end"]] == row["text"]
+        inside.update(range(row["start"], row["end"]))
+    assert [c for at, c in enumerate(text) if not c.isspace() and at not in inside] == []
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [[(0, 12), (17, 40)], [(5, 40)], [(0, 20), (20, 41)], []],
+    ids=["middle", "beginning", "outside", "all"],
+)
+def test_f44_a_chunker_that_loses_text_fails_its_systems(
+    small: Path, register: Any, pieces: list[tuple[int, int]]
+) -> None:
+    """Whoever wrote it, and though it keeps every other document whole: what it made is not measured."""
+    text = "abcdefghij klmno pqrs uvwxyz abcdefghijk"
+
+    class Losing(registry.load("chunkers", "line")):
+        def chunk(self, document: Document) -> Iterator[Piece]:
+            found = pieces if document.text == text else [(0, len(document.text))]
+            return iter([Piece(*span, "") for span in found])
+
+    register("chunkers", "losing", Losing)
+    Path("corpus/guide/auth.md").write_text(text, encoding="utf-8")
+    small.write_text(small.read_text().replace("{line: {doc_lines: 4, code_lines: 6}}", "line, losing"))
+    result = run(small, out=Path("run"))
+    assert [system.split(" · ")[0] for system in result.done] == ["line"]
+    (reason,) = result.failed.values()
+    assert "The chunker is at fault" in reason

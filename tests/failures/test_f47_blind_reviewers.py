@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from bakeoff.measures.labels import Label
+from bakeoff.review.desk import Desk
 from bakeoff.review.ledger import Entry, Kind
 from bakeoff.review.panel import panel
+from bakeoff.review.pool import write_pool
 from bakeoff.review.pooling import Choice, make_pool
+from bakeoff.review.serving.room import Manner, Room
 
 
 def test_what_a_reviewer_is_shown_holds_no_system_rank_or_score(ran: Any) -> None:
     pool = make_pool(ran.result, Choice(k=5))
-    shown = json.dumps([asdict(one) for one in pool.showings("ann")])
+    shown = json.dumps([asdict(one) for one in pool.showings("ann")], ensure_ascii=False)
     assert not any(system in shown for system in pool.systems)
     assert "score" not in shown
     assert "rank" not in shown
@@ -48,3 +52,29 @@ def test_agreement_has_an_interval_once_two_have_judged(ran: Any) -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low < found.value < found.high < 1
+
+
+def test_what_the_page_is_sent_names_no_system(ran: Any, tmp_path: Path) -> None:
+    pool = make_pool(ran.result, Choice(k=5))
+    desk = Desk(tmp_path / "desk")
+    write_pool(pool, desk.pool_file)
+    room = Room(desk, Manner())
+    try:
+        told = room.open("ann")
+        sent = json.dumps(asdict(told), ensure_ascii=False)
+    finally:
+        room.close()
+    assert told.cards
+    assert not any(system in sent for system in pool.systems)
+    assert set(asdict(told.cards[0])) & {"system", "systems", "rank", "score", "returned"} == set()
+
+
+def test_one_reviewer_alone_has_no_agreement_and_is_told_why(ran: Any) -> None:
+    pool = make_pool(ran.result, Choice(k=3))
+    entries = [
+        Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, Label.SEMANTIC_MATCH)
+        for item in pool.items
+    ]
+    found = panel(pool, entries).overall.labels
+    assert found.value is None and found.low is None and found.high is None
+    assert found.reason == "0 items were judged by two or more"

@@ -6,7 +6,10 @@ import importlib.util
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+from bakeoff.cli import console
+from bakeoff.cli.app import app
 from bakeoff.report.html import write_html
 from bakeoff.report.markdown import write_markdown
 from bakeoff.report.tables import tables
@@ -56,3 +59,21 @@ def test_f48_the_markdown_twin_says_it_too(tmp_path: Path) -> None:
     ]
     assert len(rows) == 4
     assert all(row.count("n 39, 11 excluded") == len(result.record.measures) for row in rows)
+
+
+def test_f48_a_run_names_what_it_left_out_and_counts_the_rest(ran: Any) -> None:
+    result = ran.result
+    gone = {(one.query_id, one.measure): one.reason for one in result.record.excluded}
+    for name in result.record.measures:
+        for system, one in result.summaries(name).items():
+            assert one.n + len(one.excluded) == result.queries.num_rows, (system, name)
+            assert {dropped.query for dropped in one.excluded} == {q for q, m in gone if m == name}
+    assert gone["nothing", result.record.primary] == "it has no right answer (negative)"
+
+
+def test_f48_the_terminal_says_how_many_questions_a_mean_counts(ran: Any, capsys: Any) -> None:
+    pair = next(pair for pair in ran.result.comparison.pairs if pair.mdd is not None)
+    words = ["compare", str(ran.result.path), pair.a, pair.b]
+    assert console.guarded(lambda: app(words, standalone_mode=False)) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of 12 questions" in told and "not counted: nothing, nowhere (2 questions)" in told

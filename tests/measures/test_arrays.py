@@ -1,7 +1,6 @@
 """Arrays are checked on entry, and sorted by their builders."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from bakeoff.errors import DataError
@@ -37,15 +36,6 @@ def test_nan_scores_unsorted_rows_and_uneven_columns_are_refused() -> None:
         JudgmentArrays.from_columns(np.array([0, 0]), np.array([7, 7]), np.array([1, 1]))
     with pytest.raises(DataError, match="not sorted"):
         JudgmentArrays(np.array([0, 0]), np.array([7, 6]), np.array([1, 1]))
-
-
-def test_arrow_tables_are_read_and_empty_values_refused() -> None:
-    table = pa.table({"query": [0, 0], "rank": [1, 2], "item": [3, 4], "score": [2.0, 1.0]})
-    assert RankingArrays.from_arrow(table).item.tolist() == [3, 4]
-    with pytest.raises(DataError, match="no column 'rank'"):
-        RankingArrays.from_arrow(table.drop_columns(["rank"]))
-    with pytest.raises(DataError, match="'grade' has 1 empty"):
-        JudgmentArrays.from_arrow(pa.table({"query": [0], "item": [1], "grade": pa.array([None], pa.int8())}))
 
 
 def test_blocks_hold_whole_queries() -> None:

@@ -29,18 +29,8 @@ from bakeoff.load.stored import LoadResult, open_load, save
 from bakeoff.load.targets import Opening, Target
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.plan import Prices
-from bakeoff.results import (
-    LATENCIES,
-    LOSSES,
-    PASSAGES,
-    QUERIES,
-    ChunkingRecord,
-    CorpusRecord,
-    Excluded,
-    RuleHit,
-    RunFolder,
-    RunRecord,
-)
+from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, TIES, RunFolder
+from bakeoff.runrecord import ChunkingRecord, CorpusRecord, Excluded, RuleHit, RunRecord
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Metric, Schema, Status
 
 MEASURES = ["nDCG@10(document)", "RR@10(document)", "Hit@5(document)", "R@20(document)", "tokens@10(chunk)"]
@@ -100,6 +90,7 @@ def write_run(path: Path, made: Made) -> Result:
         (PASSAGES, _passages(queries, made)),
         (LOSSES, _losses(done, queries, ranks, made)),
         (LATENCIES, latencies),
+        (TIES, ()),
         (TIMINGS, _timings(latencies, done, made)),
     ):
         folder.table(schema, [_table(schema, list(rows))])

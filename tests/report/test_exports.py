@@ -15,7 +15,7 @@ import pytest
 
 from bakeoff.analysis import Result
 from bakeoff.errors import SettingError
-from bakeoff.judging import preset_trade, s4_case
+from bakeoff.presetrules import preset_trade, s4_case
 from bakeoff.report.exports.presets import EXPORTS, export_run
 from bakeoff.report.marks import plain
 

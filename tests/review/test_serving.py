@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -449,6 +450,42 @@ def test_other_requests_are_refused(ask: Ask) -> None:
     assert ask(Content_Type="text/plain")[0] == 415
     assert ask(Content_Length=str(BODY_LIMIT + 1))[0] == 413
     assert ask(Content_Length="-1")[0] == 413
+
+
+@pytest.mark.parametrize(
+    ("request_line", "more", "status"),
+    [
+        ("GET //[ HTTP/1.1", "", 404),
+        ("GET http://[::1/ HTTP/1.1", "", 404),
+        ("POST /open HTTP/1.1", "Content-Length: " + "9" * 5000, 413),
+        ("POST /open HTTP/1.1", "Transfer-Encoding: chunked", 413),
+        ("POST /open HTTP/1.1", "Host: evil.example\r\nContent-Length: 2", 403),
+        ("POST /open HTTP/1.1", "Origin: http://127.0.0.1:{port}\r\nOrigin: http://evil.example\r\nContent-Length: 2", 403),
+        ("GET / HTTP/1.1", "X: " + "x" * 70_000, 431),
+    ],
+    ids=["path", "address", "length", "chunked", "two hosts", "two origins", "long header"],
+)  # fmt: skip
+def test_odd_requests_are_answered_and_are_no_fault(
+    server: ReviewServer, request_line: str, more: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    port = server.server_address[1]
+    with socket.create_connection(("127.0.0.1", port), 60) as link:
+        head = f"{request_line}\r\nHost: 127.0.0.1:{port}\r\n{more.format(port=port)}\r\n\r\n"
+        link.sendall(head.encode())
+        assert int(link.recv(64).split()[1]) == status
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
+def test_a_slow_client_keeps_nobody_waiting(server: ReviewServer, ask: Ask) -> None:
+    """Half a request on many connections, and one body that never comes."""
+    port = server.server_address[1]
+    slow = [socket.create_connection(("127.0.0.1", port), 60) for _ in range(30)]
+    for place, link in enumerate(slow):
+        head = f"POST /open HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n"
+        link.sendall(head.encode() + (b"\r\n{" if place % 2 else b""))
+    assert ask()[0] == 200
+    for link in slow:
+        link.close()
 
 
 def test_a_judgment_that_cannot_be_written_is_said_and_asked_for_again(ask: Ask, desk: Desk) -> None:

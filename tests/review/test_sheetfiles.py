@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import yaml
 
-from bakeoff.measures.labels import Label
 from bakeoff.review.pool import Pool
-from bakeoff.review.sheetfiles import QueryFacts, Said, file_name, patched, write_sheets
+from bakeoff.review.sheetfiles import QueryFacts, file_name, write_sheets
 from bakeoff.review.sheets import read_sheet
 
 KEYS = {
@@ -56,26 +54,6 @@ def test_a_file_somebody_judged_in_is_never_replaced(pool: Pool, tmp_path: Path)
 def test_without_force_nothing_is_replaced(pool: Pool, tmp_path: Path) -> None:
     paths = write_sheets(pool, tmp_path, {}).paths
     assert write_sheets(pool, tmp_path, {}).kept == paths
-
-
-def test_a_copy_keeps_comments_and_order(sheet: Callable[..., Path]) -> None:
-    text = sheet().read_text()
-    assert patched(text, {}) == text
-    new = patched(text, {2: Said(Label.FALSE_POSITIVE, "looked again: no")})
-    assert new.count("#") == text.count("#") == 2
-    changed = [(a, b) for a, b in zip(text.splitlines(), new.splitlines(), strict=True) if a != b]
-    assert changed == [
-        ("  judgment: semantic_match", "  judgment: FALSE_POSITIVE"),
-        ("  notes: ''", "  notes: 'looked again: no'"),
-    ]
-
-
-def test_a_copy_fills_an_empty_judgment(sheet: Callable[..., Path]) -> None:
-    for empty in ("''", '""', ""):
-        text = sheet(judgment=empty).read_text()
-        path = sheet()
-        path.write_text(patched(text, {2: Said(Label.SEMANTIC_MATCH)}))
-        assert read_sheet(path).rows[1].judgment is Label.SEMANTIC_MATCH
 
 
 def test_system_names_become_file_names() -> None:

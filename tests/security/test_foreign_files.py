@@ -24,10 +24,19 @@ from bakeoff.truth.importers import read_foreign
 from bakeoff.truth.queries import read_queries
 
 SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"
-PIPES = {"stages/cut.py", "stages/cutting.py"}
-"""Where pickles go between a run and the processes it started itself, through pipes and never through a file."""
-SERIALISING = {"shards.py"}
-"""Where something is pickled for another process, and nothing is read."""
+PIPES = {"shards.py", "stages/cut.py", "stages/cutting.py"}
+"""Where pickles go between a run and the workers it started itself, never through a file."""
+SENDING = PIPES | {"spreading.py"}
+"""Where something is pickled for such a worker; nobody else may import pickle."""
+NEVER = {
+    "pickles": r"pickle\.loads?\(|Unpickler|cloudpickle\.load|joblib|read_pickle|\b(dill|shelve|marshal)\b",
+    "pickles in arrays and weights": r"allow_pickle=True|torch\.load\(",
+    "YAML that makes objects": r"yaml\.(unsafe|full)_load|(?<!Safe)Loader=yaml\.(?!C?SafeLoader)|yaml\.load\((?!.*Loader=yaml\.C?SafeLoader)",
+    "code in texts": r"(?<![\w.])(eval|exec)\(",
+    "a shell": r"shell=True|os\.(system|popen)\(",
+    "archives unpacked as they say": r"\.(extractall|extract)\(|unpack_archive\(",
+}
+"""What no code of the package does with bytes that it did not make."""
 
 
 class Bomb:
@@ -106,18 +115,35 @@ def test_torch_files_are_never_opened(bomb: Bomb, tmp_path: Path, monkeypatch: p
     assert not bomb.path.exists()
 
 
-def test_no_code_reads_pickles_from_files() -> None:
-    """Nobody adds a reader of pickles unseen: not pickle, joblib, torch or pandas' own, nor NumPy with pickles on."""
-    reading = re.compile(
-        r"pickle\.loads?\(|Unpickler|allow_pickle=True|torch\.load\(|joblib|cloudpickle\.load|read_pickle|"
-        r"yaml\.(unsafe_load|full_load)\(|yaml\.load\((?!.*Loader=yaml\.CSafeLoader)|\beval\(|\bexec\(|shell=True|extractall\(|unpack_archive\("
-    )
+@pytest.mark.parametrize("what", NEVER)
+def test_no_code_does_this(what: str) -> None:
+    """Nobody adds a reader that runs what it reads, or writes where a file says, unseen."""
     found = {
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
-        if reading.search(path.read_text(encoding="utf-8"))
+        if re.search(NEVER[what], path.read_text(encoding="utf-8"))
     }
-    assert found - PIPES - SERIALISING == set()
+    assert found == (PIPES if what == "pickles" else set())
+
+
+def test_nobody_else_imports_pickle() -> None:
+    importing = re.compile(r"^\s*(import|from) (pickle|_pickle|cPickle)\b", re.MULTILINE)
+    found = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if importing.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == SENDING
+
+
+@pytest.mark.parametrize(("what", "line"), [
+    ("pickles", "found = pickle.load(file)"), ("pickles in arrays and weights", "np.load(path, allow_pickle=True)"),
+    ("YAML that makes objects", "yaml.load(text, Loader=yaml.Loader)"), ("YAML that makes objects", "yaml.load(text)"),
+    ("YAML that makes objects", "yaml.compose(text, Loader=yaml.UnsafeLoader)"), ("code in texts", "eval(text)"),
+    ("a shell", "subprocess.run(line, shell=True)"), ("archives unpacked as they say", "packed.extractall(folder)"),
+])  # fmt: skip
+def test_such_code_would_be_seen(what: str, line: str) -> None:
+    assert re.search(NEVER[what], line)
 
 
 # --- YAML ---------------------------------------------------------------------------------------------

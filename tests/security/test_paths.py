@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,7 @@ def test_links_that_lead_out_of_the_corpus_are_not_followed(tmp_path: Path, outs
     made = source(source.Params(folder=folder))
     items = list(made.items())
     assert [item.id for item in items if isinstance(item, SourceItem)] == ["a.md"]
-    assert {item.id for item in items if isinstance(item, Skipped)} == {"file.md", "device.md"}
+    assert {item.id for item in items if isinstance(item, Skipped)} == {"file.md", "folder/", "device.md"}
 
 
 def test_a_file_that_becomes_a_link_between_listing_and_reading(tmp_path: Path, outside: Path) -> None:
@@ -87,8 +89,6 @@ def test_a_file_that_becomes_a_link_between_listing_and_reading(tmp_path: Path, 
 
 
 def test_a_pipe_in_the_corpus_does_not_hang(tmp_path: Path) -> None:
-    import os
-
     (tmp_path / "a.md").write_text("inside\n")
     os.mkfifo(tmp_path / "pipe.md")
     source = registry.load("sources", "folder")
@@ -96,6 +96,28 @@ def test_a_pipe_in_the_corpus_does_not_hang(tmp_path: Path) -> None:
     assert [(item.id, item.reason) for item in items if isinstance(item, Skipped)] == [
         ("pipe.md", "no regular file")
     ]
+
+
+def test_files_that_are_none_are_named_and_keep_nobody_waiting(tmp_path: Path) -> None:
+    """A pipe, a socket, a name as long as one may be, a name and a folder that are no UTF-8."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    longest = "x" * 252 + ".md"
+    (folder / longest).write_text("text\n")
+    os.mkfifo(folder / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(folder / "s.md"))
+    (folder / os.fsdecode(b"\xff.md")).write_text("text\n")
+    (folder / os.fsdecode(b"\xfe")).mkdir()
+    (folder / os.fsdecode(b"\xfe") / "a.md").write_text("text\n")
+    (folder / os.fsdecode(b"\xfd")).symlink_to(tmp_path, target_is_directory=True)
+    source = registry.load("sources", "folder")
+    items = list(source(source.Params(folder=folder)).items())
+    assert [item.id for item in items if isinstance(item, SourceItem)] == [longest]
+    assert {item.id: item.reason.split(":")[0] for item in items if isinstance(item, Skipped)} == {
+        "pipe.md": "no regular file", "s.md": "no regular file", "\\udcff.md": "file name is not UTF-8",
+        "\\udcfe/a.md": "file name is not UTF-8", "\\udcfd/": "symbolic link",
+    }  # fmt: skip
 
 
 # --- whole runs ---------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from bakeoff import registry
 from bakeoff.analysis import Result
 from bakeoff.environment import setting
 from bakeoff.errors import MissingExtraError
+from bakeoff.runner import run
+from bakeoff.types import Status
 
 VARIABLES = {
     "opensearch": ("BAKEOFF_OPENSEARCH_URL",),
@@ -151,6 +153,60 @@ def beside_exact(home: Path, laid_out: Callable[..., Path]) -> Callable[..., Pat
         return path
 
     return write
+
+
+class Stalling:
+    """A store's class whose server is silent from the call of a number on."""
+
+    def __init__(self, name: str, at: Line, params: dict[str, str]) -> None:
+        self.name, self.line, self.params, self.calls = name, at, params, 0
+        try:
+            self.plugin = registry.load("stores", name)
+        except MissingExtraError as exc:
+            pytest.skip(str(exc))
+
+    def at(self, method: str, number: int, patch: pytest.MonkeyPatch) -> None:
+        """Stall the line when a method is called for the so manieth time."""
+        original = getattr(self.plugin, method)
+
+        def stalling(store: Any, *args: Any) -> Any:
+            self.calls += 1
+            if self.calls == number:
+                self.line.stall()
+            return original(store, *args)
+
+        patch.setattr(self.plugin, method, stalling)
+
+
+@pytest.fixture
+def stalling() -> type[Stalling]:
+    """How a test gets a store whose server falls silent."""
+    return Stalling
+
+
+@pytest.fixture
+def stalled(
+    beside_exact: Callable[..., Path], statuses: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Stalling, str, int], tuple[str, str]]:
+    """Status and reason of a store that fell silent at a call; exact beside it is done, and later it is done too."""
+
+    def ran(one: Stalling, method: str, number: int) -> tuple[str, str]:
+        path = beside_exact(one.name, **one.params)
+        with monkeypatch.context() as patch:
+            one.at(method, number, patch)
+            first = run(path, out=Path("run"))
+        told: dict[str, tuple[str, str]] = statuses(first)
+        assert told["exact"][0] == Status.DONE
+        if told[one.name][0] == Status.PARTIAL:
+            scored = set(first.scores["system"].to_pylist())
+            assert any(one.name in system for system in scored), "what was measured before is lost"
+        one.line.resume()
+        monkeypatch.delenv("BAKEOFF_SERVER_TIMEOUT")
+        again = statuses(run(path, out=Path("run")))
+        assert {status for status, _ in again.values()} == {Status.DONE}, again
+        return told[one.name]
+
+    return ran
 
 
 class Disk:

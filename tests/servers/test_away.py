@@ -6,27 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from bakeoff import registry
 from bakeoff.analysis import Result
 from bakeoff.runner import run
-from bakeoff.servers.records import read_state
 from bakeoff.types import Status
 
 Engine = Callable[[str], dict[str, str]]
 both = pytest.mark.parametrize("name", ["pgvector", "redis"])
-
-
-def kill(engines: Path, name: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BAKEOFF_HOME", str(engines))
-        state = read_state(name)
-    assert state is not None
-    server = psutil.Process(state.marks[0].pid)
-    server.kill()
-    server.wait(120)
 
 
 def was_inserted(result: Result, name: str) -> bool:
@@ -44,7 +32,7 @@ def indexes(home: Path) -> list[str]:
 def test_the_index_of_a_server_that_is_down_is_kept_and_found_again(
     name: str,
     engine: Engine,
-    engines: Path,
+    kill_engine: Callable[[str], None],
     home: Path,
     beside_exact: Callable[..., Path],
     statuses: Callable[..., Any],
@@ -54,7 +42,7 @@ def test_the_index_of_a_server_that_is_down_is_kept_and_found_again(
     first = run(path, out=Path("first"))
     assert statuses(first)[name][0] == Status.DONE and was_inserted(first, name)
     before = indexes(home)
-    kill(engines, name)
+    kill_engine(name)
     told = statuses(run(path, out=Path("second")))
     assert told["exact"][0] == Status.DONE
     assert told[name][0] == Status.FAILED

@@ -176,32 +176,16 @@ def test_a_server_that_stalls_in_mid_insert_fails_its_system_only(
     name: str,
     known: Callable[[str], str],
     line: Callable[[int], Any],
-    beside_exact: Callable[..., Path],
-    statuses: Callable[..., Any],
+    stalling: type,
+    stalled: Callable[..., tuple[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    address = known(name)
+    through, (between, *_) = behind(known(name), line)
     monkeypatch.setenv("BAKEOFF_SERVER_TIMEOUT", "2")
     monkeypatch.setattr(index_stage, "BATCH", 2)
-    (through, (between, *_)), sent = behind(address, line), list[int]()
-    path = beside_exact(name, **{WHERE[name]: through})
-    plugin = registry.load("stores", name)
-    insert = plugin.insert
-
-    def stalling(self: Any, batch: Batch) -> None:
-        sent.append(len(batch.ids))
-        if len(sent) == 2:
-            between.stall()
-        insert(self, batch)
-
-    monkeypatch.setattr(plugin, "insert", stalling)
-    told = statuses(run(path, out=Path("run")))
-    assert told["exact"][0] == Status.DONE
-    assert told[name][0] == Status.FAILED and len(sent) == 2
-    between.resume()
-    monkeypatch.setattr(plugin, "insert", insert)
-    again = statuses(run(path, out=Path("run")))
-    assert {status for status, _ in again.values()} == {Status.DONE}, again
+    one = stalling(name, between, {WHERE[name]: through})
+    status, _ = stalled(one, "insert", 2)
+    assert status == Status.FAILED and one.calls == 2
 
 
 @every
@@ -209,30 +193,14 @@ def test_a_server_that_stalls_in_mid_query_leaves_what_was_measured(
     name: str,
     known: Callable[[str], str],
     line: Callable[[int], Any],
-    beside_exact: Callable[..., Path],
-    statuses: Callable[..., Any],
+    stalling: type,
+    stalled: Callable[..., tuple[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    address = known(name)
+    through, (*_, between) = behind(known(name), line)
     monkeypatch.setenv("BAKEOFF_SERVER_TIMEOUT", "2")
-    (through, (*_, between)), searched = behind(address, line), list[int]()
-    path = beside_exact(name, **{WHERE[name]: through})
-    plugin = registry.load("stores", name)
-    search = plugin.search
-
-    def stalling(self: Any, vector: np.ndarray, k: int, query: Any) -> Any:
-        searched.append(k)
-        if len(searched) == 20:
-            between.stall()
-        return search(self, vector, k, query)
-
-    monkeypatch.setattr(plugin, "search", stalling)
-    result = run(path, out=Path("run"))
-    told = statuses(result)
-    assert told["exact"][0] == Status.DONE
-    assert told[name][0] == Status.PARTIAL and "queries were answered" in told[name][1]
-    mine = [row for row in result.scores.to_pylist() if row["system"].find(name) >= 0]
-    assert mine, "what was measured before is lost"
+    status, reason = stalled(stalling(name, between, {WHERE[name]: through}), "search", 20)
+    assert status == Status.PARTIAL and "queries were answered" in reason
 
 
 @every

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
-import psutil
 import pytest
 import yaml
 
@@ -17,7 +16,6 @@ from bakeoff.errors import ExperimentError, MissingExtraError, StoreError
 from bakeoff.events import StageAdvanced
 from bakeoff.experiment import load as load_experiment
 from bakeoff.runner import run
-from bakeoff.servers.records import read_state
 from bakeoff.stages import index as index_stage
 from bakeoff.types import Batch, Metric, PayloadField, Status
 
@@ -36,21 +34,6 @@ def plugin(name: str) -> type:
 def made(name: str, home: Path, **params: object):
     store = plugin(name)
     return store(store.Params(**params), home)
-
-
-def killer(engines: Path, name: str) -> Callable[[], None]:
-    """Kills the session's server of a name with SIGKILL and waits until it is gone."""
-
-    def kill() -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("BAKEOFF_HOME", str(engines))
-            state = read_state(name)
-        assert state is not None
-        server = psutil.Process(state.marks[0].pid)
-        server.kill()
-        server.wait(60)
-
-    return kill
 
 
 @both
@@ -193,18 +176,23 @@ def experiment(folder: Path, laid_out: Callable, name: str) -> Path:
 
 @both
 def test_killed_in_mid_insert(
-    name: str, engine: Engine, engines: Path, home: Path, laid_out: Callable, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    engine: Engine,
+    kill_engine: Callable[[str], None],
+    home: Path,
+    laid_out: Callable,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The other system completes; when the server is up again, the same run completes the one that failed."""
     engine(name)
     monkeypatch.setattr(index_stage, "BATCH", 2)
-    kill, killed = killer(engines, name), list[bool]()
+    killed = list[bool]()
 
     def listen(event: object) -> None:
         mine = isinstance(event, StageAdvanced) and event.stage == "index" and event.label.startswith(name)
         if mine and event.count and not killed:
             killed.append(True)
-            kill()
+            kill_engine(name)
 
     path, out = experiment(Path.cwd(), laid_out, name), Path.cwd() / "run"
     first = statuses(run(path, out=out, emit=listen))
@@ -217,10 +205,15 @@ def test_killed_in_mid_insert(
 
 @both
 def test_killed_in_mid_query(
-    name: str, engine: Engine, engines: Path, home: Path, laid_out: Callable, register: Callable
+    name: str,
+    engine: Engine,
+    kill_engine: Callable[[str], None],
+    home: Path,
+    laid_out: Callable,
+    register: Callable,
 ) -> None:
     engine(name)
-    kill, asked = killer(engines, name), list[int]()
+    asked = list[int]()
 
     class Doomed(plugin(name)):
         """The real store, whose server is killed at its fifteenth search."""
@@ -228,7 +221,7 @@ def test_killed_in_mid_query(
         def search(self, vector, k, query):
             asked.append(k)
             if len(asked) == 15:
-                kill()
+                kill_engine(name)
             return super().search(vector, k, query)
 
     register("stores", "doomed", Doomed)
@@ -242,14 +235,18 @@ def test_killed_in_mid_query(
 
 
 def test_a_run_with_a_dead_server_ends_with_1_and_completes_later(
-    engine: Engine, engines: Path, home: Path, laid_out: Callable, capsys: pytest.CaptureFixture[str]
+    engine: Engine,
+    kill_engine: Callable[[str], None],
+    home: Path,
+    laid_out: Callable,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """As it is typed: `bakeoff run`, exit code 1 with the engine's words, then 0."""
     from bakeoff.cli import console
     from bakeoff.cli.app import app
 
     secret = urlsplit(engine("pgvector")["BAKEOFF_PGVECTOR_DSN"]).password or "?"
-    killer(engines, "pgvector")()
+    kill_engine("pgvector")
     experiment(Path.cwd(), laid_out, "pgvector")
     words = ["run", "bakeoff.yaml", "--out", "run"]
     assert console.guarded(lambda: app(words, standalone_mode=False)) == 1

@@ -10,9 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from bakeoff import registry
-from bakeoff.errors import MissingExtraError, StoreError
-from bakeoff.runner import run
+from bakeoff.errors import StoreError
 from bakeoff.stages import index as index_stage
 from bakeoff.types import Batch, Metric, Status
 
@@ -20,38 +18,19 @@ VARIABLES = {"pgvector": "BAKEOFF_PGVECTOR_DSN", "redis": "BAKEOFF_REDIS_URL", "
 each = pytest.mark.parametrize("name", VARIABLES)
 ROWS = np.random.default_rng(5).normal(size=(40, 16)).astype(np.float32)
 WORDS = "BAKEOFF_SERVER_TIMEOUT gives it more"
-
-
-class Stalling:
-    """A store's class whose server is silent from the call of a number on."""
-
-    def __init__(self, name: str, at: Any, params: dict[str, str]) -> None:
-        self.name, self.line, self.params, self.calls = name, at, params, 0
-        try:
-            self.plugin = registry.load("stores", name)
-        except MissingExtraError as exc:
-            pytest.skip(str(exc))
-
-    def at(self, method: str, number: int, patch: pytest.MonkeyPatch) -> None:
-        """Stall the line when a method is called for the so manieth time."""
-        original = getattr(self.plugin, method)
-
-        def stalling(store: Any, *args: Any) -> Any:
-            self.calls += 1
-            if self.calls == number:
-                self.line.stall()
-            return original(store, *args)
-
-        patch.setattr(self.plugin, method, stalling)
+Behind = Callable[[str], Any]
 
 
 @pytest.fixture
 def behind(
-    engine: Callable[[str], dict[str, str]], line: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[str], Stalling]:
+    engine: Callable[[str], dict[str, str]],
+    line: Callable[[int], Any],
+    stalling: type,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Behind:
     """A server of a name behind a line, with three seconds for each request."""
 
-    def make(name: str) -> Stalling:
+    def make(name: str) -> Any:
         (address,) = engine(name).values()
         port = urlsplit(address).port or 0
         between = line(port)
@@ -59,7 +38,7 @@ def behind(
         monkeypatch.setenv("BAKEOFF_SERVER_TIMEOUT", "3")
         if VARIABLES[name]:
             monkeypatch.setenv(VARIABLES[name], through)
-        return Stalling(name, between, {} if VARIABLES[name] else {"url": through})
+        return stalling(name, between, {} if VARIABLES[name] else {"url": through})
 
     return make
 
@@ -67,50 +46,22 @@ def behind(
 @pytest.mark.slow  # every batch of two rows is a request, and the index is built twice
 @each
 def test_in_mid_insert(
-    name: str,
-    behind: Callable[[str], Stalling],
-    beside_exact: Callable[..., Path],
-    statuses: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, behind: Behind, stalled: Callable[..., tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = behind(name)
     monkeypatch.setattr(index_stage, "BATCH", 2)
-    path = beside_exact(name, **one.params)
-    with monkeypatch.context() as patch:
-        one.at("insert", 2, patch)
-        told = statuses(run(path, out=Path("run")))
-    assert told["exact"][0] == Status.DONE
-    assert told[name][0] == Status.FAILED and one.calls == 2
-    assert WORDS in told[name][1], told
-    one.line.resume()
-    monkeypatch.delenv("BAKEOFF_SERVER_TIMEOUT")
-    again = statuses(run(path, out=Path("run")))
-    assert {status for status, _ in again.values()} == {Status.DONE}, again
-
-
-@each
-def test_in_mid_query(
-    name: str,
-    behind: Callable[[str], Stalling],
-    beside_exact: Callable[..., Path],
-    statuses: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
     one = behind(name)
-    path = beside_exact(name, **one.params)
-    with monkeypatch.context() as patch:
-        one.at("search", 20, patch)
-        told = statuses(run(path, out=Path("run")))
-    assert told["exact"][0] == Status.DONE
-    assert told[name][0] == Status.PARTIAL and "queries were answered" in told[name][1], told
-    one.line.resume()
-    monkeypatch.delenv("BAKEOFF_SERVER_TIMEOUT")
-    again = statuses(run(path, out=Path("run")))
-    assert {status for status, _ in again.values()} == {Status.DONE}, again
+    status, reason = stalled(one, "insert", 2)
+    assert status == Status.FAILED and one.calls == 2 and WORDS in reason
 
 
 @each
-def test_before_anything_was_said(name: str, behind: Callable[[str], Stalling], tmp_path: Path) -> None:
+def test_in_mid_query(name: str, behind: Behind, stalled: Callable[..., tuple[str, str]]) -> None:
+    status, reason = stalled(behind(name), "search", 20)
+    assert status == Status.PARTIAL and "queries were answered" in reason
+
+
+@each
+def test_before_anything_was_said(name: str, behind: Behind, tmp_path: Path) -> None:
     one = behind(name)
     store = one.plugin(one.plugin.Params(**one.params), tmp_path)
     one.line.stall()
@@ -119,9 +70,7 @@ def test_before_anything_was_said(name: str, behind: Callable[[str], Stalling], 
     store.close()
 
 
-def test_a_statement_that_takes_too_long_is_ended_by_the_server(
-    behind: Callable[[str], Stalling], tmp_path: Path
-) -> None:
+def test_a_statement_that_takes_too_long_is_ended_by_the_server(behind: Behind, tmp_path: Path) -> None:
     """The connection stays, and building an index has no limit."""
     one = behind("pgvector")
     store = one.plugin(one.plugin.Params(), tmp_path)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.bootstrap import BootstrapSettings, paired_interval
+from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
 from bakeoff.stats.compare import CompareSettings, compare, compare_all
 from bakeoff.stats.comparison import ScoreMatrix
 
@@ -28,7 +28,7 @@ def test_a_pair_holds_what_follows_from_its_scores() -> None:
     assert (pair.a, pair.b, pair.n) == ("a", "b", 60)
     assert pair.difference == pytest.approx(difference.mean())
     assert pair.sd == pytest.approx(difference.std(ddof=1))
-    assert pair.interval == paired_interval(scores.values[0], scores.values[1], BootstrapSettings(3))
+    assert pair.interval == mean_interval(difference, BootstrapSettings(3))
     assert pair.wins + pair.losses + pair.ties == 60
     assert pair.separated
     assert pair.better == "a"

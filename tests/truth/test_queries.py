@@ -144,7 +144,7 @@ def query(line: str) -> str:
         (query("    truth: negative\n    dificulty: easy"), 'Did you mean "difficulty"'),
         ("queries: []", "at least 1 item"),
         ("query: []", r'unknown key "query". Did you mean "queries"\?'),
-        ("- a", "QueryFile"),
+        ("- a", r"keys with values are expected \(defaults, metadata, queries\)"),
         ("queries:\n  - {id: a, text: ' ', truth: negative}", "line 2, query a: .*blank"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +9,15 @@ import typer
 
 from bakeoff.cli.vectors import (
     Dataset,
+    Desk,
     Json,
     MetricName,
     Queries,
     Timeout,
     command_line,
+    exit_code,
     metric_of,
     number,
-    slug,
 )
 from bakeoff.cli.workers import Truth, cache_for, workers_of
 
@@ -85,38 +85,28 @@ def ann(
     options = Options(k, runs, threads, target, timeout, seed, sweep, repeat)
     chosen = candidates(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
-    raise typer.Exit(_compared(vectors, chosen, options, out, executor, as_json))
+    raise typer.Exit(_compared(vectors, chosen, options, Desk(out, executor, as_json)))
 
 
-def _compared(
-    vectors: VectorSet,
-    chosen: Sequence[Candidate],
-    options: Options,
-    out: Path | None,
-    executor: str | None,
-    as_json: bool,
-) -> int:
-    """Measure, write and show it; the exit code says whether it is whole: 130 after Ctrl-C, 1 where a store failed."""
+def _compared(vectors: VectorSet, chosen: Sequence[Candidate], options: Options, desk: Desk) -> int:
+    """Measure, write and show it; the exit code says whether it is whole."""
     from bakeoff.cli import console
     from bakeoff.load.ann import compare_stores
     from bakeoff.load.record import save, to_dict
     from bakeoff.report.ann_page import write_ann_page
 
-    for note in vectors.notes:
-        console.warn(note)
-    folder = out or Path("runs") / f"ann-{slug(vectors.name)}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    tell = (lambda _: None) if as_json else (lambda text: console.err.print(text, style="dim", markup=False))
+    folder = desk.folder("ann", vectors)
     outcome = compare_stores(
-        vectors, chosen, options, cache_for(executor), save=lambda known, one: save(folder, known, one), tell=tell,
-        workers=workers_of(executor),
+        vectors, chosen, options, cache_for(desk.executor), save=lambda known, one: save(folder, known, one),
+        tell=desk.tell, workers=workers_of(desk.executor),
     )  # fmt: skip
     written = write_ann_page(folder)
-    if as_json:
+    if desk.as_json:
         console.say_json({**to_dict(outcome), "folder": str(folder)})
     else:
         _show(outcome, folder)
         console.say(str(written))
-    return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
+    return exit_code(outcome)
 
 
 def _show(outcome: Outcome, folder: Path) -> None:

@@ -26,6 +26,7 @@ from bakeoff.cli import (
     reports,
     review,
     review_serve,
+    review_suggest,
     runs,
     scale,
     servers,
@@ -82,6 +83,7 @@ for module in (
     imports,
     review,
     review_serve,
+    review_suggest,
     lists,
     models,
     servers,
@@ -94,5 +96,8 @@ for module in (
 def main() -> None:
     """Entry point of `bakeoff`; the exit code is 0, 1 (a system failed) or 2 (the input is wrong)."""
     from bakeoff.cli import console
+    from bakeoff.ending import Ending
 
-    sys.exit(console.guarded(lambda: app(standalone_mode=False)))
+    ending = Ending()
+    ending.listen()
+    sys.exit(ending.code(console.guarded(lambda: app(standalone_mode=False))))

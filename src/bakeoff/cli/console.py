@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from bakeoff.events import Emit
 
 WIDTH_WITHOUT_TERMINAL = 110
 STOPPED = 130
+_LABEL = re.compile(r".{1,10}? {2,}")
 _Mistyped: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of typer's own copy of it
 
 
@@ -85,11 +87,27 @@ def _stopped() -> int:
 def _failed(message: str, code: int) -> int:
     if _debug:
         err.print(masked(traceback.format_exc()), markup=False, soft_wrap=True)
-    first, *rest = masked(message).splitlines() or [""]
-    err.print(f"[bold red]error[/]  {escape(first)}", soft_wrap=True)
-    for line in rest:
-        err.print(f"       {escape(line)}", soft_wrap=True)
+    _complain("error", "bold red", masked(message))
     return code
+
+
+def _complain(label: str, style: str, text: str) -> None:
+    """A label and a text on the error stream, further lines below the first; wrapped at words on a terminal only."""
+    indent = " " * (len(label) + 2)
+    room = max(err.width - len(indent), 30) if err.is_terminal else None
+    first, *rest = [piece for line in text.splitlines() or [""] for piece in _pieces(line, room)]
+    err.print(f"[{style}]{label}[/]  {escape(first)}", soft_wrap=True)
+    for line in rest:
+        err.print(f"{indent}{escape(line)}", soft_wrap=True)
+
+
+def _pieces(line: str, room: int | None) -> list[str]:
+    """A line cut at words to so many characters; paths and names stay whole, to be copied."""
+    import textwrap
+
+    if room is None:
+        return [line]
+    return textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def marked(text: str) -> str:
@@ -98,13 +116,20 @@ def marked(text: str) -> str:
 
 
 def say(text: str = "", style: str | None = None) -> None:
-    """Print a line of plain text."""
-    out.print(escape(text), style=style, soft_wrap=True)
+    """Print a line of plain text; on a terminal one that is too long goes on below its text, not below its label."""
+    lines = [text]
+    if out.is_terminal and len(text) > out.width and not text.startswith(" "):
+        label = _LABEL.match(text)
+        first, rest = (label.group(), text[label.end() :]) if label else ("", text)
+        pieces = _pieces(rest, max(out.width - len(first), 30))
+        lines = [f"{' ' * len(first) if i else first}{piece}" for i, piece in enumerate(pieces)]
+    for line in lines:
+        out.print(escape(line), style=style, soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print a warning to the error stream."""
-    err.print(f"[yellow]warning[/]  {escape(text)}", soft_wrap=True)
+    _complain("warning", "yellow", text)
 
 
 def say_json(value: object) -> None:

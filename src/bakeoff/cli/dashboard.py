@@ -28,11 +28,11 @@ def dashboard(
     from bakeoff.cli import console
     from bakeoff.errors import DataError, MissingExtraError
 
-    if find_spec("streamlit") is None:
-        raise MissingExtraError("dashboard needs streamlit: pip install 'bakeoff[dashboard]'")
+    if find_spec("streamlit") is None or find_spec("streamlit.starlette") is None:
+        raise MissingExtraError("dashboard needs a newer streamlit: pip install -U 'bakeoff[dashboard]'")
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder. Give the folder that holds the runs.")
-    script = Path(__file__).parents[1] / "dashboard" / "app.py"
+    script = Path(__file__).parents[1] / "dashboard" / "served.py"
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.address", "127.0.0.1",
                "--server.port", str(port), "--server.headless", "false" if browser else "true",
                "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none",

@@ -75,11 +75,12 @@ def _mix(report: Report) -> str:
 
 def _truth(report: Report) -> str:
     rules = {(row.query, row.rule) for row in report.rules}
+    executed = f"{len(rules):,} rule{'' if len(rules) == 1 else 's'} executed"
     found = sorted(row.documents for row in report.queries if row.state == "judged")
     if not found:
-        return f"{len(rules):,} rules executed"
+        return executed
     middle = found[len(found) // 2]
-    return f"{len(rules):,} rules executed · documents a query: {found[0]} to {found[-1]:,}, median {middle}"
+    return f"{executed} · documents a query: {found[0]} to {found[-1]:,}, median {middle}"
 
 
 def _by_rules(report: Report) -> str:
@@ -125,9 +126,14 @@ def _ceiling(row: Ceiling, report: Report, chunkers: bool) -> list[str]:
 
 
 def _say_power(power: Power) -> None:
+    one, every = power.detectable, power.detectable_of_all
+    shown = (
+        f"a difference of {one:.2f} in {power.measure}" if one < 1 else f"no difference in {power.measure}"
+    )
+    of_all = f"of {every:.2f}" if every < 1 else "none"
     text = (
-        f"{power.queries:,} queries show a difference of {power.detectable:.2f} in {power.measure} between two"
-        f" systems, and of {power.detectable_of_all:.2f} among all {power.pairs:,} pairs (80 % power)."
+        f"{power.queries:,} queries show {shown} between two"
+        f" systems, and {of_all} among all {power.pairs:,} pairs (80 % power)."
         f" Spread of paired differences {power.spread:.2f}, {power.basis}."
     )
     assumed = " A first run tells the true spread: bakeoff validate --pilot RUN_FOLDER."
@@ -172,10 +178,18 @@ def _say_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) ->
     for code in dict.fromkeys(finding.code for finding in findings):
         same = [finding for finding in findings if finding.code == code]
         for finding in same if verbose else same[:SHOWN]:
-            _paragraph(f"{finding.where}: {finding.message}", "  ", "    ")
+            for line in _sentences(finding):
+                _paragraph(line, "  ", "    ")
         if len(same) > SHOWN and not verbose:
             console.say(f"  … and {len(same) - SHOWN:,} more of this kind ({code}); --verbose shows them")
     console.say()
+
+
+def _sentences(finding: Finding) -> list[str]:
+    """What was found, a line each, with its place where the text does not begin with it."""
+    lines = finding.message.splitlines() or [""]
+    named = lines[0].startswith(finding.where)
+    return lines if named else [f"{finding.where}: {lines[0]}", *lines[1:]]
 
 
 def _say_end(report: Report, experiment: Path, strict: bool) -> None:
@@ -201,7 +215,7 @@ def _line(name: str, text: str) -> None:
 def _paragraph(text: str, first: str, rest: str = " " * 10) -> None:
     lines: Iterable[str] = textwrap.wrap(
         text,
-        WIDTH,
+        min(WIDTH, console.out.width),
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,

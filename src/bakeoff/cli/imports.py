@@ -139,4 +139,5 @@ def _say_import(imported: Imported, out: Path) -> None:
         console.warn(message)
     categories = len({query.category for query in imported.queries if query.category})
     groups = f" in {categories} categories" if categories else ""
-    console.say(f"{len(imported.queries):,} queries{groups} written to {out}")
+    noun = "query" if len(imported.queries) == 1 else "queries"
+    console.say(f"{len(imported.queries):,} {noun}{groups} written to {out}")

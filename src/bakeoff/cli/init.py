@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,17 @@ import typer
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(init)
+
+
+def _other_kinds(others: Counter[str]) -> str:
+    """Files that are not read for their kind, and how to have them read."""
+    shown = [f"{count:,} {ending or 'without an ending'}" for ending, count in others.most_common(4)]
+    rest = others.total() - sum(count for _, count in others.most_common(4))
+    counted = ", ".join([*shown, *([f"{rest:,} more"] if rest else [])])
+    files = f"{others.total():,} file{'' if others.total() == 1 else 's'}"
+    ending = next(iter(others.most_common(1)))[0]
+    pattern = f"**/*{ending}" if ending else "**/README"
+    return f'{files} of other kinds ({counted}). To read them add patterns to `include`, as "{pattern}".'
 
 
 def init(
@@ -30,6 +42,8 @@ def init(
         console.say(f"left out  {item.id}: {item.reason}")
     if len(seen.skipped) > 5:
         console.say(f"left out  … and {len(seen.skipped) - 5} more")
+    if seen.others:
+        console.say(f"left out  {_other_kinds(seen.others)}")
     console.say(f"wrote     {experiment} and {queries}")
     run = "bakeoff run" if into == Path() else f"bakeoff run {into}"
     console.say(f"Next      write questions in {queries} (bakeoff suggest drafts some), then: {run}")

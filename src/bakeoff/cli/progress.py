@@ -7,6 +7,7 @@ import time
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from bakeoff.cli.console import marked
@@ -14,6 +15,8 @@ from bakeoff.cli.visible import visible
 from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted, SystemFinished, Warned
 
 LINE_SECONDS = 10.0
+BAR, SHORT_BAR, WIDE = 16, 6, 100
+"""Characters of a bar on a terminal of at least `WIDE` characters, and on a narrower one."""
 
 
 class _Rate(ProgressColumn):
@@ -35,8 +38,8 @@ class Bars:
         self._progress = Progress(
             TextColumn("{task.fields[stage]:<9}"),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=16),
-            _Rate(),
+            BarColumn(bar_width=BAR if console.width >= WIDE else SHORT_BAR),
+            _Rate(table_column=Column(no_wrap=True)),
             console=console,
             transient=False,
         )

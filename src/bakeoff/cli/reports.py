@@ -125,8 +125,9 @@ def diff(
     """Compare two runs: what each system they share gained or lost, paired by query."""
     from dataclasses import asdict
 
-    from bakeoff.analysis import across, open_run
+    from bakeoff.analysis import open_run
     from bakeoff.cli import console
+    from bakeoff.tworuns import across
 
     one, other = open_run(before), open_run(after)
     comparison = across(one, other, measure, allow_mixed=allow_mixed)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from bakeoff.review.desk import Desk, Standing
+
 group = typer.Typer(
     name="review",
-    help="People's judgments: serve, export, import, next, agreement, status, judgments.",
+    help="People's judgments: serve, export, import, next, agreement, status, judgments, suggest.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -161,19 +164,26 @@ def next_(
 
 
 def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
-    """Show how far reviewers agree, which rules they overruled, and what needs a third opinion."""
+    """Show how far reviewers agree, also with models, which rules they overruled, and what needs a third opinion."""
+    from dataclasses import asdict
+
+    from bakeoff.cli.review_suggest import model_figures, say_agreement
     from bakeoff.cli.reviewstanding import panel_json, say_panel
     from bakeoff.review.desk import open_desk, stands
     from bakeoff.review.panel import panel
+    from bakeoff.review.suggestions import suggestion_files
 
-    standing = stands(open_desk(folder))
+    desk = open_desk(folder)
+    standing = stands(desk)
     found = panel(standing.pool, standing.read.entries, seed)
+    models = [one for path in suggestion_files(desk.folder) if (one := model_figures(path, standing))]
     if as_json:
         from bakeoff.cli import console
 
-        console.say_json(panel_json(found))
+        console.say_json({**panel_json(found), "models": [asdict(one) for one in models]})
     else:
         say_panel(found, standing)
+        say_agreement(models)
 
 
 def judgments(
@@ -182,6 +192,12 @@ def judgments(
     people_only: Annotated[
         bool, typer.Option("--people-only", help="Leave out what only a rule filled in.")
     ] = False,
+    with_suggestions: Annotated[
+        str | None,
+        typer.Option(
+            "--with-suggestions", metavar="MODEL", help="Fill in what nobody judged by a model; runs say so."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write the judgments that hold as a set with its own fingerprint, for `judgments:` in an experiment."""
@@ -192,8 +208,11 @@ def judgments(
     from bakeoff.review.judgmentset import make_set
     from bakeoff.truth.reviewed import judgments_text
 
-    standing = stands(open_desk(folder))
-    made = make_set(standing.pool, standing.settled, rules=not people_only)
+    desk = open_desk(folder)
+    standing = stands(desk)
+    filled = _suggested(desk, standing, with_suggestions) if with_suggestions else {}
+    made = make_set(standing.pool, standing.settled, rules=not people_only, suggested=filled,
+                    model=with_suggestions or "")  # fmt: skip
     if not made.rows:
         raise SettingError(f"nothing is judged in {folder} yet. Judge first: bakeoff review next {folder}")
     if out.exists():
@@ -201,3 +220,20 @@ def judgments(
     out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, judgments_text(made).encode())
     say_set(made, standing, out, as_json)
+
+
+def _suggested(desk: Desk, standing: Standing, model: str) -> dict[str, int]:
+    """A model's grades; that it has given none is an error, that it has given some is said aloud."""
+    from bakeoff.cli import console
+    from bakeoff.errors import SettingError
+    from bakeoff.review.suggestions import grades, read_suggestions, suggestions_file
+
+    found = grades(standing.pool, read_suggestions(suggestions_file(desk.folder, model)))
+    if not found:
+        raise SettingError(
+            f"{model} has suggested nothing in {desk.folder}. Ask it: bakeoff review suggest --model"
+        )
+    console.warn(
+        f"what nobody judged is filled in by {model}; a run on this set says that a model judged it."
+    )
+    return found

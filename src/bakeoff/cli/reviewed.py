@@ -22,6 +22,9 @@ from bakeoff.review.settle import Opinion, labels_of
 from bakeoff.review.sheetfiles import Written
 from bakeoff.review.sides import FOREIGN, Side, human_values, sheet_values, sides
 
+SKIPPED = 5
+"""Skipped files that are named."""
+
 
 def say_export(desk: Desk, pool: Pool, written: Written, replaced: str, as_json: bool) -> None:
     """What was pooled and written."""
@@ -76,6 +79,9 @@ def say_import(
         f"{len(imported.taken)} complete files taken, {len(imported.incomplete)} not marked complete and skipped, "
         f"{len(imported.refused)} refused"
     )
+    if imported.incomplete:
+        first = ", ".join(sheet.path.name for sheet in imported.incomplete[:SKIPPED])
+        console.say(f"– skipped: {first}{', …' if len(imported.incomplete) > SKIPPED else ''}", style="dim")
     for one in imported.refused:
         console.warn(one.reason)
     for note in imported.notes:

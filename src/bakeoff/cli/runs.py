@@ -59,7 +59,7 @@ def demo(
     else:
         code = _run(example.experiment, out, executor, as_json, quiet)
     if not as_json:
-        console.say("Next     bakeoff init YOUR_FOLDER")
+        console.say(f"Next     {_program()} init YOUR_FOLDER")
     return code
 
 
@@ -133,3 +133,16 @@ def _report(result: Result) -> Path:
     from bakeoff.report.html import write_html
 
     return write_html(result)
+
+
+def _program() -> str:
+    """How this program is called here: by its path where the shell would not find it, as after `make demo`."""
+    import os
+    import shlex
+    import shutil
+    import sys
+
+    called = Path(sys.argv[0])
+    if called.name != "bakeoff" or shutil.which("bakeoff"):
+        return "bakeoff"
+    return shlex.quote(os.path.relpath(called))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +9,14 @@ import typer
 
 from bakeoff.cli.vectors import (
     Dataset,
+    Desk,
     Json,
     MetricName,
     Queries,
     Timeout,
     command_line,
+    exit_code,
     metric_of,
-    slug,
 )
 from bakeoff.cli.workers import Truth, cache_for, workers_of
 
@@ -112,7 +112,7 @@ def scale(
         wanted or _default_sizes(vectors), k, runs, _wholes("--concurrency", concurrency), _shares(filters),
         insert_rate, search_rate, seconds, target, None if memory is None else int(memory * 1e9), timeout, seed, repeat,
     )  # fmt: skip
-    raise typer.Exit(_measured(vectors, chosen, options, out, executor, as_json))
+    raise typer.Exit(_measured(vectors, chosen, options, Desk(out, executor, as_json)))
 
 
 def _default_sizes(vectors: VectorSet) -> tuple[int, ...]:
@@ -121,36 +121,26 @@ def _default_sizes(vectors: VectorSet) -> tuple[int, ...]:
     return default_sizes(len(vectors.base))
 
 
-def _measured(
-    vectors: VectorSet,
-    chosen: Sequence[Candidate],
-    options: ScaleOptions,
-    out: Path | None,
-    executor: str | None,
-    as_json: bool,
-) -> int:
-    """Measure, write and show it; the exit code says whether it is whole: 130 after Ctrl-C, 1 where a store failed."""
+def _measured(vectors: VectorSet, chosen: Sequence[Candidate], options: ScaleOptions, desk: Desk) -> int:
+    """Measure, write and show it; the exit code says whether it is whole."""
     from bakeoff.cli import console
     from bakeoff.load.apart import apart
     from bakeoff.load.scale import measure_scale, scale_record
     from bakeoff.load.scale_cell import run_job
     from bakeoff.report.scale_page import write_scale_page
 
-    for note in vectors.notes:
-        console.warn(note)
-    folder = out or Path("runs") / f"scale-{slug(vectors.name)}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    tell = (lambda _: None) if as_json else (lambda text: console.err.print(text, style="dim", markup=False))
+    folder = desk.folder("scale", vectors)
     outcome = measure_scale(
-        vectors, chosen, options, cache_for(executor), measure=lambda job: apart(run_job, job), folder=folder,
-        tell=tell, workers=workers_of(executor),
+        vectors, chosen, options, cache_for(desk.executor), measure=lambda job: apart(run_job, job), folder=folder,
+        tell=desk.tell, workers=workers_of(desk.executor),
     )  # fmt: skip
     written = write_scale_page(folder)
-    if as_json:
+    if desk.as_json:
         console.say_json({**scale_record(outcome), "folder": str(folder)})
     else:
         _show(outcome)
         console.say(str(written))
-    return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
+    return exit_code(outcome)
 
 
 def page(

@@ -22,13 +22,11 @@ def collections(
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """List the collections that runs made on a server; with --drop remove them. Nothing else there is touched."""
-    import tempfile
-    from pathlib import Path
-
     from bakeoff.cli import console
+    from bakeoff.scratch import Scratch
 
-    with tempfile.TemporaryDirectory(prefix="bakeoff-collections-") as folder:
-        store = _store(name, set_ or [], Path(folder))
+    with Scratch("collections") as folder:
+        store = _store(name, set_ or [], folder)
         try:
             found = [(one, _known(one)) for one in store.collections()]
             shown = [(one, known) for one, known in found if not (unused and known)]

@@ -9,7 +9,8 @@ from bakeoff.analysis import open_run
 from bakeoff.cli import console
 from bakeoff.errors import DataError
 from bakeoff.journal import Progress, StageState, alive, read_progress
-from bakeoff.results import RunRecord, read_record
+from bakeoff.results import read_record
+from bakeoff.runrecord import RunRecord
 
 LABEL = 9
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bakeoff.analysis import Result, short, unit_of
+from bakeoff.analysis import Result
 from bakeoff.cli import console
 from bakeoff.judging import (
     false_alarms,
     held_out,
-    preset_lines,
-    tie_note,
+    tie_notes,
     what_makes_the_difference,
     where_the_loss_is,
 )
 from bakeoff.measures.names import parse
+from bakeoff.presetrules import preset_lines
 from bakeoff.report.grid import read_grid
 from bakeoff.report.pairs import too_many
 from bakeoff.report.sanity import sanity_notes
+from bakeoff.report.systems import order
 from bakeoff.stats.comparison import SystemSummary
 
 SHOWN = 25
 PRESET_LINES = 3
 LABEL = 9
+HARD_SPACE = "\u00a0"
 
 
 def say_result(result: Result, report: Path | None) -> None:
@@ -40,7 +42,7 @@ def say_result(result: Result, report: Path | None) -> None:
         _say_field("Verdict", f"{len(result.done):,} systems are too many to compare all pairs of them here.")
         _say_field("", "Compare two of them: bakeoff compare RUN A B")
     _say_failed(result)
-    for note in (*result.record.notes, tie_note(result), *sanity_notes(result, read_grid(result))):
+    for note in (*result.record.notes, *tie_notes(result), *sanity_notes(result, read_grid(result))):
         if note:
             _say_field("Note", note)
     if report is not None:
@@ -87,8 +89,8 @@ def result_json(result: Result) -> dict[str, Any]:
 
 def _say_table(result: Result) -> None:
     """Systems best first, with as many measures as the terminal is wide."""
-    order = _order(result)
-    shown = order[:SHOWN]
+    ordered = _order(result)
+    shown = ordered[:SHOWN]
     first = [("", [str(i) for i in range(1, len(shown) + 1)]), ("system", shown)]
     measures = [_measure_column(result, name, shown) for name in result.record.measures]
     last = [
@@ -103,7 +105,7 @@ def _say_table(result: Result) -> None:
     columns = [*first, *kept, *last]
     rows = [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
     console.table([header for header, _ in columns], rows, right=(0, *range(2, len(columns))))
-    left = [f"{len(order) - SHOWN} more systems"] if len(order) > SHOWN else []
+    left = [f"{len(ordered) - SHOWN} more systems"] if len(ordered) > SHOWN else []
     hidden = len(measures) - len(kept)
     left += [f"{hidden} more measure{'s' if hidden > 1 else ''}"] if hidden else []
     if left:
@@ -134,7 +136,10 @@ def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[st
     costs = run_costs(result, prices)
     cells = [cost_cells(costs.get(system)) for system in systems]
     names = (f"{prices.currency} a\n1M queries", f"{prices.currency} a\nrefresh")
-    return [(name, [row[i] for row in cells]) for i, name in enumerate(names)]
+    columns = [(name, [row[i] for row in cells]) for i, name in enumerate(names)]
+    return [
+        (name, values) for name, values in columns if set(values) != {"–"}
+    ]  # the reason stands below the table
 
 
 def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:
@@ -150,17 +155,29 @@ def _width(columns: list[tuple[str, list[str]]]) -> int:
 def _say_verdict(result: Result) -> None:
     verdict = result.verdict
     _say_field("Verdict", verdict.sentence)
+    if verdict.would_settle:  # about the pair the sentence names, so it stands beside it
+        _say_field("", verdict.would_settle)
     for reason in verdict.reasons:
         _say_field("", reason)
-    if verdict.would_settle:
-        _say_field("", verdict.would_settle)
+    _say_synthetic(result)
+
+
+def _say_synthetic(result: Result) -> None:
+    """How many questions no person asked: a verdict on drafts is about drafts."""
+    drafts, every = sum(result.queries["synthetic"].to_pylist()), result.queries.num_rows
+    if drafts:
+        which = (
+            f"All {every:,} questions are" if drafts == every else f"{drafts:,} of {every:,} questions are"
+        )
+        _say_field("", f"{which} synthetic drafts: this says that systems work, not what your users need.")
 
 
 def _say_negatives(result: Result, system: str) -> None:
     alarms = false_alarms(result, system)
     if alarms is not None:
-        share = f"{alarms.above} of {alarms.negatives} questions without an answer"
-        _say_field("", f"{share} score above a threshold set on the others (AUROC {number(alarms.auroc)}).")
+        share = f"{system}: {alarms.above} of {alarms.negatives} questions without an answer"
+        how = "above a threshold set on the other half of the questions"
+        _say_field("", f"{share} score {how} (AUROC {number(alarms.auroc)}).")
 
 
 def _say_loss(result: Result, system: str) -> None:
@@ -175,15 +192,18 @@ def _say_spread(result: Result) -> None:
     if shares is not None:
         parts = sorted(shares.factors, key=lambda factor: -factor.adjusted)
         told = " · ".join(f"{part.factor} {part.adjusted:.0%}" for part in parts if part.adjusted >= 0.005)
-        _say_field("Spread", f"of the systems' means goes with: {told}")
+        _say_field("Spread", f"of the systems' means goes with: {told or 'no one choice'}")
     chosen = held_out(result)
     if chosen is not None and chosen.candidates > 2:
         _say_field("Choice", chosen.sentence)
 
 
 def _say_failed(result: Result) -> None:
+    alike: dict[str, list[str]] = {}
     for system, reason in result.failed.items():
-        _say_field("failed", f"{system}: {reason}")
+        alike.setdefault(reason, []).append(system)
+    for reason, systems in alike.items():
+        _say_field("failed", f"{', '.join(systems)}: {reason}")
     if result.failed:
         done = len(result.done)
         _say_field(
@@ -197,21 +217,24 @@ def _say_field(name: str, text: str) -> None:
     import textwrap
 
     width = max(console.out.width - LABEL, 40)
-    first, *rest = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
-    console.say(f"{name:<{LABEL}}{first}")
+    whole = text.replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
+    first, *rest = textwrap.wrap(whole, width, break_long_words=False, break_on_hyphens=False) or [""]
+    console.say(f"{name:<{LABEL}}{first.replace(HARD_SPACE, ' ')}")
     for line in rest:
-        console.say(" " * LABEL + line)
+        console.say(" " * LABEL + line.replace(HARD_SPACE, " "))
 
 
 def _order(result: Result) -> list[str]:
-    """Systems best first; those without a mean last."""
-    means = {system: one.mean for system, one in result.summaries(result.record.primary).items()}
-    sign = 1 if parse(result.record.primary).definition.higher_is_better else -1
-    return sorted(result.done, key=lambda s: (means[s] is None, -sign * (means[s] or 0.0)))
+    """Systems best first, as the report has them: by the queries that all ranked ones share (F24)."""
+    summaries = result.summaries(result.record.primary)
+    means = {system: summaries[system].mean for system in result.done}
+    ranking = result.comparison.ranking if _comparable(result) else ()
+    return list(order(means, ranking, parse(result.record.primary).definition.higher_is_better))
 
 
 def _heading(measure: str) -> str:
-    unit, name = unit_of(measure), short(measure)
+    parsed = parse(measure)
+    unit, name = parsed.unit, str(parsed).split("(", maxsplit=1)[0]
     name = f"M{name}" if name.startswith("RR") else name  # the mean of reciprocal ranks has a name of its own
     return f"{name}\n({unit})" if unit else name
 

@@ -66,8 +66,6 @@ def model(
 
 
 def _values(params: list[str], quantization: str | None) -> dict[str, Any]:
-    import yaml
-
     from bakeoff.errors import SettingError
 
     values: dict[str, Any] = {"quantization": quantization} if quantization else {}
@@ -75,8 +73,16 @@ def _values(params: list[str], quantization: str | None) -> dict[str, Any]:
         key, equals, value = given.partition("=")
         if not equals or not key:
             raise SettingError(f"--param {given!r} is not key=value.")
-        values[key.strip()] = yaml.safe_load(value)
+        values[key.strip()] = given_value(value, f"--param {given}")
     return values
+
+
+def given_value(text: str, name: str) -> Any:
+    """A value as it would be read in a file; nothing is null."""
+    from bakeoff.errors import SettingError
+    from bakeoff.yamlfile import parse
+
+    return parse(text, name, SettingError).data if text.strip() else None
 
 
 def _choice(name: str, backend: str | None, values: dict[str, Any]) -> ModelChoice:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from bakeoff.scratch import Scratch
 
 if TYPE_CHECKING:
     from bakeoff.testing.bench import Outcome
@@ -38,8 +38,8 @@ def store(
 
     plugin = registry.load("stores", name)
     params, gaps = params_of(plugin, set_ or []), dict(getattr(plugin, "gaps", {}))
-    with tempfile.TemporaryDirectory(prefix="bakeoff-test-store-") as folder:
-        tried = Bench(name, plugin, Path(folder), params, gaps, recall=recall, score_error=score_error)
+    with Scratch("store") as folder:
+        tried = Bench(name, plugin, folder, params, gaps, recall=recall, score_error=score_error)
         engine = trial.engine(tried)
         if not as_json:
             console.say(f"{name}: {engine}")
@@ -69,8 +69,7 @@ def params_of(plugin: Any, given: list[str]) -> dict[str, Any]:
 
 
 def _nested(given: list[str]) -> dict[str, Any]:
-    import yaml
-
+    from bakeoff.cli.tests import given_value
     from bakeoff.errors import SettingError
 
     made: dict[str, Any] = {}
@@ -82,7 +81,9 @@ def _nested(given: list[str]) -> dict[str, Any]:
         inner = made
         for part in outer:
             inner = inner.setdefault(part, {})
-        inner[last] = yaml.safe_load(value)
+            if not isinstance(inner, dict):
+                raise SettingError(f"--set {item!r}: {part} is {inner!r} already, which has no parts.")
+        inner[last] = given_value(value, f"--set {item}")
     return made
 
 

@@ -1,14 +1,20 @@
-"""What the commands that work on vectors share: their options, and how numbers are shown."""
+"""What the commands that work on vectors share: their options, where results go, and how numbers are shown."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from bakeoff.load.ann import Outcome
+    from bakeoff.load.datasets import VectorSet
+    from bakeoff.load.scale import Scaled
     from bakeoff.types import Metric
 
 Dataset = Annotated[
@@ -43,9 +49,36 @@ def command_line(words: list[str], options: Mapping[str, object]) -> str:
     return shlex.join(["bakeoff", *words])
 
 
-def slug(name: str) -> str:
-    """A name for a folder."""
-    return "".join(letter if letter.isalnum() else "-" for letter in name.lower()).strip("-")
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where a measurement's results go, who computes its exact truth, and whether a script reads what is said."""
+
+    out: Path | None
+    executor: str | None
+    as_json: bool
+
+    def folder(self, command: str, vectors: VectorSet) -> Path:
+        """The folder of a command's results on a dataset, after what is to be known of that was said."""
+        from bakeoff.cli import console
+
+        for note in vectors.notes:
+            console.warn(note)
+        name = "".join(letter if letter.isalnum() else "-" for letter in vectors.name.lower()).strip("-")
+        return self.out or Path("runs") / f"{command}-{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+
+    def tell(self, text: str) -> None:
+        """Say what goes on, on standard error."""
+        from bakeoff.cli import console
+
+        if not self.as_json:
+            console.err.print(text, style="dim", markup=False)
+
+
+def exit_code(outcome: Outcome | Scaled) -> int:
+    """Whether a measurement is whole: 130 after Ctrl-C, 1 where a store failed."""
+    from bakeoff.cli import console
+
+    return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
 
 
 def number(value: float | None, digits: int) -> str:

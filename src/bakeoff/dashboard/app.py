@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from bakeoff.dashboard import pages
+from bakeoff.dashboard.frames import literal
 from bakeoff.errors import BakeoffError
 
 PAGES = (
@@ -24,4 +25,4 @@ page = st.navigation(
 try:
     page.run()
 except BakeoffError as exc:
-    st.error(str(exc))
+    st.error(literal(str(exc)))

@@ -8,11 +8,13 @@ from pathlib import Path
 import streamlit as st
 
 from bakeoff.analysis import Result, open_run
+from bakeoff.dashboard.frames import literal
 from bakeoff.errors import BakeoffError
 from bakeoff.report.explorer import Quick, quick
 from bakeoff.report.grid import Grid, read_grid
 from bakeoff.report.tables import Report, tables
-from bakeoff.results import RunRecord, read_record
+from bakeoff.results import read_record
+from bakeoff.runrecord import RunRecord
 
 VARIABLE = "BAKEOFF_DASHBOARD_RUNS"
 
@@ -34,22 +36,21 @@ def chosen() -> Result | None:
     """The run picked at the side, or None with a message where there is none to show."""
     found = runs()
     if not found:
-        st.info(f"{folder()} holds no run. Start one with: bakeoff run")
+        st.info(literal(f"{folder()} holds no run. Start one with: bakeoff run"))
         return None
     names = [path.name for path, _ in found]
     name = st.sidebar.selectbox("Run", names, key="run")
     path, record = found[names.index(name)]
     if isinstance(record, str):
-        st.error(record)
+        st.error(literal(record))
         return None
     if not (path / "scores.parquet").exists():
-        st.info(f"{name} is not finished: it is {record.status}. The monitor shows how far it is.")
+        st.info(literal(f"{name} is not finished: it is {record.status}. The monitor shows how far it is."))
         return None
     result = opened(str(path), _changed(path))
     if not result.done:
-        st.error(
-            "No system of this run finished. " + "; ".join(f"{s}: {why}" for s, why in result.failed.items())
-        )
+        why = "; ".join(f"{system}: {reason}" for system, reason in result.failed.items())
+        st.error(literal(f"No system of this run finished. {why}"))
         return None
     return result
 

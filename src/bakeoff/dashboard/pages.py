@@ -8,6 +8,7 @@ import streamlit as st
 
 from bakeoff.analysis import Result
 from bakeoff.dashboard import folder, frames
+from bakeoff.dashboard.frames import literal
 from bakeoff.errors import BakeoffError
 from bakeoff.journal import Progress, alive, read_progress
 from bakeoff.report import explorer, extras, past
@@ -24,24 +25,24 @@ def overview() -> None:
         return
     key = folder.key(result)
     quick = folder.glance(*key)
-    st.title(result.record.name)
+    st.title(literal(result.record.name))
     verdict = st.container()
     st.dataframe(frames.systems(quick), hide_index=True, width="stretch")
     left, right = st.columns(2)
-    left.subheader(f"{quick.primary} with 95 % intervals")
+    left.subheader(literal(f"{quick.primary} with 95 % intervals"))
     left.altair_chart(frames.intervals(quick), width="stretch")
     right.subheader("Quality against latency")
     right.altair_chart(frames.trade(quick), width="stretch")
     for system, reason in result.failed.items():
-        st.warning(f"failed: {system}: {reason}")
+        st.warning(literal(f"failed: {system}: {reason}"))
     with verdict:
         _say_verdict(result)
 
 
 def _say_verdict(result: Result) -> None:
     found = folder.report(*folder.key(result)).headline
-    st.caption(found.question)
-    (st.success if found.decided else st.info)(found.sentence)
+    st.caption(literal(found.question))
+    (st.success if found.decided else st.info)(literal(found.sentence))
     if found.could_change:
         with st.expander("What could change it"):
             for line in found.could_change:
@@ -105,7 +106,7 @@ def _side_by_side(result: Result, rows: list[explorer.QueryScores], systems: lis
     text = next(row.text for row in rows if row.id == query)
     found = explorer.returned(result, query, text, systems)
     for system, column in zip(systems, st.columns(len(systems)), strict=True):
-        column.subheader(system)
+        column.subheader(literal(system))
         for one in found[system]:
             column.html(frames.passage(one))
         if not found[system]:
@@ -121,14 +122,14 @@ def load() -> None:
     quick = folder.glance(*folder.key(result))
     found = extras.beside(result, [row.system for row in quick.rows[:SYSTEMS]])
     if not any(section.id == "load" for section in found):
-        st.info(f"Nothing was put under load yet: bakeoff load {result.path}")
+        st.info(literal(f"Nothing was put under load yet: bakeoff load {result.path}"))
     for section in found:
         _section(section)
 
 
 def _section(section: Section) -> None:
     """A section of the report: its finding, its figures two by two with their numbers, its tables, its notes."""
-    st.header(section.title)
+    st.header(literal(section.title))
     if section.finding:
         st.text(section.finding)
     for number in range(0, len(section.charts), 2):
@@ -138,17 +139,17 @@ def _section(section: Section) -> None:
     for grid in section.grids:
         st.dataframe(frames.grid(grid), hide_index=True, width="stretch")
     for note in section.notes:
-        st.caption(frames.literal(note))
+        st.caption(literal(note))
 
 
 def _chart(chart: Chart) -> None:
-    st.markdown(f"**{frames.literal(chart.finding)}**")
+    st.markdown(f"**{literal(chart.finding)}**")
     st.altair_chart(frames.chart(chart), width="stretch")
-    st.caption(frames.literal(f"{chart.caption} {chart.hint}"))
+    st.caption(literal(f"{chart.caption} {chart.hint}"))
     with st.expander("Numbers"):
         st.dataframe(frames.grid(chart.grid), hide_index=True, width="stretch")
         for note in chart.notes:
-            st.caption(frames.literal(note))
+            st.caption(literal(note))
 
 
 def review() -> None:
@@ -163,14 +164,14 @@ def review() -> None:
     try:
         standing = stands(open_desk(result.path))
     except BakeoffError as exc:
-        st.info(str(exc))
+        st.info(literal(str(exc)))
         return
     total = len(standing.pool.items)
     settled = sum(one.state not in (State.OPEN, State.CONFLICT) for one in standing.settled.values())
     st.progress(settled / total if total else 0.0, f"{settled:,} of {total:,} results judged")
     st.dataframe(frames.reviewers(standing.read.entries), hide_index=True)
     for note in standing.notes:
-        st.warning(note)
+        st.warning(literal(note))
 
 
 def monitor() -> None:
@@ -186,7 +187,7 @@ def _watch() -> None:
     if not live:
         st.info("No run is going on in this folder.")
     for name, progress in live:
-        st.subheader(name)
+        st.subheader(literal(name))
         _show(progress)
 
 
@@ -196,19 +197,20 @@ def _show(progress: Progress) -> None:
         st.progress(progress.done / progress.total, f"{progress.done} of {progress.total} systems")
     for stage in progress.stages:
         if stage.finished is not None:
-            st.caption(f"{stage.stage} {stage.label}: {stage.summary}")
+            st.caption(literal(f"{stage.stage} {stage.label}: {stage.summary}"))
             continue
         rate, left = stage.rate(now), stage.left(now)
         speed = f" · {rate:,.0f} {stage.what}/s" if rate else ""
         time_left = f" · {left:,.0f} s left" if left else ""
         share = min(1.0, stage.done / stage.total) if stage.total else 0.0
         st.progress(
-            share, f"{stage.stage} {stage.label}: {stage.done:,} of {stage.total:,}{speed}{time_left}"
+            share,
+            literal(f"{stage.stage} {stage.label}: {stage.done:,} of {stage.total:,}{speed}{time_left}"),
         )
     for system, reason in progress.failed:
-        st.error(f"{system}: {reason}")
+        st.error(literal(f"{system}: {reason}"))
     for warning in progress.warnings:
-        st.warning(warning)
+        st.warning(literal(warning))
 
 
 def history() -> None:
@@ -219,13 +221,13 @@ def history() -> None:
     try:
         entries = past.history(folder.folder())
     except BakeoffError as exc:
-        st.info(str(exc))
+        st.info(literal(str(exc)))
         return
     headers, rows = past.table(entries)
     names = [header or "note" for header in headers]
     st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True, width="stretch")
     for number, note in enumerate(past.footnotes(entries), start=1):
-        st.caption(frames.literal(f"[{number}] {note}"))
+        st.caption(literal(f"[{number}] {note}"))
     known = pd.DataFrame(
         [(entry.started, entry.mean) for entry in entries], columns=["started", "mean"]
     ).dropna()

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.blocks import Helpers
 from bakeoff.cache import Cache
-from bakeoff.errors import SettingError, SystemFailure
+from bakeoff.errors import SettingError
 from bakeoff.load import equal
 from bakeoff.load.building import Built, build
 from bakeoff.load.closed import TIMEOUT, harness_seconds
 from bakeoff.load.datasets import VectorSet
+from bakeoff.load.faults import failing
 from bakeoff.load.memory import Memory, grown, resident_bytes
 from bakeoff.load.quality import ALL
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
 from bakeoff.load.truth import Neighbours, truth_of
 from bakeoff.load.workers import INTERRUPTED
+from bakeoff.scratch import Scratch
 from bakeoff.types import Status
-
-ENGINE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError)
-"""What engines raise past their adapter; it ends one store, not the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +113,10 @@ def compare_stores(
             f"--threads is {options.threads}; there are {len(dataset.queries)} queries to share."
         )
     outcome = Outcome(dataset, options)
-    with tempfile.TemporaryDirectory(prefix="bakeoff-ann-", ignore_cleanup_errors=True) as folder:
+    with Scratch("ann") as folder:
         try:
             truth = _truth(outcome, cache, workers, tell)
-            _measured(outcome, stores, truth, Path(folder), save, tell)
+            _measured(outcome, stores, truth, folder, save, tell)
         except KeyboardInterrupt:
             outcome.stopped = INTERRUPTED
         finally:
@@ -148,7 +145,7 @@ def _measured(
     for number, candidate in enumerate(stores):
         tell(f"{candidate.label}: building")
         before = resident_bytes()
-        with _failing(outcome, candidate.label):
+        with failing(outcome.failed, candidate.label):
             built = build(candidate, dataset, folder / str(number))
             held = (built.index_bytes or 0) if built.in_memory else 0
             outcome.memory[candidate.label] = grown(before, candidate.params, held, elsewhere=built.elsewhere)
@@ -168,7 +165,7 @@ def _settings(outcome: Outcome, whole: Work, tell: Tell) -> tuple[Work, list[tup
     for built in outcome.built:
         label = built.candidate.label
         values.append(())
-        with _failing(outcome, label):
+        with failing(outcome.failed, label):
             found = outcome.tuned[label] = tune(built, target, whole.of(tuning))
             tell(f"{label}: {built.candidate.setting(found.value)} has recall {found.recall:.4f}")
             if not found.reached:
@@ -191,7 +188,7 @@ def _runs(outcome: Outcome, work: Work, values: list[tuple[int | None, ...]], sa
             if label in outcome.failed:
                 continue
             tell(f"run {run + 1} of {outcome.options.runs}: {label} {built.candidate.setting(value)}")
-            with _failing(outcome, label):
+            with failing(outcome.failed, label):
                 one = measure(built, value, run, work)
                 outcome.passes.append(one)
                 save(outcome, one)
@@ -213,17 +210,6 @@ def _check_targets(outcome: Outcome) -> None:
             outcome.unreached[point.system] = (
                 f"reached {target:g} on the tuning queries only: {point.knn.median or 0:.4f} on the others"
             )
-
-
-@contextlib.contextmanager
-def _failing(outcome: Outcome, label: str) -> Iterator[None]:
-    """A failure of one store is written down; the others go on (F39)."""
-    try:
-        yield
-    except SystemFailure as exc:
-        outcome.failed[label] = str(exc)
-    except ENGINE_FAULTS as exc:
-        outcome.failed[label] = f"{type(exc).__name__}: {exc}"
 
 
 def _close(outcome: Outcome) -> None:

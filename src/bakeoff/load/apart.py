@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
+import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
+from bakeoff.ending import Ended, Ending
 from bakeoff.errors import BakeoffError, StoreError
-from bakeoff.load.ann import ENGINE_FAULTS
+from bakeoff.load.faults import ENGINE_FAULTS
 
 T = TypeVar("T")
 END_SECONDS = 10
@@ -37,15 +40,19 @@ def apart(work: Callable[[Any], T], job: Any) -> T:
 
 
 def _body(work: Callable[[Any], Any], job: Any, out: Connection) -> None:
-    """Run in the child; Ctrl-C is the parent's to handle."""
+    """Run in the child; Ctrl-C is the parent's to handle, and at its word to end the child tidies up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Ending().listen()
     try:
         answer = (True, work(job))
     except BakeoffError as exc:
         answer = (False, str(exc))
     except ENGINE_FAULTS as exc:
         answer = (False, f"{type(exc).__name__}: {exc}")
-    out.send(answer)
+    except Ended as exc:
+        sys.exit(128 + exc.signal)
+    with contextlib.suppress(BrokenPipeError):  # the parent was stopped, and nobody is left to be told
+        out.send(answer)
     out.close()
 
 
@@ -62,3 +69,6 @@ def _end(process: multiprocessing.process.BaseProcess) -> None:
     if process.is_alive():
         process.terminate()
         process.join(END_SECONDS)
+    if process.is_alive():  # inside an engine, where no signal is heard
+        process.kill()
+        process.join()

@@ -11,21 +11,22 @@ import os
 import queue
 import socket
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bakeoff.ending import Ended, Ending
 from bakeoff.errors import BakeoffError, DataError
-from bakeoff.load.ann import ENGINE_FAULTS
 from bakeoff.load.asking import Asking, take
 from bakeoff.load.closed import warm_up
+from bakeoff.load.faults import ENGINE_FAULTS
 from bakeoff.load.messages import ClockSaid, Counted, Hello, Message, Order, Ready
 from bakeoff.load.systems import SystemRecipe
 from bakeoff.load.targets import Target, VectorRecipe
 from bakeoff.load.wire import Line, LostError
+from bakeoff.scratch import Scratch
 from bakeoff.shards import installed
 
 RECIPES: dict[str, type[VectorRecipe | SystemRecipe]] = {"vectors": VectorRecipe, "system": SystemRecipe}
@@ -44,8 +45,13 @@ class Call:
 
 def main() -> int:
     """A client as a program of its own: the call comes on its standard input."""
-    call = Call(**json.loads(sys.stdin.readline()))
-    work(call)
+    ending = Ending()
+    ending.listen()
+    try:
+        call = Call(**json.loads(sys.stdin.readline()))
+        work(call)
+    except (Ended, ConnectionRefusedError):  # told to end, or the driver has gone before we called
+        return ending.code(1)
     return 0
 
 
@@ -58,18 +64,18 @@ def work(call: Call) -> None:
 def serve(call: Call) -> bool:
     """Do what the driver says until it lets go; True where a search was left behind."""
     link = socket.create_connection((call.host, call.port), CALL_SECONDS)
-    with tempfile.TemporaryDirectory(prefix="bakeoff-client-", ignore_cleanup_errors=True) as home:
-        client = Client(Line(link), Path(home))
-        client.say(
-            Hello(
-                word=call.word,
-                number=call.number,
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                version=installed(),
-            )
-        )
+    with Scratch("client") as home:
+        client = Client(Line(link), home)
         try:
+            client.say(
+                Hello(
+                    word=call.word,
+                    number=call.number,
+                    host=socket.gethostname(),
+                    pid=os.getpid(),
+                    version=installed(),
+                )
+            )
             client.obey()
         except LostError:
             pass  # the driver is gone: nobody is left to be told

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from bakeoff.analysis import Result
 from bakeoff.errors import DataError
 from bakeoff.plan import Prices
+from bakeoff.yamlfile import parse
 
 MILLION = 1e6
 HOUR = 3600.0
@@ -94,7 +94,7 @@ def cost(prices: Prices, usage: Usage) -> Cost:
 
 def prices_of(result: Result) -> Prices | None:
     """The price table a run's experiment had."""
-    data = yaml.safe_load(result.record.experiment)
+    data = parse(result.record.experiment, f"{result.path}/run.json, experiment", DataError).data
     given = data.get("prices") if isinstance(data, dict) else None
     if given is None:
         return None

@@ -14,6 +14,8 @@ import numpy as np
 FINE = 11
 """2**FINE values have a bucket of their own."""
 HALF = 2 ** (FINE - 1)
+LAST = 65 * HALF
+"""No bucket has this number: it is beyond all 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)

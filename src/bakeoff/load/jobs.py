@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,6 +22,8 @@ from bakeoff.load.stored import LOADS, save
 from bakeoff.load.systems import Opened, choose, plan_of_run
 from bakeoff.load.targets import Pids, Target, check_dataset, dataset_truth, vector_target
 from bakeoff.plan import Prices, System
+from bakeoff.scratch import Scratch
+from bakeoff.stages.larder import STAND_IN
 from bakeoff.stages.work import Workshop
 from bakeoff.stats.runs import summarise
 from bakeoff.types import Metric
@@ -149,12 +150,12 @@ def _dataset(job: Job, tools: Tools, launcher: Launcher) -> Done:
     truth = dataset_truth(dataset, k, tools.shop.cache)
     found = Pressed(Origin("dataset", dataset.name, dataset.fingerprint, len(dataset.queries)), job.demand)
     folder = job.out or RUNS / f"load-{_slug(dataset.name)}-{_time()}"
-    with tempfile.TemporaryDirectory(prefix="bakeoff-load-", ignore_cleanup_errors=True) as home:
+    with Scratch("load") as home:
         opening: Opening = [
             (
                 one.label,
                 partial(
-                    vector_target, one, dataset, Path(home) / str(number), name=job.what, k=k, setting=job.setting,
+                    vector_target, one, dataset, home / str(number), name=job.what, k=k, setting=job.setting,
                     seed=seed, truth=truth, pids=tools.pids(one.name, one.params),
                 ),
             )
@@ -186,7 +187,7 @@ def _costs(
     """The cost of each system at the speed it showed; a run adds what a refresh took."""
     made = {}
     for target in found.targets:
-        system = systems[target.label]
+        system = systems[target.label.removesuffix(STAND_IN)]
         one = cost(prices, _usage(found, target, system, opened))
         if system.embedder is not None and not end_to_end and one.million_queries.amount is not None:
             note = "; ".join(filter(None, (one.million_queries.note, EMBEDDED_BEFORE)))

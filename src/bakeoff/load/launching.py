@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from typing import Any, Protocol
 
-from bakeoff import experiment, registry
+from bakeoff import experiment, registry, scratch
 from bakeoff.errors import SettingError
 from bakeoff.load.client import Call, work
 from bakeoff.protocols import Executor, Needs
@@ -153,6 +153,7 @@ class _Process:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        scratch.sweep()  # a client that was killed could not do it
 
 
 class _Work:

@@ -14,6 +14,7 @@ from bakeoff.errors import DataError
 from bakeoff.load.histogram import Histogram
 from bakeoff.load.passes import Pass, percentiles
 from bakeoff.load.teamloop import Member
+from bakeoff.tablefile import read_parquet
 from bakeoff.types import Schema
 
 if TYPE_CHECKING:
@@ -169,13 +170,12 @@ def write_table(folder: Path, schema: Schema, rows: list[tuple[Any, ...]]) -> No
 def read_table(folder: Path, schema: Schema, *, optional: bool = False) -> pa.Table:
     """A table of a load; one that is optional is empty where there is no file."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     path = folder / f"{schema.name}.parquet"
     if optional and not path.is_file():
         return schema.table({name: [] for name, _ in schema.columns})
     try:
-        return _whole(pq.read_table(path), schema).cast(schema.arrow())
+        return _whole(read_parquet(path), schema).cast(schema.arrow())
     except FileNotFoundError as exc:
         raise DataError(f"{path} is missing. The folder was changed; measure again.") from exc
     except (pa.ArrowException, ValueError, OSError) as exc:

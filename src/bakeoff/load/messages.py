@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bakeoff.load.histogram import Histogram
+from bakeoff.load.histogram import LAST, Histogram
 from bakeoff.load.open import Arrivals
 from bakeoff.load.resources import Use
 from bakeoff.load.wire import LostError
 
 M = TypeVar("M", bound="Message")
+Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A whole number that arrays can hold: a client may say any."""
+Times = Annotated[int, Field(ge=0, lt=2**53)]
+"""How often something happened."""
 
 
 class Message(BaseModel):
@@ -81,23 +85,29 @@ class Ready(Message):
 class ClockSaid(Message):
     """A client's clock when it heard the question and when it answered, and its wall clock."""
 
-    heard: int
-    said: int
-    wall: int
+    heard: Number
+    said: Number
+    wall: Number
 
 
 class Counted(Message):
     """Answers that came in a window."""
 
-    answered: int
+    answered: Times
 
 
 class Buckets(Message):
     """A histogram as plain numbers."""
 
-    buckets: list[int]
-    counts: list[int]
-    missing: int
+    buckets: list[Annotated[int, Field(ge=0, lt=LAST)]]
+    counts: list[Times]
+    missing: Times
+
+    @model_validator(mode="after")
+    def _paired(self) -> Buckets:
+        if len(self.buckets) != len(self.counts):
+            raise ValueError(f"{len(self.buckets)} buckets have {len(self.counts)} counts")
+        return self
 
     @classmethod
     def of(cls, histogram: Histogram) -> Buckets:
@@ -117,17 +127,17 @@ class Told(Message):
     `due` and `sent_last` are seconds from the begin of an open loop: when its last query was due, and sent.
     """
 
-    began: int
-    ended: int
-    intended: int
-    sent: int
-    answered: int
-    errors: int
+    began: Number
+    ended: Number
+    intended: Times
+    sent: Times
+    answered: Times
+    errors: Times
     error: str
-    timeouts: int
-    unsent: int
-    short: int
-    total_ns: int
+    timeouts: Times
+    unsent: Times
+    short: Times
+    total_ns: Number
     drift: float | None
     latency: Buckets
     lag: Buckets | None

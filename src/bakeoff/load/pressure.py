@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from bakeoff.errors import StoreError, SystemFailure
-from bakeoff.load.ann import ENGINE_FAULTS
+from bakeoff.errors import StoreError
 from bakeoff.load.closed import WarmUp, warm_up
 from bakeoff.load.cost import Cost
 from bakeoff.load.demand import Demand, Load
+from bakeoff.load.faults import failing
 from bakeoff.load.launching import Launcher, Processes
 from bakeoff.load.passes import Pass
 from bakeoff.load.passing import Ground, harness, one_pass, requests, sending
@@ -83,7 +82,7 @@ def press(
     try:
         for label, opened in opening:
             tell(f"{label}: opening")
-            with _failing(found, label):
+            with failing(found.failed, label):
                 found.targets.append(opened())
         if found.targets:
             _null_store(found, tell)
@@ -113,7 +112,7 @@ def _measured(found: Pressed, save: Save, tell: Tell, ground: Ground) -> None:
                     continue
                 what = load.name if load else "searching the highest rate"
                 tell(f"run {run + 1} of {found.demand.runs}: {target.label}, {what}")
-                with _failing(found, target.label):
+                with failing(found.failed, target.label):
                     _one(found, target, load, run, ground)
                 save(found)
                 if found.stopped:
@@ -165,14 +164,3 @@ def _highest(found: Pressed, target: Target, run: int, ground: Ground) -> None:
     last = found.passes[-1].stopped
     if LOST in last or (HUNG in last and made.rate is None):
         found.failed[target.label] = last
-
-
-@contextlib.contextmanager
-def _failing(found: Pressed, label: str) -> Iterator[None]:
-    """A failure of one system is written down; the others go on (F39)."""
-    try:
-        yield
-    except SystemFailure as exc:
-        found.failed[label] = str(exc)
-    except ENGINE_FAULTS as exc:
-        found.failed[label] = f"{type(exc).__name__}: {exc}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from bakeoff.load.settings import Candidate
 from bakeoff.load.truth import truth_of
 from bakeoff.load.workers import INTERRUPTED
 from bakeoff.machine import machine, versions
+from bakeoff.scratch import Scratch
 from bakeoff.types import Status
 
 FORMAT = 1
@@ -142,10 +142,10 @@ def measure_scale(
     check_sizes(dataset, options)
     folder.mkdir(parents=True, exist_ok=True)
     outcome = Scaled(dataset, options)
-    with tempfile.TemporaryDirectory(prefix="bakeoff-scale-data-") as data:
+    with Scratch("scale") as data:
         try:
-            _prepare(dataset, options, cache, Path(data), tell, workers)
-            for job in _jobs(stores, options, dataset, Path(data)):
+            _prepare(dataset, options, cache, data, tell, workers)
+            for job in _jobs(stores, options, dataset, data):
                 _one(outcome, job, measure, folder, tell)
         except KeyboardInterrupt:
             outcome.stopped = INTERRUPTED

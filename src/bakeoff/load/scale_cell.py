@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from bakeoff.load.scale_rows import FILTER, MIXED, SIZE, THREADS, Row
 from bakeoff.load.settings import Candidate, candidates
 from bakeoff.load.sweep import Work, measure, tune
 from bakeoff.load.truth import Neighbours
+from bakeoff.scratch import Scratch
 from bakeoff.types import Metric
 
 NO_FILES = "it keeps nothing on disk"
@@ -55,9 +55,9 @@ class Job:
 def run_job(job: Job) -> list[Row]:
     """The rows of one job."""
     (candidate,) = candidates([job.spec])
-    with tempfile.TemporaryDirectory(prefix="bakeoff-scale-", ignore_cleanup_errors=True) as home:
+    with Scratch("index", job.folder) as home:  # below the driver's: gone with it if this process is killed
         work = {SIZE: _size, FILTER: _filters, MIXED: _mixed}[job.kind]
-        return list(work(job, candidate, Path(home) / "index"))
+        return list(work(job, candidate, home / "index"))
 
 
 def truth_file(folder: Path, size: int) -> Path:

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from bakeoff.errors import DataError
+from bakeoff.tablefile import read_parquet
 from bakeoff.types import Schema
 
 SIZE, THREADS, FILTER, MIXED = "size", "threads", "filter", "mixed"
@@ -70,10 +71,9 @@ def write_rows(rows: Sequence[Row]) -> bytes:
 def read_rows(path: Path) -> tuple[Row, ...]:
     """The rows of a file that `write_rows` made."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path).cast(ROWS.arrow())
+        table = read_parquet(path).cast(ROWS.arrow())
     except FileNotFoundError as exc:
         raise DataError(f"{path} is missing. Give a folder of `bakeoff scale`, or measure again.") from exc
     except (pa.ArrowException, ValueError, OSError) as exc:

@@ -110,10 +110,11 @@ class Opened:
         with Sampler(pids=pids(store.name, store.params) if store else ()) as sampler:
             indexes = self.kitchen.indexes(system)
             search, asked, others = self._way(system, k, end_to_end)
+        label = self.kitchen.shown(system).label
         builds = [_build_seconds(index) for index in indexes]
         sizes = [index.bytes for index in indexes]
         return Target(
-            system.label,
+            label,
             store.name if store else "",
             search,
             asked,
@@ -124,7 +125,7 @@ class Opened:
             "end to end" if end_to_end else "",
             store.params if store else None,
             _bare(system) and self.kitchen.chunking(system.chunker).chunks.num_rows >= k,
-            self._grade(system.label),
+            self._grade(label),
             SystemRecipe(
                 str(self._path.resolve()),
                 str(self._shop.cache.root.resolve()),

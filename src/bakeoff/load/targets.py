@@ -11,10 +11,10 @@ import numpy as np
 
 from bakeoff.cache import Cache
 from bakeoff.errors import SettingError, StoreError
-from bakeoff.load.ann import ENGINE_FAULTS
 from bakeoff.load.building import COLLECTION, Built, build
 from bakeoff.load.closed import WARM_UP, Search
 from bakeoff.load.datasets import VectorSet, open_dataset
+from bakeoff.load.faults import ENGINE_FAULTS
 from bakeoff.load.quality import quality
 from bakeoff.load.resources import Resources
 from bakeoff.load.settings import Candidate, candidates

@@ -200,7 +200,7 @@ def _let_in(door: socket.socket, word: str, started: Sequence[Started], found: d
             line.close()
             continue
         if (
-            not hmac.compare_digest(hello.word, word)
+            not hmac.compare_digest(hello.word.encode("utf-8", "replace"), word.encode())
             or hello.number in found
             or not 0 <= hello.number < len(started)
         ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import DataError, MissingExtraError
+from bakeoff.tablefile import read_parquet
 
 VECTOR_SUFFIXES = (".npy", ".fvecs", ".bvecs", ".parquet")
 TRUTH_SUFFIXES = (".npy", ".ivecs")
@@ -26,6 +29,13 @@ HDF5_METRICS = {
 }
 _NO_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError)
 """What NumPy raises on a file that holds no array of numbers."""
+ATTRIBUTE_SECONDS = 120.0
+_SAY_DISTANCE = """
+import sys, h5py
+with h5py.File(sys.argv[1], "r") as file:
+    said = file.attrs["distance"]
+sys.stdout.buffer.write(said if isinstance(said, bytes) else str(said).encode("utf-8", "replace"))
+"""
 _MOST_PACKED = 100
 """How many times its file a compressed dataset may be; vectors reach about 4."""
 
@@ -83,9 +93,12 @@ def _npz(path: Path) -> Raw:
     import zlib
 
     try:
+        with zipfile.ZipFile(path) as packed:
+            for member in packed.infolist():
+                _believe(path, member.filename.removesuffix(".npy"), member.file_size)
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (*_NO_ARRAY, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as exc:
+    except (*_NO_ARRAY, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as exc:
         raise DataError(
             f"{path.name} is not a NumPy archive of numbers, or it is cut off. Save the arrays with numpy.savez."
         ) from exc
@@ -106,7 +119,7 @@ def _hdf5(path: Path) -> Raw:
         with h5py.File(path, "r") as file:
             found = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
             arrays = {name: _whole(path, name, item) for name, item in found.items()}
-            metric = _hdf5_metric(path, file.attrs.get("distance", ""))
+            metric = _hdf5_metric(path, _distance(path, file))
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as exc:
         raise DataError(f"{path.name} is not an HDF5 file: {exc}. Fetch it again.") from exc
     base = _named(arrays, BASE_NAMES)
@@ -118,13 +131,39 @@ def _hdf5(path: Path) -> Raw:
 
 
 def _whole(path: Path, name: str, item: Any) -> np.ndarray:
-    """A dataset as an array; one that claims far more than the file can hold would fill the memory with nothing."""
-    size = path.stat().st_size
-    if item.nbytes > size * _MOST_PACKED:
-        raise DataError(
-            f"{path.name}: {name} claims {item.nbytes:,} bytes in a file of {size:,}. It is damaged: fetch it again."
-        )
+    """A dataset as an array."""
+    _believe(path, name, item.nbytes)
     return np.asarray(item[()])
+
+
+def _believe(path: Path, name: str, claimed: int) -> None:
+    """Refuse an array that claims far more bytes than its file can hold: it would fill the memory with nothing."""
+    size = path.stat().st_size
+    if claimed > size * _MOST_PACKED:
+        raise DataError(
+            f"{path.name}: {name} claims {claimed:,} bytes in a file of {size:,}. It is damaged: fetch it again."
+        )
+
+
+def _distance(path: Path, file: Any) -> Any:
+    """The attribute `distance` of a file, '' where it has none.
+
+    A text of any length is read in a process of its own: in a damaged file the library looks for its end forever.
+    """
+    if "distance" not in file.attrs:
+        return ""
+    if not file.attrs.get_id("distance").dtype.hasobject:
+        return file.attrs["distance"]
+    command = [sys.executable, "-c", _SAY_DISTANCE, str(path)]
+    try:
+        done = subprocess.run(  # noqa: S603 - this Python, with the words above
+            command, capture_output=True, timeout=ATTRIBUTE_SECONDS, check=True
+        )
+    except subprocess.SubprocessError as exc:
+        raise DataError(
+            f"{path.name}: its attribute 'distance' cannot be read: the file is damaged. Fetch it again."
+        ) from exc
+    return done.stdout.decode("utf-8", "replace")
 
 
 def _hdf5_metric(path: Path, said: Any) -> str:
@@ -168,7 +207,7 @@ def _parquet(path: Path) -> np.ndarray:
         found = ", ".join(lists) or "none"
         raise DataError(f"{path.name} needs exactly one column of lists of numbers; found: {found}.")
     try:
-        column = pq.read_table(path, columns=lists).column(0).combine_chunks()
+        column = read_parquet(path, columns=lists).column(0).combine_chunks()
     except (pa.ArrowException, OSError, ValueError) as exc:
         raise DataError(f"{path.name} is damaged: {exc}. Fetch it again.") from exc
     if column.null_count or column.flatten().null_count:

@@ -16,6 +16,7 @@ from bakeoff.measures.plain import evaluate_plain
 from bakeoff.measures.presets import preset as find_preset
 from bakeoff.measures.result import Result
 from bakeoff.measures.task import Task
+from bakeoff.tablefile import read_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,9 +140,8 @@ def _table(source: Any) -> pa.Table:
     if not _is_path(source):
         return as_table(source)
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(source)
+        return read_parquet(source)
     except (OSError, pa.ArrowException) as exc:
         raise DataError(f"{source} cannot be read as Parquet: {exc}.") from exc

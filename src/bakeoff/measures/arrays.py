@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.errors import DataError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -61,12 +58,6 @@ class RankingArrays:
             query, rank, item, score = query[order], rank[order], item[order], score[order]
             _refuse_wrong_rank(query, rank)
         return cls(query, item, np.asarray(score, dtype=np.float64))
-
-    @classmethod
-    def from_arrow(cls, table: pa.Table) -> RankingArrays:
-        """Rankings from a table with integer columns query, rank, item and a column score."""
-        columns = {name: _column(table, name) for name in ("query", "rank", "item", "score")}
-        return cls.from_columns(**columns)
 
     def rows(self, start: int, stop: int) -> RankingArrays:
         """A view of some consecutive rows."""
@@ -128,11 +119,6 @@ class JudgmentArrays:
             query, item, grade = query[order], item[order], grade[order]
         return cls(query, item, grade)
 
-    @classmethod
-    def from_arrow(cls, table: pa.Table) -> JudgmentArrays:
-        """Judgments from a table with integer columns query, item, grade."""
-        return cls.from_columns(**{name: _column(table, name) for name in ("query", "item", "grade")})
-
     def between(self, first: int, last: int) -> JudgmentArrays:
         """A view of the judgments of queries first to last, both included."""
         # A bound of another type than the column would make numpy convert the whole column.
@@ -173,15 +159,6 @@ def union(left: Ints, right: Ints) -> Ints:
 def positions_in_groups(starts: Ints, total: int) -> Ints:
     """For each of `total` positions, how far it is from the start of its group, from 0."""
     return np.arange(total) - np.repeat(starts, np.diff(np.append(starts, total)))
-
-
-def _column(table: Any, name: str) -> Any:
-    if name not in table.column_names:
-        raise DataError(f"the table has no column {name!r}; it has {', '.join(table.column_names)}.")
-    column = table.column(name)
-    if column.null_count:
-        raise DataError(f"column {name!r} has {column.null_count} empty values. Every row needs one.")
-    return column.to_numpy()
 
 
 def _same_length(what: str, **columns: Any) -> None:

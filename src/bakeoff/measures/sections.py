@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bakeoff.errors import TruthError
@@ -40,15 +40,3 @@ def section_scores(
         matches(section, (*targets, *conventions.universal_sections), conventions) for section in top
     )
     return SectionScores(widened / k, primary / k, primary / len(top) if top else 0.0)
-
-
-def section_accuracy(
-    rankings: Mapping[str, Sequence[str]],
-    targets: Mapping[str, Sequence[str]],
-    k: int,
-    conventions: Conventions = DEFAULT,
-) -> dict[str, SectionScores]:
-    """The section accuracy of every query that has target sections; a query without results scores 0."""
-    return {
-        query: section_scores(rankings.get(query, ()), aim, k, conventions) for query, aim in targets.items()
-    }

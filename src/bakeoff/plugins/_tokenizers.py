@@ -15,6 +15,8 @@ from tokenizers import Tokenizer
 from bakeoff.errors import DataError, ModelNotFoundError
 
 _SHARED = 8
+_PROBE = "a \u2603"
+"""A word that no vocabulary has shows one that lacks its own token for unknown words."""
 
 
 def shared(path: Path) -> Tokenizer:
@@ -53,6 +55,7 @@ def _read(path: Path) -> Tokenizer:
         raise DataError(f"{path} has no 'model': give the tokenizer.json of a model, not its configuration")
     try:
         made = Tokenizer.from_str(text)
+        made.encode(_PROBE)
     except Exception as exc:  # the library raises nothing more precise
         raise DataError(f"{path} is no tokenizer ({exc}): give the tokenizer.json of a model") from exc
     made.no_truncation()

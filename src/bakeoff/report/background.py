@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import parse
 from bakeoff.report.grid import Grid
 from bakeoff.report.sanity import sanity_notes
-from bakeoff.results import ChunkingRecord, LengthRecord, RuleHit
+from bakeoff.runrecord import ChunkingRecord, LengthRecord, RuleHit
 from bakeoff.stats.verdict import rule_table
 
 ROWS_SHOWN = 200
@@ -91,10 +93,11 @@ def _exclusions(result: Result) -> tuple[Exclusion, ...]:
     by_query: dict[tuple[str, str], list[str]] = {}
     for one in result.record.excluded:
         by_query.setdefault((one.query_id, negative.get(one.query_id, one.reason)), []).append(one.measure)
-    stated = {query for query, _ in by_query}
-    for query, reason in negative.items():
-        if query not in stated:
-            by_query[query, reason] = list(result.record.measures)
+    needing = [
+        name for name in result.record.measures if parse(name).definition.needs is not Needs.TOP_SCORES
+    ]
+    # what is not scored for other reasons is stated; no mean counts a negative query, that of a cost neither
+    by_query |= dict.fromkeys(negative.items(), needing)
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (query, reason), measures in by_query.items():
         groups.setdefault((reason, tuple(dict.fromkeys(measures))), []).append(query)

@@ -26,7 +26,7 @@ from bakeoff.report.svg import (
 )
 from bakeoff.report.systems import SystemRow
 from bakeoff.report.trades import Trade
-from bakeoff.results import ChunkingRecord
+from bakeoff.runrecord import ChunkingRecord
 from bakeoff.stats.comparison import PairComparison
 
 ROW = 38

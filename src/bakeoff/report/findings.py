@@ -13,7 +13,7 @@ from bakeoff.report.losses import LossTable
 from bakeoff.report.pairs import Pairs
 from bakeoff.report.systems import SystemsTable
 from bakeoff.report.trades import Trade
-from bakeoff.results import ChunkingRecord, LengthRecord
+from bakeoff.runrecord import ChunkingRecord, LengthRecord
 from bakeoff.stats.factors import FactorAnalysis
 
 
@@ -74,14 +74,17 @@ def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
     if not tops:
         return f"No {table.label} has a scored query"
     value, group, system, n = worst(tops, key=lambda one: one[0])
-    return f"By {table.label}, the best mean is lowest on {group}: {say.score(value)} ({system}, {say.queries(n)})"
+    if len(tops) > 1 and len({round(top[0], 9) for top in tops}) == 1:
+        return f"By {table.label}, the best mean is the same in every group: {say.score(value)}"
+    word = "lowest" if higher_is_better else "highest"
+    return f"By {table.label}, the best mean is {word} on {group}: {say.score(value)} ({system}, {say.queries(n)})"
 
 
 def of_ranks(table: RankTable) -> str:
     """Where the first system's first relevant result stands."""
     row = table.rows[0]
     return (
-        f"{row.system}: first relevant {table.unit} at rank 1 on {say.share(row.counts[0], row.n)} "
+        f"{row.system}: first relevant {table.unit} at rank {table.spans[0]} on {say.share(row.counts[0], row.n)} "
         f"of {say.queries(row.n)}, {table.spans[-1]} on {say.share(row.counts[-1], row.n)}"
     )
 
@@ -106,7 +109,8 @@ def of_lengths(rows: Sequence[LengthRecord]) -> str:
 def of_spread(spread: FactorAnalysis) -> str:
     """Which choice goes with most of the difference between systems."""
     first = max(spread.factors, key=lambda factor: factor.adjusted)
-    return f"Most of the spread between systems goes with the {first.factor}: {first.adjusted:.0%}"
+    share = f"{first.adjusted:.0%} [{first.low:.0%} {first.high:.0%}]"
+    return f"The largest part of the spread between systems goes with the {first.factor}: {share}"
 
 
 def of_alarms(rows: Sequence[tuple[str, Alarms]]) -> str:
@@ -147,7 +151,9 @@ def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
     if not known:
         return "Nothing was built in this run: every phase came from the cache, and timings never do"
     value, phase, system = max(known)
-    return f"The longest phase is {phase}: {say.seconds(value)} for {system}"
+    part = any(time.value is None for row in rows for time in row.phases)
+    first = "The longest phase that this run made itself" if part else "The longest phase"
+    return f"{first} is {phase}: {say.seconds(value)} for {system}"
 
 
 def of_chunks(chunkings: Sequence[ChunkingRecord]) -> str:

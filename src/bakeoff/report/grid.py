@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from bakeoff.analysis import Result
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.report.rows import score_rows
+from bakeoff.results import read_tags
 from bakeoff.stats.arrays import FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
 from bakeoff.stats.comparison import SystemSummary
@@ -167,7 +167,7 @@ def _query_rows(table: pa.Table) -> list[QueryRow]:
             bool(row["negative"]),
             bool(row["synthetic"]),
             row["intent"] or "",
-            json.loads(row["tags"] or "{}"),
+            read_tags(row["tags"]),
         )
         for row in table.to_pylist()
     ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
+from bakeoff.judging import tie_notes
 from bakeoff.report.grid import Grid
 from bakeoff.report.systems import MeasureNote, SystemsTable
 from bakeoff.report.wording import count, counted, queries, score, some
@@ -96,6 +97,7 @@ def _could_change(
     if result.record.runs == 1 and any(row.p50_ms is not None for row in table.rows):
         yield "Latency was measured in one run, so its spread from run to run is not known."
     yield from result.record.notes
+    yield from tie_notes(result)
 
 
 def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:

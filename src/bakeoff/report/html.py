@@ -14,6 +14,7 @@ from bakeoff.analysis import Result
 from bakeoff.cache import write_file
 from bakeoff.report import drawing, figures, findings, wording
 from bakeoff.report.costs import STATISTICS, STEPS, Timed
+from bakeoff.report.percentiles import HOW
 from bakeoff.report.tables import Report, tables
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def page(report: Report) -> str:
         statistics=[name.removesuffix("_ms") for name in STATISTICS],
         steps=_happened(report),
         spread=any(row.across_runs for row in report.latencies),
+        how_timed=HOW,
         latency_notes=_notes(time for row in report.latencies for time in row.statistics),
         phase_notes=_notes(time for row in report.phase_rows for time in row.phases),
         silent=sum(hit.hits == 0 for hit in report.background.rules),

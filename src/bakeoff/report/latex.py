@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bakeoff.report.breakdown import Breakdown
+from bakeoff.report.breakdown import Breakdown, GroupMean
 from bakeoff.report.findings import of_trade
 from bakeoff.report.grid import Mean
 from bakeoff.report.pairs import Pairs
@@ -63,26 +63,43 @@ def _systems(systems: SystemsTable) -> str:
     rows = [
         [plain(row.system), *(_mean(mean) for mean in row.means), _number(row.p50_ms)] for row in systems.rows
     ]
-    caption = "Means with 95\\% bootstrap intervals over queries."
+    counts = sorted({mean.n for row in systems.rows for mean in row.means})
+    n = "--".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
+    caption = f"Means with 95\\% bootstrap intervals over queries ($n = {n}$)."
     return table(headings, rows, caption)
 
 
 def _pairs(pairs: Pairs) -> str:
-    headings = ["Pair", "Difference", "95\\% interval", "Better/worse/equal", "$p$ (Holm)"]
+    headings = [
+        "Pair",
+        "$n$",
+        "Difference",
+        "95\\% interval",
+        "Better/worse/equal",
+        f"$p$ ({pairs.correction})",
+    ]
     rows = []
     for pair in pairs.against:
         low, high = pair.interval.low, pair.interval.high
         interval = f"[{_number(low)}, {_number(high)}]" if low is not None and high is not None else "--"
         counts = f"{pair.wins}/{pair.losses}/{pair.ties}"
         name = f"{plain(pair.a)} $-$ {plain(pair.b)}"
-        rows.append([name, _number(pair.difference), interval, counts, plain(p_value(pair.p_holm))])
-    return table(headings, rows, "The best system against each other one, paired by query.")
+        p = plain(p_value(pair.p_corrected))
+        rows.append([name, f"{pair.n:,}", _number(pair.difference), interval, counts, p])
+    caption = (
+        f"The best system against each other one, paired by query; $p$ corrected over {pairs.total:,} pairs."
+    )
+    return table(headings, rows, caption)
 
 
 def _breakdown(part: Breakdown) -> str:
     headings = ["System", *(plain(group) for group in part.groups)]
-    rows = [[plain(system), *(_number(one.value) for one in means)] for system, means in part.rows]
-    return table(headings, rows, f"Means by {plain(part.label)}.")
+    rows = [[plain(system), *map(_group, means)] for system, means in part.rows]
+    return table(headings, rows, f"Means by {plain(part.label)}, each with the number of queries.")
+
+
+def _group(mean: GroupMean) -> str:
+    return f"{_number(mean.value)} ({mean.n:,})"
 
 
 def _trade(trade: Trade, systems: SystemsTable) -> str:

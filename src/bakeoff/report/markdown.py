@@ -9,14 +9,15 @@ from bakeoff.analysis import Result
 from bakeoff.cache import write_file
 from bakeoff.report import findings as find
 from bakeoff.report import wording as say
-from bakeoff.report.background import Background
 from bakeoff.report.breakdown import Breakdown
 from bakeoff.report.costs import STATISTICS
 from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.grid import Mean
 from bakeoff.report.losses import LossTable
-from bakeoff.report.marks import block, bullets, plain, table
+from bakeoff.report.marks import block, bullets, plain, rest, table
+from bakeoff.report.origins import corpus_and_truth, how_it_was_made
 from bakeoff.report.pairs import Pairs
+from bakeoff.report.percentiles import HOW
 from bakeoff.report.sections import Chart, Section
 from bakeoff.report.systems import SystemsTable
 from bakeoff.report.tables import Report, tables
@@ -59,8 +60,8 @@ def _parts(report: Report) -> Iterator[list[str]]:
     yield _times(report)
     for section in report.extras:
         yield _extra(section)
-    yield _truth(report.background)
-    yield _how(report.background, report.systems)
+    yield corpus_and_truth(report.background)
+    yield how_it_was_made(report.background, report.systems)
 
 
 def _head(report: Report) -> list[str]:
@@ -80,7 +81,7 @@ def _systems(systems: SystemsTable) -> list[str]:
             for row in systems.rows
         ]  # fmt: skip
         lines += table(["#", "system", *names, "p50", "p95", "index"], rows, left=2)
-    lines += _rest(systems.hidden, "systems", "scores.parquet")
+    lines += rest(systems.hidden, "systems", "scores.parquet")
     return lines + (table(["failed", "reason"], systems.failed, left=2) if systems.failed else [])
 
 
@@ -115,7 +116,7 @@ def _pairs(pairs: Pairs) -> list[str]:
     return (
         lines
         + table(headings, rows, left=2)
-        + _rest(pairs.total - len(pairs.pairs), "pairs", "scores.parquet")
+        + rest(pairs.total - len(pairs.pairs), "pairs", "scores.parquet")
     )
 
 
@@ -155,7 +156,7 @@ def _breakdown(part: Breakdown, systems: SystemsTable) -> list[str]:
     excluded = [f"{group} ({gone} excluded)" for group, gone in zip(part.groups, part.excluded, strict=True)]
     finding = find.of_breakdown(part, systems.measures[0].higher_is_better)
     lines = [f"## {systems.measures[0].label} by {part.label}", "", f"**{plain(finding)}**", ""]
-    return lines + table(["system", *excluded], rows) + _rest(part.hidden, "groups", "scores.parquet")
+    return lines + table(["system", *excluded], rows) + rest(part.hidden, "groups", "scores.parquet")
 
 
 def _ranks(report: Report) -> list[str]:
@@ -217,6 +218,7 @@ def _times(report: Report) -> list[str]:
             for row in report.latencies
         ]
         lines += ["## Latency", "", f"**{plain(find.of_latency(report.latencies))}**", ""]
+        lines += [] if report.curves else [plain(HOW), ""]  # the curves say it too
         lines += table(["system", *names, "samples"], rows)
     if report.curves:
         lines += _chart(report.curves)
@@ -243,85 +245,6 @@ def _chart(chart: Chart) -> list[str]:
     return [*lines, *table(chart.grid.headings, chart.grid.rows, chart.grid.left), *bullets(chart.notes)]
 
 
-def _truth(back: Background) -> list[str]:
-    lines = ["## Corpus and truth", ""]
-    if back.chunkings:
-        sizes = [
-            (one.chunker, say.whole(one.chunks), say.whole(one.mean), *map(say.whole, one.quantiles))
-            for one in back.chunkings
-        ]
-        lines += [f"**{plain(find.of_chunks(back.chunkings))}**", ""]
-        lines += table(
-            [
-                "chunker",
-                "chunks",
-                "mean",
-                "shortest",
-                "first quartile",
-                "median",
-                "third quartile",
-                "longest",
-            ],
-            sizes,
-        )
-    if back.lengths:
-        cut = [
-            (
-                one.embedder,
-                one.chunker,
-                one.max_tokens or "none",
-                one.quantiles[2],
-                f"{one.cut_chunks:.0%}",
-                f"{one.cut:.0%}",
-            )
-            for one in back.lengths
-        ]
-        lines += ["", f"**{plain(find.of_lengths(back.lengths))}**", ""]
-        lines += table(["model", "chunker", "limit in tokens", "median", "chunks cut", "text cut off"], cut)
-    if back.exclusions:
-        gone = [
-            (
-                one.reason,
-                ", ".join(one.queries) + (f" and {one.hidden:,} more" if one.hidden else ""),
-                ", ".join(one.measures),
-            )
-            for one in back.exclusions
-        ]
-        lines += table(["excluded because", "queries", "from the means of"], gone, left=3)
-    if back.rules:
-        hits = [(hit.query_id, hit.source, hit.rule, hit.hits, hit.documents) for hit in back.rules]
-        lines += table(["query", "source", "rule", "hits", "documents"], hits, left=3)
-        lines += _rest(back.rules_hidden, "rules", "run.json")
-    if back.skipped.rows:
-        lines += table(["not read", "because"], back.skipped.rows, left=2) + _rest(
-            back.skipped.hidden, "files", "run.json"
-        )
-    return lines
-
-
-def _how(back: Background, systems: SystemsTable) -> list[str]:
-    lines = ["## How it was made", ""]
-    lines += table(
-        ["measure", "meaning", "truth"], [(n.label, n.meaning, n.sources) for n in systems.measures], left=3
-    )
-    for heading, rows in (
-        ("conventions", back.conventions),
-        ("run", back.identity),
-        ("environment", back.environment),
-    ):
-        lines += table([heading, ""], rows, left=2)
-    lines += [*block(back.experiment), "In the folder that holds the run, this writes the report again:", ""]
-    return lines + block(back.command)
-
-
 def _mean(mean: Mean) -> str:
     interval = say.interval(mean.interval.low, mean.interval.high)
     return f"{say.score(mean.value)} {interval} ({say.counted(mean.n, mean.excluded)})".replace("  ", " ")
-
-
-def _rest(hidden: int, what: str, file: str) -> list[str]:
-    return [f"{hidden:,} more {what} in {file}.", ""] if hidden else []
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}"

@@ -37,5 +37,10 @@ def bullets(lines: Iterable[object]) -> list[str]:
     return [*found, ""] if found else []
 
 
+def rest(hidden: int, what: str, file: str) -> list[str]:
+    """Where the rows are that a table leaves out, or nothing where it has all."""
+    return [f"{hidden:,} more {what} in {file}.", ""] if hidden else []
+
+
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"

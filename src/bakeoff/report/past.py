@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff.analysis import Result, across, open_run
+from bakeoff.analysis import Result, open_run
 from bakeoff.errors import ComparisonError, UserError
 from bakeoff.results import read_record
+from bakeoff.tworuns import across
 
 SHORT = 20
 """Characters of a note that fit into a cell."""

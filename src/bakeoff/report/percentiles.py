@@ -18,6 +18,12 @@ from bakeoff.results import LATENCIES
 from bakeoff.stages.timing import BEYOND
 
 PERCENTS = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+HOW = (
+    "One client, one query at a time, in the order of the query file, after a warm-up with other texts. A query's "
+    "latency is the sum of its steps (embed, search, fuse, rerank), each timed over all queries in turn; systems that "
+    "share a step share its times. A sample is one query in one run; a percentile needs 5 samples beyond it."
+)
+"""How a run's own latencies came about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,7 @@ def run_quantiles(result: Result, systems: Sequence[str]) -> tuple[Quantiles, ..
 def run_chart(result: Result, systems: Sequence[str]) -> Chart | None:
     """The curves of a run's own timings; None where nothing was timed."""
     rows = run_quantiles(result, systems)
-    caption = "One query at a time, every query of every run, after a warm-up with other texts."
-    return chart("latency", rows, {name: place for place, name in enumerate(systems, start=1)}, caption)
+    return chart("latency", rows, {name: place for place, name in enumerate(systems, start=1)}, HOW)
 
 
 def chart(

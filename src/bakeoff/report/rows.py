@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.analysis import Result
-from bakeoff.errors import DataError
+from bakeoff.results import readable
+from bakeoff.tablefile import read_parquet
 from bakeoff.types import SCORES, Schema
 
 if TYPE_CHECKING:
@@ -17,11 +15,9 @@ if TYPE_CHECKING:
 
 def rows_where(result: Result, schema: Schema, filters: list[tuple[str, str, Any]]) -> pa.Table:
     """The rows of a table that pass every filter, given as (column, operator, value)."""
-    import pyarrow.parquet as pq
-
     path = result.path / f"{schema.name}.parquet"
-    with _translated(path):
-        return pq.read_table(path, filters=filters).cast(schema.arrow())
+    with readable(path):
+        return read_parquet(path, filters=filters).cast(schema.arrow())
 
 
 def row_count(result: Result, schema: Schema) -> int:
@@ -29,30 +25,14 @@ def row_count(result: Result, schema: Schema) -> int:
     import pyarrow.parquet as pq
 
     path = result.path / f"{schema.name}.parquet"
-    with _translated(path):
+    with readable(path):
         return int(pq.read_metadata(path).num_rows)
 
 
 def score_rows(result: Result) -> pa.Table:
     """All scores; names are kept once each, which makes ten million rows fit where strings would not."""
-    import pyarrow.parquet as pq
-
     path = result.path / f"{SCORES.name}.parquet"
     names = ["system", "query_id", "measure", "unit", "source"]
-    with _translated(path):
-        table = pq.read_table(path, columns=[*names, "value"], read_dictionary=names)
+    with readable(path):
+        table = read_parquet(path, columns=[*names, "value"], read_dictionary=names)
         return table.unify_dictionaries().combine_chunks()
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    import pyarrow as pa
-
-    try:
-        yield
-    except FileNotFoundError as exc:
-        raise DataError(f"{path} is missing. The run is not finished, or the folder was changed.") from exc
-    except (pa.ArrowException, OSError) as exc:
-        raise DataError(
-            f"{path} cannot be read ({exc}). The file is damaged; run the experiment again."
-        ) from exc

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 import numpy as np
 
 from bakeoff.analysis import Result
 from bakeoff.measures.names import parse
 from bakeoff.report.grid import Grid, averages
+from bakeoff.report.losses import ROWS
+from bakeoff.report.rows import row_count
+from bakeoff.results import readable
 from bakeoff.stats.sanity import Growing, Seen, unusual
+from bakeoff.types import RANKINGS, Unit
 
 
 def sanity_notes(result: Result, grid: Grid) -> list[str]:
@@ -16,8 +23,8 @@ def sanity_notes(result: Result, grid: Grid) -> list[str]:
         return []
     definition = parse(result.record.primary).definition
     means = averages(grid, result.record.primary)
-    return list(
-        unusual(
+    return [
+        *unusual(
             Seen(
                 result.record.primary,
                 {system: mean for system, mean in means.items() if mean is not None},
@@ -25,8 +32,46 @@ def sanity_notes(result: Result, grid: Grid) -> list[str]:
                 _growing(grid),
                 {system: _percentiles(result, system) for system in result.done},
             )
+        ),
+        *_too_shallow(result, grid),
+    ]
+
+
+def _too_shallow(result: Result, grid: Grid) -> Iterator[str]:
+    """A note where k documents are counted, but the chunks retrieved for some queries come from fewer."""
+    cutoffs = {name: parse(name).k or 0 for name in grid.values if parse(name).unit is Unit.DOCUMENT}
+    deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
+    k, corpus = cutoffs.get(deepest, 0), result.record.corpus
+    if k < 2 or (corpus is not None and corpus.documents < k) or row_count(result, RANKINGS) > ROWS:
+        return
+    few = _short_lists(result, k, {query.id for query in grid.queries if not query.negative})
+    if few:
+        system, most = max(few.items(), key=lambda one: one[1])
+        asked = sum(not query.negative for query in grid.queries)
+        yield (
+            f"Unusual: {deepest} counts fewer than {k} documents on {most} of {asked} queries for {system}"
+            f"{f' and on some for {len(few) - 1} more' if len(few) > 1 else ''}: the {result.record.depth} chunks "
+            "retrieved come from no more, and what lies deeper is missed. Set a larger depth to compare them alike."
         )
+
+
+def _short_lists(result: Result, k: int, asked: set[str]) -> dict[str, int]:
+    """How many queries of each system have fewer than k documents in a ranking that was cut at the depth."""
+    import pyarrow.parquet as pq
+
+    path = result.path / f"{RANKINGS.name}.parquet"
+    with readable(path):
+        rows = pq.read_table(path, columns=["system", "query_id", "document_id"])
+    counted = rows.group_by(["system", "query_id"]).aggregate(
+        [("document_id", "count_distinct"), ("document_id", "count")]
     )
+    few = Counter(
+        row["system"]
+        for row in counted.to_pylist()
+        if row["document_id_count_distinct"] < k and row["document_id_count"] >= result.record.depth
+        if row["query_id"] in asked
+    )
+    return {system: few[system] for system in result.done if few[system]}
 
 
 def _growing(grid: Grid) -> list[Growing]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
-from bakeoff.judging import Alarms, held_out, preset_lines, what_makes_the_difference
+from bakeoff.judging import Alarms, held_out, what_makes_the_difference
+from bakeoff.presetrules import preset_lines
 from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, latency_rows, phase_rows

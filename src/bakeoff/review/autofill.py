@@ -6,13 +6,13 @@ further condition. Rules that need the whole corpus (lines, quoted passages, sym
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import TruthError
+from bakeoff.results import read_tags
 from bakeoff.review.pool import Passage
 from bakeoff.truth.documents import Names
 from bakeoff.truth.rules import AllOf, AnyOf, Documents, Rule, Sections, Sql, Words, leaves
@@ -138,7 +138,7 @@ def with_tags(rule: Rule | None, tags: Mapping[str, str]) -> Rule | None:
 
 def parsed_tags(text: str | None) -> dict[str, str]:
     """The tags of a query as a run keeps them."""
-    return {key: str(value) for key, value in json.loads(text or "{}").items()}
+    return {key: str(value) for key, value in read_tags(text).items()}
 
 
 def _text(leaf: Rule) -> bool:

@@ -4,27 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bakeoff.review.pool import Pool
+from bakeoff.review.pool import Item, Pool
 from bakeoff.review.settle import Settled, State
-from bakeoff.truth.reviewed import JudgedSpan, JudgmentSet, judgment_set
+from bakeoff.truth.reviewed import MODEL, JudgedSpan, JudgmentSet, judgment_set
 
 HUMAN = "human"
+Graded = tuple[int, str]
+"""A grade and its source."""
 
 
-def make_set(pool: Pool, settled: Mapping[str, Settled], *, rules: bool = True) -> JudgmentSet:
-    """The items that have a grade, not those open or in conflict; `rules` keeps what only a rule filled in."""
+def make_set(
+    pool: Pool,
+    settled: Mapping[str, Settled],
+    *,
+    rules: bool = True,
+    suggested: Mapping[str, int] | None = None,
+    model: str = "",
+) -> JudgmentSet:
+    """The items that have a grade, not those open or in conflict; `rules` keeps what only a rule filled in.
+
+    `suggested` are a model's grades of items: they fill in what nobody judged, and say that they are the model's.
+    """
     rows = []
     for item in pool.items:
-        one = settled[item.id]
-        if one.relevance is None or (one.state is State.RULE and not rules):
-            continue
-        source = f"rule:{'+'.join(item.rules)}" if one.state is State.RULE else HUMAN
-        rows.append(
-            JudgedSpan(
-                item.query_id, item.document_id, item.start, item.end, one.relevance, source, item.text_hash
+        held = _held(item, settled[item.id], rules)
+        if held is None and settled[item.id].state is State.OPEN and item.id in (suggested or {}):
+            held = ((suggested or {})[item.id], f"{MODEL}{model}")
+        if held is not None:
+            rows.append(
+                JudgedSpan(item.query_id, item.document_id, item.start, item.end, *held, item.text_hash)
             )
-        )
     return judgment_set(pool.run, reviewers(settled), rows)
+
+
+def _held(item: Item, one: Settled, rules: bool) -> Graded | None:
+    """What people, or rules, say of an item."""
+    if one.relevance is None or (one.state is State.RULE and not rules):
+        return None
+    return one.relevance, f"rule:{'+'.join(item.rules)}" if one.state is State.RULE else HUMAN
 
 
 def reviewers(settled: Mapping[str, Settled]) -> tuple[str, ...]:

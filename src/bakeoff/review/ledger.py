@@ -71,11 +71,6 @@ class Entry:
                 f"the note on item {self.item} has {len(self.note):,} characters; 20,000 are kept."
             )
 
-    @property
-    def decides(self) -> bool:
-        """Whether it says what the item is."""
-        return self.judgment is not Label.UNJUDGED
-
 
 @dataclass(frozen=True, slots=True)
 class Read:

@@ -252,7 +252,7 @@ def read_pool(path: Path) -> Pool:
         said = data.pop("fingerprint")
         items = tuple(_item(row) for row in data.pop("items"))
         pool = Pool(**{**data, "systems": tuple(data["systems"]), "notes": tuple(data["notes"])}, items=items)
-    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise DataError(
             f"{path} is damaged ({exc}). Make it again with: bakeoff review export RUN --force"
         ) from exc

@@ -53,10 +53,16 @@ def find_queries(result: Result, given: Path | None = None) -> QuerySet | None:
     if given is not None:
         return _query_file(given)
     for folder in (Path(), result.path.parent, result.path.parent.parent):
-        path = folder / "bakeoff.yaml"
-        if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == result.record.experiment:
-            return _query_file(path)
+        for path in sorted(folder.glob("*.y*ml")):
+            if _holds(path, result.record.experiment):
+                return _query_file(path)
     return None
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Whether a file is this text; one of another size is not read."""
+    raw = text.encode("utf-8", errors="replace")
+    return path.is_file() and path.stat().st_size == len(raw) and path.read_bytes() == raw
 
 
 def facts_of(queries: QuerySet | None) -> dict[str, QueryFacts]:

@@ -1,9 +1,9 @@
-"""Review files as they are written: S4-49 to the key, and copies that keep every comment and the order of a file."""
+"""Review files as they are written: S4-49 to the key."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from bakeoff.cache import write_file
-from bakeoff.errors import DataError, UserError
+from bakeoff.errors import UserError
 from bakeoff.measures.labels import Label
 from bakeoff.review.pool import Item, Pool, Returned
 from bakeoff.review.sheets import AUTO, read_sheet
@@ -106,44 +106,6 @@ def sheet_data(
         "summary": {"auto_keyword_matches": auto, "needs_human_review": open_},
         "results": results,
     }
-
-
-def patched(text: str, changes: Mapping[int, Said], name: str = "review") -> str:
-    """The text of a file with other judgments and notes at some ranks; every other character stays as it is."""
-    edits = sorted(_edits(text, changes, name), reverse=True)
-    for start, end, value in edits:
-        text = text[:start] + value + text[end:]
-    return text
-
-
-def _edits(text: str, changes: Mapping[int, Said], name: str) -> Iterator[tuple[int, int, str]]:
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    for result in _child(root, "results", name).value:
-        rank = int(_child(result, "rank", name).value)
-        if rank not in changes:
-            continue
-        said, node = changes[rank], _child(result, "judgment", name)
-        yield node.start_mark.index, node.end_mark.index, _scalar(said.judgment.value, text, node)
-        notes = next((value for key, value in result.value if key.value == "notes"), None)
-        if notes is not None and said.note:
-            yield notes.start_mark.index, notes.end_mark.index, _scalar(said.note, text, notes)
-
-
-def _child(node: Any, key: str, name: str) -> Any:
-    for found, value in node.value:
-        if found.value == key:
-            return value
-    raise DataError(f"{name}: {key} is missing. Export the file again.")
-
-
-def _scalar(value: str, text: str, node: Any) -> str:
-    """A value as YAML on one line; what followed an empty value stays apart from it."""
-    dumped = yaml.safe_dump(value, allow_unicode=True, width=10**9, default_style="'" if not value else None)
-    line = dumped.removesuffix("\n").removesuffix("\n...")
-    start, end = node.start_mark.index, node.end_mark.index
-    before = " " if start and text[start - 1] == ":" else ""
-    after = "\n" if "\n" in text[start:end] and not text[end : end + 1].startswith("\n") else ""
-    return before + line + after
 
 
 def _by_file(pool: Pool) -> dict[tuple[str, str], list[tuple[Returned, Item]]]:

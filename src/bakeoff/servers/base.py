@@ -132,7 +132,10 @@ def get_json(url: str, timeout: float = 5.0) -> Any:
     """What a health address of this machine answers."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy cannot reach this machine
     with direct.open(url, timeout=timeout) as answer:
-        return json.loads(answer.read())
+        try:
+            return json.loads(answer.read())
+        except RecursionError as exc:
+            raise NotYetError(f"{url} answers with what is no health page") from exc
 
 
 def free_ports(count: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from bakeoff.errors import SettingError
 from bakeoff.servers.base import HOST, Server, Site, get_json
 from bakeoff.servers.processes import finish
+from bakeoff.weights import DAMAGED_ZIP
 
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -115,7 +116,12 @@ def _tool(server: str, name: str) -> str:
 
 def _unpack_jars(packed: Path, folder: Path) -> None:
     """Put a plug-in's jars beside the others; where one is there already, that one stays."""
-    with zipfile.ZipFile(packed) as plugin:
-        for inner in plugin.namelist():
-            if inner.endswith(".jar") and not (folder / Path(inner).name).exists():
-                (folder / Path(inner).name).write_bytes(plugin.read(inner))
+    try:
+        with zipfile.ZipFile(packed) as plugin:
+            for inner in plugin.namelist():
+                if inner.endswith(".jar") and not (folder / Path(inner).name).exists():
+                    (folder / Path(inner).name).write_bytes(plugin.read(inner))
+    except (*DAMAGED_ZIP, OSError) as exc:
+        raise SettingError(
+            f"{packed} cannot be unpacked ({exc}). Delete it from Maven's repository and install the server again."
+        ) from exc

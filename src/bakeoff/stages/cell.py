@@ -60,7 +60,7 @@ def measuring(
     seed: int,
 ) -> Measuring:
     """What a system is measured with, ready before it is asked anything."""
-    task = Measuring(run, system, queries, truth, measures, conventions)
+    task = Measuring(run, kitchen.shown(system), queries, truth, measures, conventions)
     params, primary = system.mode.params, parse(measures[0])
     if not isinstance(params, Hybrid) or not params.tuned:
         return task

@@ -191,16 +191,19 @@ def _expect_answer(store: Any, fault: StoreError) -> None:
 
 
 def _fill(store: Any, making: _Making, advance: Any) -> _Filled:
-    """Seconds of inserting, and of the wait until everything inserted is searchable."""
+    """Seconds the store takes to insert, and to make everything inserted searchable; making batches is ours (F38)."""
     begin = time.perf_counter()
     store.create(making.name, making.content.dims, making.metric)
+    seconds = time.perf_counter() - begin
     for batch in making.content.batches():
+        sent = time.perf_counter()
         store.insert(batch)
+        seconds += time.perf_counter() - sent
         advance(len(batch.ids))
     inserted = time.perf_counter()
     store.ready()
     ended = time.perf_counter()
-    return _Filled(inserted - begin, ended - inserted, ended)
+    return _Filled(seconds, ended - inserted, ended)
 
 
 def _close_after_fault(store: Any) -> None:

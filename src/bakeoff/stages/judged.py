@@ -90,18 +90,6 @@ class Judging:
         kept = found.grade > 0
         return found.query[kept], found.item[kept]
 
-    def values(
-        self,
-        query: np.ndarray,
-        chunk: np.ndarray,
-        score: np.ndarray,
-        measures: list[Measure],
-        *,
-        ideal: bool = False,
-    ) -> np.ndarray:
-        """The same as queries × measures."""
-        return self.scores(query, chunk, score, measures, ideal=ideal).values
-
     def scores(
         self,
         query: np.ndarray,

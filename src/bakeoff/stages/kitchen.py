@@ -31,7 +31,7 @@ class Kitchen(Larder):
         def run(key: str, make: Callable[[], Step]) -> Leg:
             return self._shared.once((key, name), make).upto(many)
 
-        return composed(self.serving(system), self._texts, legs, embedded, run, weigh)
+        return composed(self.serving(system), self._texts, self.warm_up(), legs, embedded, run, weigh)
 
     def partial(self, system: System, weigh: Weigh | None = None) -> Answers | None:
         """What a system had answered when it failed: its first queries, or all in fewer rounds; None if nothing."""
@@ -48,7 +48,7 @@ class Kitchen(Larder):
 
         embedded = self.query_vectors(system.embedder) if system.embedder else None
         first = tuple(leg.first(count) for leg in legs)
-        return composed(self.serving(system), self._texts, first, embedded, run, weigh)
+        return composed(self.serving(system), self._texts, self.warm_up(), first, embedded, run, weigh)
 
     def serving(self, system: System, depth: int | None = None) -> Serving:
         """How one query goes through a system; `depth` instead of the experiment's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from bakeoff import registry
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 WARM_UP_TEXTS = 10
 WARM_UP_CHARACTERS = 80
+STAND_IN = " (stand-in)"
+"""Behind the name of a system whose model is no real one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,14 @@ class Larder:
         """A model, loaded once."""
         plugin = registry.load("embedders", part.name)
         return self._shared.once(("embedder", part.label), lambda: cast(Embedder, plugin(part.params)))
+
+    def shown(self, system: System) -> System:
+        """The system under the name that every table has: by a stand-in for a real model, it says so (F43)."""
+        part = system.embedder
+        if part is None or not self._shared.slot(("vectors", part.label, system.chunker.label)).made:
+            return system
+        real = not self.embedder(part).info.stand_in
+        return system if real else replace(system, label=f"{system.label}{STAND_IN}")
 
     def reranker(self, part: Part) -> Any:
         """A reranker, loaded once."""

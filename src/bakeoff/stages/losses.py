@@ -68,13 +68,13 @@ def reachable(scored: Scored, steps: Sequence[Reach], primary: Measure) -> dict[
     def best(query: np.ndarray, chunk: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
         order = np.argsort(query, kind="stable")
         rank = np.zeros(len(query)) if first is None else first
-        return judging.values(query[order], chunk[order], rank[order], [primary], ideal=True)[:, 0]
+        return judging.scores(query[order], chunk[order], rank[order], [primary], ideal=True).values[:, 0]
 
     found = {"in no chunk": best(query, chunk)}
     for one in steps:
         first = None if one.seen is None else _seen(one.legs[0], one.seen)
         found[one.step] = best(*_together(list(one.legs)), first)
-    found["ranked too low"] = judging.values(*flat(scored.ranking), [primary])[:, 0]
+    found["ranked too low"] = judging.scores(*flat(scored.ranking), [primary]).values[:, 0]
     return found
 
 

@@ -64,7 +64,7 @@ def _at_unit(scored: Scored, unit: Unit, measures: list[Measure]) -> dict[Measur
         kept = scored.affordable(measures[0])
         rows = rows[0][kept], rows[1][kept], rows[2][kept]
         plain = [measure.at_depth(len(kept)) for measure in measures]
-    values = Judging(scored, unit).values(*rows, plain)
+    values = Judging(scored, unit).scores(*rows, plain).values
     return {measure: values[:, i] for i, measure in enumerate(measures)}
 
 
@@ -127,13 +127,27 @@ def _by_tokens(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndar
 
 
 def _by_top_scores(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """FalseAlarm@t: of the negative queries alone."""
+    """FalseAlarm@t and AUROC, of the negative queries alone.
+
+    A negative query's part of AUROC is the share of answerable ones above it, so that the mean is the AUROC itself.
+    """
     import numpy as np
+
+    from bakeoff.measures.negatives import auroc
 
     hits, queries = scored.ranking.hits, scored.queries.queries
     top = np.array([hit.scores[0] if len(hit.scores) else -np.inf for hit in hits])
     negative = np.array([query.negative for query in queries])
-    return {m: np.where(negative, (top >= (m.t or 0.0)).astype(float), np.nan) for m in measures}
+
+    def value(measure: Measure, score: float) -> float:
+        if measure.name == "AUROC":
+            return auroc(top[~negative], np.array([score]))
+        return float(score >= (measure.t or 0.0))
+
+    columns = {m: np.full(len(queries), np.nan) for m in measures}
+    for measure, column in columns.items():
+        column[negative] = [value(measure, score) for score in top[negative]]
+    return columns
 
 
 def _by_neighbours(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:

@@ -24,6 +24,9 @@ Look = Callable[[str, Hits], Hits]
 Weigh = Callable[[tuple[Leg, ...]], "np.ndarray"]
 """The dense share of each query from what the searches found: how a tuned weight is chosen."""
 
+WARM_UP = 3
+"""Closer looks with other texts before each round, not timed: the first one pays for what a model puts off (F32)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Serving:
@@ -84,18 +87,22 @@ def serving(
 def composed(
     way: Serving,
     texts: Sequence[str],
+    others: Sequence[str],
     legs: tuple[Leg, ...],
     embedded: QueryVectors | None,
     run: Callable[[str, Callable[[], Step]], Leg],
     weigh: Weigh | None,
 ) -> Answers:
-    """What follows the searches, for as many queries as they answered; `run` makes a step and times it."""
+    """What follows the searches, for as many queries as they answered; `run` makes a step and times it.
+
+    `others` are texts that are no queries, for the warm-up of a closer look.
+    """
     count = min(len(leg.hits) for leg in legs)
     ranking, joined, looks = legs[0], None, list[Leg]()
     if way.fuse is not None:
         joined = ranking = run("fuse", partial(_fusing, way.fuse, legs, weigh, count))
     for place, look in enumerate(way.looks):
-        ranking = run(f"look {place}", partial(_looking, look, texts, ranking))
+        ranking = run(f"look {place}", partial(_looking, look, texts, others, ranking))
         looks.append(ranking)
     done = len(ranking.hits)
     return Answers(
@@ -121,5 +128,9 @@ def _fusing(fuse: Fuse, legs: tuple[Leg, ...], weigh: Weigh | None, count: int) 
     return Step(lambda i: fuse(dense.hits[i], words.hits[i], weights[i]), count)
 
 
-def _looking(look: Look, texts: Sequence[str], before: Leg) -> Step:
-    return Step(lambda i: look(texts[i], before.hits[i]), len(before.hits))
+def _looking(look: Look, texts: Sequence[str], others: Sequence[str], before: Leg) -> Step:
+    def warm_up() -> None:
+        for text, hits in zip(others[:WARM_UP], before.hits, strict=False):
+            look(text, hits)
+
+    return Step(lambda i: look(texts[i], before.hits[i]), len(before.hits), warm_up)

@@ -55,11 +55,6 @@ def mean_interval(
     return mean_intervals(np.asarray(values, dtype=np.float64)[:, None], settings, bounds)[0]
 
 
-def paired_interval(a: npt.ArrayLike, b: npt.ArrayLike, settings: BootstrapSettings) -> Interval:
-    """The interval of the mean of a − b over the queries computed for both."""
-    return mean_interval(np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64), settings)
-
-
 def mean_intervals(
     columns: npt.ArrayLike, settings: BootstrapSettings, bounds: tuple[float, float] | None = None
 ) -> list[Interval]:

@@ -12,11 +12,14 @@ from bakeoff.stats.wording import bytes_text
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """p95 latency in ms, index size in bytes, money per 1,000 queries; None is not measured."""
+    """p95 latency in ms, index size and memory in bytes, money per 1,000 queries; None is not measured."""
 
     p95_ms: float | None = None
     index_bytes: float | None = None
     cost: float | None = None
+    memory_bytes: float | None = None
+    p95_between: tuple[float, float] | None = None
+    """The 95 % interval of the p95; None is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Limits:
     p95_ms: float | None = None
     index_bytes: float | None = None
     cost: float | None = None
+    memory_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +48,14 @@ class CostKind:
         """The value with its unit."""
         if self.name == "p95_ms":
             return f"{value:.3g} ms"
-        return bytes_text(value) if self.name == "index_bytes" else f"{value:.3g} per 1,000 queries"
+        return bytes_text(value) if self.name.endswith("_bytes") else f"{value:.3g} per 1,000 queries"
 
 
 COST_KINDS = (
     CostKind("cost", "cost"),
     CostKind("p95_ms", "p95 latency"),
     CostKind("index_bytes", "index size"),
+    CostKind("memory_bytes", "memory"),
 )
 """In the order in which they decide between systems of equal quality."""
 
@@ -113,6 +118,13 @@ def cheapest(evidence: Evidence, systems: tuple[str, ...]) -> Cheapest | None:
         if len(ordered) < len(systems) or len(ordered) < 2:
             continue
         (first, system), (second, _) = ordered[0], ordered[1]
-        if second > first * (1 + evidence.thresholds.cheaper_by):
+        clear = second > first * (1 + evidence.thresholds.cheaper_by)
+        if clear and all(_beyond_noise(evidence, kind, system, other) for _, other in ordered[1:]):
             return Cheapest(system, kind, first, second)
     return None
+
+
+def _beyond_noise(evidence: Evidence, kind: CostKind, cheaper: str, other: str) -> bool:
+    """Whether a p95 is lower by more than its few samples leave open; sizes and prices are no samples."""
+    low, high = (evidence.costs[system].p95_between for system in (cheaper, other))
+    return kind.name != "p95_ms" or low is None or high is None or low[1] < high[0]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from statistics import NormalDist
+
+from bakeoff.stats.arrays import FloatArray
 
 NORMAL = NormalDist()
 
@@ -19,6 +22,17 @@ def t_two_sided(statistic: float, df: float) -> float:
     from scipy.special import stdtr
 
     return float(2 * stdtr(df, -abs(statistic)))
+
+
+def quantile_between(ordered: FloatArray, share: float, level: float) -> tuple[float, float]:
+    """The interval of a quantile of ascending samples, by the ranks that a count below it may have; ∞ beyond them."""
+    n = len(ordered)
+    middle, reach = n * share, NORMAL.inv_cdf(0.5 + level / 2) * (n * share * (1 - share)) ** 0.5
+    low, high = math.floor(middle - reach), math.ceil(middle + reach) + 1
+    return (
+        float(ordered[low - 1]) if low >= 1 else -math.inf,
+        float(ordered[high - 1]) if high <= n else math.inf,
+    )
 
 
 def expansion(n: int, level: float) -> float:

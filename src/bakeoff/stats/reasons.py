@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bakeoff.stats.case import Case
 from bakeoff.stats.sentences import told_apart
-from bakeoff.stats.wording import listed, points, questions
+from bakeoff.stats.wording import listed, points_to_three, questions
 
 
 def reasons_for(case: Case) -> tuple[str, ...]:
@@ -38,13 +38,19 @@ def _neighbours(case: Case) -> Iterator[str]:
 
 
 def _detectable(case: Case) -> Iterator[str]:
-    measure = case.comparison.measure
-    pair = case.pair(case.rivals[0])
-    if pair.mdd is not None:
-        yield (
-            f"{questions(pair.n)} show a difference of {points(pair.mdd)[0]} {measure} or more "
-            f"({pair.power:.0%} power{_over(len(case.comparison.pairs))})."
-        )
+    """What could have been shown: it hangs on how alike two systems are, so easiest and hardest rival are named."""
+    found = sorted(
+        (mdd, pair.n, pair.b) for pair in map(case.pair, case.rivals) if (mdd := pair.mdd) is not None
+    )
+    if not found:
+        return
+    (least, n, first), (most, _, last) = found[0], found[-1]
+    low, high = points_to_three(least), points_to_three(most)
+    size = low if low == high else f"{low} (against {first}) to {high} (against {last})"
+    yield (
+        f"{questions(n)} show a difference of {size} {case.comparison.measure} or more "
+        f"({case.pair(first).power:.0%} power{_over(len(case.comparison.pairs))})."
+    )
 
 
 def _over(pairs: int) -> str:

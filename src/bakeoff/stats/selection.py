@@ -43,10 +43,12 @@ class Selection:
     @property
     def sentence(self) -> str:
         """One line for the report."""
+        ends = self.held_out_interval
+        known = f" [{ends.low:.3f} {ends.high:.3f}]" if ends.low is not None and ends.high is not None else ""
         return (
             f"{self.winner} scores {self.tuning_score:.3f} on the queries it was chosen on, out of "
-            f"{self.candidates}; on held-out queries the choice scores {self.held_out_score:.3f} "
-            f"(same winner in {self.agreement:.0%} of folds)."
+            f"{self.candidates}; on held-out queries the choice scores {self.held_out_score:.3f}{known} "
+            f"(n {self.n:,}, same winner in {self.agreement:.0%} of {len(self.folds)} folds)."
         )
 
 
@@ -65,7 +67,7 @@ def stratified_folds(n: int, folds: int, seed: int, categories: Sequence[str] = 
 
 def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
     """Choose the best system by cross-validation on the queries scored for every system."""
-    values, labels = _complete(matrix)
+    values, labels = _complete(matrix.sorted())
     n = values.shape[1]
     assigned = stratified_folds(n, folds, seed, labels)
     sign = 1.0 if matrix.higher_is_better else -1.0

@@ -112,7 +112,8 @@ def told_apart(case: Case, first: int, second: int) -> str | None:
     pair = case.comparison.pair(case.eligible[first], case.eligible[second])
     if pair.separated:
         return None
-    text = f"{first + 1} and {second + 1} can't be told apart with {questions(pair.n)}"
+    places = [case.comparison.ranking.index(system) + 1 for system in (pair.a, pair.b)]
+    text = f"{places[0]} and {places[1]} can't be told apart with {questions(pair.n)}"
     more = settles(pair, case.evidence.thresholds.least_difference)
     return f"{text}; {more}." if more else f"{text}."
 

@@ -18,6 +18,11 @@ def points(*values: float) -> tuple[str, ...]:
     return tuple(_no_leading_zero(f"{value + 0.0:.{decimals}f}") for value in values)
 
 
+def points_to_three(value: float) -> str:
+    """Points of a measure as the report's tables write them: .054, 41.3."""
+    return points(value)[0] if abs(value) > 1 else _no_leading_zero(f"{value + 0.0:.3f}")
+
+
 def probability(p: float) -> str:
     """A p-value to three digits: .021, or <.001; never 0."""
     return "<.001" if p < 0.001 else _no_leading_zero(f"{p:.3f}")

@@ -86,7 +86,9 @@ class Bench:
         """Raise Gap with the declared reason; what is missing without a reason is broken."""
         if ability in self.gaps:
             raise Gap(self.gaps[ability])
-        expect(self.has(ability), f"{self.name} has no {ability} and does not declare the gap.")
+        if not self.has(ability):
+            hint = f"give it {_methods(ability)}, or say why not: gaps = {{{ability!r}: '…'}}"
+            raise Broken(f"no {ability}: {hint}.")
 
     def vectors(self, rows: int | None = None, seed: int = 7) -> np.ndarray:
         """Seeded vectors of unequal length, so that the metrics differ."""
@@ -102,6 +104,13 @@ class Bench:
             store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=rows[part]))
         store.ready()
         return store, rows
+
+
+def _methods(ability: str) -> str:
+    """What a store has to have for an ability."""
+    if ability == LIMIT:
+        return "max_dims"
+    return ", ".join(sorted(name for name in vars(ABILITIES[ability]) if not name.startswith("_")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,8 @@ def engine(trial: Bench) -> str:
     """Which engine answers, by its own words; connecting to it may raise a StoreError."""
     store = trial.made()
     try:
-        return store.engine_version() if isinstance(store, SupportsVersion) else "it does not say its version"
+        told = isinstance(store, SupportsVersion)
+        return store.engine_version() if told else "it does not say its version (engine_version)"
     finally:
         trial.close()
 

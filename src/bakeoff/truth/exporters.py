@@ -156,11 +156,32 @@ def original_qrels(queries: Sequence[Query], qrels: Iterable[Qrel]) -> list[Qrel
         by_query[qrel.query][qrel.item] = qrel
     for query in queries:
         rows = by_query[query.id]
-        for grade, items in _json_tag(query, ORIGINAL_GRADES).items():
-            rows |= {item: Qrel(query.id, item, int(grade)) for item in items}
-        for iteration, items in _json_tag(query, ITERATIONS).items():
+        for grade, items in _listed_items(query, ORIGINAL_GRADES).items():
+            rows |= {item: Qrel(query.id, item, _grade(query, grade)) for item in items}
+        for iteration, items in _listed_items(query, ITERATIONS).items():
             rows |= {i: Qrel(query.id, i, rows[i].grade, iteration) for i in items if i in rows}
     return [rows[item] for rows in by_query.values() for item in sorted(rows)]
+
+
+def _grade(query: Query, written: str) -> int:
+    try:
+        return int(written)
+    except ValueError as exc:
+        raise DataError(
+            f"query {query.id}: the tag {ORIGINAL_GRADES} has the grade {written!r}, which is no whole number. Import "
+            "the file again."
+        ) from exc
+
+
+def _listed_items(query: Query, name: str) -> dict[str, list[str]]:
+    """A tag that lists items under each of its keys."""
+    said = _json_tag(query, name)
+    for key, items in said.items():
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+            raise DataError(
+                f"query {query.id}: the tag {name} has no list of items under {key!r}. Import the file again."
+            )
+    return said
 
 
 def _json_tag(query: Query, name: str) -> dict[str, Any]:
@@ -168,7 +189,7 @@ def _json_tag(query: Query, name: str) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(query.tags[name])
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise DataError(
             f"query {query.id}: the tag {name} is not JSON ({exc}). Import the file again."
         ) from exc

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from bakeoff.types import Condition, Query, Where
 from bakeoff.yamlfile import Keys, Located
 
 DIFFICULTIES = ("easy", "medium", "hard")
+TABLES = frozenset({".csv", ".tsv"})
 
 
 def _difficulty(value: Any) -> Any:
@@ -165,6 +168,11 @@ class QuerySet:
 
 def read_queries(path: Path) -> QuerySet:
     """The queries of a YAML or JSON file."""
+    if path.suffix.lower() in TABLES and path.is_file():
+        raise QueryFileError(
+            f"{path.name} is a table; queries are read from YAML or JSON. Make it one with:"
+            f" bakeoff import csv {shlex.quote(os.path.relpath(path))} --out queries.yaml"
+        )
     return query_set(yamlfile.read(path, QueryFileError, name=path.name))
 
 

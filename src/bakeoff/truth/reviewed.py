@@ -7,6 +7,7 @@ was made on: where the document now reads otherwise there, it is left out and sa
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MARK = "judgments"
+MODEL = "model:"
+"""How the source of a judgment begins that a language model made; its name follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,10 @@ def read_judgments(path: Path) -> JudgmentSet:
             )
         rows = tuple(JudgedSpan(**row) for row in data["judgments"])
         found = JudgmentSet(data["run"], tuple(data["reviewers"]), rows)
+        named = data["fingerprint"]
     except (ValueError, KeyError, TypeError, RecursionError) as exc:
         raise DataError(f"{path} is damaged ({exc}). Make it again with: bakeoff review judgments") from exc
-    if found.fingerprint() != data["fingerprint"]:
+    if found.fingerprint() != named:
         raise DataError(
             f"{path} was edited after it was written. Change judgments in the review, and make it again."
         )
@@ -112,6 +116,16 @@ def with_judgments(truth: Truth, queries: QuerySet, documents: pa.Table, judged:
     said = [one for one in truth.problems if one.level == "error" or one.query_id not in reviewed]
     table = pa.concat_tables([kept, _table(holding, place, _rows(documents))])
     return replace(truth, judgments=table, problems=(*said, *problems))
+
+
+def judged_by_models(judgments: pa.Table) -> list[str]:
+    """What must be said of a truth in which a model's suggestions count."""
+    said = Counter(source for source in judgments["source"].to_pylist() if source.startswith(MODEL))
+    return [
+        f"judged by a model ({source.removeprefix(MODEL)}), not by people: {count:,} of {judgments.num_rows:,} "
+        "judgments. What follows is about what that model calls relevant."
+        for source, count in sorted(said.items())
+    ]
 
 
 def _holding(

@@ -16,7 +16,8 @@ from bakeoff.measures.sections import matches
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
 from bakeoff.validation.findings import Ceiling, Finding, Level, Target
-from bakeoff.validation.material import Material
+from bakeoff.validation.material import Material, chunkers
+from bakeoff.validation.strict import unfair
 from bakeoff.validation.wording import number, some
 
 IMPOSSIBLE = (Needs.LABELS,)
@@ -114,6 +115,8 @@ class Ceilings:
 def check_measures(material: Material, ceilings: Ceilings) -> Iterator[Finding]:
     """Measures that have no value on this truth, or look further down than is retrieved."""
     depth = material.plan.settings.depth
+    if why := unfair(parse(material.plan.primary), [part.label for part in chunkers(material.plan)]):
+        yield Finding("error", "measure", material.where(("measures", "primary")), why)
     for position, name in enumerate(material.plan.measures):
         measure = parse(name)
         where = material.where(("measures", "also", position - 1) if position else ("measures", "primary"))

@@ -28,10 +28,10 @@ def check_corpus(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
         more = f"; and {len(corpus.skipped) - 3} more" if len(corpus.skipped) > 3 else ""
         text = f"{number(len(corpus.skipped), 'file')} left out: {shown}{more}."
         yield Finding("note", "skipped", "corpus", text)
-    yield from _leaks(corpus, queries)
+    yield from check_leaks(corpus, queries)
 
 
-def _leaks(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
+def check_leaks(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
     """Leaks of hand-made queries one by one, those of synthetic ones together (F10)."""
     ids = corpus.documents["id"]
     found = leaks([query.text for query in queries.queries], corpus.documents["text"])

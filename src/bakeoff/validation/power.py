@@ -38,7 +38,8 @@ def power_of(
 
 def _few(queries: int, primary: str) -> Iterator[Finding]:
     if queries < FEWEST:
-        text = f"{queries} queries have a value on {primary}. Fewer than {FEWEST} rarely tell systems apart."
+        have = "query has" if queries == 1 else "queries have"
+        text = f"{queries} {have} a value on {primary}. Fewer than {FEWEST} rarely tell systems apart."
         yield Finding("warning", "few-queries", "queries", text)
 
 

@@ -9,12 +9,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(
+    0, str(Path(__file__).parent)
+)  # test modules share doubling.py, which importlib mode does not find
 
 MODULE = '''\
 import os
@@ -69,18 +73,31 @@ class Doubled:
 
 
 @pytest.fixture
-def trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], Path]]:
+    """How a test gives its workers a module, and the variable that names the folder where they leave notes."""
+    names: list[str] = []
+
+    def write(name: str, text: str, variable: str) -> Path:
+        code, notes = tmp_path / "code", tmp_path / "notes"
+        code.mkdir()
+        notes.mkdir()
+        (code / f"{name}.py").write_text(text)
+        monkeypatch.setenv(variable, str(notes))
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(code), os.environ.get("PYTHONPATH", "")]))
+        monkeypatch.syspath_prepend(str(code))
+        sys.modules.pop(name, None)
+        names.append(name)
+        return notes
+
+    yield write
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def trouble(written: Callable[[str, str, str], Path]) -> Path:
     """The folder where workers leave notes; the module is `troublesome`."""
-    code, notes = tmp_path / "code", tmp_path / "notes"
-    code.mkdir()
-    notes.mkdir()
-    (code / "troublesome.py").write_text(MODULE)
-    monkeypatch.setenv("TROUBLE", str(notes))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(code), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.syspath_prepend(str(code))
-    sys.modules.pop("troublesome", None)
-    yield notes
-    sys.modules.pop("troublesome", None)
+    return written("troublesome", MODULE, "TROUBLE")
 
 
 class Line:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -100,19 +98,10 @@ class Meddling(LocalExecutor):
 
 
 @pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def notes(written: Callable[[str, str, str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where workers leave notes."""
-    code, folder = tmp_path / "code", tmp_path / "notes"
-    code.mkdir()
-    folder.mkdir()
-    (code / "meddlesome.py").write_text(MODULE)
-    monkeypatch.setenv("NOTES", str(folder))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(code), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.syspath_prepend(str(code))
     monkeypatch.setattr(gathering, "PAUSES", (0.05, 0.1))
-    sys.modules.pop("meddlesome", None)
-    yield folder
-    sys.modules.pop("meddlesome", None)
+    return written("meddlesome", MODULE, "NOTES")
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import subprocess
 import sys
 import threading
@@ -14,26 +12,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from doubling import KEY, WORDS, done, fill, hashes, here
 
 from bakeoff import gathering, objects, sharedfolder
-from bakeoff.cache import Cache
 from bakeoff.depot import Depot
 from bakeoff.errors import CacheError, SettingError
 from bakeoff.objects import Objects
 from bakeoff.plugins.executors.local import LocalExecutor
-from bakeoff.pool import Pool
-from bakeoff.protocols import Needs
 from bakeoff.runner import run
 from bakeoff.sharedcache import DepotCache, open_cache
-from bakeoff.spreading import Spreading
 
 pytestmark = [pytest.mark.slow, pytest.mark.scale]
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
-KEY = "ab" * 16
-APART = Needs(apart=True)
-WORDS = [f"word {i}" for i in range(40)]
 
 
 @pytest.fixture
@@ -55,38 +46,6 @@ def executor(trouble: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
     made.close()
 
 
-def order() -> Any:
-    return importlib.import_module("troublesome").Doubled()
-
-
-def fill(executor: LocalExecutor, root: Path, words: list[str]) -> Pool:
-    """The work done by two processes, by the cache of a machine that has nothing but the setting."""
-    pool, table = Pool(open_cache(root), "double", KEY), pa.table({"word": words})
-    spread = Spreading(executor, order(), table.take, "double", APART)
-    pool.fill(words, lambda _: pytest.fail("done by the driver"), batch=2, spread=spread)
-    return pool
-
-
-def here(root: Path, words: list[str]) -> Pool:
-    """The same work in this process, sharing nothing."""
-    pool, table, work = Pool(Cache(root), "double", KEY), pa.table({"word": words}), order().open().work
-    pool.fill(words, lambda at: work(table.take(at)), batch=2)
-    return pool
-
-
-def hashes(root: Path) -> dict[str, str]:
-    files = [
-        path for stage in ("double", "double-plan") for path in (root / stage).rglob("*") if path.is_file()
-    ]
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
-
-
-def done(trouble: Path) -> list[str]:
-    return sorted((trouble / "done").read_text().split("\n")[:-1])
-
-
 def in_bucket(s3: Any, url: str) -> dict[str, tuple[str, datetime]]:
     """Name, hash and time of every object, as the server has it."""
     found = s3.client().list_objects_v2(Bucket="shared", Prefix=url.removeprefix("s3://shared/"))
@@ -100,7 +59,7 @@ def hashed(found: dict[str, tuple[str, datetime]]) -> dict[str, str]:
 def test_segments_are_those_of_one_process(
     executor: LocalExecutor, trouble: Path, s3: Any, url: str, tmp_path: Path
 ) -> None:
-    fill(executor, tmp_path / "apart", WORDS)
+    fill(executor, open_cache(tmp_path / "apart"), WORDS)
     assert done(trouble) == sorted(WORDS)
     assert len(in_bucket(s3, url)) == 1 + 1 + len(WORDS) // 2, "the sign, the plan, and one object a batch"
     here(tmp_path / "here", WORDS)
@@ -119,7 +78,7 @@ def test_a_killed_worker_costs_its_shard_only(
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
-    fill(executor, tmp_path / "apart", words)
+    fill(executor, open_cache(tmp_path / "apart"), words)
     thread.join()
     assert put and put.items() <= in_bucket(s3, url).items(), "what was there when it died is not put again"
     assert set(done(trouble)) == set(words)
@@ -130,8 +89,8 @@ def test_a_killed_worker_costs_its_shard_only(
 def test_another_driver_gets_what_is_there(
     executor: LocalExecutor, trouble: Path, url: str, tmp_path: Path
 ) -> None:
-    fill(executor, tmp_path / "one", WORDS[:20])
-    pool = fill(executor, tmp_path / "two", WORDS)
+    fill(executor, open_cache(tmp_path / "one"), WORDS[:20])
+    pool = fill(executor, open_cache(tmp_path / "two"), WORDS)
     assert done(trouble) == sorted(WORDS) and pool.counts(WORDS).tolist() == [2] * 40
 
 
@@ -151,7 +110,7 @@ def test_a_line_that_is_cut_for_a_while(
 
     thread = threading.Thread(target=cut_for_a_while, daemon=True)
     thread.start()
-    pool = fill(executor, tmp_path, words)
+    pool = fill(executor, open_cache(tmp_path), words)
     thread.join()
     assert pool.counts(words).tolist() == [2] * 6
     assert done(trouble) == sorted(words), "what was computed is not computed again"
@@ -225,7 +184,7 @@ def test_a_damaged_object_is_made_again_by_a_worker(
     executor: LocalExecutor, trouble: Path, s3: Any, url: str, tmp_path: Path, damage: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    fill(executor, tmp_path / "one", WORDS[:8])
+    fill(executor, open_cache(tmp_path / "one"), WORDS[:8])
     before = in_bucket(s3, url)
     victim, other = [name for name in sorted(before) if "/double/" in name][:2]
     client = s3.client()
@@ -235,7 +194,7 @@ def test_a_damaged_object_is_made_again_by_a_worker(
 
     bad = {"cut off": body(victim)[:-5], "foreign": body(other), "rubbish": b"rubbish", "empty": b""}[damage]
     client.put_object(Bucket="shared", Key=victim, Body=bad)
-    pool = fill(executor, tmp_path / "two", WORDS[:8])
+    pool = fill(executor, open_cache(tmp_path / "two"), WORDS[:8])
     assert pool.counts(WORDS[:8]).tolist() == [2] * 8 and "it is made again" in caplog.text
     assert len(done(trouble)) == 8 + 2 and hashed(in_bucket(s3, url)) == hashed(before)
 

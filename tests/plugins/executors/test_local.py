@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from doubling import APART, KEY, WORDS, done, fill, hashes, here, order
 
 from bakeoff import gathering
 from bakeoff.cache import Cache
 from bakeoff.errors import CacheError, EmbedderError, SettingError
 from bakeoff.plugins.executors.local import LocalExecutor
 from bakeoff.pool import Pool
-from bakeoff.protocols import Needs
-from bakeoff.spreading import Spreading
-
-KEY = "ab" * 16
-APART = Needs(apart=True)
 
 
 @pytest.fixture
@@ -32,46 +26,9 @@ def executor(trouble: Path) -> Iterator[LocalExecutor]:
     made.close()
 
 
-def order() -> object:
-    return importlib.import_module("troublesome").Doubled()
-
-
-def fill(
-    executor: LocalExecutor, root: Path, words: list[str], told: Callable[[int], None] = lambda _: None
-) -> Pool:
-    pool = Pool(Cache(root), "double", KEY)
-    table = pa.table({"word": words})
-    spread = Spreading(executor, order(), table.take, "double", APART)
-    pool.fill(words, lambda _: pytest.fail("done by the driver"), batch=2, progress=told, spread=spread)
-    return pool
-
-
-def here(root: Path, words: list[str]) -> Pool:
-    """The same work in this process."""
-    pool, table, work = Pool(Cache(root), "double", KEY), pa.table({"word": words}), order().open().work
-    pool.fill(words, lambda at: work(table.take(at)), batch=2)
-    return pool
-
-
-def hashes(root: Path) -> dict[str, str]:
-    """Every file of every segment, and of the plan; what a killed process was writing is no part of it."""
-    stages = (root / "double", root / "double-plan")
-    files = [path for stage in stages for path in stage.rglob("*") if path.is_file()]
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
-    }
-
-
-def done(trouble: Path) -> list[str]:
-    return sorted((trouble / "done").read_text().split("\n")[:-1])
-
-
-WORDS = [f"word {i}" for i in range(40)]
-
-
 def test_segments_are_those_of_one_process(executor: LocalExecutor, trouble: Path, tmp_path: Path) -> None:
     told: list[int] = []
-    fill(executor, tmp_path / "apart", WORDS, told.append)
+    fill(executor, Cache(tmp_path / "apart"), WORDS, told.append)
     here(tmp_path / "here", WORDS)
     assert hashes(tmp_path / "apart") == hashes(tmp_path / "here")
     assert sum(told) == len(WORDS)
@@ -82,7 +39,7 @@ def test_segments_are_those_of_one_process(executor: LocalExecutor, trouble: Pat
 def test_a_killed_worker_costs_its_shard_only(executor: LocalExecutor, trouble: Path, tmp_path: Path) -> None:
     words = [*WORDS, "dies once"]
     told: list[int] = []
-    fill(executor, tmp_path / "apart", words, told.append)
+    fill(executor, Cache(tmp_path / "apart"), words, told.append)
     assert (trouble / "died").exists() and sum(told) == len(words)
     here(tmp_path / "here", words)
     assert hashes(tmp_path / "apart") == hashes(tmp_path / "here")
@@ -91,7 +48,7 @@ def test_a_killed_worker_costs_its_shard_only(executor: LocalExecutor, trouble: 
 def test_a_shard_that_fails_once_is_tried_again(
     executor: LocalExecutor, trouble: Path, tmp_path: Path
 ) -> None:
-    pool = fill(executor, tmp_path, ["a", "fails once", "b"])
+    pool = fill(executor, Cache(tmp_path), ["a", "fails once", "b"])
     assert pool.counts(["a", "fails once", "b"]).tolist() == [2, 2, 2]
 
 
@@ -99,7 +56,7 @@ def test_a_shard_that_always_fails_is_tried_three_times_and_named(
     executor: LocalExecutor, trouble: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(EmbedderError, match=r"double: shard \w{8} of .* failed 3 times, .* it never works\."):
-        fill(executor, tmp_path, ["a", "b", "c", "fails"])
+        fill(executor, Cache(tmp_path), ["a", "b", "c", "fails"])
     assert (trouble / "fails").read_text() == "xxx"
     assert Pool(Cache(tmp_path), "double", KEY).counts(["a", "b"]).tolist() == [2, 2], (
         "finished shards are kept"
@@ -114,12 +71,12 @@ def test_a_driver_that_was_stopped_does_nothing_twice(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fill(executor, tmp_path / "cache", WORDS, stop)
+        fill(executor, Cache(tmp_path / "cache"), WORDS, stop)
     executor.close()  # what had begun is finished: nobody knows that the driver is gone
     before = done(trouble)
     again = LocalExecutor(LocalExecutor.Params(processes=1))
     try:
-        fill(again, tmp_path / "cache", WORDS)
+        fill(again, Cache(tmp_path / "cache"), WORDS)
     finally:
         again.close()
     assert 0 < len(before) <= len(WORDS)
@@ -140,7 +97,7 @@ def test_the_shared_folder_is_waited_for(executor: LocalExecutor, trouble: Path,
 
     thread = threading.Thread(target=leaves_for_a_while)
     thread.start()
-    pool = fill(executor, root, words)
+    pool = fill(executor, Cache(root), words)
     thread.join()
     assert pool.counts(words).tolist() == [2] * 4
     assert done(trouble) == sorted(words), "what was computed is not computed again"
@@ -164,7 +121,7 @@ def test_a_slow_worker_does_not_hold_up_the_end(
     monkeypatch.setattr(gathering, "SLOW_SECONDS", 1.0)
     monkeypatch.setattr(gathering, "SLOW_TIMES", 0.0)
     told: list[int] = []
-    fill(executor, tmp_path, ["a", "b", "slow", "c"], told.append)
+    fill(executor, Cache(tmp_path), ["a", "b", "slow", "c"], told.append)
     assert not (trouble / "go").exists() and sum(told) == 4, "the slow one was waited for, or counted twice"
     (trouble / "go").touch()
 

@@ -7,10 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
+
+from bakeoff import registry
+from bakeoff.errors import StoreError
+from bakeoff.types import Batch, Metric
 
 
 @dataclass(frozen=True)
@@ -70,3 +76,20 @@ def service(answer: Answer) -> Iterator[tuple[str, list[Asked]]]:
 def loopback() -> Callable[[Answer], Any]:
     """How a test starts a service."""
     return service
+
+
+@pytest.fixture
+def refuses_another_length(tmp_path: Path) -> Callable[[str, str], None]:
+    """Checks that a store tells a query of another length in its engine's own words."""
+
+    def check(name: str, words: str) -> None:
+        plugin = registry.load("stores", name)
+        store = plugin(plugin.Params(), tmp_path)
+        store.create("contract_length", 16, Metric.COSINE)
+        store.insert(Batch(np.arange(20, dtype=np.int64), vectors=np.eye(20, 16, dtype=np.float32) + 0.1))
+        store.ready()
+        with pytest.raises(StoreError, match=words):
+            store.search(np.ones(5, np.float32), 3, plugin.Query())
+        store.close()
+
+    return check

@@ -1,5 +1,6 @@
 """elasticsearch under the contract with its real engine, where one is known: `bakeoff servers up elasticsearch`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.environment import setting
-from bakeoff.errors import StoreError
 from bakeoff.testing import StoreContract
 from bakeoff.testing.nearest import exact
 from bakeoff.types import Batch, Metric
@@ -29,15 +29,10 @@ class TestTwoShards(StoreContract):
 
 
 @there
-def test_a_query_of_another_length_is_refused_in_the_engines_words(tmp_path: Path) -> None:
-    plugin = registry.load("stores", "elasticsearch")
-    store = plugin(plugin.Params(), tmp_path)
-    store.create("contract_length", 16, Metric.COSINE)
-    store.insert(Batch(np.arange(20, dtype=np.int64), vectors=np.eye(20, 16, dtype=np.float32) + 0.1))
-    store.ready()
-    with pytest.raises(StoreError, match=r"(?i)dimension"):
-        store.search(np.ones(5, np.float32), 3, plugin.Query())
-    store.close()
+def test_a_query_of_another_length_is_refused_in_the_engines_words(
+    refuses_another_length: Callable[[str, str], None],
+) -> None:
+    refuses_another_length("elasticsearch", r"(?i)dimension")
 
 
 @there

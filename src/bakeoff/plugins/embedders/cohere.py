@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bakeoff.plugins.embedders._http import Address, HttpEmbedder, HttpParams, Said
+from bakeoff.caller import Address
+from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, Said
 from bakeoff.types import Role
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,17 @@ _LAYER = {
     "output.dense": "ffn_down",
     "output.LayerNorm": "layer_output_norm",
 }
+_NO_ENCODER = (
+    SafetensorError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    struct.error,
+)
+"""What is raised on files of another shape than an encoder's."""
 _ALWAYS_FLOAT = ("position_embd.weight", "token_types.weight")
 _FILE_TYPES = {
     "none": gguf.LlamaFileType.ALL_F32,
@@ -54,7 +66,7 @@ def save_gguf(folder: Path, target: Path, quantisation: str) -> None:
         for name, values in _tensors(folder, shape):
             kind = _kind(name, values, quantisation)
             writer.add_tensor(name, _packed(values, kind), raw_dtype=kind)
-    except (SafetensorError, KeyError) as exc:
+    except _NO_ENCODER as exc:
         raise ModelNotFoundError(f"{folder} does not hold a BERT encoder: {exc!r}") from exc
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

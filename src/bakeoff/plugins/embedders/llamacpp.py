@@ -14,8 +14,9 @@ import numpy as np
 import xllamacpp
 from pydantic import Field, model_validator
 
+from bakeoff.caller import Connection
 from bakeoff.errors import EmbedderError, ModelNotFoundError
-from bakeoff.plugins.embedders._http import Connection, HttpParams
+from bakeoff.plugins.embedders._http import HttpParams
 from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.plugins.embedders.gguf_convert import CONVERTER_VERSION, save_gguf
 from bakeoff.plugins.embedders.gguf_file import GgufModel, read_gguf

@@ -79,4 +79,10 @@ class Model2VecEmbedder:
         return folder
 
     def _load(self) -> StaticModel:
-        return StaticModel.from_pretrained(str(self._folder), dimensionality=self._params.dims)
+        folder = self._folder
+        try:
+            return StaticModel.from_pretrained(str(folder), dimensionality=self._params.dims)
+        except Exception as exc:  # the library lets the errors of all its readers through
+            raise ModelNotFoundError(
+                f"{folder} holds no model of Model2Vec ({type(exc).__name__}: {exc}). Save it again with model2vec."
+            ) from exc

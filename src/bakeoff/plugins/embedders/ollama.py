@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
+from bakeoff.caller import Address
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders._http import Address, HttpEmbedder, HttpParams, Said
+from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, Said
 from bakeoff.types import Role
 
 

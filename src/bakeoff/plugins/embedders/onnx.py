@@ -10,17 +10,15 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import onnxruntime
-from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 from pydantic import Field
 
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders._shared import EmbedderParams, Started
-from bakeoff.plugins.embedders.onnx_engine import Engine, TokenIds, Tokens, _session, available_cores
+from bakeoff.plugins.embedders.onnx_engine import REFUSED, Engine, TokenIds, Tokens, _session, available_cores
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
 from bakeoff.types import ModelInfo, Role
 from bakeoff.weights import sha256
 
-_REFUSED = (ort_errors.Fail, ort_errors.InvalidArgument, ort_errors.RuntimeException)
 _FEEDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "input_ids": lambda ids: ids,
     "ids": lambda ids: ids,
@@ -126,7 +124,7 @@ class _PoolingEngine(Engine):
         rows = np.array(ids, np.int64)
         try:
             answer = self._session.run([self._output], {name: _FEEDS[name](rows) for name in self._inputs})[0]
-        except _REFUSED as exc:
+        except REFUSED as exc:
             raise EmbedderError(
                 f"ONNX Runtime failed on {len(ids)} texts of {rows.shape[1]} tokens: {exc}. Lower max_tokens "
                 "if the model reads fewer."

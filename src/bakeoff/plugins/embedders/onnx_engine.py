@@ -30,7 +30,16 @@ _BATCH_TOKENS = (
 )
 _CHARACTERS_A_TOKEN = 16
 _SPACE = re.compile("[ \n]")
-_REFUSED = (ort_errors.Fail, ort_errors.InvalidArgument, ort_errors.InvalidGraph, ort_errors.InvalidProtobuf)
+REFUSED = (
+    ort_errors.Fail,
+    ort_errors.InvalidArgument,
+    ort_errors.InvalidGraph,
+    ort_errors.InvalidProtobuf,
+    ort_errors.NoSuchFile,
+    ort_errors.NotImplemented,
+    ort_errors.RuntimeException,
+    UnicodeDecodeError,  # names in a damaged graph, which are shown in the reason
+)
 
 TokenIds = list[int]
 
@@ -179,7 +188,7 @@ def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
             providers=["CPUExecutionProvider"],
             disabled_optimizers=["SkipLayerNormFusion"],
         )
-    except _REFUSED as exc:
+    except REFUSED as exc:
         raise EmbedderError(
             f"ONNX Runtime {onnxruntime.__version__} refused {graph}: {exc}. Delete it and try again."
         ) from exc

@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
+from bakeoff.caller import Address
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders._http import Address, HttpEmbedder, HttpParams, Said
+from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, Said
 from bakeoff.types import Role
 
 
@@ -35,11 +36,12 @@ class TEIEmbedder(HttpEmbedder):
         told = self._server.get("/info") or {}
         served = str(told.get("model_id", ""))
         self._expect(served)
+        most = told.get("max_input_length")
         embedding = (told.get("model_type") or {}).get("embedding") or {}
         return Said(
             revision=f"{served} {told.get('model_dtype', '')} TEI {told.get('version', '')}".strip(),
             digest=str(told.get("model_sha") or ""),
-            max_tokens=told.get("max_input_length"),
+            max_tokens=int(most) if most is not None else None,
             pooling=str(embedding.get("pooling", "")),
             query_prompt=self._params.query_prompt,
             document_prompt=self._params.document_prompt,

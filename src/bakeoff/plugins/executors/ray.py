@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bakeoff.environment import setting
 from bakeoff.errors import SettingError
 from bakeoff.protocols import ANYWHERE, Needs
+from bakeoff.scratch import Scratch
 
 ASK_SECONDS = 5.0
 """How old the number of the cluster's cores may be."""
@@ -68,7 +67,7 @@ class RayExecutor:
         self._params = params
         self._lock = threading.Lock()
         self._started = self._mine = False
-        self._temporary: str | None = None
+        self._temporary: Scratch | None = None
         self._asked, self._cores, self._gpus = 0.0, 0, 0.0
         self._refs: dict[Future[Any], ray.ObjectRef[Any]] = {}
 
@@ -118,7 +117,7 @@ class RayExecutor:
                 ray.shutdown()
             self._started = False
             if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
+                self._temporary.close()
                 self._temporary = None
 
     def _tell(self, told: Future[Any], ended: Future[Any]) -> None:
@@ -156,12 +155,12 @@ class RayExecutor:
             sent = () if setting(SHARED) else SENT_ON
             settings = {name: os.environ[name] for name in sent if name in os.environ}
             return {"address": self._params.address, "runtime_env": {"env_vars": settings}}
-        self._temporary = tempfile.mkdtemp(prefix="ray-")
+        self._temporary = Scratch("ray")
         return {
             "num_cpus": self._params.workers or os.cpu_count(),
             "object_store_memory": self._params.object_store_mb * 1_000_000,
             "include_dashboard": False,
-            "_temp_dir": self._temporary,
+            "_temp_dir": str(self._temporary.path),
         }
 
     def _refused(self, exc: Exception) -> str:

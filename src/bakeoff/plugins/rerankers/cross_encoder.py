@@ -11,16 +11,15 @@ from typing import ClassVar
 
 import numpy as np
 import onnxruntime
-from onnxruntime.capi import onnxruntime_pybind11_state as ort_errors
 from pydantic import BaseModel, ConfigDict, Field
 from tokenizers import Encoding, Tokenizer
 
 from bakeoff.errors import EmbedderError, RerankerError
+from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.embedders._shared import Started
-from bakeoff.plugins.embedders.onnx_engine import _session, available_cores
+from bakeoff.plugins.embedders.onnx_engine import REFUSED, _session, available_cores
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
 
-_REFUSED = (ort_errors.Fail, ort_errors.InvalidArgument, ort_errors.RuntimeException)
 _FEEDS = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 
 
@@ -71,8 +70,7 @@ class CrossEncoderReranker:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        tokenizer = Tokenizer.from_file(str(self._found.tokenizer))
-        tokenizer.no_padding()
+        tokenizer = tokenizers.own(self._found.tokenizer)
         tokenizer.enable_truncation(self._params.max_tokens or self._found.max_tokens, strategy="only_second")
         return tokenizer
 
@@ -97,7 +95,7 @@ class CrossEncoderReranker:
         }
         try:
             answer = np.asarray(session.run(None, feeds)[0])
-        except _REFUSED as exc:
+        except REFUSED as exc:
             raise RerankerError(f"ONNX Runtime failed on {len(pairs)} pairs: {exc}") from exc
         if (
             answer.ndim not in (1, 2)

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from bakeoff.caller import OTHER_SHAPE, Address, Connection
 from bakeoff.errors import EmbedderError, RerankerError
-from bakeoff.plugins.embedders._http import Address, Connection, HttpParams
+from bakeoff.plugins.embedders._http import HttpParams
 
 
 def _results(answer: Any) -> list[tuple[int, float]]:
@@ -99,7 +100,7 @@ class RerankApiReranker:
             found = [(int(index), float(score)) for index, score in rows]
         except EmbedderError as exc:
             raise RerankerError(str(exc)) from exc
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as exc:
+        except OTHER_SHAPE as exc:
             raise RerankerError(
                 f"{self._server.host} answered in another shape than {self._params.api} does ({exc!r}). "
                 "Choose the `api` that it speaks."

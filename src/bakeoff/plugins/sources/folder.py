@@ -21,6 +21,7 @@ from bakeoff.plugins.sources._pdf import PdfError, pdf_to_text
 from bakeoff.types import Document, Skipped, SourceItem
 
 _NEVER = frozenset({"node_modules", "__pycache__", "venv", "CVS"})  # and every hidden folder
+_LINK = "symbolic link: set follow_symlinks to read it"
 _CPP = re.compile(r"^\s*(?:class|namespace|template)\b", re.MULTILINE)
 
 
@@ -75,18 +76,23 @@ class FolderSource:
             return Skipped(item.id, str(exc))
 
     def _names(self, folder: Path, refused: list[Skipped]) -> Iterator[str]:
-        """Posix paths of matching files in no order; folders that cannot be listed are added to `refused`."""
+        """Posix paths of matching files in no order; folders that are not looked into are added to `refused`."""
 
-        def refuse(exc: OSError) -> None:
-            path = Path(exc.filename).relative_to(folder).as_posix()
-            refused.append(Skipped(f"{path}/", _unreadable(exc)))
+        def refuse(path: Path, reason: str) -> None:
+            refused.append(Skipped(f"{_shown(path.relative_to(folder).as_posix())}/", reason))
+
+        def unreadable(exc: OSError) -> None:
+            refuse(Path(exc.filename), _unreadable(exc))
 
         links = self._params.follow_symlinks
         seen: set[str] = set()
-        for at, folders, files in os.walk(folder, followlinks=links, onerror=refuse):
+        for at, folders, files in os.walk(folder, followlinks=links, onerror=unreadable):
             here = Path(at).relative_to(folder).as_posix()
             prefix = "" if here == "." else f"{here}/"
             folders[:] = [name for name in folders if self._enters(Path(at, name), f"{prefix}{name}/", seen)]
+            for name in folders:
+                if not links and Path(at, name).is_symlink():
+                    refuse(Path(at, name), _LINK)
             for name in files:
                 path = prefix + name
                 if not name.startswith(".") and self._included(path) and not self._excluded(path):
@@ -107,11 +113,10 @@ class FolderSource:
         try:
             name.encode("utf-8")
         except UnicodeEncodeError:
-            shown = name.encode("utf-8", "backslashreplace").decode()
-            return Skipped(shown, "file name is not UTF-8: rename it")
+            return Skipped(_shown(name), "file name is not UTF-8: rename it")
         path = folder / name
         if path.is_symlink() and not self._params.follow_symlinks:
-            return Skipped(name, "symbolic link: set follow_symlinks to read it")
+            return Skipped(name, _LINK)
         try:
             return self._readable(path, name)
         except OSError as exc:
@@ -129,6 +134,11 @@ class FolderSource:
         if not name.lower().endswith(".pdf") and is_binary(data):
             return Skipped(name, "binary: it holds zero bytes")
         return SourceItem(name, _version(data), len(data))
+
+
+def _shown(name: str) -> str:
+    """A name whose bytes may be no UTF-8, as text."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _unreadable(exc: OSError) -> str:

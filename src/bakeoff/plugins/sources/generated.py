@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.plugins.sources.folder import FolderSource
+from bakeoff.scratch import Scratch
 from bakeoff.types import Document, Skipped, SourceItem
 
 
@@ -29,10 +28,10 @@ class GeneratedSource:
     Params = GeneratedParams
 
     def __init__(self, params: GeneratedParams) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="bakeoff-corpus-")
+        self._scratch = Scratch("corpus")
         generator = import_module(f"bakeoff.examples.{params.example}.generate")
-        generator.write_reports(Path(self._scratch.name), seed=params.seed)
-        self._folder = FolderSource(FolderSource.Params(folder=Path(self._scratch.name)))
+        generator.write_reports(self._scratch.path, seed=params.seed)
+        self._folder = FolderSource(FolderSource.Params(folder=self._scratch.path))
 
     def items(self) -> Iterable[SourceItem | Skipped]:
         """The files that were written."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +20,7 @@ from pydantic import Field
 from bakeoff.plugins.stores._base import GraphBuild, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
 from bakeoff.plugins.stores._server import ServerUrl, ours, patience
+from bakeoff.scratch import Scratch
 from bakeoff.types import Hits, Metric, Where
 
 CONNECTING = 5.0
@@ -48,7 +48,7 @@ class Connection:
 
     def __init__(self, url: str | None, home: Path) -> None:
         self._url, self._home = url, home
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._copy: Scratch | None = None
         self._client: ClientAPI | None = None
 
     def begin(self, *, copy: bool = False) -> ClientAPI:
@@ -85,15 +85,15 @@ class Connection:
         if self._client is not None:
             self._client.close()
         if self._copy is not None:
-            self._copy.cleanup()
+            self._copy.close()
         self._client = self._copy = None
 
     def _there(self) -> ClientAPI:
         return self._client or self.begin()
 
     def _copied(self) -> Path:
-        self._copy = tempfile.TemporaryDirectory(prefix="bakeoff-chroma-")
-        return shutil.copytree(self._home, Path(self._copy.name) / "home")
+        self._copy = Scratch("chroma")
+        return shutil.copytree(self._home, self._copy.path / "home")
 
 
 def _connected(url: str, settings: ClientSettings) -> ClientAPI:

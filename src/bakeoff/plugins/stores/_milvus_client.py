@@ -30,6 +30,8 @@ REQUESTS = (
 WORK = ("flush", "create_index", "load_collection")
 """Calls that answer when the work is done, and what they may take: by itself the client waits for ever."""
 WORK_SECONDS = 3600.0
+LOGS = {"GLOG_minloglevel": "3"}
+"""milvus-lite leaves log files among the temporary files at every start, unless only what ends it is worth a line."""
 PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
 
 
@@ -67,6 +69,8 @@ class MilvusQuery(GraphQuery):
 
 def connected(uri: str | None, file: Path) -> MilvusClient:
     """A client of a server, or of milvus-lite on a file."""
+    for name, value in LOGS.items():
+        os.environ.setdefault(name, value)
     at = uri or lite.start_and_get_uri(str(file))
     if at is None:
         raise StoreError(f"milvus-lite does not start on {file.name}. Is it open elsewhere?")

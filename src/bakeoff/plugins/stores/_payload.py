@@ -57,12 +57,6 @@ def terms(fields: tuple[PayloadField, ...], where: Where) -> Iterator[Term]:
         yield from _comparisons(one, kinds[one.field])
 
 
-def check_where(fields: tuple[PayloadField, ...], where: Where) -> None:
-    """Every condition is on a declared field, or a StoreError says which are."""
-    for _ in terms(fields, where):
-        pass
-
-
 def _comparisons(one: Condition, kind: str) -> Iterator[Term]:
     """An integer's bounds are whole numbers: the least above, the greatest below."""
     whole: tuple[Callable[[float], Value], ...] = (

@@ -22,12 +22,13 @@ from bakeoff.types import Batch, Hits, Metric, PayloadField
 
 COPIED = {"text": "text", "integer": "int8", "number": "float8"}
 EXTENSION = """SELECT pg_advisory_lock(7407); CREATE EXTENSION IF NOT EXISTS vector; SELECT pg_advisory_unlock(7407);
-SET client_min_messages = warning;
-SET hnsw.iterative_scan = relaxed_order; SET ivfflat.iterative_scan = relaxed_order"""
+SET client_min_messages = warning"""
 INDEXED = """SELECT amname, indisvalid AND indisready FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 JOIN pg_am ON pg_am.oid = relam WHERE indrelid = %s::regclass"""
 TUNE = """SELECT set_config('hnsw.ef_search', %s, false), set_config('hnsw.max_scan_tuples', %s, false),
-set_config('ivfflat.probes', %s, false), set_config('enable_seqscan', %s, false)"""
+set_config('ivfflat.probes', %s, false), set_config('enable_seqscan', %s, false),
+set_config('hnsw.iterative_scan', scan, false), set_config('ivfflat.iterative_scan', scan, false)
+FROM (SELECT %s AS scan)"""
 CONNECTING = 10
 CANCELLED = 1.0  # seconds after the limit in which the server itself may say that it was reached
 MOST_EF = 1000  # the engine's bound; its scan goes on by itself where k is larger
@@ -82,17 +83,25 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     def unhurried(self) -> Iterator[Self]:
         """Itself, with no limit of time: an index of many rows takes what it takes."""
         self._give(None)
-        yield self
-        self._give(patience())
+        try:
+            yield self
+        finally:
+            if not self.closed:
+                self._give(patience())
 
     def _give(self, seconds: float | None) -> None:
         """Let each statement have so many seconds."""
         self.limit = None if seconds is None else seconds + CANCELLED
         self.execute(f"SET statement_timeout = {math.ceil(1000 * (seconds or 0))}")
 
-    def tuned_to(self, query: PgvectorQuery, k: int, seqscan: str) -> Self:
-        """Itself, set for a search; `seqscan`, on or off, says whether the planner may compare every row."""
-        wanted = (min(max(query.ef, k), MOST_EF), query.max_scan, query.probes, seqscan)
+    def tuned_to(self, query: PgvectorQuery, k: int, seqscan: str, *, further: bool) -> Self:
+        """Itself, set for a search.
+
+        `seqscan`, on or off, says whether the planner may compare every row. `further`: the index's scan goes on until
+        k rows are found; the server then keeps all it has seen, which takes a tenth to a quarter of a search's time.
+        """
+        scan = "relaxed_order" if further or k > MOST_EF else "off"
+        wanted = (min(max(query.ef, k), MOST_EF), query.max_scan, query.probes, seqscan, scan)
         if wanted != self.tuned:
             self.rows(TUNE, *map(str, wanted))
             self.tuned = wanted

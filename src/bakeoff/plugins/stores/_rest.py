@@ -58,7 +58,13 @@ class Rest:
         if answer.status >= HTTPStatus.BAD_REQUEST:
             said = f"HTTP {answer.status}: {words(answer.data)}"
             raise StoreError(f"{self._engine}, {method} {path.partition('?')[0]}: {said}")
-        return orjson.loads(answer.data) if answer.data else None
+        try:
+            return orjson.loads(answer.data) if answer.data else None
+        except orjson.JSONDecodeError as exc:
+            raise StoreError(
+                f"{self._engine} at {self._host} did not answer {method} {path.partition('?')[0]} with JSON ({exc}). "
+                "Does its address lead to another server, or a proxy?"
+            ) from exc
 
     def _sent(
         self, method: str, path: str, content: bytes | None, seconds: float

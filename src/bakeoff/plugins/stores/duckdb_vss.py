@@ -18,7 +18,7 @@ from bakeoff.plugins.stores._base import (
     installed,
     translated,
 )
-from bakeoff.plugins.stores._duckdb import Table
+from bakeoff.plugins.stores._duckdb import Table, written
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows, sql
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -77,12 +77,12 @@ class DuckdbVssStore(Declared):
 
     @ENGINE
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
-        return self._nearest(k, query.ef, "", [vector])
+        return self._nearest(k, query.ef, "", [written(vector)])
 
     @ENGINE
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
         text, values = sql(self, where)
-        return self._nearest(k, query.ef, text, [vector, *values])
+        return self._nearest(k, query.ef, text, [written(vector), *values])
 
     @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:

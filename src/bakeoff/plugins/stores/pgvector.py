@@ -33,7 +33,7 @@ class PgvectorStore(Declared):
     gaps: ClassVar[dict[str, str]] = {"batch": "PostgreSQL takes one vector a statement"}
 
     def __init__(self, params: PgvectorParams, home: Path) -> None:
-        self._build, self._rows, self._texts = params.build, 0, False
+        self._build, self._rows, self._texts, self._further = params.build, 0, False, False
         self._table = Table("", 0, Metric.COSINE, params.build)
         self._threads = EachThread(lambda: pg.Connection.to(params.dsn))
 
@@ -43,7 +43,7 @@ class PgvectorStore(Declared):
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._table = Table(PREFIX + collection, dims, metric, self._build)
-        self._rows, self._texts = 0, False
+        self._rows, self._texts, self._further = 0, False, False
         self._sql.execute(self._table.made(self.columns()))
 
     def collections(self) -> list[str]:
@@ -66,17 +66,21 @@ class PgvectorStore(Declared):
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._table = Table(PREFIX + collection, dims, metric, self._build)
         expect_dims("pgvector", self._sql.width(self._table.name), max(dims, 1))
-        self._rows = self._sql.count(self._table.name)
+        self._rows, self._further = self._sql.count(self._table.name), False
         self._sql.expect(self._table, self._rows)
         return self._rows
 
     def search(self, vector: np.ndarray, k: int, query: pg.PgvectorQuery) -> Hits:
-        found = self._tuned(query, k).rows(self._table.nearest(k), vector)
+        found = self._tuned(query, k, further=self._further).rows(self._table.nearest(k), vector)
+        if len(found) < min(k, self._rows) and not self._further:
+            self._further = True  # rows were deleted, or the cells looked at hold too few
+            return self.search(vector, k, query)
         return pg.near(found, self._table.metric)
 
     def search_where(self, vector: np.ndarray, k: int, query: pg.PgvectorQuery, where: Where) -> Hits:
         condition, values = sql(self, where, "%s")
-        statement, connection = self._table.nearest(k, condition), self._tuned(query, k, filtered=True)
+        statement = self._table.nearest(k, condition)
+        connection = self._tuned(query, k, further=True, filtered=True)
         return pg.near(connection.rows(statement, vector, *values), self._table.metric)
 
     def search_text(self, text: str, k: int, query: pg.PgvectorQuery) -> Hits:
@@ -86,7 +90,7 @@ class PgvectorStore(Declared):
         """Reciprocal rank fusion, in SQL, of the `ef` nearest rows and the `ef` best by words."""
         deep = max(query.ef, k)
         fused = self._table.fused(deep, k)
-        return pg.ranked(self._tuned(query, deep).rows(fused, vector, text.replace("\0", " ")))
+        return pg.ranked(self._tuned(query, deep, further=True).rows(fused, vector, text.replace("\0", " ")))
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         chosen = self._table.chosen(("id", *self.columns()))
@@ -107,6 +111,9 @@ class PgvectorStore(Declared):
     def _sql(self) -> pg.Connection:
         return self._threads.mine()
 
-    def _tuned(self, query: pg.PgvectorQuery, k: int, *, filtered: bool = False) -> pg.Connection:
+    def _tuned(
+        self, query: pg.PgvectorQuery, k: int, *, further: bool, filtered: bool = False
+    ) -> pg.Connection:
         """This thread's connection; the planner may compare every row with a filter, or where there is no index."""
-        return self._sql.tuned_to(query, k, "on" if filtered or self._build.index == "none" else "off")
+        seqscan = "on" if filtered or self._build.index == "none" else "off"
+        return self._sql.tuned_to(query, k, seqscan, further=further)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bakeoff.judging import preset_trade
+from bakeoff.presetrules import preset_trade
 from bakeoff.report import marks
 from bakeoff.report.exports import lineage_text as words
 from bakeoff.report.exports.files import Files, Shape, json_bytes
@@ -107,7 +107,7 @@ def _report(material: Material, models: list[ModelResults]) -> str:
     lines = [
         "# Embedding comparison",
         "",
-        f"{len(material.queries)} queries, run {marks.plain(material.result.record.run)}.",
+        f"{_counted(material)}, run {marks.plain(material.result.record.run)}.",
         "",
         "## Why it matters",
         "",
@@ -129,6 +129,13 @@ def _report(material: Material, models: list[ModelResults]) -> str:
         *(f"\nQuality against latency: {marks.plain(line)}" for line in preset_trade(material.result)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _counted(material: Material) -> str:
+    """How many queries there are, and how many of them are in no mean (F48)."""
+    negative = sum(bool(query["negative"]) for query in material.queries)
+    left = f", {negative} of them without a right answer and in no mean" if negative else ""
+    return f"{len(material.queries)} queries{left}"
 
 
 def _in_words(material: Material, system: str, models: list[ModelResults]) -> list[str]:

@@ -16,7 +16,6 @@ from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -31,6 +30,7 @@ HOST = "127.0.0.1"
 BODY_LIMIT = 200_000
 TOKEN = "X-Review-Token"  # noqa: S105 - the name of a header
 _LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
+_LENGTH = re.compile(r"[0-9]{1,9}")
 _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$"
 log = logging.getLogger(__name__)
 
@@ -148,14 +148,14 @@ class Handler(BaseHTTPRequestHandler):
             self._error(HTTPStatus.BAD_REQUEST, str(exc))
 
     def _check_sender(self) -> None:
-        host = self.headers.get("Host", "")
+        host = ", ".join(self.headers.get_all("Host", []))  # said twice it is neither
         if not _LOOPBACK.fullmatch(host):
             raise Refused(
                 HTTPStatus.FORBIDDEN, f"host {host!r} is not this machine. Open {self.server.address}"
             )
-        origin = self.headers.get("Origin")
-        if origin is not None and origin != f"http://{host}":
-            raise Refused(HTTPStatus.FORBIDDEN, f"origin {origin!r} is another site.")
+        for origin in self.headers.get_all("Origin", []):
+            if origin != f"http://{host}":
+                raise Refused(HTTPStatus.FORBIDDEN, f"origin {origin!r} is another site.")
         if (
             self.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none")
             and self.command != "GET"
@@ -163,8 +163,9 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.FORBIDDEN, "the request comes from another site.")
 
     def _page(self) -> None:
-        if urlsplit(self.path).path != "/":
-            raise Refused(HTTPStatus.NOT_FOUND, f"nothing is at {urlsplit(self.path).path}.")
+        path = self.path.partition("?")[0]
+        if path != "/":
+            raise Refused(HTTPStatus.NOT_FOUND, f"nothing is at {path}.")
         self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page())
 
     def _told(self) -> None:
@@ -181,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > BODY_LIMIT:
+        if not _LENGTH.fullmatch(length) or int(length) > BODY_LIMIT:
             self.close_connection = True
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {BODY_LIMIT:,} bytes.")
         body = self.rfile.read(int(length))

@@ -1,0 +1,107 @@
+"""What the decision rules of the source systems say of a run, in their own words: S0's and S4's."""
+
+from __future__ import annotations
+
+from bakeoff.analysis import Result
+from bakeoff.errors import ComparisonError
+from bakeoff.judging import costs
+from bakeoff.measures.names import parse
+from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.comparison import PairComparison
+from bakeoff.stats.decisions import DECISION_A, DECISION_B, S4Case, decide_s4
+from bakeoff.stats.interaction import interaction
+from bakeoff.stats.presets import read_bands, weighted_score
+from bakeoff.stats.tradeoffs import Trade, weigh
+
+
+def preset_lines(result: Result) -> list[str]:
+    """What the decision rule of the experiment's preset says, in its own words; nothing for other presets."""
+    if result.record.preset == "lineage":
+        lines = [_weighted(result, system) for system in result.comparison.ranking]
+        return [*lines[:1], *preset_trade(result), *lines[1:]]
+    if result.record.preset == "goldsql" and len(result.comparison.ranking) > 1:
+        return _s4(result)
+    return []
+
+
+def _weighted(result: Result, system: str) -> str:
+    """S0's weighted score and band of a system."""
+    values = {name: _mean(result, system, name) for name in ("P@5", "R@10", "MRR", "nDCG@5")}
+    dims = dict(zip(result.systems["system"].to_pylist(), result.systems["dims"].to_pylist(), strict=True))
+    values |= {"latency_ms": result.timing(system, "total", "mean_ms"), "dims": dims[system]}
+    score, reading = weighted_score(values), read_bands(values)
+    shown = "no score" if score.value is None else f"{score.value:.3f}"
+    missing = f" ({', '.join(score.missing)} missing)" if score.missing else ""
+    outside = (
+        f" ({score.clamped_value:.3f} with {' and '.join(score.out_of_range)} held between 0 and 1)"
+        if score.out_of_range
+        else ""
+    )
+    return f"{system}: weighted score {shown}{missing}{outside}. {reading.sentence}"
+
+
+def preset_trade(result: Result) -> list[str]:
+    """S0's rule on quality against latency, for the best system against the fastest (S0-25)."""
+    times = {system: result.timing(system, "total", "mean_ms") for system in result.comparison.ranking}
+    known = {system: time for system, time in times.items() if time is not None}
+    best = result.comparison.best
+    means = {system: one.mean for system, one in result.summaries(result.record.primary).items()}
+    if best not in known or not parse(result.record.primary).definition.higher_is_better:
+        return []
+    fastest = min(known, key=lambda system: known[system])
+    first, second = means[best], means[fastest]
+    if fastest == best or first is None or second is None:
+        return []
+    apart = fastest not in result.comparison.indistinguishable_from_best
+    trade = Trade(best, fastest, result.record.primary, (first, second), (known[best], known[fastest]), apart)
+    return [weigh(trade)[1]]
+
+
+def _s4(result: Result) -> list[str]:
+    """S4's two decisions for the best system against the next, the smaller index being the incumbent."""
+    first, second = result.comparison.ranking[:2]
+    sizes = {system: costs(result, system).index_bytes or 0 for system in (first, second)}
+    challenger, incumbent = sorted((first, second), key=lambda system: -sizes[system])
+    case = s4_case(result, challenger, incumbent, result.record.primary)
+    tables = (
+        ("by interval and wins", DECISION_A),
+        ("by size of the difference, then semantic lift", DECISION_B),
+    )
+    return [f"What to use, {how}: {decide_s4(case, table).sentence}" for how, table in tables]
+
+
+def s4_case(result: Result, challenger: str, incumbent: str, measure: str) -> S4Case:
+    """All that S4's rules look at: the pair, its categories where there are several, semantic lift where reviewed."""
+    matrix = result.matrix(measure)
+    several = len({category for category in matrix.categories if category}) > 1
+    settings = BootstrapSettings(result.record.seed)
+    return S4Case(
+        result.compare(measure).pair(challenger, incumbent),
+        measure=measure,
+        categories=interaction(matrix, challenger, incumbent, settings) if several else None,
+        lift=_lift(result, challenger, incumbent),
+        latency_critical=_too_slow(result, challenger),
+    )
+
+
+def _too_slow(result: Result, system: str) -> bool:
+    """Whether the experiment limits latency and a system is known to be beyond it."""
+    limit, seen = result.record.limits.get("p95_ms"), costs(result, system).p95_ms
+    return limit is not None and seen is not None and seen > limit
+
+
+def _lift(result: Result, challenger: str, incumbent: str) -> PairComparison | None:
+    """Semantic lift of the two on queries people judged for both; None where too few are for an interval."""
+    named = [name for name in result.record.measures if parse(name).name == "SemLift"]
+    try:
+        pair = result.compare(named[0]).pair(challenger, incumbent) if named else None
+    except ComparisonError:
+        return None  # nobody has judged
+    return pair if pair is not None and pair.interval.low is not None else None
+
+
+def _mean(result: Result, system: str, measure: str) -> float | None:
+    try:
+        return result.summaries(measure)[system].mean
+    except ComparisonError:
+        return None

@@ -1,0 +1,92 @@
+"""The shapes of S4's JSON files (S4-60)."""
+
+from __future__ import annotations
+
+from bakeoff.report.exports.files import Shape
+
+
+class Metrics(Shape):
+    """Means over the queries that were scored."""
+
+    mean_mrr: float | None
+    std_mrr: float | None
+    mean_hit_at_1: float | None
+    mean_hit_at_5: float | None
+    mean_hit_at_10: float | None
+    mean_precision_at_5: float | None
+    mean_ndcg_at_10: float | None
+    mean_embed_latency_ms: float | None
+    mean_search_latency_ms: float | None
+
+
+class Group(Shape):
+    """The queries of one category or difficulty that were scored."""
+
+    mean_mrr: float | None
+    count: int
+
+
+class TopResult(Shape):
+    """One result of a query."""
+
+    rank: int
+    chunk_id: str
+    document_id: str
+    section: str | None
+    score: float
+
+
+class QueryResult(Shape):
+    """One query."""
+
+    query_id: str
+    query_text: str
+    mrr: float | None
+    hit_at_10: bool | None
+    top_results: list[TopResult]
+
+
+class ModelResults(Shape):
+    """One model's results (S4-60); `measures` says what each short name stands for."""
+
+    model_name: str
+    collection_name: str
+    total_queries: int
+    timestamp: str
+    measures: dict[str, str | None]
+    metrics: Metrics
+    category_metrics: dict[str, Group]
+    difficulty_metrics: dict[str, Group]
+    query_results: list[QueryResult]
+
+
+class Side(Shape):
+    """One model in the comparison."""
+
+    model: str
+    mean_mrr: float | None
+    mean_latency_ms: float | None
+
+
+class ComparisonReport(Shape):
+    """The two best models, paired by query."""
+
+    measure: str
+    models: list[Side]
+    first: str | None
+    second: str | None
+    mrr_difference: float | None
+    interval: tuple[float | None, float | None] | None
+    wins: int | None
+    losses: int | None
+    ties: int | None
+    p_holm: float | None
+    decision: str
+
+
+class Combined(Shape):
+    """Automated figures, and those of human review where there are any."""
+
+    automated: dict[str, Metrics]
+    semantic_lift: dict[str, float | None]
+    human_review: str

@@ -1,0 +1,150 @@
+"""S4's Parquet tables: by query, by model, by group, side by side, and the decision (S4-61..66)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.report.exports.goldsql_figures import (
+    MEASURES,
+    decision_of,
+    latency_of,
+    lifts_of,
+    mean_of,
+    measures_of,
+    yes,
+)
+from bakeoff.report.exports.material import Material
+from bakeoff.stats.comparison import PairComparison
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_YES_NO = ("hit_at_1", "hit_at_5", "hit_at_10")
+
+
+def tables_of(material: Material, pair: PairComparison | None) -> dict[str, pa.Table]:
+    import pyarrow as pa
+
+    rows = [(row["system"], material.slugs[row["system"]]) for row in material.systems]
+    mrr, hit = material.pick(*MEASURES["mrr"]), material.pick(*MEASURES["hit_at_10"])
+    lifts = {system: lifts_of(material, system) for system, _ in rows}
+    tables = {
+        "aggregate_metrics.parquet": pa.table(
+            {
+                "model": pa.array([slug for _, slug in rows], pa.string()),
+                "mean_mrr": pa.array([material.mean(system, mrr) for system, _ in rows], pa.float64()),
+                "mean_hit_at_10": pa.array([material.mean(system, hit) for system, _ in rows], pa.float64()),
+                "mean_latency_ms": pa.array(
+                    [latency_of(material, system) for system, _ in rows], pa.float64()
+                ),
+                "semantic_lift": pa.array(
+                    [mean_of(list(lifts[system].values())) for system, _ in rows], pa.float64()
+                ),
+            }
+        )
+    }
+    for label in ("category", "difficulty"):
+        tables[f"{label}_metrics.parquet"] = _by(material, label, mrr)
+    if pair is not None:
+        tables["query_comparison.parquet"] = _query_comparison(material, pair)
+        tables["benchmark_decision.parquet"] = _decision_table(material, pair)
+    judged = [
+        (slug, query, lift)
+        for system, slug in rows
+        for query, lift in lifts[system].items()
+        if lift is not None
+    ]
+    if judged:
+        names = ("model", "query_id", "semantic_lift")
+        tables["human_review_details.parquet"] = pa.table(
+            {name: [row[place] for row in judged] for place, name in enumerate(names)}
+        )
+    return tables
+
+
+def per_query(material: Material, system: str) -> pa.Table:
+    """S4-61's columns, one row a query."""
+    import pyarrow as pa
+
+    rows, steps = material.queries, material.steps(system)
+    columns: dict[str, Any] = {
+        "query_id": pa.array([row["query_id"] for row in rows], pa.string()),
+        "query_text": pa.array([row["text"] for row in rows], pa.string()),
+    }
+    for label in ("category", "difficulty", "intent"):
+        columns[label] = pa.array([row[label] for row in rows], pa.string())
+    for alias, measure in measures_of(material).items():
+        values = list(material.values(system, measure).values())
+        yes_no = alias in _YES_NO
+        columns[alias] = pa.array(
+            [yes(v) for v in values] if yes_no else values, pa.bool_() if yes_no else pa.float64()
+        )
+    for name in ("embed", "search", "total"):
+        found = [getattr(steps.get(row["query_id"]), name, None) for row in rows]
+        columns[f"{name}_latency_ms"] = pa.array(found, pa.float64())
+    return pa.table(columns)
+
+
+def _by(material: Material, label: str, measure: str | None) -> pa.Table:
+    """One row a model and group; it pivots on the group and the model by `mrr` (S4-64)."""
+    import pyarrow as pa
+
+    rows = [
+        (name, material.slugs[row["system"]], mean, count)
+        for row in material.systems
+        for name, (mean, count) in material.groups(row["system"], measure, label).items()
+    ]
+    kinds = {label: pa.string(), "model": pa.string(), "mrr": pa.float64(), "count": pa.int64()}
+    return pa.table(
+        {
+            name: pa.array([row[place] for row in rows], kind)
+            for place, (name, kind) in enumerate(kinds.items())
+        }
+    )
+
+
+def _query_comparison(material: Material, pair: PairComparison) -> pa.Table:
+    """S4-62: every measure of both models side by side; a tie is a difference within the tolerance."""
+    import pyarrow as pa
+
+    from bakeoff.stats.effects import TIE_TOLERANCE
+
+    rows = material.queries
+    columns: dict[str, Any] = {
+        "query_id": [row["query_id"] for row in rows],
+        "query_text": [row["text"] for row in rows],
+    }
+    for label in ("category", "difficulty"):
+        columns[label] = pa.array([row[label] for row in rows], pa.string())
+    for alias, measure in measures_of(material).items():
+        for system in (pair.b, pair.a):
+            values = material.values(system, measure).values()
+            columns[f"{material.slugs[system]}_{alias}"] = pa.array(list(values), pa.float64())
+    new, old = (columns[f"{material.slugs[system]}_mrr"].to_pylist() for system in (pair.a, pair.b))
+    gaps = [None if a is None or b is None else a - b for a, b in zip(new, old, strict=True)]
+    columns["mrr_diff"] = pa.array(gaps, pa.float64())
+    sides = (material.slugs[pair.a], material.slugs[pair.b])
+    winners = [
+        None if gap is None else "Tie" if abs(gap) <= TIE_TOLERANCE else sides[gap < 0] for gap in gaps
+    ]
+    columns["winner"] = pa.array(winners, pa.string())
+    return pa.table(columns)
+
+
+def _decision_table(material: Material, pair: PairComparison) -> pa.Table:
+    """S4-66's one row; the advantage columns are named by the second model, as mika_auto_advantage is."""
+    import pyarrow as pa
+
+    slug = material.slugs[pair.a]
+    lift = [mean_of(list(lifts_of(material, system).values())) for system in (pair.a, pair.b)]
+    gap = None if lift[0] is None or lift[1] is None else lift[0] - lift[1]
+    low = pair.interval.low
+    return pa.table(
+        {
+            "recommendation": [decision_of(material, pair)],
+            f"{slug}_auto_advantage": [low is not None and low > 0],
+            f"{slug}_semantic_advantage": pa.array([None if gap is None else gap > 0], pa.bool_()),
+            "mrr_difference": pa.array([pair.difference], pa.float64()),
+            "semantic_lift_difference": pa.array([gap], pa.float64()),
+        }
+    )

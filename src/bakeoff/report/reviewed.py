@@ -1,0 +1,132 @@
+"""What people judged, as tables: measures with bounds, the leader against the others, automated beside human means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff.analysis import Result
+from bakeoff.errors import BakeoffError
+from bakeoff.measures.labels import Bounded
+from bakeoff.report.sections import Grid, Section
+from bakeoff.report.wording import count, score, signed
+from bakeoff.review.desk import Standing, beside_the_run, open_desk, stands
+from bakeoff.review.measures import PairFigures, ReviewFigures, pool_rankings, review_figures
+from bakeoff.review.settle import State, labels_of
+from bakeoff.review.sides import Mean, Side
+from bakeoff.stats.intervals import Interval
+
+
+def review_section(result: Result) -> Section | None:
+    """What people judged: precision and lift with bounds over the unjudged, and the leader against the others."""
+    try:
+        standing = stands(open_desk(result.path))
+    except BakeoffError:
+        return None
+    pool = standing.pool
+    figures = review_figures(pool_rankings(pool), labels_of(standing.settled), pool.k, result.record.seed)
+    decided = sum(one.state not in (State.OPEN, State.CONFLICT) for one in standing.settled.values())
+    finding = f"{decided:,} of {count(len(pool.items), 'passage')} are decided"
+    grids = [
+        figures_grid(figures),
+        *([against_grid(figures)] if figures.pairs else []),
+        *_sides(standing, result),
+    ]
+    if not decided:
+        return Section("review", "Judged by people", finding, (), standing.notes)
+    notes = (
+        "In brackets: what a value could be once every result is judged. Differences are over the queries that are "
+        "complete for both systems; bounds over all common ones.",
+        *standing.notes,
+    )
+    return Section("review", "Judged by people", finding, tuple(grids), notes)
+
+
+def figures_grid(figures: ReviewFigures) -> Grid:
+    """The measures of every system."""
+    k = figures.k
+    headings = (
+        "system",
+        "queries",
+        "complete",
+        f"Judged@{k}",
+        f"SemPrec@{k}",
+        f"SemLift@{k}",
+        f"FalsePos@{k}",
+    )
+    rows = [
+        (
+            one.system,
+            f"{len(one.queries):,}",
+            f"{len(one.complete):,}",
+            score(one.judged),
+            *(_bounded(one.values[name]) for name in ("SemPrec", "SemLift", "FalsePos")),
+        )
+        for one in figures.systems
+    ]
+    return Grid(headings, tuple(rows))
+
+
+def leading_pairs(figures: ReviewFigures) -> list[PairFigures]:
+    """The leader by SemPrec against each other system."""
+    best = max(figures.systems, key=lambda one: one.values["SemPrec"].value).system
+    return [one for one in figures.pairs if best in (one.a, one.b)]
+
+
+def against_grid(figures: ReviewFigures) -> Grid:
+    """What the leader is ahead or behind, with its interval and its bounds."""
+    shown = leading_pairs(figures)
+    headings = ("difference", "measure", "queries", "mean", "95 %", "bounds over the unjudged", "common")
+    return Grid(headings, tuple(_pair(one, figures.k) for one in shown), 2)
+
+
+def _sides(standing: Standing, result: Result) -> list[Grid]:
+    """Automated, human-adjusted and combined figures (S4-53), where the primary measure has all three."""
+    try:
+        found = beside_the_run(standing, result)
+    except BakeoffError:
+        return []  # a measure that people's labels say nothing about has no human side
+    grid = sides_grid([one for one in found if one.human.n])
+    return [grid] if grid.rows else []
+
+
+def sides_grid(sides: Sequence[Side]) -> Grid:
+    """Automated, human-adjusted and combined means, by system and category."""
+    headings = ("system", "category", "automated", "same queries", "human-adjusted", "combined")
+    rows = [
+        (
+            one.system,
+            one.category or "all",
+            *map(_counted, (one.automated, one.automated_same, one.human, one.combined)),
+        )
+        for one in sides
+    ]
+    return Grid(headings, tuple(rows), 2)
+
+
+def _counted(mean: Mean) -> str:
+    return "–" if mean.value is None else f"{score(mean.value)} (n {mean.n:,})"
+
+
+def _pair(one: PairFigures, k: int) -> tuple[str, ...]:
+    bounds = "–" if one.bounds is None else f"[{signed(one.bounds.low)} {signed(one.bounds.high)}]"
+    return (
+        f"{one.a} − {one.b}",
+        f"{one.measure}@{k}",
+        f"{len(one.queries):,}",
+        signed(one.difference),
+        _interval(one.interval),
+        bounds,
+        f"{one.common:,}",
+    )
+
+
+def _bounded(value: Bounded) -> str:
+    if value.low == value.high:
+        return score(value.value)
+    return f"{score(value.value)} [{score(value.low)} {score(value.high)}]"
+
+
+def _interval(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return "–"
+    return f"[{signed(interval.low)} {signed(interval.high)}]"

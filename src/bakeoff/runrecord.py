@@ -1,0 +1,97 @@
+"""Everything about a run that is not a row, as run.json has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+SCHEMA_VERSION = 1
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Excluded(_Record):
+    """A query that does not enter a mean, and why."""
+
+    query_id: str
+    measure: str
+    reason: str
+
+
+class RuleHit(_Record):
+    """What one rule of a query's truth matched."""
+
+    query_id: str
+    source: str
+    rule: str
+    chunking: str
+    hits: int
+    documents: int
+
+
+class CorpusRecord(_Record):
+    """What was read."""
+
+    fingerprint: str
+    documents: int
+    characters: int
+    skipped: list[tuple[str, str]] = []
+
+
+class ChunkingRecord(_Record):
+    """How one chunker cut the corpus; lengths in characters: minimum, quartiles, maximum."""
+
+    chunker: str
+    fingerprint: str
+    chunks: int
+    mean: float
+    quantiles: tuple[int, int, int, int, int]
+
+
+class LengthRecord(_Record):
+    """How long chunks are for a model, in its tokens, and the share of them beyond its limit."""
+
+    chunker: str
+    embedder: str
+    max_tokens: int | None
+    quantiles: tuple[int, int, int, int, int]
+    cut: float
+    cut_chunks: float
+
+
+class RunRecord(_Record):
+    """One run: its experiment, fingerprints, conventions, machine, versions, seeds, exclusions and notes."""
+
+    schema_version: int = SCHEMA_VERSION
+    run: str
+    name: str
+    status: str
+    plan: str
+    started: str
+    finished: str | None = None
+    bakeoff: str
+    experiment: str
+    primary: str
+    measures: list[str]
+    depth: int
+    seed: int
+    runs: int
+    warm_up: dict[str, int] = {}
+    preset: str | None = None
+    limits: dict[str, float | None]
+    targets: dict[str, float] = {}
+    conventions: dict[str, Any]
+    machine: dict[str, str | int | float]
+    versions: dict[str, str]
+    corpus: CorpusRecord | None = None
+    chunkings: list[ChunkingRecord] = []
+    lengths: list[LengthRecord] = []
+    queries_fingerprint: str = ""
+    truth_fingerprint: str = ""
+    truth_hits: list[RuleHit] = []
+    excluded: list[Excluded] = []
+    systems: list[str] = []
+    notes: list[str] = []

@@ -1,0 +1,76 @@
+"""What a run refuses or says of its queries and measures, whether or not somebody validated first (F08, F10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from bakeoff.errors import QueryFileError
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import Measure
+from bakeoff.stages.mask import without_leaks
+from bakeoff.stages.read import Corpus
+from bakeoff.truth.queries import QuerySet
+from bakeoff.types import Unit
+from bakeoff.validation.corpus import check_leaks
+from bakeoff.validation.findings import Finding
+from bakeoff.validation.queries import check_repeated
+from bakeoff.validation.wording import number, some
+
+SHOWN = 5
+
+
+def held_against(queries: QuerySet, corpus: Corpus, allowed: Sequence[str]) -> list[str]:
+    """What goes with the numbers; queries that are there twice or stand in the corpus stop a run, unless allowed."""
+    embedded = without_leaks(corpus, queries)
+    found = eased([*check_repeated(queries), *check_leaks(embedded, queries)], allowed)
+    wrong = [one for one in found if one.level == "error"]
+    if wrong:
+        raise QueryFileError(_refusal(wrong))
+    told = [one for one in found if one.level == "warning"]
+    codes = dict.fromkeys(one.code for one in told)
+    return [_note([one for one in told if one.code == code]) for code in codes]
+
+
+def eased(findings: Iterable[Finding], allowed: Sequence[str]) -> list[Finding]:
+    """The findings, with those that the experiment allows as warnings."""
+    return [replace(one, level="warning") if _is_allowed(one, allowed) else one for one in findings]
+
+
+def unfair(primary: Measure, chunkers: Sequence[str]) -> str:
+    """Why a measure cannot decide between chunkers; nothing where it can, or where there is one chunker."""
+    if len(chunkers) < 2 or not counts_chunks(primary):
+        return ""
+    return (
+        f"{primary} counts chunks, and each of the chunkers {some(chunkers)} cuts others, so it cannot compare them."
+        " Name one chunker, or let a measure by document or answer decide."
+    )
+
+
+def counts_chunks(measure: Measure) -> bool:
+    """Whether a measure of quality depends on how documents are cut."""
+    needs = measure.definition.needs
+    return needs is Needs.SECTIONS or (needs is Needs.JUDGMENTS and measure.unit is Unit.CHUNK)
+
+
+def _is_allowed(finding: Finding, allowed: Sequence[str]) -> bool:
+    return finding.level == "error" and finding.code in allowed
+
+
+def _refusal(wrong: list[Finding]) -> str:
+    lines = [f"{one.where}: {one.message}" for one in wrong[:SHOWN]]
+    if len(wrong) > SHOWN:
+        lines.append(f"and {len(wrong) - SHOWN:,} more: bakeoff validate shows them all.")
+    kinds = ", ".join(dict.fromkeys(one.code for one in wrong))
+    return "\n".join([*lines, f"To measure with them all the same: allow: [{kinds}] in the experiment."])
+
+
+def _note(found: list[Finding]) -> str:
+    """One sentence on all findings of a kind."""
+    first = f"{found[0].where}: {found[0].message}"
+    names = [one.where.rpartition("query ")[2] for one in found]
+    return (
+        first
+        if len(found) == 1
+        else f"{number(len(found), 'query', 'queries')} ({some(names)}) have a fault. {first}"
+    )

@@ -1,0 +1,119 @@
+"""What people send back in a review: files, ledgers, and requests of the page."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from functools import cache
+from pathlib import Path
+
+from bakeoff.review.desk import Desk
+from bakeoff.review.foreign import explained, stored_counts
+from bakeoff.review.importing import import_folder
+from bakeoff.review.ledger import Ledger
+from bakeoff.review.pool import Item, Pool, Returned, item_id, read_pool, write_pool
+from bakeoff.review.serving.room import Manner, Room
+from bakeoff.review.serving.server import TOKEN, ReviewServer
+from bakeoff.review.sheets import read_sheet
+from bakeoff.truth.reviewed import JudgedSpan, judgment_set, judgments_text, read_judgments
+from fuzzed.reader import Reader, scratch
+
+SHEET = b"""review_complete: true
+query_id: CON-005
+query_text: pilot fatigue
+model: minilm
+results:
+  - rank: 1
+    chunk_id: AAR1401_chunk_12
+    score: 0.81
+    section_name: ANALYSIS
+    chunk_text: |
+      The pilot had slept four hours.
+    judgment: SEMANTIC_MATCH
+    notes: ""
+"""
+LONG = b"""# a note of the reviewer
+metadata: {query_id: CON-001, model: mika, category: conceptual, reviewer: ann, review_date: '2026-01-18', review_complete: true}
+query: {text: what failed, sql_ground_truth: WHERE chunk_text LIKE '%crew%', expected_report_ids: [], relevance_signals: [crew]}
+instructions: {keyword_match: a}
+summary: {auto_keyword_matches: 1, needs_human_review: 1}
+results:
+- {rank: 1, chunk_id: AAR0302.pdf_chunk_0118, report_id: AAR0302.pdf, section_name: A, score: 0.53, text_preview: 'The crew',
+   judgment: KEYWORD_MATCH, notes: '[AUTO] Matches'}
+- {rank: 2, chunk_id: AAR0401.pdf_chunk_0168, report_id: AAR0401.pdf, section_name: A, score: 0.5, text_preview: It, judgment: semantic_match, notes: ''}
+"""
+ENTRY = {
+    "kind": "judge",
+    "item": "i",
+    "query": "q",
+    "reviewer": "ann",
+    "text_hash": "h",
+    "judgment": "SEMANTIC_MATCH",
+}
+SAID = {
+    "reviewer": "ann",
+    "key": "k",
+    "kind": "judge",
+    "judgment": "SEMANTIC_MATCH",
+    "time": "2026-01-18T10:00:00.000000+00:00",
+}
+
+
+def a_pool() -> Pool:
+    item = Item(item_id("q", "d", 0, 9), "q", "what failed", "c", "d", 0, 9, "", "a passage",
+                returned=(Returned("a", 1, "d#0", 0, 9, 0.5),))  # fmt: skip
+    return Pool("run", 1, 7, ("a",), (item,))
+
+
+def pool_file() -> bytes:
+    path = scratch() / "pool.json"
+    write_pool(a_pool(), path)
+    return path.read_bytes()
+
+
+def judgments() -> bytes:
+    rows = [JudgedSpan("q", "d", 0, 9, 1, "ann", "h")]
+    return judgments_text(judgment_set("run", ["ann"], rows)).encode()
+
+
+def sheets(path: Path) -> object:
+    """Review files as they come back; also counted as the tool of their origin counts."""
+    imported = import_folder(path.parent, a_pool())
+    return explained(stored_counts(path.parent), imported)
+
+
+@cache
+def server() -> ReviewServer:
+    desk = Desk(scratch() / "desk")
+    write_pool(a_pool(), desk.pool_file)
+    started = ReviewServer(Room(desk, Manner(repeats=0)), 0)
+    threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    return started
+
+
+def request(path: Path) -> None:
+    """A request of the page: it is answered, and never with a fault of ours."""
+    port, body = server().server_address[1], path.read_bytes()
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    given = {TOKEN: server().token, "Content-Type": "application/json"}
+    for place in ("/open", "/say", "/undo"):
+        link.request("POST", place, body, given)
+        answer = link.getresponse()
+        assert answer.status < 500 and json.loads(answer.read())
+    link.close()
+
+
+READERS = [
+    Reader("review file", "review_CON-005_minilm.yaml", read_sheet, SHEET),
+    Reader("review files", "review_CON-001_mika.yaml", sheets, LONG),
+    Reader("judgments", "judgments.json", read_judgments, judgments),
+    Reader("pool", "pool.json", read_pool, pool_file),
+    Reader(
+        "ledger",
+        "ann.jsonl",
+        lambda path: Ledger(path.parent).read(),
+        (json.dumps(ENTRY) + "\n").encode() * 3,
+    ),
+    Reader("request of the review page", "say.json", request, json.dumps(SAID).encode()),
+]

@@ -1,0 +1,202 @@
+"""What several processes and machines tell each other: caches, depots, clients of a load, servers that were started."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import socket
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from bakeoff.cache import MANIFEST, Cache
+from bakeoff.depot import SIGN, Depot
+from bakeoff.load import team
+from bakeoff.load.messages import Hello, Order, Told
+from bakeoff.load.offsets import ClockCheck, RoundTrip, offset_of
+from bakeoff.load.teamloop import Member
+from bakeoff.load.wire import Line
+from bakeoff.objects import Objects
+from bakeoff.pool import Pool, Rows
+from bakeoff.servers.maven import _unpack_jars
+from bakeoff.servers.records import read_place, read_state
+from bakeoff.shards import installed
+from bakeoff.sharedcache import DepotCache
+from bakeoff.sharedfolder import MARK, marked
+from fuzzed.reader import Reader, lying, scratch
+
+STATE = {
+    "name": "redis", "version": "8", "address": "a", "line": "l", "since": 1.0, "settings": {"BAKEOFF_REDIS_URL": "u"},
+    "marks": [{"pid": 1, "started": 1.0, "program": "p"}],
+}  # fmt: skip
+SITE = {"folder": "f", "data": "d", "program": "p", "ports": [1], "password": "x", "user": None}
+HELLO = {"word": "word", "number": 0, "host": "h", "pid": 1, "version": installed()}
+ORDERS = [{"do": "clock"}, {"do": "open", "recipe": {"kind": "vectors"}, "timeout": 1.0}, {"do": "go"}]
+BUCKETS = {"buckets": [1, 2000], "counts": [1, 2], "missing": 0}
+TOLD = {
+    "began": 1, "ended": 10**9, "intended": 3, "sent": 3, "answered": 3, "errors": 0, "error": "", "timeouts": 0,
+    "unsent": 0, "short": 0, "total_ns": 4001, "drift": 0.0, "latency": BUCKETS, "lag": BUCKETS, "due": 1.0,
+    "sent_last": 1.0, "stopped": "", "use": {"avg_cpu_percent": 1.0, "samples": 1},
+}  # fmt: skip
+STAGE, KEY = "fuzzed", "ab" * 16
+
+
+# --- caches -----------------------------------------------------------------------------------------
+
+
+@cache
+def artifact() -> Path:
+    """The folder of an artifact, as a cache wrote it."""
+    return Cache(scratch() / "artifacts").make(STAGE, KEY, lambda folder: _lay(folder, b"rows"))
+
+
+def _lay(folder: Path, content: bytes) -> None:
+    (folder / "rows.bin").write_bytes(content)
+
+
+def cached(path: Path) -> object:
+    """An artifact with this file in it: it counts, or as none."""
+    folder = path.parent / "cache" / STAGE / KEY[:2] / KEY
+    folder.mkdir(parents=True, exist_ok=True)
+    for other in artifact().iterdir():
+        shutil.copy(path if other.name == path.name else other, folder)
+    return Cache(path.parent / "cache").get(STAGE, KEY)
+
+
+def depot(root: Path) -> Depot:
+    (root / MARK).write_bytes(SIGN)
+    return Depot(Objects(str(root)))
+
+
+@cache
+def segment() -> bytes:
+    """What a pool's worker put into a depot: an index and rows."""
+    import pyarrow as pa
+
+    root = scratch() / "depot"
+    root.mkdir()
+    pool = Pool(DepotCache(scratch() / "far", depot(root)), STAGE, KEY)
+    pool.fill(["a", "b"], lambda at: Rows([1] * len(at), pa.table({"x": at})), batch=2)
+    (found,) = (path for path in (root / STAGE).rglob("*") if path.is_file())
+    return json.dumps(found.name).encode() + b"\n" + found.read_bytes()
+
+
+def parcel(path: Path) -> object:
+    """A pool that finds this among the objects of a depot, under the name the valid one had."""
+    name = json.loads(segment().split(b"\n", 1)[0])
+    root, home = path.parent / "depot", path.parent / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    place = root / STAGE / name[:2] / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(path, place)
+    there = depot(root)
+    pool = Pool(DepotCache(home, there), STAGE, KEY)
+    return pool._missing(["a", "b"]), there.fetch(STAGE, name)
+
+
+# --- clients of a load ------------------------------------------------------------------------------
+
+
+def heard(path: Path, hear: Callable[[Line], object]) -> object:
+    """What is heard on a connection on which these bytes were sent before it was closed."""
+    ours, theirs = _linked()
+    with ours, theirs:
+        theirs.sendall(path.read_bytes())
+        theirs.shutdown(socket.SHUT_WR)
+        return hear(Line(ours))
+
+
+def _linked() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        theirs = socket.create_connection(door.getsockname())
+        return door.accept()[0], theirs
+
+
+def orders(path: Path) -> object:
+    return heard(path, lambda line: [Order.read(line.hear(5)) for _ in ORDERS])
+
+
+class Running:
+    """A client that runs."""
+
+    def ended(self, _seconds: float = 0.0) -> str:
+        return ""
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+
+def first_line(path: Path) -> object:
+    """A stranger at the door; who knows the word is let in after it."""
+    found: dict[int, team._Client] = {}
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        calls = [socket.create_connection(door.getsockname()) for _ in range(2)]
+        for call, said in zip(calls, (path.read_bytes(), json.dumps(HELLO).encode()), strict=True):
+            call.sendall(said + b"\n")
+        try:
+            team._let_in(door, "word", [Running()], found)
+        finally:
+            for one in (*found.values(), *(Line(call) for call in calls)):
+                getattr(one, "_line", one).close()
+    return found
+
+
+def figures(path: Path) -> object:
+    """What a client tells of its load, merged."""
+
+    def merged(line: Line) -> object:
+        client = team._Client(Hello.read(HELLO), line, Running())
+        clock = ClockCheck(offset_of([RoundTrip(0, 1, 2, 3, 4, 5)]))
+        member = client.result(Member(0, "c", "h", clock), 5)
+        loop = team._merged([client], [member], 0, "")
+        shown = (loop.sent, loop.mean_ms, loop.latency.percentile(95), loop.lag and loop.lag.percentile(50))
+        return Told if member.lost else shown
+
+    return heard(path, merged)
+
+
+# --- servers ----------------------------------------------------------------------------------------
+
+
+def of_server(read: Callable[[str], object]) -> Callable[[Path], object]:
+    """Reads a server's record as the commands do: below the home folder."""
+
+    def reading(path: Path) -> object:
+        before = os.environ.get("BAKEOFF_HOME")
+        os.environ["BAKEOFF_HOME"] = str(path.parents[2])
+        try:
+            return read("redis")
+        finally:
+            os.environ.pop("BAKEOFF_HOME") if before is None else os.environ.update(BAKEOFF_HOME=before)
+
+    return reading
+
+
+def jars() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("lib/a.jar", b"x" * 50)
+    return out.getvalue()
+
+
+def lines(*values: object) -> bytes:
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+READERS = [
+    Reader("manifest", MANIFEST, cached, lying(artifact, MANIFEST)),
+    Reader("file of an artifact", "rows.bin", cached, b"rows"),
+    Reader("parcel", "object", parcel, lambda: segment().split(b"\n", 1)[1]),
+    Reader("mark of a shared folder", MARK, lambda path: marked(path.parent).here(), b"c0ffee"),
+    Reader("orders to a client", "orders.jsonl", orders, lines(*ORDERS)),
+    Reader("first line of a client", "hello.jsonl", first_line, lines(HELLO)),
+    Reader("figures of a client", "told.jsonl", figures, lines(TOLD)),
+    Reader(
+        "state of a server", "servers/redis/state.json", of_server(read_state), json.dumps(STATE).encode()
+    ),
+    Reader("place of a server", "servers/redis/place.json", of_server(read_place), json.dumps(SITE).encode()),
+    Reader("jars of a plug-in", "plugin.zip", lambda path: _unpack_jars(path, path.parent), jars),
+]

@@ -1,0 +1,135 @@
+"""Damaged model files and strange answers that once made a plug-in fall over."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff import registry
+from bakeoff.errors import DataError, EmbedderError, ModelNotFoundError, RerankerError, StoreError
+from bakeoff.types import Role
+
+NO_UNKNOWN = {
+    "version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"},
+    "pre_tokenizer": {"type": "Whitespace"},
+}  # fmt: skip
+STATIC = ("model.safetensors", "tokenizer.json", "config.json")
+
+
+@pytest.fixture
+def said() -> dict[str, bytes]:
+    """What the server answers at each path."""
+    return {}
+
+
+@pytest.fixture
+def address(said: dict[str, bytes]) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(said[self.path])
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
+            """Requests are no news."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_vocabulary_without_its_own_unknown_token(tmp_path: Path) -> None:
+    from bakeoff.plugins._tokenizers import own
+
+    (tmp_path / "tokenizer.json").write_text(json.dumps(NO_UNKNOWN))
+    with pytest.raises(DataError, match=r"is no tokenizer .*\[UNK\]"):
+        own(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("content", ["{", json.dumps(NO_UNKNOWN), '{"model": 3}'])
+def test_a_cross_encoder_with_a_damaged_tokenizer(content: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    plugin = registry.load("rerankers", "cross_encoder")
+    (tmp_path / "model.onnx").touch()
+    (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(DataError, match=r"tokenizer\.json"):
+        plugin(plugin.Params(folder=tmp_path)).rerank("a", ["b"])
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff" * 64])
+def test_a_static_model_that_is_none(content: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("model2vec")
+    plugin = registry.load("embedders", "model2vec")
+    for name in STATIC:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelNotFoundError, match="holds no model of Model2Vec"):
+        plugin(plugin.Params(folder=tmp_path)).embed(["a"], Role.QUERY)
+
+
+@pytest.mark.parametrize(
+    "tokenizer", ["{", "[]", '{"model": {"vocab": [1]}}', '{"model": {"vocab": {}}, "added_tokens": [3]}']
+)
+def test_a_vocabulary_to_convert_that_is_none(tokenizer: str, tmp_path: Path) -> None:
+    pytest.importorskip("gguf")
+    from bakeoff.plugins.embedders.gguf_convert import save_gguf
+
+    sizes = {
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "hidden_size": 8,
+        "max_position_embeddings": 16,
+    }
+    (tmp_path / "config.json").write_text(
+        json.dumps({**sizes, "layer_norm_eps": 1e-12, "intermediate_size": 16})
+    )
+    (tmp_path / "tokenizer.json").write_text(tokenizer)
+    with pytest.raises(ModelNotFoundError, match="does not hold a BERT encoder"):
+        save_gguf(tmp_path, tmp_path / "made.gguf", "none")
+
+
+@pytest.mark.parametrize(
+    "info", [b"[]", b'"x"', b'{"model_type": 3}', b'{"max_input_length": "many"}', b"[" * 5000]
+)
+def test_a_server_that_tells_strange_things_of_its_model(
+    info: bytes, said: dict[str, bytes], address: str
+) -> None:
+    plugin = registry.load("embedders", "tei")
+    said.update({"/embed": b"[[0.6, 0.8]]", "/info": info})
+    made = plugin(plugin.Params(url=address, retries=0))
+    if info == b"[]":  # says nothing, as a server without that page
+        assert made.info.max_tokens is None
+    else:
+        with pytest.raises(EmbedderError, match=r"in another shape|did not answer with JSON"):
+            made.embed(["a"], Role.QUERY)
+    made.close()
+
+
+@pytest.mark.parametrize("answer", [b"[" * 5000, b'{"results": [{"index": 1e999, "relevance_score": 1}]}'])
+def test_scores_of_strange_passages(answer: bytes, said: dict[str, bytes], address: str) -> None:
+    plugin = registry.load("rerankers", "rerank_api")
+    said["/v2/rerank"] = answer
+    made = plugin(plugin.Params(base_url=address, api="cohere", retries=0, key_env=""))
+    with pytest.raises(RerankerError, match=r"in another shape|did not answer with JSON"):
+        made.rerank("a", ["b"])
+    made.close()
+
+
+def test_a_database_that_does_not_answer_with_json(said: dict[str, bytes], address: str) -> None:
+    from bakeoff.plugins.stores._rest import Rest
+
+    said["/search"] = b"<html>a proxy"
+    rest = Rest("engine", address)
+    with pytest.raises(StoreError, match=r"engine at .* did not answer POST /search with JSON"):
+        rest("POST", "/search", {"k": 1})
+    rest.close()

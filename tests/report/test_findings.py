@@ -1,0 +1,48 @@
+"""Titles claim no more than their rows show."""
+
+from __future__ import annotations
+
+from bakeoff.report import findings
+from bakeoff.report.breakdown import Breakdown, GroupMean, RankRow, RankTable
+from bakeoff.report.costs import PhaseRow, Timed
+from bakeoff.stats.factors import FactorAnalysis, FactorShare
+
+
+def test_the_largest_share_is_not_called_most_and_has_its_interval() -> None:
+    shares = [("chunker", 0.4, 0.1, 0.7), ("mode", 0.35, 0.1, 0.6), ("rest", 0.25, 0.0, 0.5)]
+    factors = tuple(FactorShare(name, 2, share, share, low, high) for name, share, low, high in shares)
+    said = findings.of_spread(FactorAnalysis(factors, 0.1, 0.2, 6, 40))
+    assert "chunker: 40% [10% 70%]" in said and "Most" not in said
+
+
+def test_ranks_known_only_in_spans_are_not_called_rank_1() -> None:
+    table = RankTable(
+        "Hit@5, Hit@10", "document", ("1–5", "6–10", "none in 10"), (RankRow("a", (6, 2, 2), 10, 0),)
+    )
+    assert "at rank 1–5 on 60" in findings.of_ranks(table)
+
+
+def test_the_worst_group_of_a_lower_is_better_measure_has_the_highest_mean() -> None:
+    rows = (("a", (GroupMean(3.0, 5), GroupMean(9.0, 5))), ("b", (GroupMean(2.0, 5), GroupMean(7.0, 5))))
+    table = Breakdown("category", ("easy", "hard"), (0, 0), rows, 0)
+    assert findings.of_breakdown(table, higher_is_better=False).startswith(
+        "By category, the best mean is highest on hard: 7.000 (b, 5 queries)"
+    )
+
+
+def test_the_longest_phase_of_a_run_that_took_parts_from_the_cache_is_the_longest_of_its_own() -> None:
+    cached, own = Timed(None, "made by an earlier run"), Timed(0.5)
+    phases = ("embed", "insert")
+    assert "that this run made itself is insert" in findings.of_phases(phases, [PhaseRow("a", (cached, own))])
+    assert findings.of_phases(phases, [PhaseRow("a", (Timed(2.0), own))]).startswith(
+        "The longest phase is embed"
+    )
+
+
+def test_equal_groups_have_no_worst_one() -> None:
+    rows = (("a", (GroupMean(1.0, 5), GroupMean(1.0, 7))), ("b", (GroupMean(0.5, 5), GroupMean(1.0, 7))))
+    table = Breakdown("category", ("easy", "hard"), (0, 0), rows, 0)
+    assert (
+        findings.of_breakdown(table, higher_is_better=True)
+        == "By category, the best mean is the same in every group: 1.000"
+    )

@@ -1,0 +1,41 @@
+"""Damaged files that once made a reader of the package's own rooms fall over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bakeoff import yamlfile
+from bakeoff.errors import DataError, ExperimentError
+from bakeoff.parcel import contents
+from bakeoff.results import read_tags
+from bakeoff.sharedfolder import MARK, marked
+
+
+def test_a_number_of_thousands_of_digits_in_json() -> None:
+    with pytest.raises(ExperimentError, match=r"a\.json: not JSON: .*Shorten the number"):
+        yamlfile.parse("1" * 5000, "a.json", ExperimentError, is_json=True)
+
+
+@pytest.mark.parametrize("said", ["{", "[" * 5000, "[]", "null", "3"])
+def test_tags_that_are_no_object(said: str) -> None:
+    with pytest.raises(DataError, match=r"queries\.parquet: tags"):
+        read_tags(said)
+    assert read_tags(None) == {} and read_tags('{"a": 1}') == {"a": 1}
+
+
+def test_a_mark_of_any_bytes_is_a_mark(tmp_path: Path) -> None:
+    (tmp_path / MARK).write_bytes(b"\xff\x00mark")
+    folder = marked(tmp_path)
+    assert folder.here()
+    (tmp_path / MARK).write_bytes(b"\xfe")
+    assert not folder.here()
+
+
+@pytest.mark.parametrize("size", [float("inf"), float("nan"), "x", None, -1])
+def test_a_parcel_whose_sizes_are_none(size: object) -> None:
+    head = json.dumps({"artifact": "a", "files": {"f": [size, "0"]}}).encode() + b"\n"
+    with pytest.raises(ValueError, match=r"is no artifact|strange name or size"):
+        contents("a", head)

@@ -1,0 +1,51 @@
+"""Parquet files whose values are not what their columns say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bakeoff.errors import DataError
+from bakeoff.load.load_tables import LOAD_PASSES
+from bakeoff.load.load_tables import read_table as read_load
+from bakeoff.results import TIES, read_table
+from bakeoff.tablefile import read_parquet
+from bakeoff.types import Schema
+
+
+def _no_text() -> pa.Array:
+    """A column of one text whose byte is in no encoding."""
+    ends = pa.py_buffer((0).to_bytes(4, "little") + (1).to_bytes(4, "little"))
+    return pa.StringArray.from_buffers(1, ends, pa.py_buffer(b"\xff"))
+
+
+def _written(folder: Path, schema: Schema) -> Path:
+    """A table of a schema in which no text is one."""
+    columns = [
+        _no_text() if kind == "string" else pa.nulls(1, pa.type_for_alias(kind)) for _, kind in schema.columns
+    ]
+    pq.write_table(pa.Table.from_arrays(columns, schema=schema.arrow()), folder / f"{schema.name}.parquet")
+    return folder
+
+
+def test_a_text_that_is_none(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": _no_text()}), tmp_path / "a.parquet")
+    with pytest.raises(pa.ArrowInvalid, match="UTF"):
+        read_parquet(tmp_path / "a.parquet")
+
+
+def test_it_is_refused_where_a_run_or_a_load_is_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"ties\.parquet cannot be read"):
+        read_table(_written(tmp_path, TIES), TIES)
+    with pytest.raises(DataError, match=r"load_passes\.parquet cannot be read as a load"):
+        read_load(_written(tmp_path, LOAD_PASSES), LOAD_PASSES)
+
+
+def test_a_whole_file_is_read_as_it_is(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x", None, "é"], "b": [[1.0], [], None]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read_parquet(tmp_path / "a.parquet").equals(table)
+    assert read_parquet(tmp_path / "a.parquet", columns=["a"]).column_names == ["a"]
