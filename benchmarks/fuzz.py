@@ -3,6 +3,7 @@
 Random edits, so many files a parser: python benchmarks/fuzz.py [FILES]
 Also led by the code that is reached, so many seconds a parser, where BAKEOFF_BENCH_ATHERIS names a Python that has
 bakeoff, what its tests need, and atheris: python benchmarks/fuzz.py [FILES] --seconds 30
+No files, or no seconds, leave that part out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def main() -> int:
     parser.add_argument("files", type=int, nargs="?", default=FILES)
     parser.add_argument("--seconds", type=int, default=SECONDS, help="of each parser under atheris")
     asked = parser.parse_args()
-    return show([*_random(asked.files), *_guided(asked.seconds)])
+    random = _random(asked.files) if asked.files else []
+    return show([*random, *(_guided(asked.seconds) if asked.seconds else [])])
 
 
 def _random(files: int) -> list[Row]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.errors import DataError
+from bakeoff.judging import _p95_between
 from bakeoff.load.load_tables import LOAD_PASSES
 from bakeoff.load.load_tables import read_table as read_load
 from bakeoff.results import TIES, read_table
@@ -49,3 +52,9 @@ def test_a_whole_file_is_read_as_it_is(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "a.parquet")
     assert read_parquet(tmp_path / "a.parquet").equals(table)
     assert read_parquet(tmp_path / "a.parquet", columns=["a"]).column_names == ["a"]
+
+
+def test_the_latencies_behind_a_verdict(tmp_path: Path) -> None:
+    (tmp_path / "latencies.parquet").write_bytes(b"PAR1 half a file")
+    with pytest.raises(DataError, match=r"latencies\.parquet cannot be read"):
+        _p95_between(cast("Any", SimpleNamespace(path=tmp_path, known={})))

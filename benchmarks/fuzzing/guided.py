@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -55,6 +56,8 @@ def _watched(reader: Reader, folder: Path, seconds: int) -> tuple[int, int]:
     if code:
         at = max(told.find(EXCEPTION), 0)
         print(f"fell over: {reader.kind}, {folder}\n{told[at : at + 3000]}", file=sys.stderr, flush=True)
+    else:
+        shutil.rmtree(folder)
     counted = DONE.search(told)
     return int(counted[1]) if counted else 0, code
 

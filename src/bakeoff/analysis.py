@@ -208,7 +208,7 @@ def _not_asked(rows: list[dict[str, Any]], needs: Needs) -> dict[str, str]:
     """Queries that a measure is not asked of, with the reason: negative ones, or all others if it is made for those."""
     if needs is Needs.TOP_SCORES:
         return {row["query_id"]: "asked of negative queries only" for row in rows if not row["negative"]}
-    return {row["query_id"]: "it has no right answer (negative)" for row in rows if row["negative"]}
+    return {row["query_id"]: "no right answer (negative)" for row in rows if row["negative"]}
 
 
 def open_run(folder: str | Path, workers: Helpers | None = None) -> Result:

@@ -84,6 +84,8 @@ def false_alarms(result: Result, system: str) -> Alarms | None:
     for chosen_on in (half, ~half):
         if not (wrong & chosen_on).any() or not (~wrong & chosen_on).any():
             return None
+        if not np.isfinite(scores[chosen_on]).any():
+            return None  # it returned nothing for any of them: there is no score to set a threshold on
         threshold = choose_threshold(scores[~wrong & chosen_on], scores[wrong & chosen_on])
         above += int((scores[wrong & ~chosen_on] >= threshold).sum())
     return Alarms(int(wrong.sum()), above, auroc(scores[~wrong], scores[wrong]))
@@ -182,14 +184,15 @@ def costs(result: Result, system: str) -> Costs:
 def _p95_between(result: Result) -> dict[str, tuple[float, float]]:
     """The 95 % interval of each system's p95 in milliseconds, from its samples; none where these are not stored."""
     import numpy as np
-    import pyarrow.parquet as pq
 
-    from bakeoff.results import LATENCIES
+    from bakeoff.results import LATENCIES, readable
+    from bakeoff.tablefile import read_parquet
 
     path = result.path / f"{LATENCIES.name}.parquet"
     if not path.is_file():
         return {}
-    rows = pq.read_table(path, columns=["system", "total_ms"]).drop_null()
+    with readable(path):
+        rows = read_parquet(path, columns=["system", "total_ms"]).drop_null()
     names = rows["system"].combine_chunks().dictionary_encode()
     codes, times = names.indices.to_numpy(), rows["total_ms"].to_numpy()
     return {

@@ -214,7 +214,7 @@ def _excluded(cells: list[Cell], queries: QuerySet) -> list[Excluded]:
 def _why_null(measure: str, negative: bool) -> str:
     if parse(measure).definition.needs is Needs.TOP_SCORES:
         return "asked of negative queries only"
-    return "it has no right answer (negative)" if negative else "no relevant item at this unit"
+    return "no right answer (negative)" if negative else "no relevant item at this unit"
 
 
 def _chunking(chunking: Chunking) -> ChunkingRecord:

@@ -19,7 +19,7 @@ def read_parquet(path: Path | str, **options: Any) -> pa.Table:
 
     try:
         table = pq.read_table(path, **options)
+        table.validate(full=True)
     except UnicodeDecodeError as exc:
         raise pa.ArrowInvalid(f"a name in it is not UTF-8: {exc}") from exc
-    table.validate(full=True)
     return table

@@ -67,7 +67,10 @@ def test_an_interrupt_says_what_is_kept(capsys: Any) -> None:
     app = typer.Typer()
     app.command()(fails(KeyboardInterrupt()))
     assert console.guarded(lambda: app([], standalone_mode=False)) == 130
-    assert "What was finished is kept; `bakeoff run` goes on from there" in capsys.readouterr().err
+    assert (
+        "What was finished is kept; the same `bakeoff run --out FOLDER` goes on from there"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_no_to_a_question_is_no_error(capsys: Any) -> None:

@@ -353,3 +353,20 @@ def test_systems_that_failed_alike_are_said_once(mended: list[bool], small: Path
     assert len(done.json["failed"]) == 2
     said = cli("run", "--quiet", "--out", "out").out
     assert len(re.findall(r"(?m)^failed ", said)) == 1 and said.count("the engine closed the connection") == 1
+
+
+def test_status_names_the_experiment_that_goes_on(mended: list[bool], small: Path, cli: Any) -> None:
+    small.rename("other file.yaml")
+    cli("run", "other file.yaml", "--out", "runs/one", "-q")
+    assert "Next     bakeoff run 'other file.yaml' --out runs/one " in cli("status").out
+    Path("other file.yaml").unlink()
+    assert "Next     bakeoff run EXPERIMENT --out runs/one " in cli("status").out
+
+
+def test_runs_without_a_query_in_common_are_not_compared(small: Path, cli: Any) -> None:
+    cli("run", "--out", "one", "-q")
+    written = Path("queries.yaml").read_text()
+    Path("queries.yaml").write_text(re.sub(r"\bid: ", "id: other-", written))
+    cli("run", "--out", "two", "-q")
+    done = cli("diff", "one", "two")
+    assert done.code == 2 and "have no query in common" in done.err

@@ -45,7 +45,7 @@ def matrix(name: str, measure: str) -> ScoreMatrix:
         values=np.array([[np.nan if v is None else v for v in row] for row in values.values()], dtype=float),
         measure=measure,
         categories=tuple(query[1] or "" for query in data["queries"]),
-        structural={query[0]: "it has no right answer (negative)" for query in data["queries"] if query[3]},
+        structural={query[0]: "no right answer (negative)" for query in data["queries"] if query[3]},
         higher_is_better=definition.higher_is_better,
         bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
     )

@@ -41,6 +41,7 @@ def test_f19_a_run_s_precision_and_recall_count_each_document_once(small: Path) 
     """Both found again from the stored rankings of chunks, in which documents repeat."""
     small.write_text(small.read_text() + "measures: {primary: P@5, also: [R@5, P@5(chunk)]}\n")
     result = run(small, out=Path("run"))
+    assert not result.failed
     served: dict[str, list[str]] = {}
     for row in result.rankings.to_pylist():
         served.setdefault(row["query_id"], []).append(row["document_id"])

@@ -45,7 +45,7 @@ def test_f48_the_excluded_queries_are_named_with_their_reasons(tmp_path: Path) -
     exclusions = tables(result).background.exclusions
     reasons = {one.reason: one.queries for one in exclusions}
     assert reasons["no relevant item at this unit"] == tuple(f"q-{n:02d}" for n in range(1, 7))
-    assert reasons["it has no right answer (negative)"] == tuple(f"q-{n:02d}" for n in range(46, 51))
+    assert reasons["no right answer (negative)"] == tuple(f"q-{n:02d}" for n in range(46, 51))
     text = write_html(result).read_text(encoding="utf-8")
     assert all(f"q-{n:02d}" in text for n in (*range(1, 7), *range(46, 51)))
 
@@ -68,7 +68,7 @@ def test_f48_a_run_names_what_it_left_out_and_counts_the_rest(ran: Any) -> None:
         for system, one in result.summaries(name).items():
             assert one.n + len(one.excluded) == result.queries.num_rows, (system, name)
             assert {dropped.query for dropped in one.excluded} == {q for q, m in gone if m == name}
-    assert gone["nothing", result.record.primary] == "it has no right answer (negative)"
+    assert gone["nothing", result.record.primary] == "no right answer (negative)"
 
 
 def test_f48_the_terminal_says_how_many_questions_a_mean_counts(ran: Any, capsys: Any) -> None:

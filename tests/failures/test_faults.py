@@ -75,4 +75,4 @@ def test_a_fault_put_back_is_found(fault: Fault, tmp_path: Path) -> None:
     assert done.returncode == 1, (
         done.stdout + done.stderr
     )  # 1: a test failed; 2: the copy cannot even be read
-    assert " failed" in done.stdout, done.stdout
+    assert "FAILED " in done.stdout, done.stdout

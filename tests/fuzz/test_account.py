@@ -50,7 +50,7 @@ NOT_FOREIGN = {
         "stages/payload.py:_of_documents, interchange.py:_documents, plugins/embedders/fastembed.py:_uncut"
     ),
     "bytes that are only compared, hashed, copied or shown": (
-        "parcel.py:packed, report/scaling.py:attach, review/ledger.py:_cut_off, review/pooling.py:find_queries, "
+        "cli/status.py:_is, parcel.py:packed, report/scaling.py:attach, review/ledger.py:_cut_off, review/pooling.py:_holds, "
         "servers/control.py:tail, weights.py:*"
     ),
     "engines that this program made and started itself": "servers/redis.py:version, servers/weaviate.py:*",

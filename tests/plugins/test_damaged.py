@@ -133,3 +133,45 @@ def test_a_database_that_does_not_answer_with_json(said: dict[str, bytes], addre
     with pytest.raises(StoreError, match=r"engine at .* did not answer POST /search with JSON"):
         rest("POST", "/search", {"k": 1})
     rest.close()
+
+
+def _graph(**names: str) -> bytes:
+    """The smallest ONNX graph of an embedder, with some of its names changed to bytes of no encoding."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper
+
+    table = numpy_helper.from_array(np.ones((6, 4), np.float32), "table")
+    node = helper.make_node("Gather", ["table", "input_ids"], ["vectors"])
+    given = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["texts", "tokens"])
+    made = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", "tokens", 4])
+    held = helper.make_graph([node], "small", [given], [made], [table])
+    model = helper.make_model(held, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    content = bytes(model.SerializeToString())
+    for name in names.values():
+        content = content.replace(name.encode(), b"\xff" * len(name))
+    return content
+
+
+@pytest.mark.parametrize(
+    "names", [{"output": "vectors"}, {"input": "input_ids"}, {"side": "tokens"}, {"all": "table"}]
+)
+def test_a_graph_whose_names_are_no_texts(names: dict[str, str], tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    plugin = registry.load("embedders", "onnx")
+    vocabulary = {
+        **NO_UNKNOWN,
+        "model": {"type": "WordLevel", "vocab": {"a": 0, "[UNK]": 1}, "unk_token": "[UNK]"},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(vocabulary))
+    (tmp_path / "model.onnx").write_bytes(_graph())
+    made = plugin(plugin.Params(folder=tmp_path, pooling="mean", threads=1))
+    assert made.embed(["a"], Role.QUERY).shape == (1, 4)
+    made.close()
+    (tmp_path / "model.onnx").write_bytes(_graph(**names))
+    made = plugin(plugin.Params(folder=tmp_path, pooling="mean", threads=1))
+    if names == {"all": "table"}:  # nobody looks at it
+        assert made.embed(["a"], Role.QUERY).shape == (1, 4)
+    else:
+        with pytest.raises(EmbedderError, match="refused"):
+            made.embed(["a"], Role.QUERY)
+    made.close()

@@ -113,7 +113,7 @@ def hostile(home: Path, laid_out: Callable[..., Path]) -> Path:
             f"# {SCRIPT} \x1b[31m\n\nword{place} {SCRIPT} \x1b]0;owned\x07 </textarea>\n```\n````\n{SCRIPT}\n"
         )
     asked = [
-        {"id": f"{place}\x1b[31m{SCRIPT}", "text": f"word{place} {SCRIPT} \x1b]0;owned\x07",
+        {"id": f"{place}\x1b[31m{SCRIPT}", "text": f"where is word{place} said? {SCRIPT} \x1b]0;owned\x07",
          "category": f"\x1b[31m{SCRIPT}", "difficulty": "hard", "truth": {"documents": [f"*{name[-6:]}"]}}
         for place, name in enumerate(NAMES)
     ]  # fmt: skip

@@ -80,7 +80,8 @@ def guarded(command: Callable[[], Any]) -> int:
 
 
 def _stopped() -> int:
-    err.print("stopped. What was finished is kept; `bakeoff run` goes on from there.")
+    kept = "What was finished is kept; the same `bakeoff run --out FOLDER` goes on from there (`bakeoff status`)."
+    _complain("stopped", "bold", kept)
     return STOPPED
 
 

@@ -127,12 +127,18 @@ def diff(
 
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
+    from bakeoff.errors import DataError
     from bakeoff.tworuns import across
 
     one, other = open_run(before), open_run(after)
     comparison = across(one, other, measure, allow_mixed=allow_mixed)
     shared = [name.removesuffix(f" @ {one.record.run}") for name in _of(comparison, one.record.run)]
     pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]
+    if not any(pair.n for pair in pairs):
+        raise DataError(
+            f"{before} and {after} have no query in common that both scored by {comparison.measure}: nothing can"
+            " be paired. Compare runs of the same query file."
+        )
     if as_json:
         console.say_json([asdict(pair) for pair in pairs])
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,21 @@ def _status_row(path: Path, record: RunRecord) -> list[str]:
 
 def _next(path: Path, record: RunRecord) -> str:
     if record.status in ("running", "stopped"):
-        return f"bakeoff run --out {path}   goes on where it stopped (if it is not still running)"
+        return f"{_command(record)} --out {path}   goes on where it stopped (if it is not still running)"
     if record.status == "partial":
-        return f"bakeoff run --out {path}   tries the failed systems again"
+        return f"{_command(record)} --out {path}   tries the failed systems again"
     return f"open {path / 'report.html'}"
+
+
+def _command(record: RunRecord) -> str:
+    """The command of a run, with its experiment's file if that is here under another name than bakeoff.yaml."""
+    text = record.experiment.encode("utf-8", errors="replace")
+    here = [path.name for path in sorted(Path().glob("*.y*ml")) if path.is_file() and _is(path, text)]
+    if not here:
+        return "bakeoff run EXPERIMENT"
+    return "bakeoff run" if "bakeoff.yaml" in here else f"bakeoff run {shlex.quote(here[0])}"
+
+
+def _is(path: Path, text: bytes) -> bool:
+    """Whether a file is this text; one of another size is not read."""
+    return path.stat().st_size == len(text) and path.read_bytes() == text

@@ -11,6 +11,7 @@ import altair as alt
 import pandas as pd
 
 from bakeoff.report.explorer import QueryScores, Quick, Shown
+from bakeoff.report.past import Entry as Past
 from bakeoff.report.planes import Axis, middles
 from bakeoff.report.sections import Bars, Chart, Grid, Lines
 from bakeoff.report.svg import Scale, around
@@ -50,6 +51,28 @@ def intervals(table: Quick, most: int = 25) -> alt.Chart:
     )
     dots = base.mark_circle(color=INK, size=60).encode(x="mean:Q", tooltip=["system", "mean", "low", "high"])
     return (bars + dots).properties(height=alt.Step(24))
+
+
+def over_time(entries: Sequence[Past]) -> alt.LayerChart:
+    """The leader's mean of each run; only runs compared query by query are joined by a line."""
+    known = [entry for entry in entries if entry.mean is not None]
+    rows = []
+    stretch = 0
+    for place, entry in enumerate(known):
+        stretch += place > 0 and entry.change is None
+        rows.append({"run": entry.run, "mean": entry.mean, "system": entry.system, "stretch": stretch})
+    measures = " and ".join(dict.fromkeys(entry.measure for entry in known))
+    base = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X(
+            "run:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(labelLimit=160, labelAngle=0 if len(rows) < 7 else -45),
+        ),
+        y=alt.Y("mean:Q", title=measures),
+    )
+    dots = base.mark_circle(color=INK, size=70).encode(tooltip=["run", "mean", "system"])
+    return (base.mark_line(color=INK).encode(detail="stretch:N") + dots).properties(height=HEIGHT)
 
 
 def trade(table: Quick) -> alt.Chart:

@@ -228,8 +228,8 @@ def history() -> None:
     st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True, width="stretch")
     for number, note in enumerate(past.footnotes(entries), start=1):
         st.caption(literal(f"[{number}] {note}"))
-    known = pd.DataFrame(
-        [(entry.started, entry.mean) for entry in entries], columns=["started", "mean"]
-    ).dropna()
-    if len(known) > 1:
-        st.line_chart(known.set_index("started"))
+    if sum(entry.mean is not None for entry in entries) > 1:
+        st.altair_chart(frames.over_time(entries), width="stretch")
+        st.caption(
+            "A line joins runs that share their queries and the leader's system; others are not comparable."
+        )

@@ -89,7 +89,7 @@ def background(result: Result, grid: Grid, applied: str | None) -> Background:
 def _exclusions(result: Result) -> tuple[Exclusion, ...]:
     """Excluded queries by reason and by the measures they are excluded from."""
     rows = zip(*(result.queries[name].to_pylist() for name in ("query_id", "negative")), strict=True)
-    negative = {query: "it has no right answer (negative)" for query, is_negative in rows if is_negative}
+    negative = {query: "no right answer (negative)" for query, is_negative in rows if is_negative}
     by_query: dict[tuple[str, str], list[str]] = {}
     for one in result.record.excluded:
         by_query.setdefault((one.query_id, negative.get(one.query_id, one.reason)), []).append(one.measure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
@@ -33,8 +33,9 @@ def headline(
     table: SystemsTable,
     found: Mapping[str, Mapping[str, float | None]],
     verdict: Verdict | None,
+    notes: Sequence[str],
 ) -> Headline:
-    """The first screen's words, from the verdict and the record."""
+    """The first screen's words, from the verdict and the record; `notes` are those of the run and of its figures."""
     return Headline(
         name=result.record.name,
         question=question(result),
@@ -42,7 +43,7 @@ def headline(
         heading="Verdict" if verdict else "No verdict",
         sentence=verdict.sentence if verdict else _no_verdict(result),
         reasons=verdict.reasons if verdict else (),
-        could_change=tuple(_could_change(result, grid, table, found, verdict)),
+        could_change=(*_could_change(result, grid, table, found, verdict), *notes, *tie_notes(result)),
         decided=verdict is not None and verdict.system is not None,
     )
 
@@ -96,8 +97,6 @@ def _could_change(
         yield f"A stand-in takes the place of a real model in {some(stand_ins)}: their numbers say nothing about it."
     if result.record.runs == 1 and any(row.p50_ms is not None for row in table.rows):
         yield "Latency was measured in one run, so its spread from run to run is not known."
-    yield from result.record.notes
-    yield from tie_notes(result)
 
 
 def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from bakeoff.report.losses import ROWS
 from bakeoff.report.rows import row_count
 from bakeoff.results import readable
 from bakeoff.stats.sanity import Growing, Seen, unusual
+from bakeoff.tablefile import read_parquet
 from bakeoff.types import RANKINGS, Unit
 
 
@@ -57,11 +58,9 @@ def _too_shallow(result: Result, grid: Grid) -> Iterator[str]:
 
 def _short_lists(result: Result, k: int, asked: set[str]) -> dict[str, int]:
     """How many queries of each system have fewer than k documents in a ranking that was cut at the depth."""
-    import pyarrow.parquet as pq
-
     path = result.path / f"{RANKINGS.name}.parquet"
     with readable(path):
-        rows = pq.read_table(path, columns=["system", "query_id", "document_id"])
+        rows = read_parquet(path, columns=["system", "query_id", "document_id"])
     counted = rows.group_by(["system", "query_id"]).aggregate(
         [("document_id", "count_distinct"), ("document_id", "count")]
     )

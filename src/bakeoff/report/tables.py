@@ -74,9 +74,10 @@ def tables(result: Result) -> Report:
     shown = tuple(row.system for row in systems.rows)
     phases, seconds = phase_rows(result, shown)
     bill = bill_of(result)
+    back = background(result, grid, verdict.rule if verdict else None)
     found_trades = trades(systems, higher, bill)
     return Report(
-        headline=headline(result, grid, systems, found, verdict),
+        headline=headline(result, grid, systems, found, verdict, back.notes),
         systems=systems,
         pairs=compared(comparison, ordered, grid) if comparison else None,
         trades=found_trades,
@@ -94,7 +95,7 @@ def tables(result: Result) -> Report:
         latencies=latency_rows(result, shown),
         curves=run_chart(result, shown),
         ingestion=phase_chart(phases, seconds),
-        background=background(result, grid, verdict.rule if verdict else None),
+        background=back,
         queries=len(grid.queries),
         extras=extras(result, shown),
     )

@@ -119,6 +119,8 @@ def _suggestion(data: object) -> Suggestion:
     if not isinstance(data, dict):
         raise TypeError("it is no object")
     one = Suggestion(**data)
+    if not all(isinstance(value, str) for name, value in data.items() if name != "grade"):
+        raise TypeError("a value of it is no text")
     if one.grade is not None and (type(one.grade) is not int or one.grade not in GRADES):
         raise ValueError(f"grade {one.grade!r}")
     return one

@@ -48,7 +48,7 @@ def _detectable(case: Case) -> Iterator[str]:
     low, high = points_to_three(least), points_to_three(most)
     size = low if low == high else f"{low} (against {first}) to {high} (against {last})"
     yield (
-        f"{questions(n)} show a difference of {size} {case.comparison.measure} or more "
+        f"{questions(n)} can show a difference of {size} {case.comparison.measure} or more "
         f"({case.pair(first).power:.0%} power{_over(len(case.comparison.pairs))})."
     )
 

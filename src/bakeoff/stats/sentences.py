@@ -15,6 +15,9 @@ from bakeoff.stats.wording import (
     with_interval,
 )
 
+MANY = 3
+"""Names that are read at a glance."""
+
 
 def say_no_queries(case: Case) -> str:
     """Nothing can be compared."""
@@ -97,7 +100,7 @@ def say_cant_tell(case: Case) -> str:
     other = case.unbeaten[0]
     pair = case.pair(other)
     text = (
-        f"Can't tell {listed(case.group)} apart with {questions(pair.n)}: {case.best} is ahead of {other} by "
+        f"Can't tell {_named(case)} apart with {questions(pair.n)}: {case.best} is ahead of {other} by "
         f"{advantage(pair, case.comparison.measure)}, {counted(pair, case.comparison.correction)}."
     )
     if case.cheapest is not None:
@@ -105,6 +108,12 @@ def say_cant_tell(case: Case) -> str:
         value = chosen.kind.text(chosen.value)
         text += f" The one with the lowest {chosen.kind.words} is {chosen.system} ({value})."
     return text
+
+
+def _named(case: Case) -> str:
+    """The systems of the group by name, unless they are all there are, and many."""
+    every = len(case.group) == len(case.comparison.systems) > MANY
+    return f"any of the {len(case.group)} systems" if every else listed(case.group)
 
 
 def told_apart(case: Case, first: int, second: int) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pyarrow.parquet as pq
 
 from bakeoff.analysis import Result, open_run
 from bakeoff.journal import read_progress
+from bakeoff.judging import _p95_between
 from bakeoff.load.cost import run_costs
 from bakeoff.report.grid import read_grid
 from bakeoff.report.rows import row_count, rows_where
+from bakeoff.report.sanity import _short_lists
 from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, TIES, RunFolder
 from bakeoff.review.autofill import parsed_tags
 from bakeoff.runner import run
@@ -65,6 +68,13 @@ def all_of(result: Result) -> object:
     return read_grid(result), run_costs(result), result.failed
 
 
+ALSO: dict[str, Callable[[Result], object]] = {
+    LATENCIES.name: _p95_between,
+    RANKINGS.name: lambda result: _short_lists(result, 10, set()),
+}
+"""Who reads parts of a table for themselves."""
+
+
 def table(schema: Schema) -> Reader:
     """One table of a run, read whole and in part; its neighbours are whole."""
 
@@ -75,7 +85,7 @@ def table(schema: Schema) -> Reader:
         rows_where(
             result, schema, [(schema.columns[0][0], "!=", "x")] if schema.columns[0][1] == "string" else []
         )
-        return property_, all_of(result)
+        return property_, all_of(result), ALSO.get(schema.name, all_of)(result)
 
     name = f"{schema.name}.parquet"
     return Reader(f"{schema.name} of a run", name, read, lying(a_run, name))

@@ -16,6 +16,7 @@ from bakeoff.review.pool import Item, Pool, Returned, item_id, read_pool, write_
 from bakeoff.review.serving.room import Manner, Room
 from bakeoff.review.serving.server import TOKEN, ReviewServer
 from bakeoff.review.sheets import read_sheet
+from bakeoff.review.suggestions import read_suggestions
 from bakeoff.truth.reviewed import JudgedSpan, judgment_set, judgments_text, read_judgments
 from fuzzed.reader import Reader, scratch
 
@@ -51,6 +52,10 @@ ENTRY = {
     "text_hash": "h",
     "judgment": "SEMANTIC_MATCH",
 }
+SUGGESTED = {
+    "item": "i", "query": "q", "text_hash": "h", "model": "m", "server": "s", "prompt": "p", "grade": 1, "reason": "r",
+    "missing": "", "time": "t",
+}  # fmt: skip
 SAID = {
     "reviewer": "ann",
     "key": "k",
@@ -114,6 +119,9 @@ READERS = [
         "ann.jsonl",
         lambda path: Ledger(path.parent).read(),
         (json.dumps(ENTRY) + "\n").encode() * 3,
+    ),
+    Reader(
+        "suggestions of a model", "m.jsonl", read_suggestions, (json.dumps(SUGGESTED) + "\n").encode() * 2
     ),
     Reader("request of the review page", "say.json", request, json.dumps(SAID).encode()),
 ]

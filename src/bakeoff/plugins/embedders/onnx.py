@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import onnxruntime
@@ -129,6 +129,7 @@ class _PoolingEngine(Engine):
                 f"ONNX Runtime failed on {len(ids)} texts of {rows.shape[1]} tokens: {exc}. Lower max_tokens "
                 "if the model reads fewer."
             ) from exc
+        _check(answer, len(ids), self.pooling)
         vectors = _pooled(answer, self.pooling).astype(np.float32)
         if not self._normalise:
             return vectors
@@ -161,6 +162,21 @@ def _choose(session: onnxruntime.InferenceSession, wanted: str, found: OnnxFolde
             "Set pooling to mean, cls or last."
         )
     raise EmbedderError(f"{found.graph} has no output that can be pooled by {wanted!r}: {ranks}.")
+
+
+def _check(answer: Any, texts: int, pooling: str) -> None:
+    """Numbers for each text, whatever the graph had declared."""
+    sides = _POOLED if pooling == "graph" else _PER_TOKEN
+    if (
+        getattr(answer, "ndim", 0) != sides
+        or answer.dtype.kind not in "fiu"
+        or len(answer) != texts
+        or not answer.size
+    ):
+        shape = getattr(answer, "shape", type(answer).__name__)
+        raise EmbedderError(
+            f"the graph gave {shape} for {texts} texts, which are no vectors. Export the model again."
+        )
 
 
 def _pooled(answer: np.ndarray, pooling: str) -> np.ndarray:

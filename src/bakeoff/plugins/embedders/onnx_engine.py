@@ -182,12 +182,15 @@ def _session(graph: Path, optimise: bool) -> onnxruntime.InferenceSession:
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimise else levels.ORT_DISABLE_ALL
     try:
-        return onnxruntime.InferenceSession(
+        session = onnxruntime.InferenceSession(
             str(graph),
             options,
             providers=["CPUExecutionProvider"],
             disabled_optimizers=["SkipLayerNormFusion"],
         )
+        for one in (*session.get_inputs(), *session.get_outputs()):
+            one.name, one.shape, one.type  # noqa: B018 - they are decoded only now
+        return session
     except REFUSED as exc:
         raise EmbedderError(
             f"ONNX Runtime {onnxruntime.__version__} refused {graph}: {exc}. Delete it and try again."

@@ -116,9 +116,12 @@ class RayExecutor:
             if self._started and self._mine:
                 ray.shutdown()
             self._started = False
-            if self._temporary is not None:
-                self._temporary.close()
-                self._temporary = None
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._temporary is not None:
+            self._temporary.close()
+            self._temporary = None
 
     def _tell(self, told: Future[Any], ended: Future[Any]) -> None:
         self._refs.pop(told, None)
@@ -139,6 +142,8 @@ class RayExecutor:
                     self._knock()
                     ray.init(**self._options(), log_to_driver=False, logging_level="error")
                 except Exception as exc:  # Ray has no error of its own for a node that does not come up
+                    ray.shutdown()  # of what did come up
+                    self._forget()
                     raise SettingError(self._refused(exc)) from exc
             self._started = True
             self._ask()
@@ -160,7 +165,7 @@ class RayExecutor:
             "num_cpus": self._params.workers or os.cpu_count(),
             "object_store_memory": self._params.object_store_mb * 1_000_000,
             "include_dashboard": False,
-            "_temp_dir": str(self._temporary.path),
+            "_temp_dir": str(self._temporary.path / "r"),  # everyone may write there, but not get past ours
         }
 
     def _refused(self, exc: Exception) -> str:
