@@ -6,7 +6,7 @@ SCALE  := .venv-scale
 export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check lint types layers unit test-slow test-scale test-servers models debian bench docs docs-test clean
+.PHONY: help demo test check lint types layers unit test-slow test-faults test-scale test-servers models debian bench docs docs-test clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -32,7 +32,10 @@ unit: $(VENV)/.test
 	@$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
 
 test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
-	@$(BIN)/pytest -m "slow and not scale"
+	@$(BIN)/pytest -m "slow and not scale" --ignore tests/failures/test_faults.py
+
+test-faults: $(VENV)/.test models  ## each known failure put back into a copy of the package: its test must fail there
+	@$(BIN)/pytest -n auto tests/failures/test_faults.py
 
 test-scale: $(SCALE)/.done  ## a Ray cluster of two nodes and an S3 server on loopback: workers killed, the store gone for a while
 	@$(SCALE)/bin/python -m pytest -m scale tests/e2e/test_ray.py tests/plugins/executors

@@ -10,12 +10,15 @@ def test_d11_six_keyword_two_semantic_two_wrong() -> None:
     scores = label_scores(["KEYWORD_MATCH"] * 6 + ["SEMANTIC_MATCH"] * 2 + ["FALSE_POSITIVE"] * 2, 10)
     values = scores.semantic_precision.value, scores.semantic_lift.value, scores.false_positive.value
     assert values == pytest.approx((0.8, 0.2, 0.2))
-    assert scores.complete and scores.unjudged_rate == 0.0
+    assert scores.complete and scores.judged == 1.0 and scores.unjudged_rate == 0.0
 
 
 def test_c22_unjudged_results_are_shown_as_bounds() -> None:
     scores = label_scores(["KEYWORD_MATCH", "", "semantic_match", ""], 10)
     assert not scores.complete and scores.unjudged_rate == pytest.approx(0.2)
+    assert scores.judged == pytest.approx(
+        0.2
+    )  # of k places, as in Judged@k of any ranking: an empty one is not judged
     assert (scores.semantic_precision.low, scores.semantic_precision.high) == pytest.approx((0.2, 0.4))
     assert (scores.false_positive.low, scores.false_positive.high) == pytest.approx((0.0, 0.2))
 

@@ -9,6 +9,7 @@ import pytest
 
 from bakeoff.errors import DataError
 from bakeoff.truth.exporters import Qrel, original_qrels
+from bakeoff.truth.importers import read_foreign
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.reviewed import judgment_set, judgments_text, read_judgments
@@ -23,6 +24,13 @@ def test_grades_in_a_tag_that_are_none(said: str, tmp_path: Path) -> None:
     path.write_text(json.dumps({"queries": [row]}))
     with pytest.raises(DataError, match=f"query a: the tag {ORIGINAL_GRADES} .*Import the file again"):
         original_qrels(read_queries(path).queries, [Qrel("a", "d1", 1)])
+
+
+@pytest.mark.parametrize("content", [",,\n", " \t \n,", '""\n', "\ufeff;;"])
+def test_a_table_of_empty_cells(content: str, tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=r"q\.csv has no row with anything in it|is empty"):
+        read_foreign("csv", [tmp_path / "q.csv"])
 
 
 def test_judgments_without_their_fingerprint(tmp_path: Path) -> None:

@@ -29,11 +29,12 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class LabelScores:
-    """SemPrec@k, SemLift@k and FalsePos@k of one query; compare two systems only where both are complete."""
+    """SemPrec@k, SemLift@k, FalsePos@k and Judged@k of one query; compare two systems only where both are complete."""
 
     semantic_precision: Bounded
     semantic_lift: Bounded
     false_positive: Bounded
+    judged: float
     unjudged_rate: float
     complete: bool
 
@@ -49,6 +50,7 @@ def label_scores(labels: Sequence[str], k: int) -> LabelScores:
         _bounded(keyword + semantic, open_, k),
         _bounded(semantic, open_, k),
         _bounded(wrong, open_, k),
+        (len(top) - open_) / k,
         open_ / k,
         open_ == 0,
     )

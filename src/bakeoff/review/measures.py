@@ -102,7 +102,7 @@ def _system(
         name,
         queries,
         complete,
-        sum(1 - one.unjudged_rate for one in scores) / len(scores) if scores else 0.0,
+        sum(one.judged for one in scores) / len(scores) if scores else 0.0,
         {measure: _mean([_value(one, measure) for one in scores]) for measure in NAMES},
         {measure: sum(column) / len(column) if column else None for measure, column in columns.items()},
         {measure: mean_interval(column, settings, (0.0, 1.0)) for measure, column in columns.items()},

@@ -74,6 +74,10 @@ def _rows(path: Path, ledger: Ledger) -> list[_Row]:
         cells = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as exc:
         raise DataError(f"{path.name}, line {reader.line_num}: {exc}. Correct the quotes.") from exc
+    if not cells:
+        raise DataError(
+            f"{path.name} has no row with anything in it. Give a table of query, document and grade."
+        )
     header = [cell.strip() for cell in cells[0][1]]
     ours = [_KNOWN.get(name.lower().replace("-", "_").replace(" ", "_"), "") for name in header]
     if "text" in ours and "document" in ours:
