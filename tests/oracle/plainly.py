@@ -223,15 +223,20 @@ def _fit(systems: int, factors: Sequence[Sequence[str]]) -> np.ndarray:
 
 
 def held_out(
-    values: np.ndarray, labels: Sequence[str], seed: int, folds: int = 5
+    values: np.ndarray, labels: Sequence[str], seed: int, folds: int = 5, splits: int = 20
 ) -> tuple[np.ndarray, list[int]]:
-    """Each query's score of the system that is best on the other folds, and the winner of each fold."""
+    """Each query's mean score of the systems that are best on the other folds, and every such winner."""
     n = values.shape[1]
-    order = sorted(np.random.default_rng([seed, n, 3]).permutation(n), key=lambda query: labels[query])
-    fold = np.empty(n, int)
-    fold[order] = np.arange(n) % folds
-    winners = [int(np.argmax(np.round(values[:, fold != one].mean(axis=1), 12))) for one in range(folds)]
-    return np.array([values[winners[fold[query]], query] for query in range(n)]), winners
+    winners, scores = [], np.zeros((splits, n))
+    for split in range(splits):
+        dealt = np.random.default_rng([seed, n, 3, split]).permutation(n)
+        order = sorted(dealt, key=lambda query: labels[query])
+        fold = np.empty(n, int)
+        fold[order] = np.arange(n) % folds
+        best = [int(np.argmax(np.round(values[:, fold != one].mean(axis=1), 12))) for one in range(folds)]
+        scores[split] = [values[best[fold[query]], query] for query in range(n)]
+        winners += best
+    return scores.mean(axis=0), winners
 
 
 def false_alarms(top: Sequence[float], negative: Sequence[bool]) -> tuple[int, float]:

@@ -412,7 +412,7 @@ def test_the_spread_and_the_held_out_choice(
     same = sum(done[winner] == again.order[0] for winner in winners) / len(winners)
     line = (
         f"{again.order[0]} scores {again.mean(again.order[0]):.3f} on the queries it was chosen on, out of 6; on held-out "
-        f"queries the choice scores {held.mean():.3f} [{low:.3f} {high:.3f}] (n 28, same winner in {same:.0%} of 5 folds)."
+        f"queries the choice scores {held.mean():.3f} [{low:.3f} {high:.3f}] (n 28, same winner in {same:.0%} of 100 choices)."
     )
     assert line in pages._plain(markdown)
 

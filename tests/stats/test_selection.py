@@ -34,7 +34,16 @@ def test_a_true_winner_keeps_its_score() -> None:
     found = select(ScoreMatrix(matrix.systems, matrix.queries, values, "nDCG@10"), folds=5, seed=1)
     assert (found.winner, found.agreement) == ("s3", 1.0)
     assert found.optimism == pytest.approx(0.0, abs=1e-12)
-    assert all(fold.n_tuning + fold.n_held_out == 60 for fold in found.folds)
+    assert found.choices == 100
+
+
+def test_the_held_out_score_is_the_mean_over_splits_and_no_query_is_scored_by_its_own_choice() -> None:
+    """Each query has one system that is right only there: chosen with it, it would score one."""
+    n = 20
+    values = np.vstack([np.full(n, 0.01), np.eye(n)])
+    names = ("always", *(f"only {place}" for place in range(n)))
+    found = select(ScoreMatrix(names, tuple(map(str, range(n))), values, "nDCG@10"), folds=n, seed=1)
+    assert found.held_out_score < 0.01 and found.choices == 20 * n
 
 
 def test_unscored_queries_take_no_part() -> None:
