@@ -35,6 +35,7 @@ COLUMNS = (
 EXPERIMENT = """# Do the stores find what exact search finds, and at which cost?
 corpus: {{source: beir, folder: {folder}}}
 queries: queries.yaml
+allow: [leak]
 chunkers: [whole]
 embedders: [wordllama]
 stores:

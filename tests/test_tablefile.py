@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,7 +16,7 @@ from bakeoff.judging import _p95_between
 from bakeoff.load.load_tables import LOAD_PASSES
 from bakeoff.load.load_tables import read_table as read_load
 from bakeoff.results import TIES, read_table
-from bakeoff.tablefile import read_parquet
+from bakeoff.tablefile import read_parquet, read_where
 from bakeoff.types import Schema
 
 
@@ -52,6 +53,26 @@ def test_a_whole_file_is_read_as_it_is(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "a.parquet")
     assert read_parquet(tmp_path / "a.parquet").equals(table)
     assert read_parquet(tmp_path / "a.parquet", columns=["a"]).column_names == ["a"]
+
+
+def test_rows_that_pass_every_filter(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x", "y", None, "x"], "b": [1, 2, 3, 4]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    found = read_where(tmp_path / "a.parquet", [("a", "in", ["x"]), ("b", ">", 1)])
+    assert found.to_pylist() == [{"a": "x", "b": 4}]
+    assert read_where(tmp_path / "a.parquet", []).equals(table)
+    assert read_where(tmp_path / "a.parquet", [("a", "==", "z")]).schema == table.schema
+
+
+def test_statistics_that_are_damaged(tmp_path: Path) -> None:
+    """The type of a column in the footer of a file, once more beside its statistics, is one that there is not."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": ["x"]}), path, compression="none", use_dictionary=False)
+    content = path.read_bytes()
+    at = content.index(bytes.fromhex("26001c150c"))
+    path.write_bytes(content[: at + 4] + b"\x7c" + content[at + 5 :])
+    with contextlib.suppress(pa.ArrowException, OSError):
+        assert read_where(path, [("a", "!=", "y")]).to_pylist() == [{"a": "x"}]
 
 
 def test_the_latencies_behind_a_verdict(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff import registry, runner
+from bakeoff import registry, runner, turns
 from bakeoff.blocks import helpers
 from bakeoff.cache import Cache
 from bakeoff.load import truth_blocks
@@ -273,7 +273,7 @@ matrix = ScoreMatrix(*names, values, measure="nDCG@10(document)")
 settings = CompareSettings(BootstrapSettings(3, 500), alpha=0.25)
 assert compare_all([matrix], settings, workers) == compare_all([matrix], settings)
 
-runner.WORTH_ROWS, marking.BLOCK_QUERIES = 0, 1
+turns.WORTH_ROWS, marking.BLOCK_QUERIES = 0, 1
 runner.run(folder, out=folder / "run", home=folder / "home", executor=f"{{ray: {{address: '{address}'}}}}")
 """
 

@@ -95,9 +95,15 @@ def test_fields_that_are_not_there(tmp_path: Path) -> None:
     from bakeoff.plugins.embedders.gguf_file import read_gguf
 
     path = tmp_path / "model.gguf"
-    path.write_bytes(gguf_file()[:8] + struct.pack("<QQ", 2**62, 2**62) + gguf_file()[24:])
-    with pytest.raises(BakeoffError):
-        read_gguf(path)
+    long_array = gguf_file()[:8] + struct.pack("<QQQ", 0, 1, 1) + b"x" + struct.pack("<IIQ", 9, 4, 2**62)
+    deep_array = (
+        gguf_file()[:8] + struct.pack("<QQQ", 0, 1, 1) + b"x\x09\0\0\0" + struct.pack("<IQ", 9, 1) * 5000
+    )
+    many = gguf_file()[:8] + struct.pack("<QQ", 2**62, 2**62) + gguf_file()[24:]
+    for content in (long_array, deep_array, many):
+        path.write_bytes(content)
+        with pytest.raises(BakeoffError):
+            read_gguf(path)
 
 
 def test_an_object_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

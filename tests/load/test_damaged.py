@@ -55,6 +55,14 @@ def test_an_attribute_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
         vectorfiles.read(path)
 
 
+def test_an_array_whose_name_is_no_text(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        file[b"tr\xffin"] = np.ones((5, 3), np.float32)
+    with pytest.raises(DataError, match="the vectors must be called 'train'"):
+        vectorfiles.read(tmp_path / "a.hdf5")
+
+
 def test_a_package_in_another_packing(tmp_path: Path) -> None:
     """Only what npm packs is unpacked: a header of xz may ask for gigabytes."""
     with tarfile.open(tmp_path / "a.tgz", "w:xz") as packed:

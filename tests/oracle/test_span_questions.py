@@ -33,6 +33,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> bakeoff.Result:
     experiment = {
         "corpus": {"folder": str(DATA), "include": ["*.md"]},
         "queries": "queries.yaml",
+        "allow": ["leak"],  # some questions of the published set stand in their documents
         "chunkers": CHUNKERS,
         "modes": ["dense"],
         "measures": {

@@ -77,6 +77,22 @@ def test_a_static_model_that_is_none(content: bytes, tmp_path: Path) -> None:
         plugin(plugin.Params(folder=tmp_path)).embed(["a"], Role.QUERY)
 
 
+def test_a_static_model_with_more_tokens_than_vectors(tmp_path: Path) -> None:
+    pytest.importorskip("model2vec")
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    plugin = registry.load("embedders", "model2vec")
+    vocabulary = {"type": "WordLevel", "vocab": {"a": 0, "[UNK]": 1, "b": 9}, "unk_token": "[UNK]"}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({**NO_UNKNOWN, "model": vocabulary}))
+    (tmp_path / "config.json").write_text("{}")
+    save_file({"embeddings": np.ones((3, 4), np.float32)}, tmp_path / "model.safetensors")
+    made = plugin(plugin.Params(folder=tmp_path))
+    assert made.embed(["a"], Role.QUERY).shape == (1, 4)
+    with pytest.raises(EmbedderError, match="has tokens that its weights have no vector for"):
+        made.embed(["b"], Role.QUERY)
+
+
 @pytest.mark.parametrize(
     "tokenizer", ["{", "[]", '{"model": {"vocab": [1]}}', '{"model": {"vocab": {}}, "added_tokens": [3]}']
 )

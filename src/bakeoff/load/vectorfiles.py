@@ -117,7 +117,7 @@ def _hdf5(path: Path) -> Raw:
         raise MissingExtraError("HDF5 datasets need h5py: pip install 'bakeoff[hdf5]'") from exc
     try:
         with h5py.File(path, "r") as file:
-            found = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+            found = {f"{name}": item for name, item in file.items() if isinstance(item, h5py.Dataset)}
             arrays = {name: _whole(path, name, item) for name, item in found.items()}
             metric = _hdf5_metric(path, _distance(path, file))
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as exc:

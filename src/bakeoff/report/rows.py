@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.analysis import Result
 from bakeoff.results import readable
-from bakeoff.tablefile import read_parquet
+from bakeoff.tablefile import read_parquet, read_where
 from bakeoff.types import SCORES, Schema
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def rows_where(result: Result, schema: Schema, filters: list[tuple[str, str, Any
     """The rows of a table that pass every filter, given as (column, operator, value)."""
     path = result.path / f"{schema.name}.parquet"
     with readable(path):
-        return read_parquet(path, filters=filters).cast(schema.arrow())
+        return read_where(path, filters).cast(schema.arrow())
 
 
 def row_count(result: Result, schema: Schema) -> int:

@@ -8,6 +8,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
+_CANNOT = (
+    SqlglotError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What the library raises on a query it can read and not resolve: not all of it is an error of its own."""
+
 
 def columns_of(
     query: exp.Query, find: Callable[[exp.Table], str], known: Mapping[str, tuple[str, ...]], local: set[str]
@@ -18,7 +23,7 @@ def columns_of(
     plain, schema = _renamed(query, find, known, local)
     try:
         made = qualify(plain, schema=schema, validate_qualify_columns=False, quote_identifiers=False)
-    except SqlglotError:
+    except _CANNOT:
         return None
     names = tuple(name.lower() for name in made.named_selects)
     return None if "*" in names or not names else names

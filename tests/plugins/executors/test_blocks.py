@@ -289,7 +289,7 @@ def _tables(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two queries are a block, and nothing is too little for workers."""
-    monkeypatch.setattr("bakeoff.runner.WORTH_ROWS", 0)
+    monkeypatch.setattr("bakeoff.turns.WORTH_ROWS", 0)
     monkeypatch.setattr(marking, "BLOCK_QUERIES", 2)
 
 

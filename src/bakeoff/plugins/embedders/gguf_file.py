@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 
 from bakeoff.errors import ModelNotFoundError
 
@@ -24,12 +25,21 @@ class GgufModel:
     licence: str
 
 
+class _Reader(gguf.GGUFReader):
+    """Reads no further than the file: the library finds nothing there, and goes on for as long as is claimed."""
+
+    def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
+        if int(offset) + int(count) * np.dtype(dtype).itemsize > len(self.data):
+            raise ValueError("it is cut off")
+        return super()._get(offset, dtype, count, override_order)
+
+
 def read_gguf(file: Path) -> GgufModel:
     """The model in a GGUF file; raises ModelNotFoundError where it is no such file."""
     if not file.is_file():
         raise ModelNotFoundError(f"{file} is not there. Give the path of a .gguf file.")
     try:
-        fields = gguf.GGUFReader(file).fields
+        fields = _Reader(file).fields
         kind = _value(fields, "general.architecture")
         return GgufModel(
             name=str(_value(fields, "general.name", file.stem)),
@@ -38,7 +48,7 @@ def read_gguf(file: Path) -> GgufModel:
             pooling=_POOLING.get(_value(fields, f"{kind}.pooling_type", 0), ""),
             licence=str(_value(fields, "general.license", "")),
         )
-    except (ValueError, KeyError, IndexError) as exc:
+    except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as exc:
         raise ModelNotFoundError(f"{file} is not a GGUF file of an embedding model: {exc!r}") from exc
 
 

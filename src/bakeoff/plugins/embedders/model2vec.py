@@ -13,7 +13,7 @@ import numpy as np
 from model2vec import StaticModel
 from pydantic import Field
 
-from bakeoff.errors import ModelNotFoundError
+from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders._shared import EmbedderParams, Started
 from bakeoff.types import ModelInfo, Role
 from bakeoff.weights import WEIGHTS_FILE, sha256
@@ -59,9 +59,15 @@ class Model2VecEmbedder:
         """One float32 unit vector for each text, in order; an unknown text is all zeros."""
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
-        rows = self._model.get().encode(
-            list(texts), max_length=self._params.max_tokens, normalize=True, use_multiprocessing=False
-        )
+        try:
+            rows = self._model.get().encode(
+                list(texts), max_length=self._params.max_tokens, normalize=True, use_multiprocessing=False
+            )
+        except IndexError as exc:
+            raise EmbedderError(
+                f"the tokenizer in {self._folder} has tokens that its weights have no vector for ({exc}). Save both "
+                "again from one model."
+            ) from exc
         return np.ascontiguousarray(rows, np.float32)
 
     def close(self) -> None:
