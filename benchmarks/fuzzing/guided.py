@@ -42,6 +42,8 @@ def main() -> None:
             continue
         executed, code = _watched(READERS[kind], kept / re.sub(r"\W+", "-", kind), seconds)
         print(kind, executed, code, sep="\t", flush=True)
+    if not any(kept.iterdir()):
+        kept.rmdir()
 
 
 def _watched(reader: Reader, folder: Path, seconds: int) -> tuple[int, int]:
@@ -67,6 +69,9 @@ def _fuzz(reader: Reader, folder: Path, log: Path, seconds: int) -> None:
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    tempfile.tempdir = str(
+        folder
+    )  # what is made to be read goes with it: this process never ends in the usual way
     seeds, path, content = folder / "seeds", reader.place(folder / "work"), reader.content()
     seeds.mkdir()
     (seeds / "valid").write_bytes(content)
