@@ -9,7 +9,7 @@ from bakeoff.stages.mask import LEAK
 from bakeoff.stages.read import Corpus
 from bakeoff.truth.queries import QuerySet
 from bakeoff.validation.findings import CorpusFacts, Finding
-from bakeoff.validation.leaks import RUN, Leak, leaks
+from bakeoff.validation.leaks import RUN, SENTENCE, Leak, leaks
 from bakeoff.validation.wording import number, quoted, some
 
 
@@ -47,7 +47,10 @@ def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
     if leak.whole:
         said = f"its text stands word for word in {some(documents)}: finding it proves nothing."
         fix = "Ask in other words, take that document out, or mark the query synthetic: true."
-        return Finding("error", "leak", where, f"{said} {fix}")
+        if len(re.findall(r"\w+", text)) >= SENTENCE:
+            return Finding("error", "leak", where, f"{said} {fix}")
+        said = f"its few words stand in {some(documents)} as they are, perhaps by chance; word search is favoured."
+        return Finding("warning", "leak-run", where, f"{said} Ask in other words.")
     said = (
         f"{RUN} words of it in a row, from {quoted(_words_from(text, leak.at))}, stand in {some(documents)}."
     )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RUN = 8
 """Words in a row that are no coincidence."""
+SENTENCE = 6
+"""A whole query of so many words in a document is a sentence taken from it; fewer may be a common phrase."""
 SHORTEST = 4
 """A query of fewer words is a search for a term, and to find the term in the corpus is no leak."""
 _BITS = 22
