@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from bakeoff.types import Batch, Metric, PayloadField
 
 PREFIX = "Bakeoff_"  # a class of this engine begins with a capital
 PART = 500  # objects a request
+LINES = 2  # requests at once: the engine reads one while it links the other
 DEADLINE_S = 3600
 NOBODY = UUID(int=2**127)
 """No row has it. To delete it makes the engine write the end of the graph's log, which it else keeps in memory: after
@@ -50,8 +52,9 @@ class Rows:
                 kept |= {name: batch.payloads[i][field.name] for name, field in columns.items()}
             row = {"class": self.name, "id": identity(number), "properties": kept}
             objects.append(row if vectors is None else {**row, "vector": vectors[i]})
-        for begin in range(0, len(objects), PART):
-            self._post(objects[begin : begin + PART])
+        parts = [objects[begin : begin + PART] for begin in range(0, len(objects), PART)]
+        with ThreadPoolExecutor(LINES) as lines:
+            list(lines.map(self._post, parts))
 
     def _post(self, objects: list[dict[str, Any]]) -> None:
         for one in self._rest("POST", "/v1/batch/objects", {"objects": objects}):
