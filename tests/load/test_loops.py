@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import itertools
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,28 @@ def test_ctrl_c_keeps_what_was_measured(asked: np.ndarray, watch: Any) -> None:
             assert watch.halted.wait(60)
         return ANSWER
 
-    loop = closed_loop(search, asked, 1, None)
+    loop = closed_loop(search, asked, 1, None, keep=True)
     assert 50 <= len(loop.done) < 600 and loop.stopped == "stopped by Ctrl-C"
+
+
+@pytest.mark.parametrize("loop", [
+    lambda search, asked: closed_loop(search, asked, 1, None),
+    lambda search, asked: open_loop(search, asked, 1, None, rate=5000, seconds=100, workers=2, arrivals="fixed"),
+], ids=["closed", "open"])  # fmt: skip
+def test_ctrl_c_goes_on_where_nobody_asked_for_what_was_measured(
+    asked: np.ndarray, watch: Any, loop: Callable[..., Any]
+) -> None:
+    numbers = itertools.count(1)
+
+    def search(vector: np.ndarray, k: int, query: Any) -> Hits:
+        if next(numbers) == 50:
+            _thread.interrupt_main()
+            assert watch.halted.wait(60)
+        return ANSWER
+
+    with pytest.raises(KeyboardInterrupt):
+        loop(search, asked)
+    assert next(numbers) < 600
 
 
 @pytest.mark.parametrize("threads", [0, 601])
@@ -162,6 +183,6 @@ def test_statistics_of_what_did_not_come_back() -> None:
 
 def test_ctrl_c_does_not_wait_long_for_a_search_that_hangs(asked: np.ndarray, hanging: Any) -> None:
     store = hanging(1, _thread.interrupt_main)
-    loop = closed_loop(store.search, asked, 1, None, timeout=600)
+    loop = closed_loop(store.search, asked, 1, None, timeout=600, keep=True)
     assert loop.stopped == "stopped by Ctrl-C" and len(loop.done) == 10 and not loop.timeouts
     assert not store.released.is_set(), "nobody waited for it"

@@ -76,7 +76,7 @@ class _Closed(_Share):
             _wait(at, halt)
             loop = closed_loop(
                 target.search, self._asked, target.k, target.query,
-                threads=threads, timeout=share.timeout, deadline=share.deadline, halt=halt,
+                threads=threads, timeout=share.timeout, deadline=share.deadline, halt=halt, keep=True,
             )  # fmt: skip
         self._ends, self.hung = loop.ends, loop.timeouts > 0
         return self._told(loop, sampler.found.client)
@@ -124,6 +124,7 @@ class _Open(_Share):
             loop = send(
                 target.search, self._asked, target.k, target.query, self._due, rate=self._rate / share.clients,
                 workers=share.threads, timeout=share.timeout, deadline=share.deadline, begin=at, halt=halt,
+                keep=True,
             )  # fmt: skip
             stopped = time.perf_counter_ns()
         self._ends, self.hung = loop.ends, "did not come back" in loop.stopped

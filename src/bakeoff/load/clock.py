@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.load.workers import INTERRUPTED
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 from bakeoff.types import Hits
 
@@ -61,9 +60,7 @@ class Loop:
 
 
 def whole(loop: Loop) -> Loop:
-    """The loop, if it came to its end: Ctrl-C goes on as Ctrl-C, a hang is the store's failure."""
-    if loop.stopped == INTERRUPTED:
-        raise KeyboardInterrupt
+    """The loop, if it came to its end: a hang is the store's failure."""
     if loop.stopped:
         raise StoreError(f"{loop.stopped}.")
     return loop

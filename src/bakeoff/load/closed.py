@@ -51,8 +51,12 @@ def closed_loop(
     timeout: float = TIMEOUT,
     deadline: float | None = None,
     halt: threading.Event | None = None,
+    keep: bool = False,
 ) -> Loop:
-    """Every query once, shared by the threads; `deadline` is seconds for all of them, `halt` ends it early."""
+    """Every query once, shared by the threads; `deadline` is seconds for all of them, `halt` ends it early.
+
+    With `keep`, Ctrl-C returns what was measured.
+    """
     check_workers(threads, len(vectors))
     asked = list(vectors)
     sent, ended = array("q", [NOT_RUN]) * len(asked), array("q", [NOT_RUN]) * len(asked)
@@ -69,7 +73,7 @@ def closed_loop(
         _rounds(search, asked, k, query, mine, sent, ended, answers, errors, crew.begun, number)
         spans.append((begin, time.perf_counter_ns()))
 
-    crew = run_crew(work, threads, timeout=timeout, deadline=deadline, halt=halt)
+    crew = run_crew(work, threads, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
     ends = np.frombuffer(ended, np.int64).copy()
     nanoseconds, stopped = _checked(np.frombuffer(sent, np.int64), ends, answers, crew.stopped)
     return Loop(

@@ -93,12 +93,22 @@ def open_loop(
     arrivals: Arrivals = "poisson",
     seed: int = 7,
     timeout: float = TIMEOUT,
+    keep: bool = False,
 ) -> OpenLoop:
     """Send at `rate` a second for `seconds`, the vectors in turn; an answer later than `timeout` is a time-out."""
     due = schedule(arrivals_in(rate, seconds, workers), rate, arrivals, seed)
     deadline = seconds * 2 + timeout
     return send(
-        search, vectors, k, query, due, rate=rate, workers=workers, timeout=timeout, deadline=deadline
+        search,
+        vectors,
+        k,
+        query,
+        due,
+        rate=rate,
+        workers=workers,
+        timeout=timeout,
+        deadline=deadline,
+        keep=keep,
     )
 
 
@@ -115,8 +125,12 @@ def send(
     deadline: float,
     begin: int | None = None,
     halt: threading.Event | None = None,
+    keep: bool = False,
 ) -> OpenLoop:
-    """Send at these arrivals, nanoseconds from `begin` (of the clock; now if not said); `halt` ends it early."""
+    """Send at these arrivals, nanoseconds from `begin` (of the clock; now if not said).
+
+    `halt` ends it early; with `keep`, Ctrl-C returns what was measured.
+    """
     due, asked, count = array("q", arrivals.tobytes()), list(vectors), len(arrivals)
     sent, ended = array("q", [NOT_RUN]) * count, array("q", [NOT_RUN]) * count
     errors: list[str] = []
@@ -143,7 +157,7 @@ def send(
                 errors.append(str(exc))
             crew.begun[number] = 0
 
-    crew = run_crew(work, workers, timeout=timeout, deadline=deadline, halt=halt)
+    crew = run_crew(work, workers, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
     return _result(due, sent, ended, (zero, now), rate, workers, tuple(errors), timeout, crew)
 
 

@@ -69,7 +69,7 @@ def one_pass(ground: Ground, target: Target, load: Load, run: int, known: Harnes
     with ground.sampler(target) as sampler:
         loop = closed_loop(
             target.search, _asked(target, count), target.k, target.query,
-            threads=load.concurrency, timeout=demand.timeout, deadline=deadline,
+            threads=load.concurrency, timeout=demand.timeout, deadline=deadline, keep=True,
         )  # fmt: skip
     return closed_pass(target, load, run, loop, known.get(load), sampler.found)
 
@@ -81,7 +81,7 @@ def sending(ground: Ground, target: Target, known: Harness) -> Iterator[Send]:
 
     def from_here(load: Load, run: int) -> tuple[Sent, Pass]:
         with ground.sampler(target) as sampler:
-            loop = _open(target, load, demand)
+            loop = _open(target, load, demand, keep=True)
         if load not in known:
             known[load] = harness(target, load, demand)
         probe = demand.slo is not None
@@ -192,11 +192,12 @@ def _share(demand: Demand, load: Load, deadline: float) -> Share:
     )
 
 
-def _open(target: Target, load: Load, demand: Demand) -> OpenLoop:
+def _open(target: Target, load: Load, demand: Demand, *, keep: bool = False) -> OpenLoop:
     assert load.rate is not None
     return open_loop(
         target.search, target.asked, target.k, target.query, rate=load.rate, seconds=demand.seconds,
         workers=load.concurrency, arrivals=demand.arrivals, seed=demand.seed, timeout=demand.timeout,
+        keep=keep,
     )  # fmt: skip
 
 

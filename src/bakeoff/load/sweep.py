@@ -108,11 +108,13 @@ def measure(built: Built, value: int | None, run: int, work: Work) -> Pass:
     asked, others = work.dataset.queries, _others(work)
     with Sampler() as sampler:
         warm = warm_up(search, others, work.k, query, timeout=work.timeout)
-        serial = closed_loop(search, asked, work.k, query, timeout=work.timeout)
+        serial = closed_loop(search, asked, work.k, query, timeout=work.timeout, keep=True)
         loops = [serial]
         if work.threads > 1 and not serial.stopped:
             loops.append(
-                closed_loop(search, asked, work.k, query, threads=work.threads, timeout=work.timeout)
+                closed_loop(
+                    search, asked, work.k, query, threads=work.threads, timeout=work.timeout, keep=True
+                )
             )
     if not len(serial.done) and not serial.stopped:
         raise StoreError(f"every search failed: {serial.errors[0] if serial.errors else 'no reason given'}")

@@ -39,11 +39,13 @@ def run_crew(
     timeout: float,
     deadline: float | None = None,
     halt: threading.Event | None = None,
+    keep: bool = False,
 ) -> Crew:
     """Run `work(crew, number)` on daemon threads until all end, one hangs, the deadline passes or Ctrl-C comes.
 
-    `timeout` is seconds for one query, `deadline` seconds for all; `halt` is a Ctrl-C that came elsewhere. A fault in
-    a thread is raised here.
+    `timeout` is seconds for one query, `deadline` seconds for all; `halt` is a Ctrl-C that came elsewhere. Ctrl-C goes
+    on as Ctrl-C when the threads have ended, except to who says `keep`: it must look at `stopped` and end too. A fault
+    in a thread is raised here.
     """
     crew = Crew(array("q", [0]) * threads)
 
@@ -68,6 +70,8 @@ def run_crew(
     _watch(crew, team, timeout, deadline, halt)
     if crew.failures:
         raise crew.failures[0]
+    if crew.stopped == INTERRUPTED and not keep:
+        raise KeyboardInterrupt
     return crew
 
 
