@@ -1,3 +1,6 @@
+from importlib.metadata import EntryPoint
+from typing import Any
+
 import pytest
 
 from bakeoff import registry
@@ -49,3 +52,24 @@ def test_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> 
         registry.load("stores", "faiss")
     entry = next(entry for entry in registry.entries("stores") if entry.name == "faiss")
     assert "pip install" in entry.missing
+
+
+def _cannot_load(monkeypatch: pytest.MonkeyPatch, cause: BaseException | None) -> None:
+    """As pybind11 says it when the code of a module raises."""
+
+    def load(self: EntryPoint) -> Any:
+        raise ImportError("initialization failed") from cause
+
+    monkeypatch.setattr(EntryPoint, "load", load)
+
+
+def test_a_package_that_is_there_and_broken_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    _cannot_load(monkeypatch, None)
+    with pytest.raises(MissingExtraError, match=r"hnswlib cannot be loaded: initialization failed. Try: pip"):
+        registry.load("stores", "hnswlib")
+
+
+def test_ctrl_c_while_a_package_is_loaded_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    _cannot_load(monkeypatch, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        registry.load("stores", "hnswlib")

@@ -94,10 +94,14 @@ def _import(point: EntryPoint) -> Any:
     try:
         return point.load()
     except ImportError as exc:
-        missing = (exc.name or str(exc)).split(".")[0]
-        raise MissingExtraError(
-            f"{point.name} needs {missing}: pip install '{_package(point)}[{point.name}]'"
-        ) from exc
+        if isinstance(
+            exc.__cause__, KeyboardInterrupt
+        ):  # Ctrl-C inside an extension module that was being loaded
+            raise exc.__cause__ from None
+        extra = f"pip install '{_package(point)}[{point.name}]'"
+        if exc.name is None:
+            raise MissingExtraError(f"{point.name} cannot be loaded: {exc}. Try: {extra}") from exc
+        raise MissingExtraError(f"{point.name} needs {exc.name.split('.')[0]}: {extra}") from exc
 
 
 def _package(point: EntryPoint | None) -> str:

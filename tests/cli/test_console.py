@@ -63,14 +63,15 @@ def test_debug_shows_the_traceback(capsys: Any) -> None:
     assert "Traceback" in said and "raise exc" in said and "error  no" in said
 
 
-def test_an_interrupt_says_what_is_kept(capsys: Any) -> None:
+def test_an_interrupt_says_what_is_kept(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     app = typer.Typer()
     app.command()(fails(KeyboardInterrupt()))
+    monkeypatch.setattr(console, "_kept", "")
     assert console.guarded(lambda: app([], standalone_mode=False)) == 130
-    assert (
-        "What was finished is kept; the same `bakeoff run --out FOLDER` goes on from there"
-        in capsys.readouterr().err
-    )
+    assert capsys.readouterr().err == "stopped\n"
+    console.if_stopped("What was finished is kept.")
+    assert console.guarded(lambda: app([], standalone_mode=False)) == 130
+    assert capsys.readouterr().err == "stopped  What was finished is kept.\n"
 
 
 def test_a_no_to_a_question_is_no_error(capsys: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -95,9 +96,12 @@ for module in (
 
 def main() -> None:
     """Entry point of `bakeoff`; the exit code is 0, 1 (a system failed) or 2 (the input is wrong)."""
-    from bakeoff.cli import console
     from bakeoff.ending import Ending
 
     ending = Ending()
-    ending.listen()
+    try:
+        ending.listen()
+        from bakeoff.cli import console
+    except KeyboardInterrupt:  # before anything was begun: nothing to say
+        sys.exit(ending.code(128 + signal.SIGINT))
     sys.exit(ending.code(console.guarded(lambda: app(standalone_mode=False))))

@@ -38,6 +38,7 @@ class _Terminal(Console):
 out = _Terminal(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 err = _Terminal(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL)
 _debug = False
+_kept = ""
 
 
 def configure(*, debug: bool, home: Path | None) -> None:
@@ -52,6 +53,12 @@ def configure(*, debug: bool, home: Path | None) -> None:
     logging.basicConfig(level=level, handlers=[handler])
     for noisy in ("httpx", "httpcore", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def if_stopped(kept: str) -> None:
+    """What Ctrl-C leaves behind, for a command that can go on from there."""
+    global _kept  # noqa: PLW0603 - one process, one command
+    _kept = kept
 
 
 def guarded(command: Callable[[], Any]) -> int:
@@ -80,8 +87,7 @@ def guarded(command: Callable[[], Any]) -> int:
 
 
 def _stopped() -> int:
-    kept = "What was finished is kept; the same `bakeoff run --out FOLDER` goes on from there (`bakeoff status`)."
-    _complain("stopped", "bold", kept)
+    _complain("stopped", "bold", _kept)
     return STOPPED
 
 
@@ -97,7 +103,7 @@ def _complain(label: str, style: str, text: str) -> None:
     indent = " " * (len(label) + 2)
     room = max(err.width - len(indent), 30) if err.is_terminal else None
     first, *rest = [piece for line in text.splitlines() or [""] for piece in _pieces(line, room)]
-    err.print(f"[{style}]{label}[/]  {escape(first)}", soft_wrap=True)
+    err.print(f"[{style}]{label}[/]  {escape(first)}".rstrip(), soft_wrap=True)
     for line in rest:
         err.print(f"{indent}{escape(line)}", soft_wrap=True)
 

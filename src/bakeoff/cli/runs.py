@@ -106,6 +106,8 @@ def _run(
     from bakeoff.runner import run as run_experiment
 
     what = experiment if runs is None else _repeated(experiment, runs)
+    same = "the same command" if out is not None else "the same command with --out FOLDER"
+    console.if_stopped(f"What was finished is kept; {same} goes on from there (`bakeoff status`).")
     listening = console.listener(quiet or as_json)
     try:
         result: Result = run_experiment(what, out=out, emit=listening, executor=executor)

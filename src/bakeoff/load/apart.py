@@ -30,6 +30,9 @@ def apart(work: Callable[[Any], T], job: Any) -> T:
     except EOFError:
         process.join(END_SECONDS)
         raise StoreError(f"its process ended before it had a result: {_how(process.exitcode)}.") from None
+    except BaseException:
+        process.terminate()
+        raise
     finally:
         ours.close()
         _end(process)

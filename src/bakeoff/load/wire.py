@@ -6,6 +6,7 @@ import contextlib
 import json
 import selectors
 import socket
+import threading
 import time
 from typing import Any
 
@@ -29,6 +30,7 @@ class Line:
     def __init__(self, link: socket.socket, longest: int = MOST_BYTES) -> None:
         self._link, self._rest, self.longest = link, bytearray(), longest
         self.heard_at = 0
+        self._hearing, self._closed = threading.Lock(), False
         link.setblocking(True)  # one thread may send while another waits: no time limit is shared
         self._waiting = selectors.DefaultSelector()
         self._waiting.register(link, selectors.EVENT_READ)
@@ -48,7 +50,8 @@ class Line:
     def hear(self, seconds: float | None) -> dict[str, Any]:
         """The next line, waited for so long."""
         try:
-            line = self._read(None if seconds is None else time.monotonic() + seconds)
+            with self._hearing:
+                line = self._read(None if seconds is None else time.monotonic() + seconds)
         except TimeoutError as exc:
             raise LostError(f"nothing was heard of it for {seconds:g} s") from exc
         except OSError as exc:
@@ -63,15 +66,21 @@ class Line:
 
     def close(self) -> None:
         """End the connection, so that whoever waits on it wakes up."""
+        self._closed = True
         with contextlib.suppress(OSError):  # the other side was quicker
             self._link.shutdown(socket.SHUT_RDWR)
-        self._waiting.close()
-        self._link.close()
+        with (
+            self._hearing
+        ):  # what is closed under a thread that is about to wait for it never wakes that thread
+            self._waiting.close()
+            self._link.close()
 
     def _read(self, until: float | None) -> bytes:
         begin = 0
         while (end := self._rest.find(b"\n", begin)) < 0:
             begin = len(self._rest)
+            if self._closed:
+                raise LostError("its connection was closed here")
             if not self._waiting.select(None if until is None else max(until - time.monotonic(), 0.0)):
                 raise TimeoutError
             piece = self._link.recv(PIECE)

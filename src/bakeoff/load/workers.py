@@ -29,6 +29,7 @@ class Crew:
     stop: threading.Event = field(default_factory=threading.Event)
     failures: list[BaseException] = field(default_factory=list)
     stopped: str = ""
+    interrupt: KeyboardInterrupt | None = None
     hung: int = 0
 
 
@@ -65,13 +66,13 @@ def run_crew(
     try:
         for thread in team:
             thread.start()
-    except KeyboardInterrupt:
-        _halt(crew, INTERRUPTED)
+    except KeyboardInterrupt as exc:
+        _interrupt(crew, exc)
     _watch(crew, team, timeout, deadline, halt)
     if crew.failures:
         raise crew.failures[0]
-    if crew.stopped == INTERRUPTED and not keep:
-        raise KeyboardInterrupt
+    if crew.interrupt is not None and not keep:
+        raise crew.interrupt
     return crew
 
 
@@ -98,10 +99,10 @@ def _watch(
         try:
             _wait(crew, team, timeout, begin, deadline, halt)
             return
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as exc:
             if crew.stopped == INTERRUPTED:
                 return
-            _halt(crew, INTERRUPTED)
+            _interrupt(crew, exc)
 
 
 def _wait(
@@ -134,6 +135,11 @@ def _look(crew: Crew, timeout: float, begin: float, deadline: float | None) -> N
         _halt(crew, f"a search did not come back within {timeout:g} s")
     if deadline is not None and time.perf_counter() - begin > deadline:
         _halt(crew, f"the limit of {deadline:g} s was reached")
+
+
+def _interrupt(crew: Crew, exc: KeyboardInterrupt) -> None:
+    crew.interrupt = exc
+    _halt(crew, INTERRUPTED)
 
 
 def _halt(crew: Crew, why: str) -> None:
