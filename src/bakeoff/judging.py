@@ -98,10 +98,11 @@ def tie_notes(result: Result) -> list[str]:
     rows = result.ties.filter(pc.equal(result.ties["measure"], result.record.primary)).to_pylist()
     if not rows:
         return []
-    systems = {row["system"] for row in rows}
+    systems = len({row["system"] for row in rows})
+    among = f"{systems} system{'s' if systems != 1 else ''}"
     widest = max(row["high"] - row["low"] for row in rows)
     return [
-        f"{len(rows)} scores of {result.record.primary} (in {len(systems)} systems) depend on the order of equally "
+        f"{len(rows)} scores of {result.record.primary} (in {among}) depend on the order of equally "
         f"scored results, by up to {widest:.3f}; the served order is scored{_by_chance(result, rows)}."
     ]
 

@@ -70,6 +70,33 @@ def test_a_command_that_is_told_to_end_leaves_none(
     assert left(place) == []
 
 
+MOMENTS = [
+    ("load", "opening"), ("load", "null store"), ("load", "run 1 of 3"),
+    ("client", "null store"), ("client", "run 1 of 3"),
+    ("index", "400 rows"), ("index", "insert while search"),
+    ("ann", "run 1 of"),
+]  # fmt: skip
+"""A command and what it has just said when Ctrl-C comes."""
+
+
+@pytest.mark.parametrize(("name", "moment"), MOMENTS)
+def test_ctrl_c_is_heard_whatever_goes_on(name: str, moment: str, place: Path) -> None:
+    """Also by the passes that only serve others: the null store's, a warm-up's, the searches beside no writer."""
+    command = [BAKEOFF, *COMMANDS[name], "--out", place.parent / "out"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          cwd=place.parent) as process:  # fmt: skip
+        assert process.stderr is not None
+        said = next((line for line in process.stderr if moment in line), None)
+        assert said is not None, "it ended before"
+        process.send_signal(signal.SIGINT)
+        try:
+            _, rest = process.communicate(timeout=LONG)
+        finally:
+            process.kill()
+    assert process.returncode == 130 and "Traceback" not in rest and rest.endswith("stopped\n"), rest
+    assert left(place) == []
+
+
 def test_what_a_killed_command_left_is_swept_by_the_next(working: subprocess.Popen[str], place: Path) -> None:
     working.kill()
     working.communicate()

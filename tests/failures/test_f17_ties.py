@@ -85,7 +85,7 @@ def test_f17_a_run_keeps_the_range_and_every_report_says_it(
     one = ties["expiry"]  # one relevant document of seven
     assert one["low"] == pytest.approx(1 / 7)
     assert one["expected"] == pytest.approx(sum(1 / rank for rank in range(1, 8)) / 7)
-    said = "12 scores of RR@100(document) (in 1 systems) depend on the order of equally scored results"
+    said = "12 scores of RR@100(document) (in 1 system) depend on the order of equally scored results"
     mean = sum(tie["expected"] for tie in ties.values()) / 12
     for shown in (
         done.out,
