@@ -6,7 +6,7 @@ SCALE  := .venv-scale
 export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check lint types layers unit test-slow test-faults test-scale test-servers models debian bench docs docs-test clean
+.PHONY: help demo test check lint types layers unit again test-slow test-faults test-scale test-servers models debian bench docs docs-test clean
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -30,6 +30,9 @@ layers: $(VENV)/.test
 
 unit: $(VENV)/.test
 	@$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
+
+again: $(VENV)/.test  ## the tests that failed last time, one after the other
+	@$(BIN)/pytest --last-failed --last-failed-no-failures none -m "not slow"
 
 test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
 	@$(BIN)/pytest -m "slow and not scale" --ignore tests/failures/test_faults.py

@@ -33,11 +33,12 @@ def owner(place: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     """Starts a process that has a folder with a file in it and waits, or ends as `last` says."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(last: str = "sys.stdin.read()") -> subprocess.Popen[str]:
+    def start(last: str = "sys.stdin.read()", hangup: str = "SIG_DFL") -> subprocess.Popen[str]:
         code = f"""
-            import sys
+            import signal, sys
             from bakeoff.ending import Ending
             from bakeoff.scratch import Scratch
+            signal.signal(signal.SIGHUP, signal.{hangup})  # whatever these tests were started by
             Ending().listen()
             with Scratch("x") as folder:
                 (folder / "deep").mkdir()
@@ -93,6 +94,13 @@ def test_no_signal_that_asks_leaves_it(
     process.send_signal(number)
     process.wait(60)
     assert not list(place.iterdir())
+
+
+def test_a_process_under_nohup_goes_on(place: Path, owner: Callable[..., subprocess.Popen[str]]) -> None:
+    process = owner(hangup="SIG_IGN")
+    process.send_signal(signal.SIGHUP)
+    process.communicate("")
+    assert process.returncode == 0
 
 
 def test_what_a_killed_process_left_is_swept_by_the_next(

@@ -186,7 +186,7 @@ def test_load_resources_and_growth_are_the_reports_figures(page: Any) -> None:
     told(page, "of queries within")
     told(page, "holds most memory")
     told(page, "grows as rows^")
-    assert page.get_by_test_id("stVegaLiteChart").count() >= 8
+    page.get_by_test_id("stVegaLiteChart").nth(7).wait_for()  # eight of them
     page.get_by_text("Numbers").first.click()
     page.get_by_test_id("stExpander").first.get_by_test_id("stDataFrame").wait_for(timeout=WAIT)
     assert page.get_by_test_id("stException").count() == 0
