@@ -102,6 +102,8 @@ def main() -> None:
     try:
         ending.listen()
         from bakeoff.cli import console
-    except KeyboardInterrupt:  # before anything was begun: nothing to say
-        sys.exit(ending.code(128 + signal.SIGINT))
-    sys.exit(ending.code(console.guarded(lambda: app(standalone_mode=False))))
+
+        code = console.guarded(lambda: app(standalone_mode=False))
+    except KeyboardInterrupt:  # before anything was begun, or after it ended: nothing to say
+        code = 128 + signal.SIGINT
+    sys.exit(ending.code(code))
