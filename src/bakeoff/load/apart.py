@@ -45,18 +45,24 @@ def apart(work: Callable[[Any], T], job: Any) -> T:
 def _body(work: Callable[[Any], Any], job: Any, out: Connection) -> None:
     """Run in the child; Ctrl-C is the parent's to handle, and at its word to end the child tidies up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Ending().listen()
     try:
-        answer = (True, work(job))
-    except BakeoffError as exc:
-        answer = (False, str(exc))
-    except ENGINE_FAULTS as exc:
-        answer = (False, f"{type(exc).__name__}: {exc}")
+        Ending().listen()
+        answer = _answer(work, job)
+        with contextlib.suppress(BrokenPipeError):  # the parent was stopped, and nobody is left to be told
+            out.send(answer)
+        out.close()
     except Ended as exc:
         sys.exit(128 + exc.signal)
-    with contextlib.suppress(BrokenPipeError):  # the parent was stopped, and nobody is left to be told
-        out.send(answer)
-    out.close()
+
+
+def _answer(work: Callable[[Any], Any], job: Any) -> tuple[bool, Any]:
+    """Whether it went well, and the result or what went wrong."""
+    try:
+        return True, work(job)
+    except BakeoffError as exc:
+        return False, str(exc)
+    except ENGINE_FAULTS as exc:
+        return False, f"{type(exc).__name__}: {exc}"
 
 
 def _how(code: int | None) -> str:
