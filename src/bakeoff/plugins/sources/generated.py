@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from importlib import import_module
 from typing import Annotated, ClassVar, Literal
 
@@ -28,10 +29,15 @@ class GeneratedSource:
     Params = GeneratedParams
 
     def __init__(self, params: GeneratedParams) -> None:
+        self._params = params
         self._scratch = Scratch("corpus")
-        generator = import_module(f"bakeoff.examples.{params.example}.generate")
-        generator.write_reports(self._scratch.path, seed=params.seed)
-        self._folder = FolderSource(FolderSource.Params(folder=self._scratch.path))
+
+    @cached_property
+    def _folder(self) -> FolderSource:
+        """Written when it is first listed: the seconds that takes are seconds of reading."""
+        generator = import_module(f"bakeoff.examples.{self._params.example}.generate")
+        generator.write_reports(self._scratch.path, seed=self._params.seed)
+        return FolderSource(FolderSource.Params(folder=self._scratch.path))
 
     def items(self) -> Iterable[SourceItem | Skipped]:
         """The files that were written."""
