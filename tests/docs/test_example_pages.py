@@ -297,7 +297,7 @@ def test_growth_beside_an_example(figure_name: str, title: str) -> None:
             found = np.median([value for size, value in known if f"{size:,}" == heading])
             assert plain(cell) == plain(say_it(float(found)))
         x, y = (np.log(np.array(column, float)) for column in zip(*known, strict=True))
-        exponent = f"{np.polyfit(x, y, 1)[0]:.2f}"
+        exponent = f"{np.polyfit(x, y, 1)[0]:.2f}".replace("-", "−")
         assert row[-2].startswith(exponent) and f"rows^{exponent}" in told
 
 
