@@ -26,6 +26,7 @@ CLUSTER = """\
 node.name: node{number}
 discovery.seed_hosts: ["127.0.0.1:{first}", "127.0.0.1:{second}"]
 cluster.initial_master_nodes: [node0, node1]
+cluster.routing.allocation.disk.threshold_enabled: false
 """
 
 
