@@ -81,16 +81,24 @@ def test_a_fault_in_a_thread_is_raised_here(asked: np.ndarray) -> None:
         closed_loop(search, asked, 1, None, threads=2)
 
 
-def test_ctrl_c_keeps_what_was_measured(asked: np.ndarray, watch: Any) -> None:
+@pytest.fixture
+def stopping(watch: Any) -> Callable[..., Hits]:
+    """A search whose fiftieth call comes with Ctrl-C and ends when that was heard."""
     numbers = itertools.count(1)
 
     def search(vector: np.ndarray, k: int, query: Any) -> Hits:
-        if next(numbers) == 50:
+        number = next(numbers)
+        if number == 50:
             _thread.interrupt_main()
             assert watch.halted.wait(60)
+        assert number < 600, "nobody stopped"
         return ANSWER
 
-    loop = closed_loop(search, asked, 1, None, keep=True)
+    return search
+
+
+def test_ctrl_c_keeps_what_was_measured(asked: np.ndarray, stopping: Callable[..., Hits]) -> None:
+    loop = closed_loop(stopping, asked, 1, None, keep=True)
     assert 50 <= len(loop.done) < 600 and loop.stopped == "stopped by Ctrl-C"
 
 
@@ -99,19 +107,10 @@ def test_ctrl_c_keeps_what_was_measured(asked: np.ndarray, watch: Any) -> None:
     lambda search, asked: open_loop(search, asked, 1, None, rate=5000, seconds=100, workers=2, arrivals="fixed"),
 ], ids=["closed", "open"])  # fmt: skip
 def test_ctrl_c_goes_on_where_nobody_asked_for_what_was_measured(
-    asked: np.ndarray, watch: Any, loop: Callable[..., Any]
+    asked: np.ndarray, stopping: Callable[..., Hits], loop: Callable[..., Any]
 ) -> None:
-    numbers = itertools.count(1)
-
-    def search(vector: np.ndarray, k: int, query: Any) -> Hits:
-        if next(numbers) == 50:
-            _thread.interrupt_main()
-            assert watch.halted.wait(60)
-        return ANSWER
-
     with pytest.raises(KeyboardInterrupt):
-        loop(search, asked)
-    assert next(numbers) < 600
+        loop(stopping, asked)
 
 
 @pytest.mark.parametrize("threads", [0, 601])

@@ -30,7 +30,7 @@ def apart(work: Callable[[Any], T], job: Any) -> T:
     except EOFError:
         process.join(END_SECONDS)
         raise StoreError(f"its process ended before it had a result: {_how(process.exitcode)}.") from None
-    except BaseException:
+    except BaseException:  # Ctrl-C: the child is told at once, and what was raised goes on
         process.terminate()
         raise
     finally:

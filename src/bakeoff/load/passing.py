@@ -82,10 +82,10 @@ def sending(ground: Ground, target: Target, known: Harness) -> Iterator[Send]:
     def from_here(load: Load, run: int) -> tuple[Sent, Pass]:
         with ground.sampler(target) as sampler:
             loop = _open(target, load, demand, keep=True)
-        if load not in known:
+        if load not in known and loop.stopped != INTERRUPTED:  # who stopped it waits for nothing more
             known[load] = harness(target, load, demand)
         probe = demand.slo is not None
-        return loop, open_pass(target, load, run, loop, known[load], sampler.found, probe=probe)
+        return loop, open_pass(target, load, run, loop, known.get(load), sampler.found, probe=probe)
 
     if not demand.processes:
         yield from_here
