@@ -224,8 +224,8 @@ def _fit(systems: int, factors: Sequence[Sequence[str]]) -> np.ndarray:
 
 def held_out(
     values: np.ndarray, labels: Sequence[str], seed: int, folds: int = 5, splits: int = 20
-) -> tuple[np.ndarray, list[int]]:
-    """Each query's mean score of the systems that are best on the other folds, and every such winner."""
+) -> tuple[np.ndarray, list[list[int]]]:
+    """Each query's mean score of the systems that are best on the other folds, and every such winner or tied winners."""
     n = values.shape[1]
     winners, scores = [], np.zeros((splits, n))
     for split in range(splits):
@@ -233,8 +233,9 @@ def held_out(
         order = sorted(dealt, key=lambda query: labels[query])
         fold = np.empty(n, int)
         fold[order] = np.arange(n) % folds
-        best = [int(np.argmax(np.round(values[:, fold != one].mean(axis=1), 12))) for one in range(folds)]
-        scores[split] = [values[best[fold[query]], query] for query in range(n)]
+        means = [np.round(values[:, fold != one].mean(axis=1), 12) for one in range(folds)]
+        best = [[row for row, mean in enumerate(found) if mean == found.max()] for found in means]
+        scores[split] = [values[best[fold[query]], query].mean() for query in range(n)]
         winners += best
     return scores.mean(axis=0), winners
 

@@ -46,6 +46,28 @@ def test_the_held_out_score_is_the_mean_over_splits_and_no_query_is_scored_by_it
     assert found.held_out_score < 0.01 and found.choices == 20 * n
 
 
+def test_systems_that_tie_share_a_choice_and_nothing_is_chosen_between_them() -> None:
+    """Three systems at 1.0 everywhere: the first of them is not "the same winner in 100 % of the choices"."""
+    values = np.vstack([np.ones((3, 12)), np.full((1, 12), 0.5)])
+    found = select(
+        ScoreMatrix(("a", "b", "c", "d"), tuple(map(str, range(12))), values, "R@10"), folds=4, seed=1
+    )
+    assert (found.winner, found.tied, found.choices) == ("a", ("b", "c"), 80)
+    assert found.agreement == pytest.approx(1 / 3)
+    assert (found.tuning_score, found.held_out_score) == pytest.approx((1.0, 1.0))
+
+
+def test_a_choice_between_tied_systems_scores_their_mean_on_held_out_queries() -> None:
+    """Two systems, each right on one of two queries: on the other one either choice is wrong."""
+    found = select(ScoreMatrix(("a", "b"), ("p", "q"), np.eye(2), "R@10"), folds=2, seed=1)
+    assert found.tied == ("b",) and found.held_out_score == 0.0
+    even = np.array([[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0]])
+    found = select(ScoreMatrix(("a", "b"), tuple("pqrs"), even, "R@10"), folds=4, seed=1)
+    assert found.held_out_score == pytest.approx(
+        0.5
+    )  # (1 + 1 + 0 + 0) / 4: a tie where r or s is not held out
+
+
 def test_unscored_queries_take_no_part() -> None:
     matrix = noise(3, 30, seed=1)
     values = matrix.values.copy()

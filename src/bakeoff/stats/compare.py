@@ -157,6 +157,7 @@ def _comparison(scored: _Scored, columns: FloatArray, numbers: list[_PairNumbers
         settings.bootstrap.seed,
         _notes(scored, pairs, ranking, int(shared.sum())),
         matrix.higher_is_better,
+        matrix.bounds,
     )
 
 

@@ -190,6 +190,7 @@ class Comparison:
     seed: int
     notes: tuple[str, ...]
     higher_is_better: bool = True
+    bounds: tuple[float, float] | None = (0.0, 1.0)
 
     @property
     def best(self) -> str | None:

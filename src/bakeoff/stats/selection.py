@@ -21,7 +21,8 @@ SPLITS = 20
 class Selection:
     """The winner with its score on all queries, beside what choosing scores on queries not chosen on.
 
-    `agreement` is the share of the choices, one a fold of each split, that fell on the winner.
+    `agreement` is the share of the choices, one per fold of each split, that fell on the winner; systems that tie for a
+    choice share it. `tied` holds the other systems whose score on all queries is the winner's.
     """
 
     winner: str
@@ -33,16 +34,18 @@ class Selection:
     choices: int
     n: int
     candidates: int
+    tied: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """One line for the report."""
         ends = self.held_out_interval
         known = f" [{ends.low:.3f} {ends.high:.3f}]" if ends.low is not None and ends.high is not None else ""
+        who = f"{self.winner} and {len(self.tied)} more tie for the best score" if self.tied else self.winner
+        again = f"; the best again in {self.agreement:.0%} of {self.choices} choices on part of them"
         return (
-            f"{self.winner} scores {self.tuning_score:.3f} on the queries it was chosen on, out of "
-            f"{self.candidates}; on held-out queries the choice scores {self.held_out_score:.3f}{known} "
-            f"(n {self.n:,}, same winner in {self.agreement:.0%} of {self.choices} choices)."
+            f"{who}: {self.tuning_score:.3f} here; expect {self.held_out_score:.3f}{known} on new questions "
+            f"(best of {self.candidates} on {self.n:,} questions{'' if self.tied else again})."
         )
 
 
@@ -66,14 +69,13 @@ def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
     values, labels = _complete(matrix.sorted())
     n = values.shape[1]
     sign = 1.0 if matrix.higher_is_better else -1.0
-    winners: list[int] = []
-    held_out = np.zeros(n)
+    won, held_out = np.zeros(len(values)), np.zeros(n)
     for split in range(SPLITS):
         assigned = stratified_folds(n, folds, seed, labels, split)
-        chosen = _winners(values, assigned, folds, sign)
-        held_out += values[chosen[assigned], np.arange(n)] / SPLITS
-        winners += chosen.tolist()
-    best = int(_best(values.mean(axis=1), sign))
+        shares = _choices(values, assigned, folds, sign)
+        held_out += (shares[:, assigned] * values).sum(axis=0) / SPLITS
+        won += shares.sum(axis=1)
+    best, *tied = np.flatnonzero(_best(values.mean(axis=1, keepdims=True), sign)).tolist()
     tuning, honest = float(values[best].mean()), float(held_out.mean())
     return Selection(
         winner=matrix.systems[best],
@@ -81,10 +83,11 @@ def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
         held_out_score=honest,
         held_out_interval=mean_interval(held_out, BootstrapSettings(seed), matrix.bounds),
         optimism=sign * (tuning - honest),
-        agreement=winners.count(best) / len(winners),
-        choices=len(winners),
+        agreement=float(won[best]) / (SPLITS * folds),
+        choices=SPLITS * folds,
         n=n,
         candidates=len(matrix.systems),
+        tied=tuple(matrix.systems[place] for place in tied),
     )
 
 
@@ -104,14 +107,16 @@ def _complete(matrix: ScoreMatrix) -> tuple[FloatArray, list[str]]:
     return values[:, common], labels
 
 
-def _winners(values: FloatArray, assigned: IntArray, folds: int, sign: float) -> IntArray:
-    """For each fold the place of the system that is best on the others."""
+def _choices(values: FloatArray, assigned: IntArray, folds: int, sign: float) -> FloatArray:
+    """Systems × folds: 1 for the system that is best on the other folds; systems that tie share it equally."""
     inside = (assigned[:, None] == np.arange(folds)).astype(np.float64)
     elsewhere = values @ (1.0 - inside)
-    return _best(elsewhere / (1.0 - inside).sum(axis=0), sign)
+    best = _best(elsewhere / (1.0 - inside).sum(axis=0), sign)
+    shares: FloatArray = best / best.sum(axis=0)
+    return shares
 
 
-def _best(means: FloatArray, sign: float) -> IntArray:
-    """The first of the systems with the best mean; means equal but for rounding are equal."""
-    places: IntArray = np.round(sign * means, 12).argmax(axis=0)
-    return places
+def _best(means: FloatArray, sign: float) -> BoolArray:
+    """Which systems (rows) have the best mean of each column; means equal but for rounding are equal."""
+    rounded = np.round(sign * means, 12)
+    return np.asarray(rounded == rounded.max(axis=0))
