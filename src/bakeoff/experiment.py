@@ -32,7 +32,8 @@ def load(path: Path) -> Plan:
     if not path.exists():
         raise ExperimentError(f"{path} does not exist. Write one with: bakeoff init FOLDER")
     located = yamlfile.read(path, ExperimentError, name=path.name)
-    return _Reader(located, path.resolve().parent).plan(path.read_text(encoding="utf-8"))
+    plan = _Reader(located, path.resolve().parent).plan(path.read_text(encoding="utf-8"))
+    return replace(plan, file=path.name)
 
 
 def executor(text: str, name: str = "--executor") -> Part:

@@ -171,7 +171,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything a run needs to know, checked."""
+    """Everything a run needs to know, checked; `file` is the name of the experiment file in its folder."""
 
     name: str
     text: str
@@ -183,6 +183,7 @@ class Plan:
     measures: tuple[str, ...]
     settings: ExperimentFile = field(repr=False)
     executor: Part | None = None
+    file: str = ""
 
     def fingerprint(self) -> str:
         """The name of this plan: equal plans measure the same thing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -53,10 +54,15 @@ class Ingredients:
     engines: Mapping[str, str] = field(default_factory=dict)
 
 
-def choose_folder(plan: Plan, out: Path | None) -> Path:
-    """The folder of the run: the one asked for, the unfinished one of the same plan, or a new one."""
+def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
+    """The folder of the run: the one asked for, the unfinished one of the same plan, or a new one.
+
+    A folder that holds the run of another experiment is refused; with `force` that run is moved aside (F64).
+    """
     if out is None:
-        out = _unfinished(plan) or RUNS / f"{_slug(plan.name)}-{_now().strftime('%Y%m%d-%H%M%S')}"
+        out = _unfinished(plan) or RUNS / f"{_slug(plan.name)}-{_stamp()}"
+    elif (out / "run.json").is_file():
+        _claim(plan, out, force)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
@@ -64,6 +70,56 @@ def choose_folder(plan: Plan, out: Path | None) -> Path:
             f"cannot make the folder {out}: {exc.strerror}. Choose another with --out."
         ) from exc
     return out
+
+
+def _claim(plan: Plan, out: Path, force: bool) -> None:
+    """Move the run of another experiment aside where asked to, else refuse to replace it."""
+    try:
+        other = read_record(out)
+    except DataError as exc:
+        found = f"a run that cannot be read ({exc})"
+    else:
+        if _is_same_experiment(other, plan, out):
+            return
+        file = f" ({other.experiment_file})" if other.experiment_file else ""
+        done = f"{other.status}, started {other.started}, {len(other.systems)} systems"
+        found = f"the run of another experiment: {other.name}{file}, {done}"
+    if not force:
+        raise SettingError(
+            f"{out} holds {found}. Choose another folder with --out, or move that run aside with --force."
+        )
+    aside = out.with_name(f"{out.name}.replaced-{_stamp()}")
+    try:
+        out.rename(aside)
+    except OSError as exc:
+        raise SettingError(f"cannot move {out} aside to {aside}: {exc.strerror}.") from exc
+
+
+def earlier_results(plan: Plan, folder: Path) -> str:
+    """A warning where a run replaces finished results of an earlier text of its experiment, else ''."""
+    try:
+        record = read_record(folder)
+    except DataError:
+        return ""
+    if record.plan == plan.fingerprint() or record.status not in ("done", "partial"):
+        return ""
+    return (
+        f"{folder} holds results of an earlier text of {plan.file or 'this experiment'}, started {record.started}. "
+        "Systems that did not change are kept; the other results are replaced."
+    )
+
+
+def _is_same_experiment(record: RunRecord, plan: Plan, out: Path) -> bool:
+    """Whether a record is of this plan, or of an earlier text of the same file."""
+    if record.name == plan.name and record.plan == plan.fingerprint():
+        return True
+    return bool(record.experiment_place) and record.experiment_place == _experiment_place(plan, out)
+
+
+def _experiment_place(plan: Plan, folder: Path) -> str:
+    """A fingerprint, because a path may hold names that do not belong into a published record."""
+    place = os.path.relpath(plan.folder / plan.file, folder.resolve())
+    return fingerprint("experiment place", Path(place).as_posix()) if plan.file else ""
 
 
 def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
@@ -77,6 +133,8 @@ def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
         started=_now().isoformat(timespec="seconds"),
         bakeoff=__version__,
         experiment=plan.text,
+        experiment_file=plan.file,
+        experiment_place=_experiment_place(plan, folder),
         primary=plan.primary,
         measures=list(plan.measures),
         depth=settings.depth,
@@ -247,6 +305,10 @@ def _unique(tables: list[pa.Table]) -> pa.Table:
 
 def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+
+
+def _stamp() -> str:
+    return _now().strftime("%Y%m%d-%H%M%S")
 
 
 def _now() -> datetime.datetime:

@@ -16,7 +16,7 @@ from bakeoff.measures.presets import preset
 from bakeoff.plan import Plan
 from bakeoff.preparing import prepare
 from bakeoff.protocols import Executor
-from bakeoff.recording import Ingredients, choose_folder, finished, started, write_tables
+from bakeoff.recording import Ingredients, choose_folder, earlier_results, finished, started, write_tables
 from bakeoff.results import Cell, RunFolder
 from bakeoff.sharedcache import open_cache
 from bakeoff.stages.kitchen import Kitchen
@@ -35,16 +35,19 @@ def run(
     home: str | Path | None = None,
     emit: Emit = ignore,
     executor: str | None = None,
+    force: bool = False,
 ) -> Result:
     """Run an experiment and return its result; the finished systems of an interrupted run are kept.
 
-    `executor` is used instead of the experiment's: `ray`, or `{ray: {address: auto}}`.
+    `executor` is used instead of the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of
+    another experiment in `out` is moved aside.
     """
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
     workers = _executor(plan, executor)
     queries = read_queries(plan.queries)
     conventions = _conventions(plan)
-    folder = RunFolder(choose_folder(plan, Path(out) if out else None))
+    folder = RunFolder(choose_folder(plan, Path(out) if out else None, force=force))
+    earlier = earlier_results(plan, folder.path)
     record = started(plan, folder.path, conventions)
     folder.record(record)
     journal = Journal(folder.path)
@@ -53,6 +56,8 @@ def run(
             Path(home or default_home()) / "cache", spread=workers is not None and workers.slots > 0
         )
         shop = Workshop(cache, both(emit, journal), workers)
+        if earlier:
+            shop.emit(Warned(earlier))
         notes = _called(shop)
         made, measured = _measured(plan, queries, conventions, shop, folder)
         write_tables(folder, queries, measured)

@@ -63,7 +63,10 @@ class LengthRecord(_Record):
 
 
 class RunRecord(_Record):
-    """One run: its experiment, fingerprints, conventions, machine, versions, seeds, exclusions and notes."""
+    """One run: its experiment, fingerprints, conventions, machine, versions, seeds, exclusions and notes.
+
+    `experiment_place` is a fingerprint of where the experiment file lies, seen from the run's folder.
+    """
 
     schema_version: int = SCHEMA_VERSION
     run: str
@@ -74,6 +77,8 @@ class RunRecord(_Record):
     finished: str | None = None
     bakeoff: str
     experiment: str
+    experiment_file: str = ""
+    experiment_place: str = ""
     primary: str
     measures: list[str]
     depth: int

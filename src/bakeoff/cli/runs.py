@@ -25,6 +25,10 @@ Where = Annotated[
 Repeats = Annotated[
     int | None, typer.Option("--runs", min=1, max=100, help="Times the timings are repeated, for this run.")
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Move the run of another experiment in --out aside and take its place."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
@@ -70,11 +74,12 @@ def run(
     out: Out = None,
     executor: Where = None,
     runs: Repeats = None,
+    force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Measure every system of an experiment and print the verdict."""
-    return _run(experiment, out, executor, as_json, quiet, runs)
+    return _run(experiment, out, executor, as_json, quiet, runs, force=force)
 
 
 def status(
@@ -100,6 +105,8 @@ def _run(
     as_json: bool,
     quiet: bool,
     runs: int | None = None,
+    *,
+    force: bool = False,
 ) -> int:
     from bakeoff.cli import console
     from bakeoff.cli.summary import result_json, say_result
@@ -110,7 +117,7 @@ def _run(
     console.if_stopped(f"What was finished is kept; {same} goes on from there (`bakeoff status`).")
     listening = console.listener(quiet or as_json)
     try:
-        result: Result = run_experiment(what, out=out, emit=listening, executor=executor)
+        result: Result = run_experiment(what, out=out, emit=listening, executor=executor, force=force)
     finally:
         console.finish(listening)
     report = _report(result)
