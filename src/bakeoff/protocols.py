@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from bakeoff.types import (
     Batch,
@@ -106,6 +106,53 @@ class Store(Plugin, Protocol):
 
     def close(self) -> None:
         """Give back files, memory and connections; what is persistent stays."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SearchKnob:
+    """The whole number in a store's Query that trades speed for recall.
+
+    `name` is its field in Query, `low` and `high` are the values it may take, and `recall` says whether recall rises
+    or falls as the value rises. A knob that `counts_rows` is a number of candidate rows: never under k, and no use
+    above the rows there are. `sweep` is what a sweep takes; without it, `low` doubled (or `high` halved) five times.
+    """
+
+    name: str
+    low: int = 1
+    high: int = 8192
+    recall: Literal["rises", "falls"] = "rises"
+    counts_rows: bool = False
+    sweep: tuple[int, ...] = ()
+
+    def bounds(self, k: int, rows: int) -> tuple[int, int]:
+        """The least and the greatest value worth a search for k among some rows."""
+        if not self.counts_rows:
+            return self.low, self.high
+        low = max(self.low, k)
+        return low, max(low, min(self.high, rows))
+
+    def grid(self, k: int) -> tuple[int, ...]:
+        """The values of a sweep, from little effort to much."""
+        lowest = max(self.low, k) if self.counts_rows else self.low
+        kept = tuple(value for value in self.sweep or self._steps() if lowest <= value <= self.high)
+        return kept or (min(lowest, self.high),)
+
+    def _steps(self) -> tuple[int, ...]:
+        if self.recall == "rises":
+            values = (max(self.low, 1) << place for place in range(6))
+        else:
+            values = (self.high >> place for place in range(6))
+        return tuple(dict.fromkeys(values))
+
+
+@runtime_checkable
+class SupportsTuning(Protocol):
+    """A store that names the setting by which its search is tuned; one without is measured as it is."""
+
+    @classmethod
+    def search_knob(cls, params: Any) -> SearchKnob | None:
+        """The knob of an index built with these Params; None where such an index has none, as an exact one."""
         ...
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bakeoff.errors import SettingError, StoreError, UnknownPluginError
 from bakeoff.load.datasets import open_dataset
-from bakeoff.load.equal import holds, smallest, split
+from bakeoff.load.equal import holds, least_effort, split
 from bakeoff.load.open import OpenLoop
 from bakeoff.load.quality import quality, table
 from bakeoff.load.rates import Slo, lowest_rate, max_rate, parse_slo
@@ -29,7 +29,9 @@ def test_stores_of_a_command_line() -> None:
     exact, graph, cells, flat = candidates(
         ["exact", "faiss", "faiss:build.index=ivf;build.lists=8", "faiss:build.index=flat"]
     )
-    assert (exact.knob, graph.knob, cells.knob, flat.knob) == ("", "ef", "probes", "")
+    assert exact.knob is None and flat.knob is None
+    assert graph.knob is not None and (graph.knob.name, graph.knob.counts_rows) == ("ef", True)
+    assert cells.knob is not None and (cells.knob.name, cells.knob.high) == ("probes", 8)
     assert cells.params.build.lists == 8 and graph.query(99).ef == 99
     assert graph.grid(40) == (64, 128, 256) and graph.grid(1000) == (1000,) and exact.grid(10) == (None,)
     assert exact.setting(None) == "default" and cells.setting(4) == "probes=4"
@@ -102,13 +104,19 @@ def test_bisection_finds_the_smallest(needed: int) -> None:
         asked.append(value)
         return 0.96 if value >= needed else 0.9
 
-    found = smallest(recall, 0.95, 1, 100)
+    found = least_effort(recall, 0.95, 1, 100)
     assert found.value == needed and found.reached and found.recall == 0.96
     assert len(asked) == len(set(asked)) <= 15
 
 
+@pytest.mark.parametrize("needed", [1, 2, 3, 37, 100])
+def test_bisection_where_recall_falls_finds_the_largest(needed: int) -> None:
+    found = least_effort(lambda value: 0.96 if value <= needed else 0.9, 0.95, 1, 100, falling=True)
+    assert found.value == needed and found.reached and len(found.tried) <= 15
+
+
 def test_bisection_that_cannot_reach() -> None:
-    found = smallest(lambda value: value / 200, 0.95, 1, 100)
+    found = least_effort(lambda value: value / 200, 0.95, 1, 100)
     assert not found.reached and found.value == 100 and found.recall == 0.5
 
 

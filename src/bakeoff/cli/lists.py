@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Annotated, Any
 
 import typer
@@ -62,9 +62,23 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
 
 
 def _stores() -> list[dict[str, Any]]:
-    """Stores with the names of what each cannot do."""
+    """Stores with the knob that tunes each one's default index, and the names of what each cannot do."""
     declared = _declared()
-    return [row | {"gaps": ", ".join(declared.get(row["name"], {}))} for row in _plugins("stores")]
+    return [
+        row | {"knob": _knob(row["name"], declared), "gaps": ", ".join(declared.get(row["name"], {}))}
+        for row in _plugins("stores")
+    ]
+
+
+def _knob(name: str, installed: Container[str]) -> str:
+    from bakeoff import registry
+    from bakeoff.load.settings import declared_knob
+
+    if name not in installed:
+        return ""
+    plugin = registry.load("stores", name)
+    knob = declared_knob(plugin, plugin.Params())
+    return knob.name if knob is not None else ""
 
 
 def _gaps() -> list[dict[str, Any]]:

@@ -21,7 +21,9 @@ ExperimentFile = Annotated[
 Stores = Annotated[
     str | None, typer.Option("--stores", "--store", help="Stores over a dataset. [default: faiss]")
 ]
-Setting = Annotated[int | None, typer.Option("--setting", help="ef or probes of a dataset's search.")]
+Setting = Annotated[
+    int | None, typer.Option("--setting", help="The store's search knob (ef, probes …) on a dataset.")
+]
 Concurrency = Annotated[
     str | None,
     typer.Option("--concurrency", "--threads", help="Closed loop, so many clients: 1,2,4. [default: 1]"),

@@ -176,6 +176,10 @@ def _settings(outcome: Outcome, whole: Work, tell: Tell) -> tuple[Work, list[tup
 
 
 def _unreached(candidate: Candidate, found: equal.Tuned, target: float) -> str:
+    if candidate.knob is None:
+        return (
+            f"not tuned, for it declares no search knob: its recall is {found.recall:.4f}, under {target:g}"
+        )
     best = f"its best is {found.recall:.4f} at {candidate.setting(found.value)}"
     return f"cannot reach a recall of {target:g}: {best}"
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from bakeoff.errors import SettingError
 
-HIGHEST = 8192
 FEWEST = 20
 Z95 = 1.959964
 
@@ -34,24 +33,34 @@ def split(queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(order[: queries // 2]), np.sort(order[queries // 2 :])
 
 
-def smallest(recall_at: Callable[[int], float], target: float, low: int, high: int) -> Tuned:
-    """The smallest value whose recall reaches the target, if recall grows with it: doubling, then bisection."""
+def least_effort(
+    recall_at: Callable[[int], float], target: float, low: int, high: int, *, falling: bool = False
+) -> Tuned:
+    """The value of least effort whose recall reaches the target: steps that double, then bisection.
+
+    Effort is the value itself where recall rises with it; where recall falls, it is the way down from `high`.
+    """
     tried: dict[int, float] = {}
 
-    def look(value: int) -> float:
-        tried.setdefault(value, recall_at(value))
+    def value_of(effort: int) -> int:
+        return low + high - effort if falling else effort
+
+    def look(effort: int) -> float:
+        value = value_of(effort)
+        if value not in tried:
+            tried[value] = recall_at(value)
         return tried[value]
 
-    failing, value = low - 1, low
-    while look(value) < target:
-        if value >= high:
+    failing, effort = low - 1, low
+    while look(effort) < target:
+        if effort >= high:
             best = max(tried, key=lambda one: tried[one])
             return Tuned(best, tried[best], False, tuple(tried.items()))
-        failing, value = value, min(2 * value, high)
-    while value - failing > 1:
-        middle = (value + failing) // 2
-        failing, value = (failing, middle) if look(middle) >= target else (middle, value)
-    return Tuned(value, tried[value], True, tuple(tried.items()))
+        failing, effort = effort, min(max(2 * effort, effort + 1), high)
+    while effort - failing > 1:
+        middle = (effort + failing) // 2
+        failing, effort = (failing, middle) if look(middle) >= target else (middle, effort)
+    return Tuned(value_of(effort), look(effort), True, tuple(tried.items()))
 
 
 def holds(recall: float | None, error: float | None, target: float) -> bool:

@@ -9,38 +9,34 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from bakeoff import registry
-from bakeoff.errors import SettingError
-from bakeoff.protocols import SupportsVectors
-
-GRIDS = {"ef": (16, 32, 64, 128, 256), "probes": (1, 2, 4, 8, 16, 32)}
-"""Query parameters that trade speed for recall, larger is slower and better, and the values a sweep takes."""
-INDEXES = {"ef": "hnsw", "probes": "ivf"}
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.protocols import SearchKnob, SupportsTuning, SupportsVectors
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A store with its build parameters; `knob` is the query parameter that is turned, or ''."""
+    """A store with its build parameters, and the knob it declares for such an index, if it has one."""
 
     label: str
     name: str
     plugin: Any = field(repr=False)
     params: BaseModel = field(repr=False)
-    knob: str = ""
+    knob: SearchKnob | None = None
 
     def query(self, value: int | None = None) -> Any:
         """Query arguments with the knob at a value; the store's own default without one."""
-        return self.plugin.Query() if value is None else self.plugin.Query(**{self.knob: value})
+        if value is None:
+            return self.plugin.Query()
+        assert self.knob is not None
+        return self.plugin.Query(**{self.knob.name: value})
 
     def setting(self, value: int | None) -> str:
         """How a query setting is shown."""
-        return "default" if value is None else f"{self.knob}={value}"
+        return "default" if value is None or self.knob is None else f"{self.knob.name}={value}"
 
     def grid(self, k: int) -> tuple[int | None, ...]:
-        """The values of a sweep; a candidate list shorter than k is none."""
-        if not self.knob:
-            return (None,)
-        lowest = k if self.knob == "ef" else 1
-        return tuple(value for value in GRIDS[self.knob] if value >= lowest) or (lowest,)
+        """The values of a sweep; the default alone where the store declares no knob."""
+        return (None,) if self.knob is None else self.knob.grid(k)
 
 
 def candidates(specs: Sequence[str]) -> tuple[Candidate, ...]:
@@ -65,7 +61,7 @@ def _candidate(spec: str) -> Candidate:
         first = exc.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise SettingError(f"--stores {spec}: {where}: {first['msg']}.") from exc
-    return Candidate(spec, name, plugin, params, _knob(plugin, params))
+    return Candidate(spec, name, plugin, params, declared_knob(plugin, params))
 
 
 def _nested(text: str, spec: str) -> dict[str, Any]:
@@ -85,10 +81,12 @@ def _nested(text: str, spec: str) -> dict[str, Any]:
     return made
 
 
-def _knob(plugin: Any, params: BaseModel) -> str:
-    """The parameter to turn: the store's only one, or the one that belongs to the index it builds."""
-    have = [name for name in GRIDS if name in plugin.Query.model_fields]
-    kind = str(getattr(getattr(params, "build", None), "index", "")).lower()
-    if not kind:
-        return have[0] if len(have) == 1 else ""
-    return next((name for name in have if INDEXES[name] in kind), "")
+def declared_knob(plugin: Any, params: BaseModel) -> SearchKnob | None:
+    """What a store says tunes the search of an index built with these parameters."""
+    knob: SearchKnob | None = plugin.search_knob(params) if issubclass(plugin, SupportsTuning) else None
+    if knob is not None and knob.name not in plugin.Query.model_fields:
+        raise StoreError(
+            f"{plugin.__name__} declares the search knob {knob.name!r}, which its Query does not have. "
+            f"It has: {', '.join(plugin.Query.model_fields) or 'nothing'}."
+        )
+    return knob

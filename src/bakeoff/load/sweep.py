@@ -13,7 +13,7 @@ from bakeoff.load.building import Built
 from bakeoff.load.clock import Latency, Loop, statistics, whole
 from bakeoff.load.closed import HARNESS_LIMIT, WARM_UP, WarmUp, closed_loop, warm_up
 from bakeoff.load.datasets import VectorSet
-from bakeoff.load.equal import HIGHEST, Tuned, smallest
+from bakeoff.load.equal import Tuned, least_effort
 from bakeoff.load.quality import Quality, quality
 from bakeoff.load.resources import Resources, Sampler
 from bakeoff.load.truth import Neighbours
@@ -130,11 +130,12 @@ def tune(built: Built, target: float, work: Work) -> Tuned:
         loop = closed_loop(built.store.search, work.dataset.queries, k, query, timeout=work.timeout)
         return quality(whole(loop).answers, work.truth, work.dataset, k).knn or 0.0
 
-    if not candidate.knob:
+    knob = candidate.knob
+    if knob is None:
         recall = recall_at(None)
         return Tuned(None, recall, recall >= target)
-    low = k if candidate.knob == "ef" else 1
-    return smallest(recall_at, target, low, max(low, min(HIGHEST, len(work.dataset.base))))
+    low, high = knob.bounds(k, len(work.dataset.base))
+    return least_effort(recall_at, target, low, high, falling=knob.recall == "falls")
 
 
 def points(passes: Sequence[Pass]) -> tuple[Point, ...]:

@@ -186,8 +186,8 @@ def check_dataset(stores: Sequence[Candidate], dataset: VectorSet, k: int, setti
     if not 1 <= k <= len(dataset.base):
         raise SettingError(f"--k is {k}; it must be between 1 and {len(dataset.base):,}, the base's vectors.")
     for candidate in stores:
-        if setting is not None and not candidate.knob:
-            raise SettingError(f"{candidate.label} has no ef or probes to set; leave --setting out.")
+        if setting is not None and candidate.knob is None:
+            raise SettingError(f"{candidate.label} declares no search knob to set; leave --setting out.")
 
 
 def dataset_truth(dataset: VectorSet, k: int, cache: Cache) -> Neighbours:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.environment import masked
 from bakeoff.errors import StoreError
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric
 
 if TYPE_CHECKING:
@@ -51,6 +52,19 @@ class GraphQuery(Settings):
     """What shapes a search in an HNSW graph."""
 
     ef: Annotated[int, Field(ge=1, description="candidates kept; never under k")] = 64
+
+
+EF = SearchKnob("ef", counts_rows=True, sweep=(16, 32, 64, 128, 256))
+PROBES = SearchKnob("probes", sweep=(1, 2, 4, 8, 16, 32))
+
+
+class TunedByEf:
+    """A store whose index is always a graph, searched with `ef` candidates."""
+
+    @classmethod
+    def search_knob(cls, params: Settings) -> SearchKnob | None:  # noqa: ARG003 - every such index is a graph
+        """The number of candidates."""
+        return EF
 
 
 def translated(

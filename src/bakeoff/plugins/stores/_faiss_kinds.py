@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,8 @@ import faiss
 import numpy as np
 from pydantic import Field
 
-from bakeoff.plugins.stores._base import GraphBuild, Settings, hits
+from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild, Settings, hits
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Hits, Metric
 
 SEED = 7
@@ -42,6 +44,12 @@ class FaissQuery(Settings):
 
     ef: Annotated[int, Field(ge=1, description="HNSW: candidates kept")] = 64
     probes: Annotated[int, Field(ge=1, description="IVF, PQ: cells looked at")] = 8
+
+
+def knob(build: Build) -> SearchKnob | None:
+    """What tunes a search of such an index: candidates of a graph, cells looked at, nothing where all is compared."""
+    cells = replace(PROBES, high=build.lists or PROBES.high)
+    return {"hnsw": EF, "ivf": cells, "pq": cells}.get(build.index)
 
 
 def shaped(rows: np.ndarray, metric: Metric) -> np.ndarray:

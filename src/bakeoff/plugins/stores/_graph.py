@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphQuery, expect_dims, expect_rows, hits, nearness, translated
+from bakeoff.plugins.stores._base import (
+    GraphQuery,
+    TunedByEf,
+    expect_dims,
+    expect_rows,
+    hits,
+    nearness,
+    translated,
+)
 from bakeoff.types import Batch, Hits, Metric
 
 ERRORS = (RuntimeError, ValueError)
@@ -17,7 +25,7 @@ Found = tuple[np.ndarray, np.ndarray]
 """Ids and distances, a row a query."""
 
 
-class GraphFile(ABC):
+class GraphFile(TunedByEf, ABC):
     """The life of such a graph; an adapter says how its engine makes, fills, keeps and searches one."""
 
     engine: ClassVar[str]

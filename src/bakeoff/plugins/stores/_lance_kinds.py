@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ from lancedb.index import HnswFlat, HnswSq, IvfFlat, IvfPq
 from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, hits, nearness
+from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild, GraphQuery, Settings, hits, nearness
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Hits, Metric
 
 
@@ -40,6 +42,13 @@ class LancedbQuery(GraphQuery):
     refine: Annotated[
         int | None, Field(ge=1, description="quantised: k·refine rows are compared in full")
     ] = None
+
+
+def knob(build: Build) -> SearchKnob | None:
+    """What tunes a search of such an index; a graph within cells is tuned by its candidates."""
+    if build.index == "none":
+        return None
+    return EF if "hnsw" in build.index else replace(PROBES, high=build.partitions or PROBES.high)
 
 
 def index_of(build: Build, metric: Metric) -> Any:

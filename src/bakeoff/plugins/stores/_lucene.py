@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphQuery, hits
+from bakeoff.plugins.stores._base import GraphQuery, TunedByEf, hits
 from bakeoff.plugins.stores._lucene_index import LuceneIndex
 from bakeoff.plugins.stores._payload import Term, terms
 from bakeoff.plugins.stores._rest import bodies
@@ -29,7 +29,7 @@ class LuceneQuery(GraphQuery):
     ] = 1.0
 
 
-class LuceneStore(LuceneIndex):
+class LuceneStore(TunedByEf, LuceneIndex):
     """Searches; an engine says how it takes a vector."""
 
     Query = LuceneQuery

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -14,9 +15,10 @@ from pydantic import Field, model_validator
 from pymilvus import DataType, MilvusClient
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings
+from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild, GraphQuery, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
 from bakeoff.plugins.stores._server import ServerUrl, Spread, expect_spread, patience, whole
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Metric, Where
 
 Index = Literal["flat", "ivf_flat", "hnsw"]
@@ -59,6 +61,11 @@ class MilvusParams(Settings):
         if self.uri is None and kind != "flat":
             raise StoreError(f"milvus-lite has no {kind} index. Leave it out, or give a server's uri.")
         return kind
+
+    def knob(self) -> SearchKnob | None:
+        """What tunes a search of the index; Milvus refuses to look at more cells than there are."""
+        cells = replace(PROBES, high=self.build.lists)
+        return {"hnsw": EF, "ivf_flat": cells}.get(self.kind())
 
 
 class MilvusQuery(GraphQuery):

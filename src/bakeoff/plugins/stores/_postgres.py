@@ -15,7 +15,7 @@ from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphQuery, expect_rows, hits
-from bakeoff.plugins.stores._postgres_sql import Table
+from bakeoff.plugins.stores._postgres_sql import MOST_EF, Table
 from bakeoff.plugins.stores._postgres_types import know_vectors
 from bakeoff.plugins.stores._server import address, password, patience
 from bakeoff.types import Batch, Hits, Metric, PayloadField
@@ -31,7 +31,6 @@ set_config('hnsw.iterative_scan', scan, false), set_config('ivfflat.iterative_sc
 FROM (SELECT %s AS scan)"""
 CONNECTING = 10
 CANCELLED = 1.0  # seconds after the limit in which the server itself may say that it was reached
-MOST_EF = 1000  # the engine's bound; its scan goes on by itself where k is larger
 FAR = itemgetter(1)
 R = TypeVar("R")
 

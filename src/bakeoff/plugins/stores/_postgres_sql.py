@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphBuild
+from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Metric, PayloadField
 
 LIMITS = {"hnsw": 2_000, "ivfflat": 2_000, "none": 16_000}
@@ -19,6 +20,7 @@ OPERATORS = {Metric.COSINE: "vector_cosine_ops", Metric.DOT: "vector_ip_ops", Me
 COLUMNS = {"text": "text", "integer": "bigint", "number": "double precision"}
 INDEXES = {"text": "hash", "integer": "btree", "number": "btree"}  # a B-tree takes no text over 2.7 kB
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+MOST_EF = 1000  # the engine's bound; its scan goes on by itself where k is larger
 FUSE = """WITH near AS ({near}), words AS ({words}), ranked AS (
 SELECT id, row_number() OVER (ORDER BY far, id) AS place FROM near UNION ALL
 SELECT id, row_number() OVER (ORDER BY score DESC, id) FROM words)
@@ -31,6 +33,11 @@ class Build(GraphBuild):
     index: Literal["hnsw", "ivfflat", "none"] = "hnsw"
     lists: Annotated[int, Field(ge=1, le=32_768, description="IVFFlat: cells")] = 100
     language: Annotated[str, Field(pattern="^[a-z_]+$", description="of the words")] = "english"
+
+    def knob(self) -> SearchKnob | None:
+        """What tunes a search of the index; the engine keeps at most 1,000 candidates."""
+        cells = replace(PROBES, high=self.lists)
+        return {"hnsw": replace(EF, high=MOST_EF), "ivfflat": cells}.get(self.index)
 
     def options(self) -> str:
         """The shape as an index of SQL takes it."""

@@ -13,6 +13,7 @@ from bakeoff.plugins.stores import _arrow
 from bakeoff.plugins.stores._base import (
     GraphParams,
     GraphQuery,
+    TunedByEf,
     expect_rows,
     hits,
     installed,
@@ -25,7 +26,7 @@ from bakeoff.types import Batch, Hits, Metric, Where
 ENGINE = translated("DuckDB vss", duckdb.Error)
 
 
-class DuckdbVssStore(Declared):
+class DuckdbVssStore(TunedByEf, Declared):
     """A DuckDB file with one table for each collection; the extension comes from its package, not the network.
 
     Searches take turns: two at once in one process break the extension's memory (seen with 1.5.5). A search with a

@@ -17,8 +17,17 @@ from bakeoff.plugins.stores._base import (
     translated,
 )
 from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
-from bakeoff.plugins.stores._faiss_kinds import KINDS, FaissParams, FaissQuery, answer, arguments, shaped
+from bakeoff.plugins.stores._faiss_kinds import (
+    KINDS,
+    FaissParams,
+    FaissQuery,
+    answer,
+    arguments,
+    knob,
+    shaped,
+)
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
 ENGINE = translated("FAISS", RuntimeError)
@@ -40,6 +49,11 @@ class FaissStore(Packaged, PayloadsBeside):
         "delete": "its HNSW graph, the default, cannot remove a row",
         "replace": "its HNSW graph, the default, cannot remove a row",
     }
+
+    @classmethod
+    def search_knob(cls, params: FaissParams) -> SearchKnob | None:
+        """The candidates of a graph, or the cells looked at."""
+        return knob(params.build)
 
     def __init__(self, params: FaissParams, home: Path) -> None:
         self._build, self._file = params.build, home / "index.faiss"

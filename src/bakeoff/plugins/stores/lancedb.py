@@ -23,8 +23,10 @@ from bakeoff.plugins.stores._lance_kinds import (
     asked,
     expect_indexed,
     index_of,
+    knob,
 )
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, sql_text
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
 ENGINE = translated("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
@@ -38,6 +40,11 @@ class LancedbStore(Packaged, Declared):
     Params = LancedbParams
     Query = LancedbQuery
     gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT
+
+    @classmethod
+    def search_knob(cls, params: LancedbParams) -> SearchKnob | None:
+        """The candidates of a graph, or the cells looked at."""
+        return knob(params.build)
 
     def __init__(self, params: LancedbParams, home: Path) -> None:
         self._build, self._home = params.build, home

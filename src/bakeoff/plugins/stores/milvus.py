@@ -12,6 +12,7 @@ from bakeoff.plugins.stores import _milvus_client as milvus
 from bakeoff.plugins.stores._base import expect_dims, expect_rows, hits, installed, translated
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows
 from bakeoff.plugins.stores._server import PREFIX, ours, speaking_of
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
@@ -27,6 +28,11 @@ class MilvusStore(Declared):
         **VECTORS_ONLY,
         "clients": "embedded, one client at a time has the file; a server takes many",
     }
+
+    @classmethod
+    def search_knob(cls, params: milvus.MilvusParams) -> SearchKnob | None:
+        """The candidates of a graph, or the cells looked at."""
+        return params.knob()
 
     @translated("Milvus", MilvusException)
     def __init__(self, params: milvus.MilvusParams, home: Path) -> None:

@@ -13,6 +13,7 @@ from bakeoff.plugins.stores._base import Settings, expect_dims
 from bakeoff.plugins.stores._payload import Declared, Payload, from_rows, sql
 from bakeoff.plugins.stores._postgres_sql import LIMITS, TABLES, Build, Table
 from bakeoff.plugins.stores._server import PREFIX, Address, EachThread, ours, speaking_of
+from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
@@ -31,6 +32,11 @@ class PgvectorStore(Declared):
     Params, Query = PgvectorParams, pg.PgvectorQuery
     max_dims: ClassVar[int] = LIMITS["hnsw"]
     gaps: ClassVar[dict[str, str]] = {"batch": "PostgreSQL takes one vector a statement"}
+
+    @classmethod
+    def search_knob(cls, params: PgvectorParams) -> SearchKnob | None:
+        """The candidates of a graph, or the cells looked at."""
+        return params.build.knob()
 
     def __init__(self, params: PgvectorParams, home: Path) -> None:
         self._build, self._rows, self._texts, self._further = params.build, 0, False, False

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import model_validator
 
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, installed
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, installed
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Payload
 from bakeoff.plugins.stores._qdrant_edge import Edge
 from bakeoff.plugins.stores._server import ServerUrl, Spread, whole
@@ -32,7 +32,7 @@ class QdrantParams(Settings):
         return self
 
 
-class QdrantStore:
+class QdrantStore(TunedByEf):
     """Qdrant embedded (an edge shard in the folder), or by URL: not run here."""
 
     version: ClassVar[str] = "2"

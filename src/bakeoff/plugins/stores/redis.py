@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores import _vector_sets as vs
-from bakeoff.plugins.stores._base import GraphQuery, Settings, expect_dims
+from bakeoff.plugins.stores._base import GraphQuery, Settings, TunedByEf, expect_dims
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
 from bakeoff.plugins.stores._server import Address, EachThread, speaking_of
 from bakeoff.types import Batch, Hits, Metric, Where
@@ -31,7 +31,7 @@ class RedisQuery(GraphQuery):
 
 
 @speaking_of("Redis", redis.RedisError)
-class RedisStore(Declared):
+class RedisStore(TunedByEf, Declared):
     """A vector set and, beside it, a hash that says what it is, for an empty set is no key at all."""
 
     version: ClassVar[str] = "1"

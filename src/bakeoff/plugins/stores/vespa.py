@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, expect_rows, hits
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, Term, payload_of, terms
 from bakeoff.plugins.stores._rest import Rest, bearer, packed, wait
 from bakeoff.plugins.stores._server import Address, address, without_password
@@ -30,7 +30,7 @@ class VespaParams(Settings):
     build: GraphBuild = GraphBuild()
 
 
-class VespaStore(Declared):
+class VespaStore(TunedByEf, Declared):
     """An application of its own on one node: a new collection takes the place of the one before; not run here."""
 
     version: ClassVar[str] = "1"

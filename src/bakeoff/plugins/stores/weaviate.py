@@ -10,7 +10,7 @@ import numpy as np
 
 from bakeoff.plugins.stores import _graphql as graphql
 from bakeoff.plugins.stores import _weaviate_rows as rows
-from bakeoff.plugins.stores._base import expect_rows, hits
+from bakeoff.plugins.stores._base import TunedByEf, expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, payload_of
 from bakeoff.plugins.stores._rest import Rest, bearer
 from bakeoff.plugins.stores._server import address
@@ -19,7 +19,7 @@ from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuer
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
-class WeaviateStore(Declared):
+class WeaviateStore(TunedByEf, Declared):
     """One collection of a Weaviate server, with whole vectors in its HNSW graph."""
 
     version: ClassVar[str] = "1"
