@@ -147,11 +147,9 @@ def _verdict(pair: PairComparison, low: float | None, high: float | None, margin
 
 def _needed(pair: PairComparison, gain: float | None, margin: float) -> int | None:
     """Queries that would show it, if the difference and its spread stay as they are."""
-    from bakeoff.stats.power import queries_needed
-
-    if pair.sd is None or gain is None or gain <= -margin:
+    if gain is None or gain <= -margin:
         return None
-    return queries_needed(pair.sd, margin + gain, 2 * ALPHA)
+    return pair.queries_at(margin + gain, 2 * ALPHA)
 
 
 def _categories(matrix: ScoreMatrix, rules: Rules, sign: int, seed: int) -> Iterator[CategoryCheck]:
@@ -178,7 +176,10 @@ def _only(matrix: ScoreMatrix, category: str) -> ScoreMatrix:
     places = [place for place, one in enumerate(matrix.categories) if one == category]
     queries = tuple(matrix.queries[place] for place in places)
     categories = tuple(matrix.categories[place] for place in places)
-    return replace(matrix, queries=queries, categories=categories, values=matrix.values[:, places])
+    clusters = tuple(matrix.clusters[place] for place in places) if matrix.clusters else ()
+    return replace(
+        matrix, queries=queries, categories=categories, clusters=clusters, values=matrix.values[:, places]
+    )
 
 
 def _gone(system: str, candidate: Result) -> SystemCheck:

@@ -68,7 +68,7 @@ def test_agrees_with_scipy_within_five_percent_of_the_width(method: str) -> None
 def test_symmetric_uses_the_quantile_of_all_absolute_deviations() -> None:
     sample = reciprocal_ranks(np.random.default_rng(4), (30, 4), shift=0.4)
     means = np.sort(resampled_means(sample, 1000, 1), axis=1)
-    low, high = symmetric(Resampled(sample, means), 0.95)
+    low, high = symmetric(Resampled(sample, means, len(sample) - 1), 0.95)
     deviations = np.abs(means - sample.mean(axis=0)[:, None])
     stretch = stats.t.ppf(0.975, 29) * np.sqrt(30 / 29) / stats.norm.ppf(0.975)
     assert np.allclose((high - low) / 2, np.quantile(deviations, 0.95, axis=1) * stretch)

@@ -117,7 +117,7 @@ def test_flips_grow_with_the_number_of_pairs() -> None:
 def test_student_matches_scipy() -> None:
     assert t_quantile(0.975, 21) == pytest.approx(stats.t.ppf(0.975, 21))
     assert t_two_sided(2.1, 7.3) == pytest.approx(2 * stats.t.sf(2.1, 7.3))
-    assert expansion(10**6, 0.95) == pytest.approx(stats.norm.ppf(0.975), abs=1e-4)
+    assert expansion(10**6, 0.95, 10**6 - 1) == pytest.approx(stats.norm.ppf(0.975), abs=1e-4)
 
 
 GRADES = np.array([1, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 10, 0])

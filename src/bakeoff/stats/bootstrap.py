@@ -1,4 +1,7 @@
-"""Seeded bootstrap of means over queries: one matrix of multinomial weights serves every column at once."""
+"""Seeded bootstrap of means over queries: one matrix of multinomial weights serves every column at once.
+
+Where queries come in clusters, clusters are drawn.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import numpy.typing as npt
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE, FloatArray, as_columns, groups_by_mask
+from bakeoff.stats.clusters import Clusters, as_clusters
 from bakeoff.stats.each import Each, in_blocks, worth
 from bakeoff.stats.intervals import METHODS, Ends, Interval, Resampled
 
@@ -49,17 +53,23 @@ class BootstrapSettings:
 
 
 def mean_interval(
-    values: npt.ArrayLike, settings: BootstrapSettings, bounds: tuple[float, float] | None = None
+    values: npt.ArrayLike,
+    settings: BootstrapSettings,
+    bounds: tuple[float, float] | None = None,
+    clusters: Clusters | None = None,
 ) -> Interval:
     """The interval of the mean of one column over its computed queries."""
-    return mean_intervals(np.asarray(values, dtype=np.float64)[:, None], settings, bounds)[0]
+    return mean_intervals(np.asarray(values, dtype=np.float64)[:, None], settings, bounds, clusters)[0]
 
 
 def mean_intervals(
-    columns: npt.ArrayLike, settings: BootstrapSettings, bounds: tuple[float, float] | None = None
+    columns: npt.ArrayLike,
+    settings: BootstrapSettings,
+    bounds: tuple[float, float] | None = None,
+    clusters: Clusters | None = None,
 ) -> list[Interval]:
-    """One interval per column of queries × columns; NaN is not computed, undefined intervals say why."""
-    return intervals_at(columns, settings, (settings.level,), bounds)[0]
+    """One interval per column of queries × columns; NaN is not computed, undefined intervals have a reason."""
+    return intervals_at(columns, settings, (settings.level,), bounds, clusters=clusters)[0]
 
 
 def intervals_at(
@@ -68,15 +78,19 @@ def intervals_at(
     levels: tuple[float, ...],
     bounds: tuple[float, float] | None = None,
     each: Each | None = None,
+    clusters: Clusters | None = None,
 ) -> list[list[Interval]]:
     """For each level one interval per column, from the same resamples; many columns are given to `each`."""
     matrix = as_columns(columns)
+    grouped = as_clusters(clusters, matrix)
     made: list[list[Interval]] = [[_undefined(settings.at(level), "") for _ in matrix.T] for level in levels]
     for numbers, mask in groups_by_mask(matrix):
         sample = matrix[np.ix_(mask, numbers)]
-        reasons = [_why_undefined(column) for column in sample.T]
+        members = grouped.among(mask)
+        values = members.linearised(sample)
+        reasons = [_why_undefined(column, members, len(sample)) for column in values.T]
         sound = [place for place, why in enumerate(reasons) if not why]
-        ends = _ends(sample[:, sound], settings, levels, each) if sound else []
+        ends = _ends(values[:, sound], settings, levels, members.df, each) if sound else []
         for level, row in zip(levels, made, strict=True):
             for number, why in zip(numbers, reasons, strict=True):
                 row[number] = _undefined(settings.at(level), why)
@@ -86,9 +100,10 @@ def intervals_at(
     return made
 
 
-def interval_ends(sample: FloatArray, settings: BootstrapSettings) -> Ends:
+def interval_ends(sample: FloatArray, settings: BootstrapSettings, clusters: Clusters | None = None) -> Ends:
     """Interval ends as two arrays, for complete columns with spread; no NaN, at least two queries."""
-    return _ends(sample, settings, (settings.level,))[0]
+    members = as_clusters(clusters, sample)
+    return _ends(members.linearised(sample), settings, (settings.level,), members.df)[0]
 
 
 def resampled_means(sample: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -128,10 +143,14 @@ def weight_blocks(n: int, resamples: int, seed: int) -> Iterator[FloatArray]:
 
 
 def _ends(
-    sample: FloatArray, settings: BootstrapSettings, levels: tuple[float, ...], each: Each | None = None
+    sample: FloatArray,
+    settings: BootstrapSettings,
+    levels: tuple[float, ...],
+    df: float,
+    each: Each | None = None,
 ) -> list[Ends]:
     parts = in_blocks(sample)
-    work = partial(_block_ends, settings, levels)
+    work = partial(_block_ends, settings, levels, df)
     if each is not None and worth(sample, settings.resamples):
         blocks = each(work, parts, "bootstrap")
     else:
@@ -145,11 +164,13 @@ def _ends(
     ]
 
 
-def _block_ends(settings: BootstrapSettings, levels: tuple[float, ...], part: FloatArray) -> list[Ends]:
+def _block_ends(
+    settings: BootstrapSettings, levels: tuple[float, ...], df: float, part: FloatArray
+) -> list[Ends]:
     """The ends of some columns at each level."""
     means = resampled_means(part, settings.resamples, settings.seed)
     means.sort(axis=1)
-    resampled = Resampled(part, means)
+    resampled = Resampled(part, means, df)
     return [METHODS[settings.method](resampled, level) for level in levels]
 
 
@@ -176,13 +197,14 @@ def _undefined(settings: BootstrapSettings, reason: str) -> Interval:
     return Interval(None, None, settings.level, settings.method, settings.resamples, settings.seed, reason)
 
 
-def _why_undefined(column: FloatArray) -> str:
-    if len(column) == 0:
+def _why_undefined(column: FloatArray, clusters: Clusters, queries: int) -> str:
+    if queries == 0:
         return "no query was scored"
-    if len(column) == 1:
+    if queries == 1:
         return "one query has no spread to resample"
+    if clusters.count == 1:
+        return f"all {queries} queries belong to one cluster, and one cluster has no spread to resample"
     if np.ptp(column) < NOISE:
-        return (
-            f"all {len(column)} queries have the same value {column[0] + 0.0:g}: resampling shows no spread"
-        )
+        what = f"{queries} queries" if clusters.alone else f"{clusters.count} clusters"
+        return f"all {what} have the same value {column[0] + 0.0:g}: resampling shows no spread"
     return ""

@@ -11,6 +11,13 @@ import numpy as np
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray, IntArray, without_nan
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at, mean_intervals
+from bakeoff.stats.clusters import (
+    Clusters,
+    Dependence,
+    EffectiveQuestions,
+    dependence,
+    effective_questions,
+)
 from bakeoff.stats.comparison import Comparison, Dropped, PairComparison, ScoreMatrix, SystemSummary
 from bakeoff.stats.correction import holm, max_t
 from bakeoff.stats.each import Each
@@ -48,6 +55,7 @@ class _Scored:
     matrix: ScoreMatrix
     values: FloatArray
     settings: CompareSettings
+    clusters: Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +79,7 @@ def compare(
 
 def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSummary, ...]:
     """Each system's mean with its interval, as the comparison gives them, without comparing."""
-    ordered = matrix.sorted()
-    return _summaries(_Scored(ordered, ordered.scored(), settings))
+    return _summaries(_scored(matrix.sorted(), settings))
 
 
 def compare_all(
@@ -84,14 +91,16 @@ def compare_all(
     """
     ordered = [matrix.sorted() for matrix in matrices]
     _check_same_queries(ordered)
-    scored = [_Scored(matrix, matrix.scored(), settings) for matrix in ordered]
+    scored = [_scored(matrix, settings) for matrix in ordered]
     columns = [_differences(one.values) for one in scored]
     levels = (settings.bootstrap.level, 1 - 2 * settings.alpha)
-    both = intervals_at(np.hstack(columns), settings.bootstrap, levels, each=each)
+    clusters = scored[0].clusters
+    both = intervals_at(np.hstack(columns), settings.bootstrap, levels, each=each, clusters=clusters)
     made, start = [], 0
     for one, block in zip(scored, columns, strict=True):
         stop = start + block.shape[1]
-        numbers = _pair_numbers(block, both[0][start:stop], both[1][start:stop], settings, each)
+        summed = block if clusters.alone else clusters.sums(np.nan_to_num(block))
+        numbers = _pair_numbers(summed, both[0][start:stop], both[1][start:stop], settings, each)
         made.append(_comparison(one, block, numbers))
         start = stop
     return made
@@ -101,11 +110,15 @@ def _check_same_queries(matrices: Sequence[ScoreMatrix]) -> None:
     if not matrices:
         raise ComparisonError("there is no measure to compare. Give at least one score matrix.")
     for matrix in matrices:
-        if matrix.queries != matrices[0].queries:
+        if (matrix.queries, matrix.clusters) != (matrices[0].queries, matrices[0].clusters):
             raise ComparisonError(
-                f"{matrix.measure} and {matrices[0].measure} list different queries. "
+                f"{matrix.measure} and {matrices[0].measure} list different queries or clusters. "
                 "Give every measure the same queries and NaN where a score was not computed."
             )
+
+
+def _scored(matrix: ScoreMatrix, settings: CompareSettings) -> _Scored:
+    return _Scored(matrix, matrix.scored(), settings, Clusters.of(matrix.clusters, len(matrix.queries)))
 
 
 def _differences(values: FloatArray) -> FloatArray:
@@ -158,7 +171,15 @@ def _comparison(scored: _Scored, columns: FloatArray, numbers: list[_PairNumbers
         _notes(scored, pairs, ranking, int(shared.sum())),
         matrix.higher_is_better,
         matrix.bounds,
+        _questions(scored, ranked, shared),
     )
+
+
+def _questions(scored: _Scored, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
+    """What the shared questions are worth: by the pairs' differences, or by the scores of a system that is alone."""
+    values = scored.values[np.ix_(ranked, shared)]
+    columns = _differences(values) if len(ranked) > 1 else values.T
+    return effective_questions(columns, scored.clusters.among(shared))
 
 
 def _pair(
@@ -169,6 +190,8 @@ def _pair(
     a, b = values[place[0]][common], values[place[1]][common]
     kept = column[common]
     n = len(kept)
+    clusters = scored.clusters.among(common)
+    depends = dependence(kept, clusters) if n else None
     difference = float(kept.mean()) if n else None
     sd = float(kept.std(ddof=1)) if n > 1 else None
     alpha_pair = settings.alpha / max(1, len(matrix.systems) * (len(matrix.systems) - 1) // 2)
@@ -184,26 +207,31 @@ def _pair(
         interval=numbers.interval,
         equivalence_interval=numbers.equivalence,
         counts=win_loss_tie(direction * kept, settings.tie_tolerance),
-        p_wilcoxon=wilcoxon(kept).p,
+        p_wilcoxon=wilcoxon(clusters.sums(kept[:, None])[:, 0]).p,
         p_randomisation=numbers.p_randomisation,
         p_holm=numbers.p_holm,
         p_max_t=numbers.p_max_t,
         cliffs_delta=cliffs_delta(a, b),
-        mdd=None if sd is None else detectable_difference(sd, n, alpha_pair, settings.power),
-        queries_needed=_needed(sd, difference, alpha_pair, settings.power),
+        mdd=None
+        if sd is None
+        else detectable_difference(sd, n, alpha_pair, settings.power, dependence=depends),
+        queries_needed=_needed(sd, difference, alpha_pair, settings.power, depends),
         dropped=_dropped(scored, place),
         alpha=settings.alpha,
         alpha_pair=alpha_pair,
         power=settings.power,
         identical=bool(n and np.abs(kept).max() <= NOISE),
         higher_is_better=matrix.higher_is_better,
+        dependence=depends,
     )
 
 
-def _needed(sd: float | None, difference: float | None, alpha: float, power: float) -> int | None:
+def _needed(
+    sd: float | None, difference: float | None, alpha: float, power: float, depends: Dependence | None
+) -> int | None:
     if sd is None or difference is None or abs(difference) < NOISE:
         return None
-    return queries_needed(sd, difference, alpha, power)
+    return queries_needed(sd, difference, alpha, power, dependence=depends)
 
 
 def _dropped(scored: _Scored, place: tuple[int, ...]) -> tuple[Dropped, ...]:
@@ -226,7 +254,7 @@ def _dropped(scored: _Scored, place: tuple[int, ...]) -> tuple[Dropped, ...]:
 
 def _summaries(scored: _Scored) -> tuple[SystemSummary, ...]:
     matrix, values = scored.matrix, scored.values
-    intervals = mean_intervals(values.T, scored.settings.bootstrap, matrix.bounds)
+    intervals = mean_intervals(values.T, scored.settings.bootstrap, matrix.bounds, scored.clusters)
     made = []
     for place, (system, interval) in enumerate(zip(matrix.systems, intervals, strict=True)):
         kept = without_nan(values[place])

@@ -9,6 +9,7 @@ import numpy as np
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import FloatArray
+from bakeoff.stats.clusters import Dependence, EffectiveQuestions
 from bakeoff.stats.effects import WinLossTie
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import queries_needed
@@ -27,6 +28,8 @@ class ScoreMatrix:
     missing: Mapping[tuple[str, str], str] = field(default_factory=dict)
     higher_is_better: bool = True
     bounds: tuple[float, float] | None = (0.0, 1.0)
+    clusters: tuple[str, ...] = ()
+    """The cluster of each query; without any, each query is its own."""
 
     def __post_init__(self) -> None:
         """Refuse names that repeat, a shape that does not fit, and values that no measure gives."""
@@ -60,7 +63,10 @@ class ScoreMatrix:
         order = sorted(range(len(self.queries)), key=self.queries.__getitem__)
         queries = tuple(self.queries[place] for place in order)
         categories = tuple(self.categories[place] for place in order) if self.categories else ()
-        return replace(self, queries=queries, categories=categories, values=self.values[:, order])
+        clusters = tuple(self.clusters[place] for place in order) if self.clusters else ()
+        return replace(
+            self, queries=queries, categories=categories, clusters=clusters, values=self.values[:, order]
+        )
 
     def only(self, systems: tuple[str, ...]) -> ScoreMatrix:
         """The same scores for some of the systems."""
@@ -118,6 +124,17 @@ class PairComparison:
     power: float
     identical: bool
     higher_is_better: bool = True
+    dependence: Dependence | None = None
+
+    @property
+    def clusters(self) -> int:
+        """Clusters of queries that were compared; the number of queries where each is its own."""
+        return self.n if self.dependence is None else self.dependence.clusters
+
+    @property
+    def effective_n(self) -> float:
+        """Independent queries that would show as much; never more than there are."""
+        return self.n if self.dependence is None else self.n / max(1.0, self.dependence.design_effect)
 
     @property
     def wins(self) -> int:
@@ -156,8 +173,14 @@ class PairComparison:
         return self.equivalence_interval.within(margin)
 
     def queries_for(self, difference: float) -> int | None:
-        """Queries that would show a difference of that many points, with this pair's spread."""
-        return None if self.sd is None else queries_needed(self.sd, difference, self.alpha_pair, self.power)
+        """Queries that would show a difference of that many points, with this pair's spread and clusters."""
+        return self.queries_at(difference, self.alpha_pair)
+
+    def queries_at(self, difference: float, alpha: float) -> int | None:
+        """The same at another level."""
+        if self.sd is None:
+            return None
+        return queries_needed(self.sd, difference, alpha, self.power, dependence=self.dependence)
 
     def reversed(self) -> PairComparison:
         """The same pair seen from b."""
@@ -191,6 +214,8 @@ class Comparison:
     notes: tuple[str, ...]
     higher_is_better: bool = True
     bounds: tuple[float, float] | None = (0.0, 1.0)
+    questions: EffectiveQuestions | None = None
+    """What the questions are worth together; None where none is scored for every ranked system."""
 
     @property
     def best(self) -> str | None:
@@ -233,10 +258,11 @@ def _check_shape(matrix: ScoreMatrix) -> None:
             f"scores of {matrix.measure} have shape {matrix.values.shape}, but there are "
             f"{expected[0]} systems and {expected[1]} queries. Give one row a system and one column a query."
         )
-    if matrix.categories and len(matrix.categories) != expected[1]:
-        raise ComparisonError(
-            f"{len(matrix.categories)} categories for {expected[1]} queries. Give one a query, or none."
-        )
+    for kind, labels in (("categories", matrix.categories), ("clusters", matrix.clusters)):
+        if labels and len(labels) != expected[1]:
+            raise ComparisonError(
+                f"{len(labels)} {kind} for {expected[1]} queries. Give one per query, or none."
+            )
 
 
 def _check_values(matrix: ScoreMatrix) -> None:

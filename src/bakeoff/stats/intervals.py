@@ -48,14 +48,15 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """Resampled means (columns × resamples, each row ascending) of a sample (queries × columns)."""
+    """Resampled means (columns × resamples, each row ascending) of a sample (queries or clusters × columns)."""
 
     sample: FloatArray
     means: FloatArray
+    df: float
 
     @property
     def n(self) -> int:
-        """Number of queries resampled."""
+        """Number of queries or clusters resampled."""
         return int(self.sample.shape[0])
 
     @property
@@ -75,13 +76,13 @@ def percentile(resampled: Resampled, level: float) -> Ends:
 
 def expanded(resampled: Resampled, level: float) -> Ends:
     """The percentile interval taken further out, as far as Student's t would go."""
-    return _tails(resampled.means, NORMAL.cdf(-expansion(resampled.n, level)))
+    return _tails(resampled.means, NORMAL.cdf(-expansion(resampled.n, level, resampled.df)))
 
 
 def symmetric(resampled: Resampled, level: float) -> Ends:
     """The mean ± the quantile of absolute resampled deviations, expanded for the sample size."""
     deviations = _largest_deviations(resampled, level)
-    stretch = expansion(resampled.n, level) / NORMAL.inv_cdf(0.5 + level / 2)
+    stretch = expansion(resampled.n, level, resampled.df) / NORMAL.inv_cdf(0.5 + level / 2)
     half = quantile_of_sorted(deviations, level, resampled.means.shape[1]) * stretch
     return resampled.centre - half, resampled.centre + half
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bakeoff.stats.clusters import Dependence
 from bakeoff.stats.quantiles import NORMAL, t_quantile
 
 ALPHA = 0.05
@@ -27,26 +28,47 @@ ASSUMED_SPREADS = (
 )
 
 
-def detectable_difference(sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """The smallest mean difference, in points, found with that power; None for 1 query or no spread."""
-    if n < 2 or sd == 0:
+def detectable_difference(
+    sd: float, n: int, alpha: float = ALPHA, power: float = POWER, *, dependence: Dependence | None = None
+) -> float | None:
+    """The smallest mean difference, in points, found with that power; None for 1 query or cluster, or no spread."""
+    if n < 2 or sd == 0 or (dependence is not None and dependence.clusters < 2):
         return None
-    return _multiplier(n, alpha, power) * sd / n**0.5
+    return _multiplier(_df(n, dependence), alpha, power) * _spread(sd, dependence) / n**0.5
 
 
-def queries_needed(sd: float, difference: float, alpha: float = ALPHA, power: float = POWER) -> int | None:
-    """How many queries show a mean difference of that size; None where the difference or the spread is 0."""
-    size = abs(difference)
-    if size == 0 or sd == 0:
+def queries_needed(
+    sd: float,
+    difference: float,
+    alpha: float = ALPHA,
+    power: float = POWER,
+    *,
+    dependence: Dependence | None = None,
+) -> int | None:
+    """How many queries show a mean difference of that size; None where the difference or the spread is 0.
+
+    With clusters they are queries in more clusters of the same sizes, not more queries in each.
+    """
+    size, spread = abs(difference), _spread(sd, dependence)
+    if size == 0 or spread == 0:
         return None
-    first = ((NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)) * sd / size) ** 2
+    first = ((NORMAL.inv_cdf(1 - alpha / 2) + NORMAL.inv_cdf(power)) * spread / size) ** 2
     if first > MOST_QUERIES:
         return None
     n = max(2, int(first))
-    while _multiplier(n, alpha, power) * sd / n**0.5 > size:
+    while _multiplier(_df(n, dependence), alpha, power) * spread / n**0.5 > size:
         n += max(1, n // 1000)
     return n
 
 
-def _multiplier(n: int, alpha: float, power: float) -> float:
-    return t_quantile(1 - alpha / 2, n - 1) + t_quantile(power, n - 1)
+def _spread(sd: float, dependence: Dependence | None) -> float:
+    """The standard deviation that as many independent queries would need for the same error of the mean."""
+    return sd if dependence is None else sd * float(dependence.design_effect**0.5)
+
+
+def _df(n: int, dependence: Dependence | None) -> float:
+    return n - 1.0 if dependence is None else dependence.df_of(n)
+
+
+def _multiplier(df: float, alpha: float, power: float) -> float:
+    return t_quantile(1 - alpha / 2, df) + t_quantile(power, df)

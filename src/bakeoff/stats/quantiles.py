@@ -35,10 +35,10 @@ def quantile_between(ordered: FloatArray, share: float, level: float) -> tuple[f
     )
 
 
-def expansion(n: int, level: float) -> float:
+def expansion(n: int, level: float, df: float) -> float:
     """How many normal standard deviations a small-sample interval spans where a percentile interval spans z.
 
     The bootstrap's spread is that of a variance divided by n, not n − 1, and z ignores that the variance was
-    estimated; both are put right by sqrt(n / (n − 1)) · t instead of z.
+    estimated; both are put right by sqrt(n / (n − 1)) · t instead of z. `df` is n − 1, or less for unequal clusters.
     """
-    return t_quantile(0.5 + level / 2, n - 1) * float((n / (n - 1)) ** 0.5)
+    return t_quantile(0.5 + level / 2, df) * float((n / (n - 1)) ** 0.5)
