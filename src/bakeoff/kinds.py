@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from types import MappingProxyType
 
 _SUFFIXES = {
@@ -54,3 +55,48 @@ CODE = frozenset(_SUFFIXES) - DOCS - DATA
 
 DEFAULT_INCLUDE = tuple(sorted(f"*.{s}" for s, kind in KIND_OF_SUFFIX.items() if kind not in DATA))
 """Globs of the files a folder is read for unless told otherwise."""
+
+_UNSUPPORTED = {
+    "PowerPoint": "ppt pptx pptm pps ppsx potx",
+    "Word": "doc docx docm dot dotx",
+    "Excel": "xls xlsx xlsm xlsb",
+    "OpenDocument": "odt odp ods",
+    "Rich Text": "rtf",
+    "EPUB": "epub mobi azw3",
+    "Pages": "pages",
+    "Keynote": "key",
+    "Numbers": "numbers",
+    "e-mail": "eml msg mbox pst",
+    "OneNote": "one",
+    "PostScript": "ps eps",
+    "DjVu": "djvu",
+    "notebook": "ipynb",
+}
+_WITHOUT_TEXT = {
+    "image": "png jpg jpeg gif webp bmp tif tiff ico heic svg psd",
+    "archive": "zip tar gz tgz bz2 xz zst 7z rar jar war whl",
+    "sound or video": "mp3 wav flac ogg m4a mp4 mov avi mkv webm",
+    "font": "ttf otf woff woff2",
+    "program": "exe dll so dylib a o obj class pyc pyo pyd wasm bin",
+    "database": "db sqlite sqlite3 parquet feather arrow npy npz pkl pt onnx safetensors gguf",
+}
+
+UNSUPPORTED = MappingProxyType({s: name for name, found in _UNSUPPORTED.items() for s in found.split()})
+"""Formats of documents that no source reads, by suffix: their text is missing from the corpus."""
+
+WITHOUT_TEXT = MappingProxyType({s: name for name, found in _WITHOUT_TEXT.items() for s in found.split()})
+"""Formats that hold no text of a document, by suffix."""
+
+NOT_INCLUDED = "not named by `include`"
+"""Why a file was not read that could be read as text."""
+
+
+def format_of(name: str) -> str:
+    """What a file is, in a word: PowerPoint, image, markdown, or the end of its name where that is unknown."""
+    if name.endswith("/"):
+        return "folder"
+    suffix = PurePosixPath(name).suffix[1:].lower()
+    known = UNSUPPORTED.get(suffix) or WITHOUT_TEXT.get(suffix) or KIND_OF_SUFFIX.get(suffix)
+    return {"pdf": "PDF", "html": "HTML"}.get(
+        known or "", known or (f".{suffix}" if suffix else "without an ending")
+    )

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,26 +16,36 @@ from typing import TYPE_CHECKING
 from bakeoff import __version__
 from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.kinds import format_of
 from bakeoff.machine import machine, versions
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan
 from bakeoff.results import CELL, PASSAGES, QUERIES, Cell, RunFolder, read_record
-from bakeoff.runrecord import ChunkingRecord, CorpusRecord, Excluded, LengthRecord, RuleHit, RunRecord
+from bakeoff.runrecord import (
+    ChunkingRecord,
+    CorpusRecord,
+    Excluded,
+    LeftOutRecord,
+    LengthRecord,
+    RuleHit,
+    RunRecord,
+)
 from bakeoff.stages import embed, retrieve, serving
 from bakeoff.stages.chunk import Chunking, sizes
 from bakeoff.stages.lengths import Lengths
-from bakeoff.stages.read import Corpus
+from bakeoff.stages.read import Corpus, left_out, left_out_sentence
 from bakeoff.stages.timing import unexplained
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
-from bakeoff.types import Status
+from bakeoff.types import Skipped, Status
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RUNS = Path("runs")
+NAMED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +174,9 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
                 fingerprint=corpus.fingerprint,
                 documents=corpus.documents.num_rows,
                 characters=_characters(corpus),
-                skipped=[(item.id, item.reason) for item in corpus.skipped],
+                readers=_readers(corpus),
+                left_out=[LeftOutRecord.model_validate(asdict(one)) for one in left_out(corpus.skipped)],
+                skipped=_named(corpus.skipped),
             ),
             "chunkings": [_chunking(chunking) for chunking in made.chunkings.values()],
             "lengths": [LengthRecord.model_validate(asdict(one)) for one in made.lengths],
@@ -173,9 +186,36 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
             "systems": [cell.systems["system"][0].as_py() for cell in cells],
             "excluded": _excluded(cells, made.queries),
-            "notes": [*made.notes, *notes, *identical_rankings(cells), *_notes(cells)],
+            "notes": [
+                *_left_out_note(corpus),
+                *made.notes,
+                *notes,
+                *identical_rankings(cells),
+                *_notes(cells),
+            ],
         }
     )
+
+
+def _readers(corpus: Corpus) -> dict[str, int]:
+    """How many documents each reader read, where documents say who read them."""
+    fields = (json.loads(text) for text in corpus.documents["fields"].to_pylist())
+    return dict(Counter(one["reader"] for one in fields if "reader" in one))
+
+
+def _named(skipped: Iterable[Skipped]) -> list[tuple[str, str]]:
+    """The files that were not read with the reason, of each format the first thousand."""
+    seen: Counter[str] = Counter()
+    named = []
+    for item in skipped:
+        seen[format_of(item.id)] += 1
+        if seen[format_of(item.id)] <= NAMED:
+            named.append((item.id, item.reason))
+    return named
+
+
+def _left_out_note(corpus: Corpus) -> list[str]:
+    return [text for text in [left_out_sentence(left_out(corpus.skipped))] if text]
 
 
 def _notes(cells: list[Cell]) -> Iterable[str]:

@@ -32,12 +32,24 @@ class RuleHit(_Record):
     documents: int
 
 
+class LeftOutRecord(_Record):
+    """Files of one format that were not read: how many, one of them, and why that one was not."""
+
+    kind: str
+    files: int
+    example: str
+    reason: str
+    has_text: bool
+
+
 class CorpusRecord(_Record):
-    """What was read."""
+    """What was read, by which readers where documents name them, and what was not; `skipped` names some files."""
 
     fingerprint: str
     documents: int
     characters: int
+    readers: dict[str, int] = {}
+    left_out: list[LeftOutRecord] = []
     skipped: list[tuple[str, str]] = []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,29 +12,27 @@ import yaml
 
 from bakeoff import registry
 from bakeoff.errors import CorpusError, SettingError
-from bakeoff.kinds import DATA, KIND_OF_SUFFIX
+from bakeoff.kinds import KIND_OF_SUFFIX
+from bakeoff.stages.read import LeftOut, left_out, left_out_sentence
 from bakeoff.types import Document, Skipped, SourceItem
 
 CODE = frozenset(
     {"python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "ruby", "sql"}
 )
-MADE = frozenset({"node_modules", "venv", "CVS", "runs"})
-"""Folders that tools make: nobody wonders that they are not read."""
 READ_AT_MOST = 400
 DRAFTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a folder holds; `others` counts files that are not read for their kind, by the end of their names."""
+    """What a folder holds, and what of it is not read."""
 
     folder: Path
     files: int
     bytes: int
     kinds: Counter[str]
     suffixes: Counter[str]
-    skipped: tuple[Skipped, ...]
-    others: Counter[str]
+    skipped: tuple[LeftOut, ...]
     titles: tuple[tuple[str, str], ...]
 
     @property
@@ -54,13 +51,9 @@ def look(folder: Path) -> Seen:
     skipped = [found for found in (*listed, *documents) if isinstance(found, Skipped)]
     read = [document for document in documents if isinstance(document, Document)]
     if not read:
-        why = (
-            f" {len(skipped)} files were left out, the first because: {skipped[0].reason}." if skipped else ""
-        )
-        others = _others(folder).total()
-        why += f" {others} files are of no kind that is read." if others else ""
+        why = left_out_sentence(left_out(skipped))
         raise CorpusError(
-            f"{folder} holds no document that can be read.{why} Give a folder with text, code, HTML or PDF."
+            f"{folder} holds no document that can be read. {why} Give a folder with text, code, HTML or PDF."
         )
     return Seen(
         folder=folder,
@@ -68,22 +61,9 @@ def look(folder: Path) -> Seen:
         bytes=sum(item.size for item in items),
         kinds=Counter(KIND_OF_SUFFIX.get(_ending(item.id), "text") for item in items),
         suffixes=Counter(Path(item.id).suffix for item in items if Path(item.id).suffix),
-        skipped=tuple(skipped),
-        others=_others(folder),
+        skipped=left_out(skipped),
         titles=tuple(_titles(read)),
     )
-
-
-def _others(folder: Path) -> Counter[str]:
-    """Files below a folder that a source leaves out unless `include` names them: data, and unknown endings."""
-    found: Counter[str] = Counter()
-    for _, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith((".", "__")) and name not in MADE]
-        for name in files:
-            kind = KIND_OF_SUFFIX.get(_ending(name))
-            if not name.startswith(".") and (kind is None or kind in DATA):
-                found[Path(name).suffix] += 1
-    return found
 
 
 def _ending(name: str) -> str:

@@ -70,10 +70,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A thing in the corpus folder that was not read, and why."""
+    """A thing in the corpus folder that was not read, and why; `has_text` where text may be missing for it."""
 
     id: str
     reason: str
+    has_text: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def test_init_in_the_folder_of_the_documents(tiny: Path, cli: Any, monkeypatch: 
 
 def test_what_is_left_out_is_said(tiny: Path, cli: Any) -> None:
     Path("corpus/blank.md").write_text("")
-    assert "left out  blank.md: empty" in cli("init", "corpus", "--into", "mine").out
+    assert "skipped   1 markdown, e.g. blank.md (empty)" in cli("init", "corpus", "--into", "mine").out
 
 
 def test_files_are_kept_unless_forced(tiny: Path, cli: Any) -> None:
@@ -41,8 +41,9 @@ def test_files_of_other_kinds_are_counted_and_can_be_had(tiny: Path, cli: Any) -
     for name in ("README", "NOTES", "data.json", "NEWS.Debian"):
         Path("corpus", name).write_text("some words")
     done = cli("init", "corpus", "--into", "mine")
-    assert "left out  4 files of other kinds (2 without an ending, " in done.out
-    assert '"**/README"' in done.out
+    assert "skipped   2 without an ending, e.g. NOTES " in done.out
+    assert "skipped   1 json, e.g. data.json " in done.out
+    assert '"**/NOTES"' in done.out and '"**/*.json"' in done.out
 
 
 def test_every_ending_that_was_seen_is_read(tiny: Path, cli: Any) -> None:

@@ -177,15 +177,28 @@ def test_nothing_but_a_binary_file(small: Path, cli: Any) -> None:
     Path("corpus").mkdir()
     Path("corpus/picture.md").write_bytes(b"\x89PNG\x00\x00")
     said = one_paragraph(cli("run", "-q", "--out", "out"), 2)
-    assert "1 left out (picture.md: binary: it holds zero bytes)" in said
+    assert "Skipped 1 file " in said and "picture.md (binary)" in said
 
 
 def test_an_unreadable_file_among_others_is_left_out_and_named(small: Path, cli: Any) -> None:
     Path("corpus/latin.md").write_bytes("Größe\x00".encode("utf-16-le") + b"\xff\xfe\xfd")
     Path("corpus/gone.md").symlink_to("nowhere.md")
     assert cli("run", "-q", "--out", "out").code == 0
-    skipped = dict(json.loads(Path("out/run.json").read_text())["corpus"]["skipped"])
-    assert set(skipped) == {"gone.md", "latin.md"}
+    corpus = json.loads(Path("out/run.json").read_text())["corpus"]
+    assert set(dict(corpus["skipped"])) == {"gone.md", "latin.md"}
+    assert [(one["kind"], one["files"]) for one in corpus["left_out"]] == [("markdown", 2)]
+
+
+def test_what_was_not_read_stands_in_run_record_and_report(small: Path, cli: Any) -> None:
+    Path("corpus/board deck.pptx").write_bytes(b"PK")
+    Path("corpus/old.zip").write_bytes(b"PK")
+    done = cli("run", "-q", "--out", "out")
+    assert done.code == 0 and "Skipped 2 files (1 PowerPoint, 1 archive)" in " ".join(done.out.split())
+    record = json.loads(Path("out/run.json").read_text())
+    assert [one["kind"] for one in record["corpus"]["left_out"]] == ["PowerPoint", "archive"]
+    assert cli("report", "out", "--format", "md").code == 0
+    page = " ".join(Path("out/report.md").read_text(encoding="utf-8").split())
+    assert "Skipped 2 files (1 PowerPoint, 1 archive)" in page and "PowerPoint is not supported" in page
 
 
 def test_truth_that_matches_nothing(small: Path, cli: Any) -> None:

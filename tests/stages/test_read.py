@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import CorpusError
+from bakeoff.stages.read import left_out, left_out_sentence
 
 
 def test_documents_in_the_order_of_their_ids(bench: Any) -> None:
@@ -54,6 +55,24 @@ def test_a_document_that_cannot_be_parsed_is_remembered_as_left_out(bench: Any) 
         assert [item.id for item in corpus.skipped] == ["broken.pdf"]
 
 
+def test_what_is_left_out_is_counted_by_format_and_said_with_examples(bench: Any) -> None:
+    """What leaves text out of the corpus comes first; kinds that are read are not counted where a pattern left them."""
+    for name in ("board deck.pptx", "guide/plan.pptx", "old.zip", "a.log", "core.md"):
+        Path("corpus", name).write_bytes(b"PK\0\0")
+    Path("corpus/blank.md").write_text(" ")
+    found = left_out(bench.corpus().skipped)
+    assert [(one.kind, one.files, one.example, one.has_text) for one in found] == [
+        ("PowerPoint", 2, "board deck.pptx", True),
+        ("markdown", 2, "core.md", True),
+        (".log", 1, "a.log", False),
+        ("archive", 1, "old.zip", False),
+    ]
+    sentence = left_out_sentence(found)
+    assert sentence.startswith("Skipped 6 files (2 PowerPoint, 2 markdown, 1 .log, 1 archive), e.g. ")
+    assert "board deck.pptx (PowerPoint is not supported)" in sentence
+    assert left_out_sentence(left_out([])) == ""
+
+
 def test_nothing_found_is_an_error(bench: Any) -> None:
     for path in Path("corpus").rglob("*.*"):
         path.unlink()
@@ -66,7 +85,7 @@ def test_nothing_found_is_an_error(bench: Any) -> None:
 def test_nothing_readable_is_an_error_with_reasons(bench: Any) -> None:
     for path in Path("corpus").rglob("*.*"):
         path.write_text(" ")
-    with pytest.raises(CorpusError, match=r"could be read: 7 left out \(guide/auth.md: empty; "):
+    with pytest.raises(CorpusError, match=r"could be read. Skipped 7 files .*guide/auth.md \(empty\)"):
         bench.corpus()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bakeoff.examples import find
-from bakeoff.types import Skipped
+from bakeoff.stages.read import LeftOut
 from bakeoff.validation.checking import validate
 
 Make = Callable[..., Any]
@@ -90,9 +90,15 @@ def test_skipped_files_are_counted_and_named(lab: Make) -> None:
     made = lab(empty__md="", void__md=" \n")
     report = made.report()
     assert report.corpus is not None
-    assert report.corpus.skipped == (Skipped("empty.md", "empty"), Skipped("void.md", "empty"))
+    assert report.corpus.skipped == (LeftOut("markdown", 2, "empty.md", "empty", has_text=False),)
     (found,) = made.found("skipped")
-    assert found.message == "2 files left out: empty.md (empty); void.md (empty)."
+    assert found.level == "note" and "Skipped 2 files" in found.message
+
+
+def test_a_file_whose_text_is_missing_is_a_warning(lab: Make) -> None:
+    made = lab(deck__pptx="PK")
+    (found,) = made.found("skipped")
+    assert found.level == "warning" and "deck.pptx (PowerPoint is not supported)" in found.message
 
 
 def test_a_query_that_nearly_everything_answers_is_named(lab: Make) -> None:

@@ -40,8 +40,9 @@ def _say_facts(report: Report) -> None:
     if report.corpus is None:
         return
     corpus = report.corpus
-    left_out = f" · {len(corpus.skipped):,} left out" if corpus.skipped else ""
-    _line("corpus", f"{corpus.documents:,} documents, {corpus.characters:,} characters{left_out}")
+    files = sum(one.files for one in corpus.skipped)
+    skipped = f" · {files:,} file{'' if files == 1 else 's'} skipped" if files else ""
+    _line("corpus", f"{corpus.documents:,} documents, {corpus.characters:,} characters{skipped}")
     if corpus.chunks:
         _line("chunks", " · ".join(f"{label} {count:,}" for label, count in corpus.chunks.items()))
     states: Counter[str] = Counter(row.state for row in report.queries)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from pathlib import Path
-from typing import Annotated
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from bakeoff.stages.read import LeftOut
+
+SHOWN = 8
 
 
 def register(app: typer.Typer) -> None:
@@ -14,15 +18,14 @@ def register(app: typer.Typer) -> None:
     app.command()(init)
 
 
-def _other_kinds(others: Counter[str]) -> str:
-    """Files that are not read for their kind, and how to have them read."""
-    shown = [f"{count:,} {ending or 'without an ending'}" for ending, count in others.most_common(4)]
-    rest = others.total() - sum(count for _, count in others.most_common(4))
-    counted = ", ".join([*shown, *([f"{rest:,} more"] if rest else [])])
-    files = f"{others.total():,} file{'' if others.total() == 1 else 's'}"
-    ending = next(iter(others.most_common(1)))[0]
-    pattern = f"**/*{ending}" if ending else "**/README"
-    return f'{files} of other kinds ({counted}). To read them add patterns to `include`, as "{pattern}".'
+def _skipped(one: LeftOut) -> str:
+    """Files of a format that are not read, and how to have them read where that is a matter of a pattern."""
+    from bakeoff.kinds import NOT_INCLUDED
+
+    suffix = PurePosixPath(one.example).suffix
+    pattern = f"**/*{suffix}" if suffix else f"**/{one.example}"
+    advice = f'; add "{pattern}" to read them as text' if one.reason == NOT_INCLUDED else ""
+    return f"{one.files:,} {one.kind}, e.g. {one.example} ({one.reason}{advice})"
 
 
 def init(
@@ -38,12 +41,10 @@ def init(
     experiment, queries = starter.write(seen, into, force=force)
     kinds = ", ".join(f"{count} {kind}" for kind, count in seen.kinds.most_common(6))
     console.say(f"{seen.files} files, {seen.bytes / 1e6:.1f} MB: {kinds}")
-    for item in seen.skipped[:5]:
-        console.say(f"left out  {item.id}: {item.reason}")
-    if len(seen.skipped) > 5:
-        console.say(f"left out  … and {len(seen.skipped) - 5} more")
-    if seen.others:
-        console.say(f"left out  {_other_kinds(seen.others)}")
+    for one in seen.skipped[:SHOWN]:
+        console.say(f"skipped   {_skipped(one)}")
+    if rest := sum(one.files for one in seen.skipped[SHOWN:]):
+        console.say(f"skipped   {rest:,} more of {len(seen.skipped) - SHOWN} other kinds")
     console.say(f"wrote     {experiment} and {queries}")
     run = "bakeoff run" if into == Path() else f"bakeoff run {into}"
     console.say(f"Next      write questions in {queries} (bakeoff suggest drafts some), then: {run}")

@@ -69,13 +69,14 @@ def background(result: Result, grid: Grid, applied: str | None) -> Background:
     """The record of a run, in the order it is read."""
     record = result.record
     skipped = record.corpus.skipped if record.corpus else []
+    files = sum(one.files for one in record.corpus.left_out) if record.corpus else 0
     return Background(
         rules=tuple(record.truth_hits[:ROWS_SHOWN]),
         rules_hidden=max(0, len(record.truth_hits) - ROWS_SHOWN),
         chunkings=tuple(record.chunkings),
         lengths=tuple(record.lengths),
         exclusions=_exclusions(result),
-        skipped=Capped(tuple(skipped[:ROWS_SHOWN]), max(0, len(skipped) - ROWS_SHOWN)),
+        skipped=Capped(tuple(skipped[:ROWS_SHOWN]), max(len(skipped), files) - len(skipped[:ROWS_SHOWN])),
         conventions=tuple((name, _plain(value)) for name, value in record.conventions.items()),
         environment=tuple(_environment(result)),
         identity=tuple(_identity(result)),

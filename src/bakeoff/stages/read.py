@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import CorpusError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.kinds import format_of
 from bakeoff.plan import Part
 from bakeoff.pool import Pool, Rows
 from bakeoff.protocols import Source
@@ -19,9 +21,11 @@ from bakeoff.types import DOCUMENTS, Document, Schema, Skipped, SourceItem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "1"
+VERSION = "2"
 BATCH = 64
-READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string")))
+KINDS_SHOWN = 5
+EXAMPLES_SHOWN = 3
+READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string"), ("has_text", "bool")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ def read(part: Part, source: Source, shop: Workshop) -> Corpus:
         )
         table, unread = _split(pool, keys)
         skipped += unread
-        report.summary = f"{table.num_rows:,} documents, {size / 1e6:.1f} MB{_left_out(skipped)}"
+        report.summary = f"{table.num_rows:,} documents, {size / 1e6:.1f} MB{_skipped(skipped)}"
     if table.num_rows == 0:
         raise CorpusError(_empty(part, skipped))
     name = fingerprint(
@@ -76,10 +80,10 @@ def _rows(source: Source, items: list[SourceItem]) -> Rows:
     return Rows([1] * len(rows), READ.table(columns))
 
 
-def _row(item: SourceItem, found: Document | Skipped) -> dict[str, str]:
+def _row(item: SourceItem, found: Document | Skipped) -> dict[str, str | bool]:
     if isinstance(found, Skipped):
-        blank = dict.fromkeys((name for name, _ in READ.columns), "")
-        return blank | {"id": item.id, "skipped": found.reason}
+        blank: dict[str, str | bool] = dict.fromkeys((name for name, _ in READ.columns), "")
+        return blank | {"id": item.id, "skipped": found.reason, "has_text": found.has_text}
     return {
         "id": found.id,
         "version": item.version,
@@ -88,6 +92,7 @@ def _row(item: SourceItem, found: Document | Skipped) -> dict[str, str]:
         "fields": json.dumps(dict(found.fields), sort_keys=True),
         "text": found.text,
         "skipped": "",
+        "has_text": True,
     }
 
 
@@ -99,23 +104,53 @@ def _split(pool: Pool, keys: list[str]) -> tuple[pa.Table, list[Skipped]]:
         return DOCUMENTS.arrow().empty_table(), []
     table = pa.concat_tables(pool.gather(keys))
     left_out = pc.not_equal(table["skipped"], "")
-    unread = table.filter(left_out)
-    skipped = [
-        Skipped(i, r) for i, r in zip(unread["id"].to_pylist(), unread["skipped"].to_pylist(), strict=True)
-    ]
-    return table.filter(pc.invert(left_out)).drop_columns(["skipped"]), skipped
+    columns = [table.filter(left_out)[name].to_pylist() for name in ("id", "skipped", "has_text")]
+    skipped = [Skipped(*row) for row in zip(*columns, strict=True)]
+    return table.filter(pc.invert(left_out)).drop_columns(["skipped", "has_text"]), skipped
 
 
-def _left_out(skipped: list[Skipped]) -> str:
-    """What the user should hear of at once: how much was not read, and why in one case."""
-    if not skipped:
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Files of one format that were not read: how many, one of them, and why that one was not."""
+
+    kind: str
+    files: int
+    example: str
+    reason: str
+    has_text: bool
+
+
+def left_out(skipped: Iterable[Skipped]) -> tuple[LeftOut, ...]:
+    """What was not read by format: first what leaves text out of the corpus, then what there is most of."""
+    groups: dict[str, list[Skipped]] = {}
+    for item in skipped:
+        groups.setdefault(format_of(item.id), []).append(item)
+    found = []
+    for kind, items in groups.items():
+        first = next((item for item in items if item.has_text), items[0])
+        found.append(LeftOut(kind, len(items), first.id, first.reason, first.has_text))
+    return tuple(sorted(found, key=lambda one: (not one.has_text, -one.files, one.kind)))
+
+
+def left_out_sentence(found: Sequence[LeftOut]) -> str:
+    """How many files were not read, of which formats, and why some of them were not; '' where all were read."""
+    if not found:
         return ""
-    return f", {len(skipped):,} left out (as {skipped[0].id}: {skipped[0].reason})"
+    total = sum(one.files for one in found)
+    kinds = [f"{one.files:,} {one.kind}" for one in found[:KINDS_SHOWN]]
+    rest = sum(one.files for one in found[KINDS_SHOWN:])
+    counted = ", ".join([*kinds, *([f"{rest:,} other"] if rest else [])])
+    examples = "; ".join(f"{one.example} ({one.reason.partition(':')[0]})" for one in found[:EXAMPLES_SHOWN])
+    return f"Skipped {total:,} file{'' if total == 1 else 's'} ({counted}), e.g. {examples}."
+
+
+def _skipped(skipped: Sequence[Skipped]) -> str:
+    return f", {len(skipped):,} skipped" if skipped else ""
 
 
 def _empty(part: Part, skipped: list[Skipped]) -> str:
     where = next((str(v) for _, v in part.params if isinstance(v, Path)), part.name)
     if not skipped:
         return f"no document was found in {where}. Check the folder and the include patterns."
-    shown = "; ".join(f"{s.id}: {s.reason}" for s in skipped[:3])
-    return f"no document in {where} could be read: {len(skipped)} left out ({shown}). Check the include patterns."
+    why = left_out_sentence(left_out(skipped))
+    return f"no document in {where} could be read. {why} Check the include patterns."

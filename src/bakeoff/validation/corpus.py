@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from bakeoff.stages.mask import LEAK
-from bakeoff.stages.read import Corpus
+from bakeoff.stages.read import Corpus, left_out, left_out_sentence
 from bakeoff.truth.queries import QuerySet
-from bakeoff.validation.findings import CorpusFacts, Finding
+from bakeoff.validation.findings import CorpusFacts, Finding, Level
 from bakeoff.validation.leaks import RUN, SENTENCE, Leak, leaks
 from bakeoff.validation.wording import number, quoted, some
 
@@ -18,16 +18,15 @@ def corpus_facts(corpus: Corpus, chunks: dict[str, int]) -> CorpusFacts:
     import pyarrow.compute as pc
 
     characters = int(pc.sum(pc.utf8_length(corpus.documents["text"])).as_py() or 0)
-    return CorpusFacts(corpus.documents.num_rows, characters, corpus.skipped, chunks)
+    return CorpusFacts(corpus.documents.num_rows, characters, left_out(corpus.skipped), chunks)
 
 
 def check_corpus(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
     """Files left out, and leaks."""
-    if corpus.skipped:
-        shown = "; ".join(f"{item.id} ({item.reason})" for item in corpus.skipped[:3])
-        more = f"; and {len(corpus.skipped) - 3} more" if len(corpus.skipped) > 3 else ""
-        text = f"{number(len(corpus.skipped), 'file')} left out: {shown}{more}."
-        yield Finding("note", "skipped", "corpus", text)
+    found = left_out(corpus.skipped)
+    if found:
+        level: Level = "warning" if found[0].has_text else "note"
+        yield Finding(level, "skipped", "corpus", left_out_sentence(found))
     yield from check_leaks(corpus, queries)
 
 

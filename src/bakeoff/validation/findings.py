@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bakeoff.types import Skipped
+from bakeoff.stages.read import LeftOut
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
@@ -103,7 +103,7 @@ class CorpusFacts:
 
     documents: int
     characters: int
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[LeftOut, ...]
     chunks: Mapping[str, int]
 
 

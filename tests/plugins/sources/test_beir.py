@@ -40,7 +40,7 @@ def test_a_document_is_read_without_listing_first(tmp_path: Path) -> None:
 
 def test_an_empty_document_is_skipped_by_name(tmp_path: Path) -> None:
     found = list(corpus(tmp_path, '{"_id": "1", "title": "", "text": " "}').items())
-    assert found == [Skipped("1", "empty: neither title nor text")]
+    assert found == [Skipped("1", "empty: neither title nor text", has_text=False)]
 
 
 @pytest.mark.parametrize(

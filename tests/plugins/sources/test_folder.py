@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
 from io import BytesIO
 from pathlib import Path
 
@@ -277,12 +278,49 @@ def test_pdfs_without_text_are_said(tmp_path: Path) -> None:
     assert "broken PDF" in reasons["half.pdf"]
 
 
-def test_without_pypdf_a_pdf_is_skipped_with_the_way_out(
+def large_pdf(*streams: bytes) -> bytes:
+    """A page whose content is many or large streams, compressed, after a line of text."""
+    page = b"BT /F1 12 Tf 72 720 Td (The probable cause was ice.) Tj ET\n"
+    parts = [zlib.compress(stream, 9) for stream in (page, *streams)]
+    places = b" ".join(b"%d 0 R" % (5 + number) for number in range(len(parts)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents [%s] /Resources << /Font << /F1 4 0 R >> >> >>"
+        % places,
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        *(b"<< /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(z), z) for z in parts),
+    ]
+    out = b"%PDF-1.4\n" + b"".join(b"%d 0 obj\n%s\nendobj\n" % row for row in enumerate(objects, 1))
+    return out + b"trailer\n<< /Size %d /Root 1 0 R >>\n%%%%EOF\n" % (len(objects) + 1)
+
+
+@pytest.mark.parametrize(
+    "streams", [(b" " * 76_000_000,), (b" ",) * 10_001], ids=["a stream of 76 MB", "10,002 streams"]
+)
+def test_a_sound_pdf_beyond_the_limits_of_pypdf_is_read(tmp_path: Path, streams: tuple[bytes, ...]) -> None:
+    write(tmp_path, {"a.pdf": large_pdf(*streams)})
+    document = read(tmp_path, "a.pdf")
+    assert document.text == "The probable cause was ice."
+    assert document.fields == {"reader": "pdfium"}
+
+
+def test_where_pdfium_is_not_installed_pypdf_reads_and_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"a.pdf": pdf("PROBABLE CAUSE")})
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    document = read(tmp_path, "a.pdf")
+    assert (document.text.strip(), document.fields) == ("PROBABLE CAUSE", {"reader": "pypdf"})
+
+
+def test_without_a_reader_a_pdf_is_skipped_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"a.pdf": pdf("x")})
-    monkeypatch.setitem(sys.modules, "pypdf", None)
-    assert skipped(tmp_path) == {"a.pdf": "PDF needs pypdf: pip install 'bakeoff[pdf]'"}
+    for package in ("pypdf", "pypdfium2"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert skipped(tmp_path) == {"a.pdf": "PDF needs pypdfium2: pip install 'bakeoff[pdf]'"}
 
 
 @pytest.mark.parametrize(("name", "message"), [("none", "does not exist"), ("file", "is a file")])

@@ -51,7 +51,7 @@ class BeirSource:
             seen[record.id] = number
             self._places[record.id] = (offset, number)
             if not (record.title + record.text).strip():
-                yield Skipped(record.id, "empty: neither title nor text")
+                yield Skipped(record.id, "empty: neither title nor text", has_text=False)
             else:
                 yield SourceItem(record.id, blake2b(line, digest_size=16).hexdigest(), len(line))
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import CorpusError
-from bakeoff.kinds import DEFAULT_INCLUDE, KIND_OF_SUFFIX
+from bakeoff.kinds import DEFAULT_INCLUDE, KIND_OF_SUFFIX, NOT_INCLUDED, UNSUPPORTED, WITHOUT_TEXT, format_of
 from bakeoff.plugins._titles import title_of
 from bakeoff.plugins.sources._decoding import decode, is_binary
 from bakeoff.plugins.sources._globs import matcher
@@ -28,7 +28,7 @@ _CPP = re.compile(r"^\s*(?:class|namespace|template)\b", re.MULTILINE)
 class FolderSource:
     """Reads every matching file below a folder; what is not read is named with its reason."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     class Params(BaseModel):
         """Parameters of the folder source."""
@@ -59,7 +59,10 @@ class FolderSource:
             raise CorpusError(f"corpus folder {folder} {what}: give the folder that holds the documents")
         refused: list[Skipped] = []
         found = [self._item(folder, name) for name in self._names(folder, refused)]
-        yield from sorted([*found, *refused], key=lambda item: item.id)
+        read = {format_of(item.id) for item in found}
+        # of a kind that is read, a file that no pattern names was left out by choice
+        chosen = [item for item in refused if item.reason != NOT_INCLUDED or format_of(item.id) not in read]
+        yield from sorted([*found, *chosen], key=lambda item: item.id)
 
     def read(self, item: SourceItem) -> Document | Skipped:
         """The text of one file as Unicode, with its newlines as they are."""
@@ -76,7 +79,7 @@ class FolderSource:
             return Skipped(item.id, str(exc))
 
     def _names(self, folder: Path, refused: list[Skipped]) -> Iterator[str]:
-        """Posix paths of matching files in no order; folders that are not looked into are added to `refused`."""
+        """Posix paths of matching files in no order; what is not looked into is added to `refused`."""
 
         def refuse(path: Path, reason: str) -> None:
             refused.append(Skipped(f"{_shown(path.relative_to(folder).as_posix())}/", reason))
@@ -95,8 +98,12 @@ class FolderSource:
                     refuse(Path(at, name), _LINK)
             for name in files:
                 path = prefix + name
-                if not name.startswith(".") and self._included(path) and not self._excluded(path):
+                if name.startswith(".") or self._excluded(path):
+                    continue
+                if self._included(path):
                     yield path
+                else:
+                    refused.append(_other_kind(_shown(path)))
 
     def _enters(self, path: Path, name: str, seen: set[str]) -> bool:
         """Whether a folder is looked into; where links are followed, each real folder once."""
@@ -130,7 +137,7 @@ class FolderSource:
             return Skipped(name, f"too large: {size / 1e6:.1f} MB, max_mb is {self._params.max_mb:g}")
         data = path.read_bytes()
         if not data.strip():
-            return Skipped(name, "empty")
+            return Skipped(name, "empty", has_text=False)
         if not name.lower().endswith(".pdf") and is_binary(data):
             return Skipped(name, "binary: it holds zero bytes")
         return SourceItem(name, _version(data), len(data))
@@ -139,6 +146,16 @@ class FolderSource:
 def _shown(name: str) -> str:
     """A name whose bytes may be no UTF-8, as text."""
     return name.encode("utf-8", "backslashreplace").decode()
+
+
+def _other_kind(name: str) -> Skipped:
+    """A file that no pattern of `include` names: what it is, and whether that leaves text out of the corpus."""
+    suffix = Path(name).suffix[1:].lower()
+    if suffix in UNSUPPORTED:
+        return Skipped(name, f"{UNSUPPORTED[suffix]} is not supported")
+    if suffix in WITHOUT_TEXT:
+        return Skipped(name, f"{WITHOUT_TEXT[suffix]}, not a document", has_text=False)
+    return Skipped(name, NOT_INCLUDED, has_text=False)
 
 
 def _unreadable(exc: OSError) -> str:
@@ -160,10 +177,10 @@ def _text(name: str, data: bytes, kind: str) -> Document | Skipped:
     elif kind == "c" and name.lower().endswith(".h") and _CPP.search(text):
         kind = "cpp"
     if not text.strip():
-        return Skipped(name, "empty: no text in it")
+        return Skipped(name, "empty: no text in it", has_text=False)
     return Document(name, text, kind, title or title_of(text, kind), {"encoding": encoding})
 
 
 def _pdf(name: str, data: bytes) -> Document:
-    text, title = pdf_to_text(data)
-    return Document(name, text, "pdf", title)
+    found = pdf_to_text(data)
+    return Document(name, found.text, "pdf", found.title, {"reader": found.reader})
