@@ -1,4 +1,5 @@
 import errno
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from bakeoff.cache import Cache, durable_folder, intact, write_file
 from bakeoff.errors import CacheError, SettingError
 
 KEY = "ab" + "0" * 30
+NAME = f"stage/{KEY}"
 
 
 def hello(folder: Path) -> None:
@@ -119,11 +121,11 @@ def test_two_processes_make_it_once(tmp_path: Path) -> None:
 
 def test_durable_folder_gives_way_to_one_that_is_there(tmp_path: Path) -> None:
     target = tmp_path / "target"
-    with durable_folder(target, tmp_path / "aside") as folder:
+    with durable_folder(target, tmp_path / "aside", NAME) as folder:
         hello(folder)
-    with durable_folder(target, tmp_path / "aside") as folder:
+    with durable_folder(target, tmp_path / "aside", NAME) as folder:
         hello(folder)
-    assert intact(target)
+    assert intact(target, NAME)
 
 
 def test_write_file_replaces_in_one_step(tmp_path: Path) -> None:
@@ -141,8 +143,8 @@ def test_what_another_process_made_meanwhile_stays(tmp_path: Path, monkeypatch: 
     look = cache._fault
     looked = []
 
-    def slow_look(at: Path) -> str | None:
-        fault = look(at)
+    def slow_look(at: Path, name: str) -> str | None:
+        fault = look(at, name)
         if not looked:
             looked.append(fault)
             Cache(tmp_path).drop("stage", KEY)
@@ -151,7 +153,7 @@ def test_what_another_process_made_meanwhile_stays(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(cache, "_fault", slow_look)
     assert Cache(tmp_path).get("stage", KEY) == folder
-    assert looked == ["has a damaged file (hello.txt)"] and intact(folder)
+    assert looked == ["has a damaged file (hello.txt)"] and intact(folder, NAME)
 
 
 def test_an_artifact_that_appears_while_it_is_looked_for_stays(
@@ -162,11 +164,11 @@ def test_an_artifact_that_appears_while_it_is_looked_for_stays(
 
     def appears(at: Path) -> None:
         if at == folder and not folder.exists():
-            with durable_folder(folder, tmp_path / "other") as made:
+            with durable_folder(folder, tmp_path / "other", NAME) as made:
                 hello(made)
 
-    def slow_look(at: Path) -> str | None:
-        fault = look(at)
+    def slow_look(at: Path, name: str) -> str | None:
+        fault = look(at, name)
         appears(at)
         return fault
 
@@ -179,7 +181,7 @@ def test_an_artifact_that_appears_while_it_is_looked_for_stays(
     monkeypatch.setattr(Path, "is_dir", slow_is_dir)
     Cache(tmp_path).get("stage", KEY)
     monkeypatch.undo()
-    assert intact(folder)
+    assert intact(folder, NAME)
 
 
 def test_a_file_in_place_of_a_folder_is_said(tmp_path: Path) -> None:
@@ -194,4 +196,24 @@ def test_what_another_finishes_while_rubbish_is_looked_for(
     """Between the list of what is being written and the look at its age another process may have finished it."""
     listed = cache._folders
     monkeypatch.setattr(cache, "_folders", lambda root: [*listed(root), root / "finished meanwhile"])
-    assert intact(Cache(tmp_path).make("stage", KEY, hello))
+    assert intact(Cache(tmp_path).make("stage", KEY, hello), NAME)
+
+
+def test_two_artifacts_that_were_swapped_are_rebuilt(tmp_path: Path) -> None:
+    other = "cd" + "0" * 30
+    one = Cache(tmp_path).make("stage", KEY, hello)
+    two = Cache(tmp_path).make("stage", other, lambda folder: (folder / "bye.txt").write_text("bye") and None)
+    one.rename(tmp_path / "held")
+    two.rename(one)
+    (tmp_path / "held").rename(two)
+    again = Cache(tmp_path)
+    assert again.get("stage", KEY) is None and again.get("stage", other) is None
+    assert (again.make("stage", KEY, hello) / "hello.txt").read_text() == "hello"
+
+
+def test_a_manifest_of_version_0_1_has_no_name_and_is_kept(tmp_path: Path) -> None:
+    folder = Cache(tmp_path).make("stage", KEY, hello)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    del manifest["artifact"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert Cache(tmp_path).get("stage", KEY) == folder

@@ -127,7 +127,7 @@ def test_a_damaged_object_counts_as_none(
     pool, asked = fill(machine(tmp_path, "two", url), WORDS)
     assert len(asked) == 4 and len(values(pool, WORDS)) == 80
     assert victim.read_bytes() == whole, "it was put again"
-    assert "it is made again" in caplog.text
+    assert "rebuilding it" in caplog.text
 
 
 def test_a_killed_writer_leaves_nothing_that_counts(tmp_path: Path, url: str) -> None:

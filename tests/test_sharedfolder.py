@@ -67,7 +67,7 @@ def test_what_is_made_waits_for_the_folder(
     cache: PatientCache, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = while_gone(root, lambda: cache.keep("stage", KEY, hello), monkeypatch)
-    assert folder == root / "stage" / "ab" / KEY and intact(root / "stage" / "ab" / KEY)
+    assert folder == root / "stage" / "ab" / KEY and intact(folder, f"stage/{KEY}")
 
 
 def test_a_folder_that_goes_in_the_middle(
@@ -89,7 +89,7 @@ def test_a_folder_that_goes_in_the_middle(
 
     monkeypatch.setattr(sharedfolder.time, "sleep", back)
     made = cache.make("stage", KEY, write)
-    assert len(calls) == 2 and intact(made)
+    assert len(calls) == 2 and intact(made, f"stage/{KEY}")
 
 
 def test_a_fault_of_the_work_is_not_waited_out(cache: PatientCache, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,20 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
-from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, TIES, read_record, read_table
+from bakeoff.results import (
+    LATENCIES,
+    LOSSES,
+    PASSAGES,
+    QUERIES,
+    TIES,
+    changed_tables,
+    read_record,
+    read_table,
+    require_finished,
+    require_unchanged,
+)
 from bakeoff.runrecord import RunRecord
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Status
+from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,9 +38,9 @@ if TYPE_CHECKING:
 class Result:
     """A run's folder, read when asked: rows as Arrow tables, and what follows from them."""
 
-    def __init__(self, path: Path, workers: Helpers | None = None) -> None:
-        self.path, self._workers = path, workers
-        self.record: RunRecord = read_record(path)
+    def __init__(self, path: Path, workers: Helpers | None = None, *, trust: bool = False) -> None:
+        self.path, self._workers, self._trust = path, workers, trust
+        self.record: RunRecord = _mark_changes(path) if trust else read_record(path)
         self.known: dict[str, Any] = {}
         self._comparisons: dict[str, Comparison] = {}
         self._summaries: dict[str, dict[str, SystemSummary]] = {}
@@ -40,47 +51,47 @@ class Result:
     @cached_property
     def scores(self) -> pa.Table:
         """One row a system, query and measure."""
-        return read_table(self.path, SCORES)
+        return self._table(SCORES)
 
     @cached_property
     def timings(self) -> pa.Table:
         """One row a system, phase and statistic."""
-        return read_table(self.path, TIMINGS)
+        return self._table(TIMINGS)
 
     @cached_property
     def systems(self) -> pa.Table:
         """One row a system."""
-        return read_table(self.path, SYSTEMS)
+        return self._table(SYSTEMS)
 
     @cached_property
     def queries(self) -> pa.Table:
         """One row a query."""
-        return read_table(self.path, QUERIES)
+        return self._table(QUERIES)
 
     @cached_property
     def rankings(self) -> pa.Table:
         """One row a system, query and rank."""
-        return read_table(self.path, RANKINGS)
+        return self._table(RANKINGS)
 
     @cached_property
     def latencies(self) -> pa.Table:
         """One row a system, repeat and query, in milliseconds."""
-        return read_table(self.path, LATENCIES)
+        return self._table(LATENCIES)
 
     @cached_property
     def passages(self) -> pa.Table:
         """The text of the chunks among the first ten of a ranking."""
-        return read_table(self.path, PASSAGES)
+        return self._table(PASSAGES)
 
     @cached_property
     def losses(self) -> pa.Table:
         """One row a system, query and step: the best score still reachable after it."""
-        return read_table(self.path, LOSSES)
+        return self._table(LOSSES)
 
     @cached_property
     def ties(self) -> pa.Table:
         """One row a system, query and measure whose value depends on the order of equal scores."""
-        return read_table(self.path, TIES)
+        return self._table(TIES)
 
     @property
     def done(self) -> tuple[str, ...]:
@@ -199,9 +210,27 @@ class Result:
         columns = [rows[name].to_pylist() for name in ("system", "query_id", "value")]
         return zip(*columns, strict=True)
 
+    def _table(self, schema: Schema) -> pa.Table:
+        require_finished(self.path, self.record)
+        if not self._trust:
+            require_unchanged(self.path, schema, self.record)
+        return read_table(self.path, schema)
+
     def _with_status(self, status: Status) -> tuple[str, ...]:
         rows = zip(self.systems["system"].to_pylist(), self.systems["status"].to_pylist(), strict=True)
         return tuple(system for system, state in rows if state == status)
+
+
+def _mark_changes(path: Path) -> RunRecord:
+    """The record of a trusted run, with a note that names the tables changed since."""
+    record = read_record(path)
+    changed = changed_tables(path, record)
+    if not changed:
+        return record
+    note = (
+        f"Read with --trust although changed after the run: {', '.join(f'{one}.parquet' for one in changed)}."
+    )
+    return record.model_copy(update={"notes": [*record.notes, note]})
 
 
 def _not_asked(rows: list[dict[str, Any]], needs: Needs) -> dict[str, str]:
@@ -211,9 +240,9 @@ def _not_asked(rows: list[dict[str, Any]], needs: Needs) -> dict[str, str]:
     return {row["query_id"]: "no right answer (negative)" for row in rows if row["negative"]}
 
 
-def open_run(folder: str | Path, workers: Helpers | None = None) -> Result:
-    """The result in a run's folder; a very large comparison is given to the workers, where there are some."""
-    return Result(Path(folder), workers)
+def open_run(folder: str | Path, workers: Helpers | None = None, *, trust: bool = False) -> Result:
+    """The result in a run's folder; workers share a very large comparison; `trust` accepts tables that were edited."""
+    return Result(Path(folder), workers, trust=trust)
 
 
 def compare(result: Result, a: str, b: str, measure: str | None = None) -> PairComparison:

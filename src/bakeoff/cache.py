@@ -1,6 +1,6 @@
 """Artifacts: folders named by what made them, written aside and renamed into place, verified when read.
 
-root/<stage>/<key[:2]>/<key>/   files of the artifact, and manifest.json with the size and hash of each
+root/<stage>/<key[:2]>/<key>/   files of the artifact, and manifest.json with its name and the size and hash of each
 root/aside/                     what is being written; a killed process leaves rubbish here and nowhere else
 root/locks/                     so that two processes do not make the same artifact twice
 """
@@ -59,7 +59,8 @@ class Cache:
         folder = self._folder(stage, key)
         if not folder.is_dir():  # asked before anything is read: an artifact appears whole or not at all
             return None
-        if (stage, key) not in self._verified and _fault(folder) is not None and self._discard(stage, key):
+        verified = (stage, key) in self._verified or _fault(folder, f"{stage}/{key}") is None
+        if not verified and self._discard(stage, key):
             return None
         self._verified.add((stage, key))
         return folder
@@ -73,7 +74,7 @@ class Cache:
             found = self.get(stage, key)  # another process may have made it while we waited
             if found is not None:
                 return found
-            with durable_folder(self._folder(stage, key), self._aside()) as aside:
+            with durable_folder(self._folder(stage, key), self._aside(), f"{stage}/{key}") as aside:
                 write(aside)
             self._verified.add((stage, key))
         return self._folder(stage, key)
@@ -120,10 +121,10 @@ class Cache:
         with self._lock(f"{stage}-{key}-damaged"):
             if not folder.is_dir():
                 return True
-            fault = _fault(folder)
+            fault = _fault(folder, f"{stage}/{key}")
             if fault is None:
                 return False
-            log.warning("cache: %s/%s %s; it is made again", stage, key[:12], fault)
+            log.warning("cache: %s/%s %s; rebuilding it", stage, key[:12], fault)
             shutil.rmtree(folder, ignore_errors=True)
             return True
 
@@ -156,16 +157,16 @@ class Cache:
 
 
 @contextlib.contextmanager
-def durable_folder(target: Path, aside_root: Path) -> Iterator[Path]:
-    """A folder to write into that appears at `target`, complete and on disk, or not at all."""
+def durable_folder(target: Path, aside_root: Path, name: str) -> Iterator[Path]:
+    """A folder to write into that appears at `target`, complete, named and on disk, or not at all."""
     aside = aside_root / uuid.uuid4().hex
     with _translated(target):
         aside.mkdir(parents=True)
         try:
             yield aside
-            _seal(aside)
+            _seal(aside, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            _move(aside, target)
+            _move(aside, target, name)
             _sync_folder(target.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -192,9 +193,9 @@ def folder_bytes(folder: Path) -> int:
     return sum(min(stat.st_size, getattr(stat, "st_blocks", stat.st_size) * 512) for stat in stats)
 
 
-def intact(folder: Path) -> bool:
-    """Whether a folder written by `durable_folder` still holds what was written."""
-    return _fault(folder) is None
+def intact(folder: Path, name: str) -> bool:
+    """Whether a folder written by `durable_folder` still holds what was written under this name."""
+    return _fault(folder, name) is None
 
 
 def listed(folder: Path) -> dict[str, list[int | str]]:
@@ -205,33 +206,35 @@ def listed(folder: Path) -> dict[str, list[int | str]]:
     }
 
 
-def _seal(folder: Path) -> None:
+def _seal(folder: Path, name: str) -> None:
     """Write the manifest and force everything to disk."""
     files = listed(folder)
-    for name in files:
-        with (folder / name).open("rb+") as file:
+    for path in files:
+        with (folder / path).open("rb+") as file:
             os.fsync(file.fileno())
-    write_file(folder / MANIFEST, json.dumps({"files": files}, indent=1).encode())
+    write_file(folder / MANIFEST, json.dumps({"artifact": name, "files": files}, indent=1).encode())
 
 
-def _fault(folder: Path) -> str | None:
-    """What is wrong with an artifact's folder, or None."""
+def _fault(folder: Path, name: str) -> str | None:
+    """What is wrong with an artifact's folder, or None; version 0.1 wrote manifests without a name."""
     try:
-        files = json.loads((folder / MANIFEST).read_bytes())["files"]
-        for name, (size, digest) in files.items():
-            path = folder / name
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        if manifest.get("artifact", name) != name:
+            return "holds another artifact"
+        for file, (size, digest) in manifest["files"].items():
+            path = folder / file
             if path.stat().st_size != size or file_fingerprint(path) != digest:
-                return f"has a damaged file ({name})"
+                return f"has a damaged file ({file})"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         return f"cannot be read ({type(exc).__name__})"
     return None
 
 
-def _move(aside: Path, target: Path) -> None:
+def _move(aside: Path, target: Path, name: str) -> None:
     try:
         aside.rename(target)
     except OSError as exc:
-        if exc.errno not in (errno.EEXIST, errno.ENOTEMPTY) or not intact(target):
+        if exc.errno not in (errno.EEXIST, errno.ENOTEMPTY) or not intact(target, name):
             raise
 
 

@@ -158,7 +158,7 @@ def _made_again(stage: str, key: str) -> Iterator[None]:
     try:
         yield
     except ValueError as exc:
-        log.warning("shared cache: %s/%s %s; it is made again", stage, key[:12], exc)
+        log.warning("shared cache: %s/%s %s; rebuilding it", stage, key[:12], exc)
 
 
 def _name(stage: str, key: str) -> str:

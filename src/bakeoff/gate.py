@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bakeoff.analysis import Result
-from bakeoff.errors import ComparisonError
+from bakeoff.errors import ComparisonError, DataError
+from bakeoff.results import changed_tables
 from bakeoff.stats.arrays import NOISE
 from bakeoff.stats.comparison import PairComparison, ScoreMatrix
 from bakeoff.tworuns import check_comparable, joined
@@ -91,6 +92,8 @@ def gate(
     runs = (baseline.record.run, candidate.record.run)
     if runs[0] == runs[1]:
         raise ComparisonError(f"{runs[0]} is given twice. Give the baseline's folder and the new run's.")
+    for one in (baseline, candidate):
+        _require_unchanged(one)
     differing = check_comparable(baseline, candidate, allow_mixed=allow_mixed)
     name = baseline.measure(measure or baseline.record.primary)
     names = [baseline.system(system)] if system else list(baseline.done)
@@ -101,6 +104,17 @@ def gate(
         checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in kept]
     checks += [_gone(one, candidate) for one in names if one not in kept]
     return Gate(runs[0], runs[1], name, rules, tuple(checks), tuple(_notes(baseline, candidate, differing)))
+
+
+def _require_unchanged(result: Result) -> None:
+    """Refuse a run whose tables are not the ones it wrote; nothing overrides this."""
+    changed = changed_tables(result.path, result.record)
+    if changed:
+        names = ", ".join(f"{name}.parquet" for name in changed)
+        raise DataError(
+            f"{result.path} was changed after the run: {names}. A gate accepts only what a run wrote; run the "
+            "experiment again."
+        )
 
 
 def _check(system: str, matrix: ScoreMatrix, runs: tuple[str, str], rules: Rules, seed: int) -> SystemCheck:

@@ -250,18 +250,19 @@ def _digest(rankings: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def write_tables(folder: RunFolder, queries: QuerySet, cells: list[Cell]) -> None:
-    """The tables of all systems, in the order of the plan."""
+def write_tables(folder: RunFolder, queries: QuerySet, cells: list[Cell]) -> dict[str, str]:
+    """Write the tables of all systems, in the order of the plan, and return the hash of each."""
+    digests = {}
     for schema in CELL:
         tables = [getattr(cell, schema.name) for cell in cells]
-        folder.table(schema, [_unique(tables)] if schema is PASSAGES else tables)
+        digests[schema.name] = folder.table(schema, [_unique(tables)] if schema is PASSAGES else tables)
     rows = [
         (q.id, q.text, q.category, q.difficulty, q.intent, q.negative, q.synthetic, json.dumps(dict(q.tags)))
         for q in queries.queries
     ]
     columns = list(zip(*rows, strict=True))
     named = {name: list(column) for (name, _), column in zip(QUERIES.columns, columns, strict=True)}
-    folder.table(QUERIES, [QUERIES.table(named)])
+    return digests | {QUERIES.name: folder.table(QUERIES, [QUERIES.table(named)])}
 
 
 def queries_key(queries: QuerySet) -> str:

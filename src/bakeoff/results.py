@@ -28,6 +28,7 @@ from pydantic import ValidationError
 
 from bakeoff.cache import durable_folder, intact, write_file
 from bakeoff.errors import DataError
+from bakeoff.fingerprint import bytes_fingerprint, file_fingerprint
 from bakeoff.runrecord import SCHEMA_VERSION, RunRecord
 from bakeoff.tablefile import read_parquet
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
@@ -117,6 +118,9 @@ CHOICES = Schema(
 )
 """The dense share a query was fused with: the best on the queries of the other folds."""
 
+UNFINISHED = ("running", "stopped")
+"""States of a run."""
+
 CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES, CHOICES)
 
 
@@ -144,14 +148,17 @@ class RunFolder:
     def cell(self, key: str) -> Cell | None:
         """A finished system's tables, or None where it is not finished; a damaged one is removed."""
         folder = self.path / "cells" / key
-        if not intact(folder) or not all((folder / f"{schema.name}.parquet").exists() for schema in CELL):
+        if not intact(folder, f"cells/{key}") or not all(
+            (folder / f"{schema.name}.parquet").exists() for schema in CELL
+        ):
             shutil.rmtree(folder, ignore_errors=True)
             return None
         return Cell(*(_read(folder / f"{schema.name}.parquet", schema) for schema in CELL))
 
     def keep(self, key: str, cell: Cell) -> None:
         """Make a finished system durable."""
-        with durable_folder(self.path / "cells" / key, self.path / "cells" / ".aside") as folder:
+        aside = self.path / "cells" / ".aside"
+        with durable_folder(self.path / "cells" / key, aside, f"cells/{key}") as folder:
             for schema in CELL:
                 _write(folder / f"{schema.name}.parquet", getattr(cell, schema.name), schema)
 
@@ -160,15 +167,17 @@ class RunFolder:
         text = record.model_dump_json(indent=1)
         write_file(self.path / "run.json", text.encode() + b"\n")
 
-    def table(self, schema: Schema, tables: Iterable[pa.Table]) -> None:
-        """Write one result table in one step, from the tables of all cells in their order."""
+    def table(self, schema: Schema, tables: Iterable[pa.Table]) -> str:
+        """Write one result table in one step, from the tables of all cells in their order, and return its hash."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         joined = pa.concat_tables([schema.arrow().empty_table(), *tables])
         sink = pa.BufferOutputStream()
         pq.write_table(joined, sink, compression="zstd")
-        write_file(self.path / f"{schema.name}.parquet", sink.getvalue().to_pybytes())
+        data = sink.getvalue().to_pybytes()
+        write_file(self.path / f"{schema.name}.parquet", data)
+        return bytes_fingerprint(data)
 
 
 def read_record(folder: Path) -> RunRecord:
@@ -211,6 +220,38 @@ def read_tags(text: str | None) -> dict[str, Any]:
 def read_table(folder: Path, schema: Schema) -> pa.Table:
     """One result table of a run."""
     return _read(folder / f"{schema.name}.parquet", schema)
+
+
+def require_finished(folder: Path, record: RunRecord) -> None:
+    """Refuse a run whose tables are not there yet, or are those of an earlier run."""
+    if record.status in UNFINISHED:
+        raise DataError(
+            f"{folder} is not a finished run: its status is {record.status}. `bakeoff run` with the same experiment "
+            "resumes it; `bakeoff status` shows how far it is."
+        )
+
+
+def require_unchanged(folder: Path, schema: Schema, record: RunRecord) -> None:
+    """Refuse a table whose bytes changed after the run; runs of version 0.1 recorded no hashes."""
+    path, digest = folder / f"{schema.name}.parquet", record.tables.get(schema.name)
+    if digest is not None and path.is_file() and _digest(path) != digest:
+        raise DataError(
+            f"{path} was changed after the run: its hash is not the one in run.json. Restore the file, or run the "
+            "experiment again. `bakeoff report`, `compare` and `diff` read it as it is with --trust."
+        )
+
+
+def changed_tables(folder: Path, record: RunRecord) -> list[str]:
+    """The names of the tables that are no longer the files the run wrote."""
+    paths = {name: folder / f"{name}.parquet" for name in record.tables}
+    return [
+        name for name, path in paths.items() if not path.is_file() or _digest(path) != record.tables[name]
+    ]
+
+
+def _digest(path: Path) -> str:
+    with readable(path):
+        return file_fingerprint(path)
 
 
 @contextlib.contextmanager

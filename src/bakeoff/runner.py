@@ -60,8 +60,8 @@ def run(
             shop.emit(Warned(earlier))
         notes = _called(shop)
         made, measured = _measured(plan, queries, conventions, shop, folder)
-        write_tables(folder, queries, measured)
-        folder.record(finished(record, made, measured, notes))
+        tables = write_tables(folder, queries, measured)
+        folder.record(finished(record, made, measured, notes).model_copy(update={"tables": tables}))
     except BakeoffError:
         folder.record(record.model_copy(update={"status": "stopped"}))
         raise

@@ -112,3 +112,5 @@ class RunRecord(_Record):
     excluded: list[Excluded] = []
     systems: list[str] = []
     notes: list[str] = []
+    tables: dict[str, str] = {}
+    """The hash of each result table's file, by the table's name."""

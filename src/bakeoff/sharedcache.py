@@ -85,7 +85,7 @@ class DepotCache(Cache):
         def one(key: str) -> bool:
             files = self.depot.fetch(stage, key, wanted)
             if files is not None:
-                with durable_folder(self._folder(stage, key), self._aside()) as folder:
+                with durable_folder(self._folder(stage, key), self._aside(), f"{stage}/{key}") as folder:
                     _lay(folder, files)
             return files is not None
 

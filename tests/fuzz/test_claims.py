@@ -114,7 +114,7 @@ def test_an_object_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFi
         head = {"artifact": f"{STAGE}/{KEY}", "files": {"a": [size, "0" * 32]}}
         place.write_text(json.dumps(head) + "\n")
         assert there.fetch(STAGE, KEY) is None
-    assert "it is made again" in caplog.text
+    assert "rebuilding it" in caplog.text
 
 
 def test_figures_that_no_array_holds() -> None:

@@ -32,6 +32,8 @@ With = Annotated[
     typer.Option("--with", help="A folder of `bakeoff scale`; it is kept in RUN/scale. May be repeated."),
 ]
 
+Trust = Annotated[bool, typer.Option("--trust", help="Read tables although they were changed after the run.")]
+
 
 def report(
     run: Run,
@@ -39,6 +41,7 @@ def report(
     formats: Formats = "html,md",
     beside: With = None,
     executor: Statistics = None,
+    trust: Trust = False,
 ) -> None:
     """Write a run's report again from its stored rows: pages, LaTeX tables, figures for a paper."""
     from bakeoff.analysis import open_run
@@ -48,7 +51,7 @@ def report(
 
     wanted = _formats(formats)
     folder = out or run
-    result = open_run(run, workers_of(executor))
+    result = open_run(run, workers_of(executor), trust=trust)
     for measured in beside or ():
         attach(run, measured)
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,12 +59,14 @@ def report(
         console.say(f"{'Report' if number == 0 else '':<9}{path}")
 
 
-def final_report(run: Run, out: Out = None, formats: Formats = "html,md", beside: With = None) -> None:
+def final_report(
+    run: Run, out: Out = None, formats: Formats = "html,md", beside: With = None, trust: Trust = False
+) -> None:
     """Write the report with people's review in it; it is an error where there is no review."""
     from bakeoff.review.desk import open_desk
 
     open_desk(run)
-    report(run, out, formats, beside)
+    report(run, out, formats, beside, trust=trust)
 
 
 def _formats(text: str) -> list[str]:
@@ -80,6 +85,7 @@ def compare(
     b: Annotated[str, typer.Argument(help="Another system.")],
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
     executor: Statistics = None,
+    trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Compare two systems of a run, paired by query."""
@@ -89,7 +95,7 @@ def compare(
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
 
-    result = open_run(run, workers_of(executor))
+    result = open_run(run, workers_of(executor), trust=trust)
     pair = compare_systems(result, a, b, measure)
     if as_json:
         console.say_json(asdict(pair))
@@ -120,6 +126,7 @@ def diff(
     allow_mixed: Annotated[
         bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
     ] = False,
+    trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Compare two runs: what each system they share gained or lost, paired by query."""
@@ -130,7 +137,7 @@ def diff(
     from bakeoff.errors import DataError
     from bakeoff.tworuns import across
 
-    one, other = open_run(before), open_run(after)
+    one, other = (open_run(folder, trust=trust) for folder in (before, after))
     comparison = across(one, other, measure, allow_mixed=allow_mixed)
     shared = [name.removesuffix(f" @ {one.record.run}") for name in _of(comparison, one.record.run)]
     pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]

@@ -195,7 +195,7 @@ def test_a_damaged_object_is_made_again_by_a_worker(
     bad = {"cut off": body(victim)[:-5], "foreign": body(other), "rubbish": b"rubbish", "empty": b""}[damage]
     client.put_object(Bucket="shared", Key=victim, Body=bad)
     pool = fill(executor, open_cache(tmp_path / "two"), WORDS[:8])
-    assert pool.counts(WORDS[:8]).tolist() == [2] * 8 and "it is made again" in caplog.text
+    assert pool.counts(WORDS[:8]).tolist() == [2] * 8 and "rebuilding it" in caplog.text
     assert len(done(trouble)) == 8 + 2 and hashed(in_bucket(s3, url)) == hashed(before)
 
 
