@@ -16,6 +16,7 @@ from bakeoff.types import (
     ModelInfo,
     PayloadField,
     Piece,
+    ReadLimits,
     Role,
     Skipped,
     SourceItem,
@@ -43,6 +44,15 @@ class Source(Plugin, Protocol):
 
     def read(self, item: SourceItem) -> Document | Skipped:
         """The text of one item."""
+        ...
+
+
+@runtime_checkable
+class SupportsReadLimits(Protocol):
+    """A source that reads files of unknown origin: its items are read in processes with these limits."""
+
+    def read_limits(self) -> ReadLimits:
+        """What one item may cost."""
         ...
 
 

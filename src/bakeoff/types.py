@@ -78,6 +78,14 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What reading one file may cost: CPU seconds, and megabytes on top of the reader's own."""
+
+    seconds: float
+    memory_mb: int
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
     """What a chunker returns: a character span of the document, and the text injected before it when embedding."""
 

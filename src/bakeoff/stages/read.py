@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.kinds import format_of
 from bakeoff.plan import Part
 from bakeoff.pool import Pool, Rows
-from bakeoff.protocols import Source
+from bakeoff.protocols import Source, SupportsReadLimits
+from bakeoff.stages.reader_process import Answer, ReaderProcesses, sendable
 from bakeoff.stages.work import Workshop, batch_of, stage
 from bakeoff.types import DOCUMENTS, Document, Schema, Skipped, SourceItem
 
@@ -50,12 +52,13 @@ def read(part: Part, source: Source, shop: Workshop) -> Corpus:
     keys = [fingerprint(item.id, item.version) for item in items]
     with stage(shop, "read", "", len(items), "files") as report:
         size = sum(item.size for item in items)
-        fresh = pool.fill(
-            keys,
-            lambda at: _rows(source, [items[i] for i in at]),
-            batch=batch_of(BATCH, len(items), size),
-            progress=report.advance,
-        )
+        with _reader(source, part, len(items)) as answers:
+            fresh = pool.fill(
+                keys,
+                lambda at: _rows([items[i] for i in at], answers),
+                batch=batch_of(BATCH, len(items), size),
+                progress=report.advance,
+            )
         table, unread = _split(pool, keys)
         skipped += unread
         report.summary = f"{table.num_rows:,} documents, {size / 1e6:.1f} MB{_skipped(skipped)}"
@@ -74,8 +77,19 @@ def _reading(part: Part) -> list[object]:
     return [part.identity()[2], part.params.model_dump(mode="json", include=set(plain))]
 
 
-def _rows(source: Source, items: list[SourceItem]) -> Rows:
-    rows = [_row(item, source.read(item)) for item in items]
+@contextlib.contextmanager
+def _reader(source: Source, part: Part, items: int) -> Iterator[Callable[[list[SourceItem]], list[Answer]]]:
+    """Reads items: in processes with limits where the source has some, else here."""
+    order = sendable(source, part.params)
+    if not order or not isinstance(source, SupportsReadLimits):
+        yield lambda some: [source.read(item) for item in some]
+        return
+    with ReaderProcesses(order, source.read_limits(), items) as processes:
+        yield processes.read
+
+
+def _rows(items: list[SourceItem], answers: Callable[[list[SourceItem]], list[Answer]]) -> Rows:
+    rows = [_row(item, found) for item, found in zip(items, answers(items), strict=True)]
     columns = {name: [row[name] for row in rows] for name, _ in READ.columns}
     return Rows([1] * len(rows), READ.table(columns))
 

@@ -18,7 +18,7 @@ from bakeoff.plugins.sources._decoding import decode, is_binary
 from bakeoff.plugins.sources._globs import matcher
 from bakeoff.plugins.sources._html import html_to_text
 from bakeoff.plugins.sources._pdf import PdfError, pdf_to_text
-from bakeoff.types import Document, Skipped, SourceItem
+from bakeoff.types import Document, ReadLimits, Skipped, SourceItem
 
 _NEVER = frozenset({"node_modules", "__pycache__", "venv", "CVS"})  # and every hidden folder
 _LINK = "symbolic link: set follow_symlinks to read it"
@@ -44,6 +44,10 @@ class FolderSource:
             [], description="globs of files to leave out, and 'name/' for whole folders"
         )
         max_mb: float = Field(20, gt=0, description="megabytes above which a file is skipped")
+        max_seconds: float = Field(30, ge=1, le=3600, description="CPU seconds after which a file is skipped")
+        max_memory_mb: int = Field(
+            1000, ge=100, le=1_000_000, description="megabytes of memory above which a file is skipped"
+        )
         follow_symlinks: bool = Field(False, description="whether links to files and folders are followed")
 
     def __init__(self, params: Params) -> None:
@@ -63,6 +67,10 @@ class FolderSource:
         # of a kind that is read, a file that no pattern names was left out by choice
         chosen = [item for item in refused if item.reason != NOT_INCLUDED or format_of(item.id) not in read]
         yield from sorted([*found, *chosen], key=lambda item: item.id)
+
+    def read_limits(self) -> ReadLimits:
+        """The limits that the parameters give."""
+        return ReadLimits(self._params.max_seconds, self._params.max_memory_mb)
 
     def read(self, item: SourceItem) -> Document | Skipped:
         """The text of one file as Unicode, with its newlines as they are."""
