@@ -22,7 +22,6 @@ from bakeoff.load.demand import Demand, Load, parse_loads
 from bakeoff.load.energy import Meter
 from bakeoff.load.jobs import Done, Job, Tools, run_load
 from bakeoff.load.open import open_loop
-from bakeoff.load.pressure import requests
 from bakeoff.load.stability import drifting, unstable
 from bakeoff.load.stored import all_loads, open_load
 from bakeoff.runner import run
@@ -121,11 +120,13 @@ def test_errors_are_counted_and_stay_in_the_percentiles(tmp_path: Path, register
             return super().search(vector, k, query)
 
     register("stores", "tired", Tired)
-    demand = Demand(runs=1, seconds=0.001)
+    demand = Demand(runs=1, seconds=0.05)
     (point,) = loaded(tmp_path, "synthetic:400x8", demand, stores="tired", queries=100).found.points()
-    assert point.errors == 25 and point.answered == 75 and point.sent == 100
+    assert (
+        point.errors in (point.sent // 4, point.sent // 4 + 1) and point.answered == point.sent - point.errors
+    )
     assert point.percentile(50) is not None and point.percentile(90) is None
-    assert any("25 errors, the first: the engine is tired." in note for note in point.notes)
+    assert any(f"{point.errors} errors, the first: the engine is tired." in note for note in point.notes)
 
 
 def test_short_answers_are_counted(tmp_path: Path, register: Any) -> None:
@@ -158,8 +159,8 @@ def test_a_store_that_hangs_fails_and_the_others_go_on(tmp_path: Path, register:
     let_go.set()
     assert done.found.status is Status.FAILED and "did not come back" in done.found.failed["hanging"]
     hung, other = done.found.points()
-    assert hung.timeouts == 1 and hung.answered == 30 and other.runs == 2
-    assert hung.sent + hung.unsent >= 60
+    assert hung.timeouts == 1 and hung.answered == 29 and other.runs == 2
+    assert hung.sent == 30
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, register: Any, watch: Any) -> None:
@@ -285,12 +286,18 @@ def test_demands_that_cannot_be(wrong: dict[str, Any]) -> None:
         Demand(**wrong)
 
 
-def test_names_and_lengths_of_loads() -> None:
+def test_names_of_loads() -> None:
     names = [Load("closed", 1).name, Load("closed", 4, None, "processes").name, Load("open", 16, 1500.0).name]
     assert names == ["1 thread", "4 processes", "1,500/s"]
-    assert (
-        requests(14, 0.001, 5) == 5000 and requests(1000, 1.0, 5) == 1000 and requests(14, 1e-6, 5) == 50_000
-    )
+
+
+@pytest.mark.parametrize(("clients", "seconds"), [(1, 0.1), (1, 0.8), (2, 0.5)])
+def test_a_closed_pass_lasts_its_seconds(tmp_path: Path, slow: None, clients: int, seconds: float) -> None:
+    """However fast the warm-up was, and however many queries there are: the last search may end a little later."""
+    demand = Demand(concurrency=(clients,), runs=2, seconds=seconds)
+    done = loaded(tmp_path, "synthetic:400x8", demand, stores="slow", queries=60)
+    for one in done.found.passes:
+        assert seconds <= one.seconds <= seconds + 2 * clients * MILLISECONDS / 1e3 and not one.stopped
 
 
 def test_noise_and_drift_are_told() -> None:

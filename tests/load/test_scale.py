@@ -187,7 +187,7 @@ def test_filters_against_brute_force(tmp_path: Path) -> None:
         near = ((data.queries[:, None, :].astype(float) - data.base[allowed][None]) ** 2).sum(axis=2)
         assert (truth.ids == allowed[np.argsort(near, axis=1)[:, :5]]).all()
     (candidate,) = candidates(["exact"])
-    store = filled(candidate, data, field, tmp_path / "index")
+    store, _ = filled(candidate, data, field, tmp_path / "index")
     found = search_filtered(store, candidate.query(None), data, field, 0.2, 5, 60.0)
     assert found.knn == 1.0 and found.matching == int((field < 2000).sum()) and found.short == 0
     few = search_filtered(store, candidate.query(None), data, field, 0.001, 5, 60.0)
@@ -204,7 +204,7 @@ def test_a_store_that_ignores_the_filter_is_found_out(tmp_path: Path, register: 
     register("stores", "careless", Careless)
     data, field = open_dataset("synthetic:500x8", queries=20), buckets(500, 7)
     (candidate,) = candidates(["careless"])
-    store = filled(candidate, data, field, tmp_path / "index")
+    store, _ = filled(candidate, data, field, tmp_path / "index")
     with pytest.raises(StoreError, match="does not satisfy the filter"):
         search_filtered(store, candidate.query(None), data, field, 0.1, 5, 60.0)
 

@@ -48,6 +48,9 @@ Sweep = Annotated[
 ]
 Threads = Annotated[int, typer.Option("--threads", help="Also measure with so many client threads.")]
 Seed = Annotated[int, typer.Option("--seed", help="Of synthetic vectors and of the split for tuning.")]
+Keep = Annotated[
+    bool, typer.Option("--keep-collection", help="Leave the filled collections on their servers.")
+]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of results. [default: runs/ann-NAME-TIME]")]
 
 
@@ -68,6 +71,7 @@ def ann(
     queries: Queries = None,
     timeout: Timeout = 60.0,
     seed: Seed = 7,
+    keep: Keep = False,
     out: Out = None,
     executor: Truth = None,
     as_json: Json = False,
@@ -80,9 +84,9 @@ def ann(
     repeat = command_line(
         ["ann", dataset, "--stores", stores],
         {"--k": k, "--runs": runs, "--target-recall": target, "--sweep": sweep, "--threads": threads,
-         "--metric": metric, "--queries": queries, "--timeout": timeout, "--seed": seed},
+         "--metric": metric, "--queries": queries, "--timeout": timeout, "--seed": seed, "--keep-collection": keep},
     )  # fmt: skip
-    options = Options(k, runs, threads, target, timeout, seed, sweep, repeat)
+    options = Options(k, runs, threads, target, timeout, seed, sweep, keep, repeat)
     chosen = candidates(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
     raise typer.Exit(_compared(vectors, chosen, options, Desk(out, executor, as_json)))
@@ -122,8 +126,9 @@ def _show(outcome: Outcome, folder: Path) -> None:
         console.say(f"The loop itself costs {harness * 1e6:.2f} µs a query (null store).")
     _points_table(outcome)
     _builds_table(outcome)
-    for label, why in {**outcome.unreached, **outcome.failed}.items():
-        console.warn(f"{label}: {why}")
+    for known in (outcome.unreached, outcome.failed, outcome.left):
+        for label, why in known.items():
+            console.warn(f"{label}: {why}")
     console.say(verdict(outcome), style="bold")
     console.say(f"{folder}/record.json")
 

@@ -55,6 +55,10 @@ Depth = Annotated[
     int | None, typer.Option("--k", help="Rows asked for. [default: the experiment's depth, or 10]")
 ]
 Seed = Annotated[int, typer.Option(help="Of synthetic vectors and arrivals.")]
+Keep = Annotated[
+    bool,
+    typer.Option("--keep-collection", help="Leave the collections filled from a dataset on their servers."),
+]
 Out = Annotated[
     Path | None, typer.Option("--out", help="Folder of results. [default: RUN/load/TIME, or in runs/]")
 ]
@@ -87,6 +91,7 @@ def load(
     queries: Queries = None,
     timeout: Timeout = 10.0,
     seed: Seed = 7,
+    keep: Keep = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -96,7 +101,8 @@ def load(
     kinds = (concurrency, rates, slo if find_max_rate else None)
     demand = _demand(kinds, clients, runs, seconds, workers, arrivals, timeout, seed)
     asked = Job(
-        what, demand, systems, end_to_end, experiment, stores, setting, k, queries, metric_of(metric), out, executor
+        what, demand, systems, end_to_end, experiment, stores, setting, k, queries, metric_of(metric), out, executor,
+        keep,
     )  # fmt: skip
     raise typer.Exit(_pressed(asked, as_json))
 

@@ -19,14 +19,17 @@ from bakeoff.load.quality import ALL
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
 from bakeoff.load.truth import Neighbours, truth_of
-from bakeoff.load.workers import INTERRUPTED
+from bakeoff.load.workers import HUNG, INTERRUPTED
 from bakeoff.scratch import Scratch
 from bakeoff.types import Status
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How stores are compared; `sweep` measures other settings beside the tuned ones, `command` repeats it all."""
+    """How stores are compared; `sweep` measures other settings too, `command` repeats it all.
+
+    `keep` leaves the collections on their servers.
+    """
 
     k: int = 10
     runs: int = 3
@@ -35,6 +38,7 @@ class Options:
     timeout: float = TIMEOUT
     seed: int = 7
     sweep: bool = False
+    keep: bool = False
     command: str = ""
 
     def __post_init__(self) -> None:
@@ -46,7 +50,7 @@ class Options:
 
 @dataclass(slots=True)
 class Outcome:
-    """What is known so far; `failed` and `unreached` say why by system."""
+    """What is known so far; `failed`, `unreached` and `left` (on a server) say why by system."""
 
     dataset: VectorSet
     options: Options
@@ -57,6 +61,7 @@ class Outcome:
     passes: list[Pass] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     unreached: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
     status: Status = Status.PARTIAL
     stopped: str = ""
 
@@ -217,6 +222,8 @@ def _check_targets(outcome: Outcome) -> None:
 
 
 def _close(outcome: Outcome) -> None:
+    """Close every store, and drop its collection unless it is to stay."""
     for built in outcome.built:
-        if "did not come back" not in outcome.failed.get(built.candidate.label, ""):
-            built.store.close()
+        label = built.candidate.label
+        with failing(outcome.left, label):
+            built.close(keep=outcome.options.keep, hung=HUNG in outcome.failed.get(label, ""))

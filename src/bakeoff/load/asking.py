@@ -20,6 +20,7 @@ from bakeoff.load.passes import drift_of
 from bakeoff.load.resources import Sampler, Use
 from bakeoff.load.share import closed_share, open_share, threads_of
 from bakeoff.load.targets import Target
+from bakeoff.load.workers import HUNG
 
 
 class Asking(Protocol):
@@ -61,22 +62,21 @@ class _Share:
 
 
 class _Closed(_Share):
-    """A part of a closed loop's requests, by a part of its threads."""
+    """A part of a closed loop's queries, asked once or for the load's seconds by a part of its threads."""
 
     def __init__(self, target: Target, share: Share) -> None:
-        super().__init__(
-            target, share, closed_share(share.number, share.clients, share.threads, share.requests)
-        )
+        count = share.requests or len(target.asked)
+        super().__init__(target, share, closed_share(share.number, share.clients, share.threads, count))
 
     def run(self, at: int, halt: threading.Event) -> Told:
         """Ask in a closed loop from that moment on."""
         share, target = self._share, self._target
         threads = threads_of(share.number, share.clients, share.threads)
         with Sampler(children=False) as sampler:
-            _wait(at, halt)
             loop = closed_loop(
-                target.search, self._asked, target.k, target.query,
-                threads=threads, timeout=share.timeout, deadline=share.deadline, halt=halt, keep=True,
+                target.search, self._asked, target.k, target.query, threads=threads,
+                seconds=None if share.requests else share.seconds, timeout=share.timeout, deadline=share.deadline,
+                halt=halt, keep=True, before=target.connect, begin=at,
             )  # fmt: skip
         self._ends, self.hung = loop.ends, loop.timeouts > 0
         return self._told(loop, sampler.found.client)
@@ -124,10 +124,10 @@ class _Open(_Share):
             loop = send(
                 target.search, self._asked, target.k, target.query, self._due, rate=self._rate / share.clients,
                 workers=share.threads, timeout=share.timeout, deadline=share.deadline, begin=at, halt=halt,
-                keep=True,
+                keep=True, before=target.connect,
             )  # fmt: skip
             stopped = time.perf_counter_ns()
-        self._ends, self.hung = loop.ends, "did not come back" in loop.stopped
+        self._ends, self.hung = loop.ends, HUNG in loop.stopped
         on_duty = stopped if loop.stopped else at + int(share.seconds * 1e9)
         return self._told(loop, max(on_duty, int(loop.ends.max(initial=at))), sampler.found.client)
 
@@ -154,9 +154,3 @@ class _Open(_Share):
             stopped=loop.stopped,
             use=use,
         )
-
-
-def _wait(at: int, halt: threading.Event) -> None:
-    """Wait for a moment of the clock; a stop ends it."""
-    while (left := (at - time.perf_counter_ns()) / 1e9) > 0 and not halt.is_set():
-        halt.wait(left) if left > 1 else time.sleep(left)

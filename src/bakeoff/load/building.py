@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from bakeoff.cache import folder_bytes
+from bakeoff.errors import StoreError
+from bakeoff.load.collection import Collection
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.resources import Resources, Sampler
 from bakeoff.load.settings import Candidate
@@ -18,7 +21,6 @@ from bakeoff.protocols import SupportsReopen
 from bakeoff.types import Batch
 
 BATCH = 8192
-COLLECTION = "ann"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Built:
 
     candidate: Candidate
     store: Any
+    collection: Collection
     insert_seconds: float
     index_seconds: float
     index_bytes: int | None
@@ -46,14 +49,19 @@ class Built:
         """Seconds from the empty collection to the last row searchable."""
         return self.insert_seconds + self.index_seconds
 
+    def close(self, *, keep: bool = False, hung: bool = False) -> None:
+        """Drop what was built from its server, unless it is to stay, and close the store."""
+        in_its_folder = hung and not self.elsewhere  # which is removed with the run
+        self.collection.end(self.store, keep=keep or in_its_folder, hung=hung)
 
-def build(candidate: Candidate, dataset: VectorSet, home: Path, pids: Iterable[int] = ()) -> Built:
+
+def build(
+    candidate: Candidate, dataset: VectorSet, home: Path, pids: Iterable[int] = (), part: str = ""
+) -> Built:
     """Insert every base vector and wait for the index; ids are row numbers, `pids` the store's server processes."""
-    home.mkdir(parents=True, exist_ok=True)
-    store = candidate.plugin(candidate.params, home)
-    with Sampler(pids=pids) as sampler:
+    with filling(candidate, dataset, home, part) as (store, collection), Sampler(pids=pids) as sampler:
         begin = time.perf_counter()
-        store.create(COLLECTION, dataset.dims, dataset.metric)
+        store.create(collection.name, dataset.dims, dataset.metric)
         for first in range(0, len(dataset.base), BATCH):
             rows = dataset.base[first : first + BATCH]
             store.insert(Batch(np.arange(first, first + len(rows), dtype=np.int64), vectors=rows))
@@ -63,4 +71,27 @@ def build(candidate: Candidate, dataset: VectorSet, home: Path, pids: Iterable[i
     on_disk = folder_bytes(home)
     in_memory = not on_disk and not isinstance(store, SupportsReopen)
     size = int(dataset.base.nbytes) if in_memory else on_disk or None
-    return Built(candidate, store, inserted - begin, ready - inserted, size, in_memory, sampler.found)
+    return Built(
+        candidate, store, collection, inserted - begin, ready - inserted, size, in_memory, sampler.found
+    )
+
+
+@contextlib.contextmanager
+def filling(
+    candidate: Candidate, dataset: VectorSet, home: Path, part: str = ""
+) -> Iterator[tuple[Any, Collection]]:
+    """A store and the locked name of the collection to fill; after a failure neither is left behind."""
+    home.mkdir(parents=True, exist_ok=True)
+    collection = Collection(candidate, dataset, part)
+    collection.acquire()
+    try:
+        store = candidate.plugin(candidate.params, home)
+        try:
+            yield store, collection
+        except BaseException:
+            with contextlib.suppress(StoreError):  # the first failure is the one to report
+                collection.end(store)
+            raise
+    except BaseException:
+        collection.release()
+        raise

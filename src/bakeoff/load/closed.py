@@ -1,7 +1,7 @@
-"""The closed loop: each thread sends its next query when the last one is answered.
+"""The closed loop: each client thread sends its next query when the last one is answered.
 
-Inside the loop stand the search, two clock reads and two stores into memory made before; everything else is done
-after it. A closed loop cannot show what waits behind a stall (F37): that is what the open loop is for.
+The timed section holds the search and two clock reads; everything else comes after it. A closed loop cannot show what
+waits behind a stall (F37): that is what the open loop is for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ TIMEOUT = 60.0
 WARM_UP = 50
 HARNESS_LIMIT = 0.05
 """A figure of which the harness makes up more than this share is marked (F38)."""
+NEVER = 2**63 - 1
 
 Search = Callable[[Any, int, Any], Hits]
 """`search(one of the asked, k, query arguments)`; a store's own `search`, or a whole system's."""
@@ -41,6 +42,16 @@ class WarmUp:
     rest_mean_ms: float | None
 
 
+@dataclass(slots=True)
+class _Client:
+    """What one client thread recorded: when it sent each query and when the answer came (−1: the search failed)."""
+
+    sent: array[int] = field(default_factory=lambda: array("q"))
+    ended: array[int] = field(default_factory=lambda: array("q"))
+    errors: list[str] = field(default_factory=list)
+    span: tuple[int, int] | None = None
+
+
 def closed_loop(
     search: Search,
     vectors: Asked,
@@ -48,45 +59,36 @@ def closed_loop(
     query: Any,
     *,
     threads: int = 1,
+    seconds: float | None = None,
     timeout: float = TIMEOUT,
     deadline: float | None = None,
     halt: threading.Event | None = None,
     keep: bool = False,
+    before: Callable[[], object] | None = None,
+    begin: int | None = None,
 ) -> Loop:
-    """Every query once, shared by the threads; `deadline` is seconds for all of them, `halt` ends it early.
+    """Every query once, shared by the threads, or in turn for `seconds`; `deadline` limits the whole in seconds.
 
-    With `keep`, Ctrl-C returns what was measured.
+    Every thread calls `before` first, unmeasured: a search that opens its connection. No thread is measured until all
+    have done so and the clock shows `begin`. `halt` ends the loop early; with `keep`, Ctrl-C returns what was measured.
     """
     check_workers(threads, len(vectors))
     asked = list(vectors)
-    sent, ended = array("q", [NOT_RUN]) * len(asked), array("q", [NOT_RUN]) * len(asked)
     answers: list[Hits | None] = [None] * len(asked)
-    errors: list[str] = []
+    clients = [_Client() for _ in range(threads)]
     shared = itertools.count()
-    begins: list[int] = []
-    spans: list[tuple[int, int]] = []
 
     def work(crew: Crew, number: int) -> None:
-        mine = _alone(crew, len(asked)) if threads == 1 else _shared(crew, shared, len(asked))
-        begin = time.perf_counter_ns()
-        begins.append(begin)
-        _rounds(search, asked, k, query, mine, sent, ended, answers, errors, crew.begun, number)
-        spans.append((begin, time.perf_counter_ns()))
+        crew.prepare(number, before, begin)
+        started = time.perf_counter_ns()
+        until = NEVER if seconds is None else crew.begin_at() + int(seconds * 1e9)
+        alone = threads == 1 and seconds is None
+        mine = _alone(crew, len(asked)) if alone else _shared(crew, shared, seconds, len(asked))
+        _rounds(search, asked, k, query, mine, answers, clients[number], crew, number, until)
+        clients[number].span = (started, time.perf_counter_ns())
 
     crew = run_crew(work, threads, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
-    ends = np.frombuffer(ended, np.int64).copy()
-    nanoseconds, stopped = _checked(np.frombuffer(sent, np.int64), ends, answers, crew.stopped)
-    return Loop(
-        nanoseconds,
-        tuple(answers),
-        _wall(spans, nanoseconds, threads),
-        threads,
-        tuple(errors),
-        crew.hung,
-        stopped,
-        min(begins, default=0),
-        ends,
-    )
+    return _loop(clients, answers, crew, None if seconds is not None else len(asked))
 
 
 def check_workers(workers: int, queries: int) -> None:
@@ -122,38 +124,73 @@ def _rounds(
     k: int,
     query: Any,
     mine: Iterable[int],
-    sent: array[int],
-    ended: array[int],
     answers: list[Hits | None],
-    errors: list[str],
-    begun: array[int],
+    client: _Client,
+    crew: Crew,
     number: int,
+    until: int,
 ) -> None:
-    clock = time.perf_counter_ns
+    clock, begun, size = time.perf_counter_ns, crew.begun, len(asked)
+    sent, ended = client.sent, client.ended
     for i in mine:
-        vector = asked[i]
+        vector = asked[i % size]
         try:
-            sent[i] = begun[number] = clock()
+            began = begun[number] = clock()
             answer = search(vector, k, query)
-            ended[i] = clock()
-            answers[i] = answer
+            now = clock()
+            sent.append(began)
+            ended.append(now)
+            if i < size:
+                answers[i] = answer
+            if crew.failing:
+                crew.failing = 0
         except SystemFailure as exc:
-            errors.append(str(exc))
+            sent.append(began)
+            ended.append(NOT_RUN)
+            client.errors.append(str(exc))
+            crew.failed(exc)
+            now = clock()
+        if now >= until:
+            break
     begun[number] = 0
 
 
-def _checked(
-    sent: np.ndarray, ends: np.ndarray, answers: Sequence[Hits | None], stopped: str
-) -> tuple[np.ndarray, str]:
-    """The nanoseconds; those of an answer that came before its question are none, and the pass says why."""
+def _loop(
+    clients: Sequence[_Client], answers: Sequence[Hits | None], crew: Crew, intended: int | None
+) -> Loop:
+    """The records of all clients in the order sent; a query that was never sent, or hung, has no nanoseconds."""
+    sent, ends = _merged(clients)
     nanoseconds = np.where(ends == NOT_RUN, NOT_RUN, ends - sent)
-    back = [i for i in np.flatnonzero(nanoseconds < 0).tolist() if answers[i] is not None]
+    back = nanoseconds < NOT_RUN
     nanoseconds[back] = NOT_RUN
-    return nanoseconds, BACKWARDS if back else stopped
+    missing = crew.hung if intended is None else intended - len(sent)
+    padded = np.concatenate([nanoseconds, np.full(missing, NOT_RUN)])
+    spans = [one.span for one in clients if one.span is not None]
+    return Loop(
+        padded,
+        tuple(answers),
+        _wall(spans, nanoseconds, len(clients)),
+        len(clients),
+        tuple(error for one in clients for error in one.errors),
+        crew.hung,
+        BACKWARDS if back.any() else crew.stopped,
+        min((begin for begin, _ in spans), default=int(sent[0]) if len(sent) else 0),
+        np.where(back, NOT_RUN, ends),
+    )
+
+
+def _merged(clients: Sequence[_Client]) -> tuple[np.ndarray, np.ndarray]:
+    """When queries were sent and answered, copied: a thread that hangs may still write to its own arrays."""
+    counts = [min(len(one.sent), len(one.ended)) for one in clients]
+    pairs = list(zip(clients, counts, strict=True))
+    sent = np.concatenate([np.array(one.sent[:count], np.int64) for one, count in pairs])
+    ended = np.concatenate([np.array(one.ended[:count], np.int64) for one, count in pairs])
+    order = np.argsort(sent, kind="stable")
+    return sent[order], ended[order]
 
 
 def _alone(crew: Crew, count: int) -> Iterable[int]:
-    """All numbers, in runs between which the stop is looked at."""
+    """All numbers, in blocks between which the stop is looked at."""
     step = max(1, min(64, count // 64))
     for begin in range(0, count, step):
         if crew.stop.is_set():
@@ -161,10 +198,10 @@ def _alone(crew: Crew, count: int) -> Iterable[int]:
         yield from range(begin, min(begin + step, count))
 
 
-def _shared(crew: Crew, numbers: Iterable[int], count: int) -> Iterable[int]:
-    """The numbers that no other thread has taken."""
+def _shared(crew: Crew, numbers: Iterable[int], seconds: float | None, count: int) -> Iterable[int]:
+    """The numbers that no other thread has taken: up to `count`, or without end where the loop lasts `seconds`."""
     for i in numbers:
-        if i >= count or crew.stop.is_set():
+        if crew.stop.is_set() or (seconds is None and i >= count):
             return
         yield i
 

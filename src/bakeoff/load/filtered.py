@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import SettingError, StoreError
-from bakeoff.load.building import BATCH, COLLECTION
+from bakeoff.load.building import BATCH, filling
 from bakeoff.load.clock import statistics
 from bakeoff.load.closed import WARM_UP, closed_loop, warm_up
+from bakeoff.load.collection import Collection
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.quality import quality
 from bakeoff.load.settings import Candidate
@@ -58,21 +59,20 @@ def where(share: float) -> Where:
     return (Condition(FIELD.name, least=0, most=round(share * BUCKETS) - 1),)
 
 
-def filled(candidate: Candidate, dataset: VectorSet, field: np.ndarray, home: Path) -> Any:
-    """The store with every row and its payload, ready."""
-    home.mkdir(parents=True, exist_ok=True)
-    store = candidate.plugin(candidate.params, home)
-    store.declare((FIELD,))
-    store.create(COLLECTION, dataset.dims, dataset.metric)
-    for first in range(0, len(dataset.base), BATCH):
-        rows = dataset.base[first : first + BATCH]
-        payloads: list[dict[str, str | int | float]] = [
-            {FIELD.name: int(bucket)} for bucket in field[first : first + len(rows)]
-        ]
-        ids = np.arange(first, first + len(rows), dtype=np.int64)
-        store.insert(Batch(ids, vectors=rows, payloads=payloads))
-    store.ready()
-    return store
+def filled(candidate: Candidate, dataset: VectorSet, field: np.ndarray, home: Path) -> tuple[Any, Collection]:
+    """The store with every row and its payload, ready, and the collection it is in."""
+    with filling(candidate, dataset, home, "filtered") as (store, collection):
+        store.declare((FIELD,))
+        store.create(collection.name, dataset.dims, dataset.metric)
+        for first in range(0, len(dataset.base), BATCH):
+            rows = dataset.base[first : first + BATCH]
+            payloads: list[dict[str, str | int | float]] = [
+                {FIELD.name: int(bucket)} for bucket in field[first : first + len(rows)]
+            ]
+            ids = np.arange(first, first + len(rows), dtype=np.int64)
+            store.insert(Batch(ids, vectors=rows, payloads=payloads))
+        store.ready()
+    return store, collection
 
 
 def truth_where(dataset: VectorSet, field: np.ndarray, share: float, k: int) -> Neighbours:

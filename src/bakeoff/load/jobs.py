@@ -15,12 +15,14 @@ from bakeoff.load.closed import check_workers
 from bakeoff.load.cost import Cost, Priced, Tokens, Usage, cost, run_usage
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.demand import Demand
+from bakeoff.load.faults import failing
 from bakeoff.load.launching import Launcher, launching
 from bakeoff.load.pressure import Origin, Pressed, press
 from bakeoff.load.settings import candidates
 from bakeoff.load.stored import LOADS, save
 from bakeoff.load.systems import Opened, choose, plan_of_run
 from bakeoff.load.targets import Pids, Target, check_dataset, dataset_truth, vector_target
+from bakeoff.load.workers import HUNG
 from bakeoff.plan import Prices, System
 from bakeoff.scratch import Scratch
 from bakeoff.stages.larder import STAND_IN
@@ -37,7 +39,7 @@ Opening = list[tuple[str, Callable[[], Target]]]
 class Job:
     """What the user asked for; `what` is a run's folder, an experiment or a vector dataset.
 
-    `executor` says where client processes run, if not on this machine.
+    `executor` says where client processes run, if not on this machine; `keep` leaves collections on their server.
     """
 
     what: str
@@ -52,6 +54,7 @@ class Job:
     metric: Metric | None = None
     out: Path | None = None
     executor: str | None = None
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ def _dataset(job: Job, tools: Tools, launcher: Launcher) -> Done:
                 one.label,
                 partial(
                     vector_target, one, dataset, home / str(number), name=job.what, k=k, setting=job.setting,
-                    seed=seed, truth=truth, pids=tools.pids(one.name, one.params),
+                    seed=seed, truth=truth, pids=tools.pids(one.name, one.params), keep=job.keep,
                 ),
             )
             for number, one in enumerate(chosen)
@@ -171,14 +174,18 @@ def _dataset(job: Job, tools: Tools, launcher: Launcher) -> Done:
                 launcher=launcher,
             )
         finally:
-            _close(found)
+            _close(found, tools.warn)
     return Done(found, folder, None)
 
 
-def _close(found: Pressed) -> None:
+def _close(found: Pressed, warn: Callable[[str], None]) -> None:
+    """Close every store; what stays on a server is a warning."""
+    left: dict[str, str] = {}
     for target in found.targets:
-        if target.label not in found.failed:
-            target.close()
+        with failing(left, target.label):
+            target.close(hung=HUNG in found.failed.get(target.label, found.stopped))
+    for label, why in left.items():
+        warn(f"{label}: {why}")
 
 
 def _costs(

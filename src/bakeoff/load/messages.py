@@ -59,8 +59,8 @@ class Order(Message):
 class Share(Message):
     """A load and whose part of it this is; `null` asks the store that answers at once, to know what the harness costs.
 
-    A closed loop has `requests` and so many threads over all clients; an open one has a rate for so many seconds, and
-    so many threads in each client.
+    A closed loop lasts `seconds`, or asks `requests` queries, with `threads` over all clients; an open one has a rate
+    for `seconds` and `threads` in each client.
     """
 
     number: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from bakeoff.types import Batch
 
 WRITES_A_SECOND = 10
 LOOKED_FOR = 200
+Times = tuple[tuple[str, float | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class Mixed:
     `visible` and `kept` are shares of new rows and of old rows that find themselves; `after_ready` of new rows then.
     """
 
-    alone: tuple[tuple[str, float | None], ...]
-    beside: tuple[tuple[str, float | None], ...]
+    alone: Times
+    beside: Times
     written: int
     rate: float
     rate_reached: float | None
@@ -47,7 +49,7 @@ class Writer:
     """Inserts rows at a rate on a thread of its own; it is never ahead of the schedule, and says how far it came."""
 
     def __init__(self, store: Any, first: int, rows: np.ndarray, rate: float) -> None:
-        self._store, self._first, self._rows, self._rate = store, first, rows, rate
+        self._store, self._first, self.rows, self.rate = store, first, rows, rate
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.written, self.seconds = 0, 0.0
         self.errors: list[str] = []
@@ -66,13 +68,13 @@ class Writer:
         self._thread.join(seconds)
 
     def _run(self) -> None:
-        step = max(1, round(self._rate / WRITES_A_SECOND))
+        step = max(1, round(self.rate / WRITES_A_SECOND))
         begin = time.perf_counter()
-        for at in range(0, len(self._rows), step):
-            wait = begin + at / self._rate - time.perf_counter()
+        for at in range(0, len(self.rows), step):
+            wait = begin + at / self.rate - time.perf_counter()
             if wait > 0:
                 time.sleep(wait)
-            rows = self._rows[at : at + step]
+            rows = self.rows[at : at + step]
             ids = np.arange(self._first + at, self._first + at + len(rows), dtype=np.int64)
             try:
                 self._store.insert(Batch(ids, vectors=rows))
@@ -102,24 +104,38 @@ def insert_while_search(
     held = max(1, min(len(dataset.base) // 2, round(rate * seconds)))
     first = len(dataset.base) - held
     part = replace(dataset, base=dataset.base[:first], neighbours=None, duplicates=0, leaked=0, notes=())
-    built = build(candidate, part, home)
-    store, query = built.store, candidate.query(value)
-    warm_up(store.search, part.base[:WARM_UP], k, query, timeout=timeout)
-    load = _Searches(store, part.queries, k, query, timeout, search_rate)
-    alone = load.for_seconds(seconds)
-    writer = Writer(store, first, dataset.base[first:], rate)
-    writer.start()
-    beside = load.while_busy(writer, seconds)
-    writer.join(timeout)
-    new, old = dataset.base[first : first + writer.written], part.base
-    visible = _found(store, new, first, query)
-    kept = _found(store, old, 0, query)
+    with contextlib.closing(build(candidate, part, home, part="insert while search")) as built:
+        store, query = built.store, candidate.query(value)
+        warm_up(store.search, part.base[:WARM_UP], k, query, timeout=timeout)
+        load = _Searches(store, part.queries, k, query, timeout, search_rate)
+        alone = load.for_seconds(seconds)
+        writer = Writer(store, first, dataset.base[first:], rate)
+        writer.start()
+        beside = load.while_busy(writer, seconds)
+        writer.join(timeout)
+        return _mixed(alone, beside, writer, store, query, part.base, first)
+
+
+def _mixed(
+    alone: Times, beside: Times, writer: Writer, store: Any, query: Any, old: np.ndarray, first: int
+) -> Mixed:
+    """Look for old and new rows, before and after the index is finished."""
+    new = writer.rows[: writer.written]
+    visible, kept = _found(store, new, first, query), _found(store, old, 0, query)
     refused = _refused(store)
     after = None if refused else _found(store, new, first, query)
-    reached = min(rate, writer.written / writer.seconds) if writer.seconds > 0 else None
-    store.close()
+    reached = min(writer.rate, writer.written / writer.seconds) if writer.seconds > 0 else None
     return Mixed(
-        alone, beside, writer.written, rate, reached, visible, kept, after, tuple(writer.errors), refused
+        alone,
+        beside,
+        writer.written,
+        writer.rate,
+        reached,
+        visible,
+        kept,
+        after,
+        tuple(writer.errors),
+        refused,
     )
 
 
@@ -132,14 +148,14 @@ class _Searches:
         self._ask, self._queries, self._k, self._query = store.search, queries, k, query
         self._timeout, self._rate = timeout, rate
 
-    def for_seconds(self, seconds: float) -> tuple[tuple[str, float | None], ...]:
+    def for_seconds(self, seconds: float) -> Times:
         end = time.perf_counter() + seconds
         return self._told(lambda: time.perf_counter() < end, seconds)
 
-    def while_busy(self, writer: Writer, seconds: float) -> tuple[tuple[str, float | None], ...]:
+    def while_busy(self, writer: Writer, seconds: float) -> Times:
         return self._told(lambda: writer.busy, seconds)
 
-    def _told(self, more: Any, seconds: float) -> tuple[tuple[str, float | None], ...]:
+    def _told(self, more: Any, seconds: float) -> Times:
         if self._rate is not None:
             loop = open_loop(
                 self._ask,

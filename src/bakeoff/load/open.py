@@ -10,6 +10,7 @@ import math
 import threading
 import time
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -94,6 +95,7 @@ def open_loop(
     seed: int = 7,
     timeout: float = TIMEOUT,
     keep: bool = False,
+    before: Callable[[], object] | None = None,
 ) -> OpenLoop:
     """Send at `rate` a second for `seconds`, the vectors in turn; an answer later than `timeout` is a time-out."""
     due = schedule(arrivals_in(rate, seconds, workers), rate, arrivals, seed)
@@ -109,6 +111,7 @@ def open_loop(
         timeout=timeout,
         deadline=deadline,
         keep=keep,
+        before=before,
     )
 
 
@@ -126,20 +129,23 @@ def send(
     begin: int | None = None,
     halt: threading.Event | None = None,
     keep: bool = False,
+    before: Callable[[], object] | None = None,
 ) -> OpenLoop:
-    """Send at these arrivals, nanoseconds from `begin` (of the clock; now if not said).
+    """Send at these arrivals, nanoseconds from `begin` (of the clock; without one, when every worker is ready).
 
-    `halt` ends it early; with `keep`, Ctrl-C returns what was measured.
+    Every worker calls `before` first: a search that opens its connection. `halt` ends the loop early; with `keep`,
+    Ctrl-C returns what was measured.
     """
     due, asked, count = array("q", arrivals.tobytes()), list(vectors), len(arrivals)
     sent, ended = array("q", [NOT_RUN]) * count, array("q", [NOT_RUN]) * count
     errors: list[str] = []
     numbers = itertools.count()
-    now = time.perf_counter_ns()
-    zero = now + int(LEAD_SECONDS * 1e9) if begin is None else begin
+    heard = time.perf_counter_ns()
 
     def work(crew: Crew, number: int) -> None:
         clock, size, stop = time.perf_counter_ns, len(asked), crew.stop
+        crew.prepare(number, before, None)
+        zero = crew.begin_at(LEAD_SECONDS) if begin is None else begin
         for i in numbers:
             if i >= count:
                 break
@@ -153,12 +159,16 @@ def send(
             try:
                 search(vector, k, query)
                 ended[i] = clock()
+                if crew.failing:
+                    crew.failing = 0
             except SystemFailure as exc:
                 errors.append(str(exc))
+                crew.failed(exc)
             crew.begun[number] = 0
 
     crew = run_crew(work, workers, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
-    return _result(due, sent, ended, (zero, now), rate, workers, tuple(errors), timeout, crew)
+    begins = (begin or crew.start or heard, heard)
+    return _result(due, sent, ended, begins, rate, workers, tuple(errors), timeout, crew)
 
 
 def held(sending: tuple[float, float], answered: int, intended: int) -> bool:

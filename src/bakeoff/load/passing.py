@@ -25,8 +25,8 @@ from bakeoff.load.team import Team, gathered
 from bakeoff.load.teamloop import TeamLoop
 from bakeoff.load.workers import INTERRUPTED
 
-MOST_ASKED = 50_000
-"""Requests of one closed pass at most: enough for any percentile, and their answers fit in memory."""
+WAITS = 3
+"""Time-outs that a closed pass may add to its seconds: for connecting, for its last searches, and one to spare."""
 NULL_SECONDS = 0.5
 NULL_ASKED = 1000
 COPIES = "an embedded store: each client process has opened it for itself, so this is what so many of them do"
@@ -54,22 +54,21 @@ class Ground:
         return gathered(self.launcher, load.team, target.recipe, self.demand.timeout)
 
 
-def one_pass(ground: Ground, target: Target, load: Load, run: int, known: Harness, each: float) -> Pass:
-    """One load; `each` is about how many seconds a query takes, `known` what the harness costs by load."""
+def one_pass(ground: Ground, target: Target, load: Load, run: int, known: Harness) -> Pass:
+    """One load; `known` is what the harness costs by load."""
     if load.rate is not None:
         with sending(ground, target, known) as send:
             return send(load, run)[1]
     demand = ground.demand
-    count = requests(len(target.asked), each, demand.seconds)
-    deadline = max(4 * demand.seconds, 4 * count * each) + demand.timeout
+    deadline = demand.seconds + WAITS * demand.timeout
     if load.team:
-        share = _share(demand, load, deadline).model_copy(update={"requests": count})
+        share = _share(demand, load, deadline)
         with ground.team(target, load) as team:
             return _by_team(ground, team, target, load, run, known, share)[1]
     with ground.sampler(target) as sampler:
         loop = closed_loop(
-            target.search, _asked(target, count), target.k, target.query,
-            threads=load.concurrency, timeout=demand.timeout, deadline=deadline, keep=True,
+            target.search, target.asked, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
+            timeout=demand.timeout, deadline=deadline, keep=True, before=target.connect,
         )  # fmt: skip
     return closed_pass(target, load, run, loop, known.get(load), sampler.found)
 
@@ -107,11 +106,6 @@ def harness(target: Target, load: Load, demand: Demand) -> float:
     )
     median = next(row.milliseconds for row in loop.latencies() if row.name == "p50_ms")
     return (median or 0.0) / 1e3
-
-
-def requests(queries: int, each: float, seconds: float) -> int:
-    """How many requests a closed pass makes: every query at least once, then in turn for about so many seconds."""
-    return max(queries, min(MOST_ASKED, round(seconds / max(each, 1e-9))))
 
 
 def _by_team(
@@ -197,7 +191,7 @@ def _open(target: Target, load: Load, demand: Demand, *, keep: bool = False) -> 
     return open_loop(
         target.search, target.asked, target.k, target.query, rate=load.rate, seconds=demand.seconds,
         workers=load.concurrency, arrivals=demand.arrivals, seed=demand.seed, timeout=demand.timeout,
-        keep=keep,
+        keep=keep, before=target.connect,
     )  # fmt: skip
 
 

@@ -12,16 +12,13 @@ from bakeoff.load.demand import Demand, Load
 from bakeoff.load.faults import failing
 from bakeoff.load.launching import Launcher, Processes
 from bakeoff.load.passes import Pass
-from bakeoff.load.passing import Ground, harness, one_pass, requests, sending
+from bakeoff.load.passing import Ground, harness, one_pass, sending
 from bakeoff.load.points import LoadPoint, load_points
 from bakeoff.load.rates import HIGHEST, MaxRate, Sent, lowest_rate, max_rate
 from bakeoff.load.targets import Pids, Target
 from bakeoff.load.teamloop import LOST
-from bakeoff.load.workers import INTERRUPTED
+from bakeoff.load.workers import HUNG, INTERRUPTED
 from bakeoff.types import Status
-
-__all__ = ["Origin", "Pressed", "press", "requests"]
-HUNG = "did not come back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +33,13 @@ class Origin:
 
 @dataclass(slots=True)
 class Pressed:
-    """What is known so far; `failed` says why by system, `cold` is what came before the measured queries.
-
-    `pace` is a query's milliseconds in the fastest warm-up so far, from which the length of a pass is guessed.
-    """
+    """What is known so far; `failed` says why by system, `cold` is what came before the measured queries."""
 
     origin: Origin
     demand: Demand
     targets: list[Target] = field(default_factory=list)
     harness: dict[Load, float] = field(default_factory=dict)
     cold: dict[str, WarmUp] = field(default_factory=dict)
-    pace: dict[str, float] = field(default_factory=dict)
     passes: list[Pass] = field(default_factory=list)
     highest: dict[str, list[MaxRate]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -128,11 +121,10 @@ def _one(found: Pressed, target: Target, load: Load | None, run: int, ground: Gr
     """Warm up with other queries, put one load on, keep what it gave, and say why it ended early if it did."""
     warm = warm_up(target.search, target.others, target.k, target.query, timeout=found.demand.timeout)
     found.cold.setdefault(target.label, warm)
-    found.pace[target.label] = min(warm.rest_mean_ms or 0.001, found.pace.get(target.label, float("inf")))
     if load is None:
         _highest(found, target, run, ground)
         return
-    made = one_pass(ground, target, load, run, found.harness, found.pace[target.label] / 1e3)
+    made = one_pass(ground, target, load, run, found.harness)
     found.passes.append(made)
     _judge_end(found, made)
 

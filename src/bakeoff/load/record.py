@@ -83,6 +83,7 @@ def to_dict(outcome: Outcome) -> dict[str, Any]:
         "stores": [_store(built, outcome) for built in outcome.built],
         "failed": outcome.failed,
         "unreached": outcome.unreached,
+        "left": outcome.left,
         "points": [
             _point(point, on_front, outcome) for point, on_front in zip(outcome.points(), flags, strict=True)
         ],
@@ -97,6 +98,7 @@ def _store(built: Built, outcome: Outcome) -> dict[str, Any]:
     return {
         "system": built.candidate.label,
         "store": built.candidate.name,
+        "collection": built.collection.name,
         "params": built.candidate.params.model_dump(mode="json"),
         "insert_s": built.insert_seconds,
         "index_s": built.index_seconds,

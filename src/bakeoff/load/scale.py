@@ -242,7 +242,7 @@ def _jobs(
                 one = Job(
                     SIZE, store.label, size, run, folder, dataset.metric, options.k, options.timeout, options.seed,
                     options.target, options.threads, options.filters, options.insert_rate or 0.0, options.search_rate,
-                    options.seconds,
+                    options.seconds, dataset.fingerprint,
                 )  # fmt: skip
                 yield one
                 if size == options.sizes[-1] and options.filters:

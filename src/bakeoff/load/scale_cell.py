@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bakeoff.fingerprint import fingerprint
 from bakeoff.load import equal
 from bakeoff.load.building import Built, build
 from bakeoff.load.clock import statistics
@@ -33,7 +35,10 @@ NO_FILTER = "the store does not filter by payload"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one process measures; `folder` holds base.npy, queries.npy and the truth of each size."""
+    """What one process measures; `folder` holds base.npy, queries.npy and the truth of each size.
+
+    `data` is the fingerprint of the whole dataset.
+    """
 
     kind: str
     spec: str
@@ -50,6 +55,7 @@ class Job:
     insert_rate: float = 0.0
     search_rate: float | None = None
     seconds: float = 5.0
+    data: str = ""
 
 
 def run_job(job: Job) -> list[Row]:
@@ -68,7 +74,9 @@ def truth_file(folder: Path, size: int) -> Path:
 def _dataset(job: Job) -> VectorSet:
     base = np.array(np.load(job.folder / "base.npy", mmap_mode="r")[: job.size])
     queries = np.load(job.folder / "queries.npy")
-    return VectorSet("scale", base, queries, job.metric, None, 0, 0, (), f"{job.size}")
+    return VectorSet(
+        "scale", base, queries, job.metric, None, 0, 0, (), fingerprint("scale", job.data, job.seed, job.size)
+    )
 
 
 def _truth(job: Job) -> Neighbours:
@@ -87,8 +95,14 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
     with Sampler():
         before = resident_bytes()  # what sampling itself takes is there already
     spent = time.process_time()
-    built = build(candidate, work.dataset, home)
-    spent = time.process_time() - spent
+    with contextlib.closing(build(candidate, work.dataset, home)) as built:
+        spent = time.process_time() - spent
+        yield from _figures(job, built, work, before, spent)
+
+
+def _figures(job: Job, built: Built, work: Work, before: int, spent: float) -> Iterator[Row]:
+    """The rows of one built store; `before` is the memory before it was built, `spent` the processor seconds."""
+    candidate = built.candidate
     value, work, short = _setting(job, built, work)
     one = measure(built, value, job.run, work)
     elsewhere = built.elsewhere or served(candidate.params)
@@ -125,7 +139,6 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
         yield row("qps", loop.qps_measured, loop.stopped, THREADS, threads)
         for latency in statistics(loop.done, len(loop.nanoseconds) - len(loop.done)):
             yield row(latency.name, latency.milliseconds, latency.note, THREADS, threads)
-    built.store.close()
 
 
 def _setting(job: Job, built: Built, work: Work) -> tuple[int | None, Work, str]:
@@ -159,18 +172,20 @@ def _filters(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
         return
     dataset = _dataset(job)
     field = buckets(job.size, job.seed)
-    store, query = filled(candidate, dataset, field, home), candidate.query(None)
-    for share in job.filters:
-        found = search_filtered(store, query, dataset, field, share, job.k, job.timeout)
-        yield row(share, "matching", found.matching)
-        yield row(share, "knn", found.knn)
-        yield row(share, "p50_ms", found.p50_ms)
-        yield row(
-            share, "p99_ms", found.p99_ms, "" if found.p99_ms is not None else "too few samples for p99"
-        )
-        yield row(share, "qps", found.qps)
-        yield row(share, "short", found.short)
-    store.close()
+    (store, collection), query = filled(candidate, dataset, field, home), candidate.query(None)
+    try:
+        for share in job.filters:
+            found = search_filtered(store, query, dataset, field, share, job.k, job.timeout)
+            yield row(share, "matching", found.matching)
+            yield row(share, "knn", found.knn)
+            yield row(share, "p50_ms", found.p50_ms)
+            yield row(
+                share, "p99_ms", found.p99_ms, "" if found.p99_ms is not None else "too few samples for p99"
+            )
+            yield row(share, "qps", found.qps)
+            yield row(share, "short", found.short)
+    finally:
+        collection.end(store)
 
 
 def _mixed(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:

@@ -108,16 +108,17 @@ def measure(built: Built, value: int | None, run: int, work: Work) -> Pass:
     asked, others = work.dataset.queries, _others(work)
     with Sampler() as sampler:
         warm = warm_up(search, others, work.k, query, timeout=work.timeout)
-        serial = closed_loop(search, asked, work.k, query, timeout=work.timeout, keep=True)
-        loops = [serial]
-        if work.threads > 1 and not serial.stopped:
-            loops.append(
-                closed_loop(
-                    search, asked, work.k, query, threads=work.threads, timeout=work.timeout, keep=True
-                )
-            )
-    if not len(serial.done) and not serial.stopped:
-        raise StoreError(f"every search failed: {serial.errors[0] if serial.errors else 'no reason given'}")
+        loops: list[Loop] = []
+        for threads in dict.fromkeys((1, work.threads)):
+            if not any(loop.stopped for loop in loops):
+                loops.append(
+                    closed_loop(
+                        search, asked, work.k, query, threads=threads, timeout=work.timeout, keep=True,
+                        before=lambda: search(others[0], work.k, query),
+                    )
+                )  # fmt: skip
+    if not len(loops[0].done) and loops[0].errors:
+        raise StoreError(f"every search of run {run + 1} failed: {loops[0].errors[0]}")
     return _pass(built, value, run, work, warm, loops, sampler.found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from bakeoff.cache import Cache
 from bakeoff.errors import SettingError, StoreError
-from bakeoff.load.building import COLLECTION, Built, build
+from bakeoff.load.building import Built, build
 from bakeoff.load.closed import WARM_UP, Search
 from bakeoff.load.datasets import VectorSet, open_dataset
 from bakeoff.load.faults import ENGINE_FAULTS
@@ -70,7 +71,12 @@ class Target:
     full: bool = True
     grade: Grade | None = None
     recipe: Recipe | None = field(default=None, repr=False)
-    close: Callable[[], None] = field(default=lambda: None, repr=False)
+    close: Callable[..., None] = field(default=lambda **_: None, repr=False)
+
+    def connect(self) -> None:
+        """One search that is not measured, with a query that is not: it opens the calling thread's connection."""
+        if len(self.others):
+            self.search(self.others[0], self.k, self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,7 @@ class VectorRecipe:
     k: int
     home: str
     server: bool
+    collection: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a client process."""
@@ -100,7 +107,7 @@ class VectorRecipe:
         dataset = open_dataset(self.dataset, metric=Metric(self.metric), queries=self.queries, seed=self.seed)
         (candidate,) = candidates([self.spec])
         again = issubclass(candidate.plugin, SupportsReopen) and (self.server or Path(self.home).is_dir())
-        store = self._reopened(candidate, dataset) if again else build(candidate, dataset, home).store
+        store = self._reopened(candidate, dataset) if again else self._rebuilt(candidate, dataset, home)
         nothing = Opening(0.0, None, None, Resources.none())
         asked, others, query = (
             list(dataset.queries),
@@ -111,10 +118,16 @@ class VectorRecipe:
             self.spec, candidate.name, store.search, asked, others, self.k, nothing, query, close=store.close
         )
 
+    def _rebuilt(self, candidate: Candidate, dataset: VectorSet, home: Path) -> Any:
+        """An index of this process alone; its name is free at once, for the other clients have it too."""
+        built = build(candidate, dataset, home, part=str(home))
+        built.collection.release()
+        return built.store
+
     def _reopened(self, candidate: Candidate, dataset: VectorSet) -> Any:
         try:
             store = candidate.plugin(candidate.params, Path(self.home))
-            rows = store.open(COLLECTION, dataset.dims, dataset.metric)
+            rows = store.open(self.collection, dataset.dims, dataset.metric)
         except ENGINE_FAULTS as exc:
             raise StoreError(
                 cannot_open(candidate.label, self.server, f"{type(exc).__name__}: {exc}")
@@ -149,6 +162,7 @@ def vector_target(
     seed: int,
     truth: Neighbours | None,
     pids: Sequence[int] = (),
+    keep: bool = False,
 ) -> Target:
     """A store filled with the dataset; `name` is what the dataset is opened by."""
     built = build(candidate, dataset, home, pids)
@@ -162,6 +176,7 @@ def vector_target(
         k,
         str(home),
         built.elsewhere,
+        built.collection.name,
     )
     return Target(
         candidate.label,
@@ -177,7 +192,7 @@ def vector_target(
         True,
         Grade(f"kNN@{k}", judge=_judge(dataset, truth, k)) if truth is not None else None,
         recipe,
-        built.store.close,
+        partial(built.close, keep=keep),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -10,10 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bakeoff.errors import SystemFailure
+
 WATCH_SECONDS = 0.05
 PATIENCE_SECONDS = 2.0
 """How long Ctrl-C waits for searches under way."""
 INTERRUPTED = "stopped by Ctrl-C"
+HUNG = "did not come back"
+GIVEN_UP = 25
+"""After so many failures in a row the engine is taken to be gone, and the loop ends."""
+LAST_FAILED = 5
+"""A loop whose last searches all failed, at least so many, lost its engine before the end."""
+GONE = "searches in a row failed"
 
 
 @dataclass(slots=True)
@@ -31,6 +40,57 @@ class Crew:
     stopped: str = ""
     interrupt: KeyboardInterrupt | None = None
     hung: int = 0
+    failing: int = 0
+    last_error: str = ""
+    start: int | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    ready: list[int] = field(default_factory=list)
+    all_ready: threading.Event = field(default_factory=threading.Event)
+
+    def prepare(self, number: int, before: Callable[[], object] | None, begin: int | None) -> None:
+        """Open a client's connection by an unmeasured search, then wait for the other clients and for `begin`.
+
+        A search that fails here fails again, and is counted, when it is measured.
+        """
+        if before is not None:
+            self.begun[number] = time.perf_counter_ns()
+            with contextlib.suppress(SystemFailure):
+                before()
+            self.begun[number] = 0
+        self.ready.append(number)
+        if len(self.ready) == len(self.begun):
+            self.all_ready.set()
+        while not (self.all_ready.wait(WATCH_SECONDS) or self.stop.is_set()):
+            pass
+        wait_until(begin, self.stop)
+
+    def begin_at(self, later: float = 0.0) -> int:
+        """The reading of the clock at which all clients begin: the first one's, `later` seconds on."""
+        with self.lock:
+            if self.start is None:
+                self.start = time.perf_counter_ns() + int(later * 1e9)
+            return self.start
+
+    def failed(self, exc: BaseException) -> None:
+        """Count a failure; too many in a row end the loop. A success sets `failing` back to 0."""
+        self.failing += 1
+        self.last_error = str(exc)
+        if self.failing >= GIVEN_UP:
+            _halt(self, self._gone())
+
+    def look_back(self) -> None:
+        """Mark a loop that came to its end while its last searches failed."""
+        if not self.stopped and self.failing >= LAST_FAILED:
+            self.stopped = self._gone()
+
+    def _gone(self) -> str:
+        return f"{self.failing} {GONE}, the last with: {self.last_error.rstrip('.')}"
+
+
+def wait_until(moment: int | None, stop: threading.Event) -> None:
+    """Wait for a reading of the clock; a stop ends the wait."""
+    while moment is not None and (left := (moment - time.perf_counter_ns()) / 1e9) > 0 and not stop.is_set():
+        stop.wait(left) if left > 1 else time.sleep(left)
 
 
 def run_crew(
@@ -69,6 +129,10 @@ def run_crew(
     except KeyboardInterrupt as exc:
         _interrupt(crew, exc)
     _watch(crew, team, timeout, deadline, halt)
+    if crew.all_ended.is_set():
+        for thread in team:
+            thread.join()  # a thread's connections are closed with it: the next loop finds them closed
+    crew.look_back()
     if crew.failures:
         raise crew.failures[0]
     if crew.interrupt is not None and not keep:
@@ -132,7 +196,7 @@ def _look(crew: Crew, timeout: float, begin: float, deadline: float | None) -> N
     now = time.perf_counter_ns()
     crew.hung = sum(1 for sent in crew.begun if sent and now - sent > timeout * 1e9)
     if crew.hung:
-        _halt(crew, f"a search did not come back within {timeout:g} s")
+        _halt(crew, f"a search {HUNG} within {timeout:g} s")
     if deadline is not None and time.perf_counter() - begin > deadline:
         _halt(crew, f"the limit of {deadline:g} s was reached")
 

@@ -6,6 +6,7 @@ No password stands in a file or a hash, and each thread has a connection of its 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from inspect import isfunction
 from typing import Annotated, Generic, Protocol, TypeVar
@@ -126,23 +127,34 @@ def password(store: str) -> dict[str, str]:
     return {"password": found} if found else {}
 
 
-class EachThread(Generic[C]):
-    """One connection for each thread that asks: none waits for another's answer."""
+class _Held(Generic[C]):
+    """A connection that is closed when its holder is released: at the latest with the thread that holds it."""
+
+    def __init__(self, connection: C) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
+class ThreadLocalConnections(Generic[C]):
+    """One connection for each thread that asks, closed when the thread ends: none waits for another's answer."""
 
     def __init__(self, connect: Callable[[], C]) -> None:
         self._connect = connect
-        self._local, self._all = threading.local(), list[C]()
+        self._local = threading.local()
+        self._held: weakref.WeakSet[_Held[C]] = weakref.WeakSet()
 
     def mine(self) -> C:
         """This thread's connection, made when it is first asked for."""
-        if not hasattr(self._local, "connection"):
-            self._local.connection = self._connect()
-            self._all.append(self._local.connection)
-        found: C = self._local.connection
-        return found
+        held: _Held[C] | None = getattr(self._local, "held", None)
+        if held is None:
+            held = self._local.held = _Held(self._connect())
+            self._held.add(held)
+        return held.connection
 
     def close(self) -> None:
-        """Give back every thread's connection; who asks again gets a new one."""
-        for connection in self._all:
-            connection.close()
-        self._local, self._all = threading.local(), []
+        """Close every thread's connection; a thread that asks again gets a new one."""
+        for held in list(self._held):
+            held.connection.close()
+        self._local = threading.local()

@@ -12,7 +12,7 @@ from bakeoff.plugins.stores import _postgres as pg
 from bakeoff.plugins.stores._base import Settings, expect_dims
 from bakeoff.plugins.stores._payload import Declared, Payload, from_rows, sql
 from bakeoff.plugins.stores._postgres_sql import LIMITS, TABLES, Build, Table
-from bakeoff.plugins.stores._server import PREFIX, Address, EachThread, ours, speaking_of
+from bakeoff.plugins.stores._server import PREFIX, Address, ThreadLocalConnections, ours, speaking_of
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -41,7 +41,7 @@ class PgvectorStore(Declared):
     def __init__(self, params: PgvectorParams, home: Path) -> None:
         self._build, self._rows, self._texts, self._further = params.build, 0, False, False
         self._table = Table("", 0, Metric.COSINE, params.build)
-        self._threads = EachThread(lambda: pg.Connection.to(params.dsn))
+        self._threads = ThreadLocalConnections(lambda: pg.Connection.to(params.dsn))
 
     def engine_version(self) -> str:
         ((found,),) = self._sql.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")

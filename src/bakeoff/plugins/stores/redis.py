@@ -13,7 +13,7 @@ from bakeoff.errors import StoreError
 from bakeoff.plugins.stores import _vector_sets as vs
 from bakeoff.plugins.stores._base import GraphQuery, Settings, TunedByEf, expect_dims
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
-from bakeoff.plugins.stores._server import Address, EachThread, speaking_of
+from bakeoff.plugins.stores._server import Address, ThreadLocalConnections, speaking_of
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
@@ -44,7 +44,7 @@ class RedisStore(TunedByEf, Declared):
 
     def __init__(self, params: RedisParams, home: Path) -> None:
         self._build, self._key, self._rows = params.build, "", 0
-        self._threads = EachThread(lambda: vs.client(params.url))
+        self._threads = ThreadLocalConnections(lambda: vs.client(params.url))
 
     def engine_version(self) -> str:
         return f"Redis {self._client.info('server')['redis_version']}"
