@@ -29,15 +29,15 @@ import numpy as np
 
 from bakeoff import registry
 from bakeoff.load import truth
-from bakeoff.load.closed import closed_loop, harness_seconds
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.launching import Processes
 from bakeoff.load.messages import Share
-from bakeoff.load.null import Nothing, NullStore
+from bakeoff.load.null import Nothing, NullStore, harness_seconds
 from bakeoff.load.open import open_loop
 from bakeoff.load.quality import table
 from bakeoff.load.targets import VectorRecipe
 from bakeoff.load.team import gathered
+from bakeoff.stages.client_loop import closed_loop
 from bakeoff.types import Batch, Hits, Metric
 from common import Row, show
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.load.clock import statistics
 from bakeoff.load.histogram import Histogram
 from bakeoff.load.passes import percentiles
+from bakeoff.stages.loop_times import statistics
 
 each_way = pytest.mark.parametrize(
     "statistics",

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from bakeoff import registry
-from bakeoff.load import closed, workers
 from bakeoff.load.building import build
-from bakeoff.load.closed import harness_seconds
 from bakeoff.load.datasets import open_dataset
+from bakeoff.load.null import harness_seconds
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Work, measure
 from bakeoff.load.truth import exact_neighbours
+from bakeoff.stages import client_loop, client_threads
 from bakeoff.types import Hits
 
 COLD, WARM = 300, 2
@@ -24,7 +24,7 @@ COLD, WARM = 300, 2
 def test_f32_warm_up_takes_other_queries_and_is_told_apart(
     tmp_path: Path, made_clock: Callable[..., Any]
 ) -> None:
-    clock = made_clock(closed, workers)
+    clock = made_clock(client_loop, client_threads)
 
     class ColdStore(registry.load("stores", "exact")):
         """Exact search that reads its pages in at the first query, and remembers what it was asked."""

@@ -12,12 +12,12 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.cache import Cache
-from bakeoff.load import closed, workers
 from bakeoff.load.ann import Options, compare_stores
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import order
 from bakeoff.load.verdict import verdict
+from bakeoff.stages import client_loop, client_threads
 from bakeoff.stats.runs import summarise
 from bakeoff.types import Hits
 
@@ -40,7 +40,7 @@ def test_f35_stores_take_turns_within_a_run() -> None:
 
 def test_f35_a_store_is_as_fast_as_its_median_run(tmp_path: Path, made_clock: Callable[..., Any]) -> None:
     """Four runs of 78, 119, 81 and 56 queries a second: 119 is nobody's result."""
-    clock = made_clock(closed, workers)
+    clock = made_clock(client_loop, client_threads)
     rates = (78, 119, 81, 56)
 
     class Uneven(EXACT):

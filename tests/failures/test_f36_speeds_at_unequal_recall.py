@@ -11,11 +11,12 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.cache import Cache
-from bakeoff.load import closed, equal, workers
+from bakeoff.load import equal
 from bakeoff.load.ann import Options, Outcome, compare_stores
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.settings import Candidate
 from bakeoff.load.verdict import comparisons, verdict
+from bakeoff.stages import client_loop, client_threads
 from bakeoff.types import Hits
 
 EXACT = registry.load("stores", "exact")
@@ -24,7 +25,7 @@ EXACT = registry.load("stores", "exact")
 @pytest.fixture
 def outcome(tmp_path: Path, made_clock: Callable[..., Any]) -> Callable[[float | None], Outcome]:
     """Compares, by a made clock, exact search that takes 5 ms with a store that is fast and wrong."""
-    clock = made_clock(closed, workers)
+    clock = made_clock(client_loop, client_threads)
 
     class Right(EXACT):
         def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.load import closed, workers
 from bakeoff.load import open as open_loops
-from bakeoff.load.clock import statistics
-from bakeoff.load.closed import closed_loop
 from bakeoff.load.null import Nothing, NullStore
 from bakeoff.load.open import open_loop
+from bakeoff.stages import client_loop, client_threads
+from bakeoff.stages.client_loop import closed_loop
+from bakeoff.stages.loop_times import statistics
 from bakeoff.types import Hits
 
 STALL, EVERY, RATE = 1.0, 600, 600
@@ -42,7 +42,7 @@ def p99(rows: tuple[Any, ...]) -> float:
 
 
 def test_f37_a_closed_loop_hides_the_stall_and_an_open_one_shows_it(made_clock: Callable[..., Any]) -> None:
-    clock = made_clock(closed, open_loops, workers)
+    clock = made_clock(client_loop, open_loops, client_threads)
     alone = closed_loop(Stalling(clock).search, QUERIES, 10, Nothing())
     assert alone.done.max() == STALL * 1e9  # it was there
     assert p99(statistics(alone.done)) < 0.5 * STALL * 1000
@@ -57,7 +57,7 @@ def test_f37_a_closed_loop_hides_the_stall_and_an_open_one_shows_it(made_clock: 
 
 def test_f37_what_got_no_answer_stands_beyond_all_others(made_clock: Callable[..., Any]) -> None:
     """Every twentieth query is refused at once: leaving those out would make the worst of them the best."""
-    made_clock(closed, open_loops, workers)
+    made_clock(client_loop, open_loops, client_threads)
 
     class Refusing(NullStore):
         count = 0

@@ -14,13 +14,12 @@ from bakeoff import registry, runner
 from bakeoff.cache import Cache
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.load import closed, workers
 from bakeoff.load.ann import Options, Outcome, compare_stores
-from bakeoff.load.closed import closed_loop
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.record import to_dict
 from bakeoff.load.settings import Candidate
-from bakeoff.stages import cutting, embed, index, once, read, work
+from bakeoff.stages import client_loop, client_threads, cutting, embed, index, once, read, work
+from bakeoff.stages.client_loop import closed_loop
 from bakeoff.types import Batch, Hits
 
 EXACT = registry.load("stores", "exact")
@@ -49,7 +48,7 @@ def outcome(tmp_path: Path, kind: type) -> Outcome:
 @pytest.fixture
 def clock(made_clock: Callable[..., Any]) -> Any:
     """A microsecond passes with each reading: that is what the harness takes."""
-    made = made_clock(closed, workers)
+    made = made_clock(client_loop, client_threads)
     made.tick = 1000
     return made
 

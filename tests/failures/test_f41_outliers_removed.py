@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.load.clock import statistics
-from bakeoff.load.closed import closed_loop
 from bakeoff.runner import run
 from bakeoff.stages import retrieve
+from bakeoff.stages.client_loop import closed_loop
+from bakeoff.stages.loop_times import statistics
 from bakeoff.stats.runs import summarise
 from bakeoff.types import Hits
 

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import StoreError
-from bakeoff.load import building, closed, workers
+from bakeoff.load import building
 from bakeoff.load import open as open_loops
 from bakeoff.load.null import Nothing, NullStore
+from bakeoff.stages import client_loop, client_threads
 from bakeoff.types import Hits
 
 GUARD_SECONDS = 120
@@ -86,7 +87,7 @@ def hanging() -> Iterator[Callable[..., HangingStore]]:
 @pytest.fixture
 def clock(made_clock: Callable[..., Any]) -> Any:
     """The clock of building and of every loop: a test says how much time passes."""
-    return made_clock(building, closed, open_loops, workers)
+    return made_clock(building, client_loop, open_loops, client_threads)
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Watch:
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     """How far whoever watches the loop's threads has come."""
-    seen, look, halt = Watch(threading.Event(), threading.Event()), workers._look, workers._halt
+    seen, look, halt = Watch(threading.Event(), threading.Event()), client_threads._look, client_threads._halt
 
     def looking(*given: Any) -> None:
         look(*given)
@@ -110,6 +111,6 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
         halt(*given)
         seen.halted.set()
 
-    monkeypatch.setattr(workers, "_look", looking)
-    monkeypatch.setattr(workers, "_halt", halting)
+    monkeypatch.setattr(client_threads, "_look", looking)
+    monkeypatch.setattr(client_threads, "_halt", halting)
     return seen

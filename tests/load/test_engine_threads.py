@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.load.closed import closed_loop
+from bakeoff.stages.client_loop import closed_loop
 from bakeoff.types import Hits
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import SettingError
-from bakeoff.load import closed
-from bakeoff.load.clock import NOT_RUN, statistics
-from bakeoff.load.closed import closed_loop, harness_seconds, warm_up
-from bakeoff.load.null import Nothing, NullStore
+from bakeoff.load.null import Nothing, NullStore, harness_seconds
 from bakeoff.load.open import open_loop, schedule
+from bakeoff.stages import client_loop
+from bakeoff.stages.client_loop import closed_loop, warm_up
+from bakeoff.stages.loop_times import NOT_RUN, statistics
 from bakeoff.types import Hits
 
 ANSWER = Hits(np.array([1]), np.array([1.0]))
@@ -127,7 +127,7 @@ def test_warm_up_stands_apart(null: NullStore, asked: np.ndarray) -> None:
 
 def test_the_harness_reads_the_clock_twice_a_query(asked: np.ndarray, made_clock: Any) -> None:
     """By a clock that goes on a microsecond with each reading; the one more is the end of the whole pass."""
-    made_clock(closed).tick = 1000
+    made_clock(client_loop).tick = 1000
     assert harness_seconds(asked, 10) == pytest.approx(2e-6 + 1e-6 / 600)
 
 

@@ -16,8 +16,6 @@ import pytest
 from bakeoff import registry
 from bakeoff.cache import Cache
 from bakeoff.errors import DataError, SettingError, StoreError
-from bakeoff.load.clock import BACKWARDS
-from bakeoff.load.closed import closed_loop
 from bakeoff.load.demand import Demand, Load, parse_loads
 from bakeoff.load.energy import Meter
 from bakeoff.load.jobs import Done, Job, Tools, run_load
@@ -25,6 +23,8 @@ from bakeoff.load.open import open_loop
 from bakeoff.load.stability import drifting, unstable
 from bakeoff.load.stored import all_loads, open_load
 from bakeoff.runner import run
+from bakeoff.stages.client_loop import closed_loop
+from bakeoff.stages.loop_times import BACKWARDS
 from bakeoff.stages.work import Workshop
 from bakeoff.types import Hits, Status
 

@@ -192,9 +192,9 @@ def test_the_connection_is_not_part_of_a_measured_search(tmp_path: Path, server:
                 first.append({one for one, times in searched.items() if times >= 1})
             return super().search(vector, k, query)
 
-    from bakeoff.load.closed import closed_loop
     from bakeoff.load.settings import Candidate
     from bakeoff.load.targets import vector_target
+    from bakeoff.stages.client_loop import closed_loop
 
     dataset = open_dataset("synthetic:300x8", queries=40)
     target = vector_target(

@@ -11,16 +11,17 @@ from bakeoff.cache import Cache
 from bakeoff.errors import SettingError
 from bakeoff.load import equal
 from bakeoff.load.building import Built, build
-from bakeoff.load.closed import TIMEOUT, harness_seconds
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.faults import failing
 from bakeoff.load.memory import Memory, grown, resident_bytes
+from bakeoff.load.null import harness_seconds
 from bakeoff.load.quality import ALL
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
 from bakeoff.load.truth import Neighbours, truth_of
-from bakeoff.load.workers import HUNG, INTERRUPTED
 from bakeoff.scratch import Scratch
+from bakeoff.stages.client_loop import TIMEOUT
+from bakeoff.stages.client_threads import HUNG, INTERRUPTED
 from bakeoff.types import Status
 
 

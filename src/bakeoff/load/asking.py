@@ -10,8 +10,6 @@ from typing import Protocol
 
 import numpy as np
 
-from bakeoff.load.clock import NOT_RUN, Loop
-from bakeoff.load.closed import closed_loop
 from bakeoff.load.histogram import Histogram
 from bakeoff.load.messages import Buckets, Share, Told
 from bakeoff.load.null import Nothing, NullStore
@@ -20,7 +18,9 @@ from bakeoff.load.passes import drift_of
 from bakeoff.load.resources import Sampler, Use
 from bakeoff.load.share import closed_share, open_share, threads_of
 from bakeoff.load.targets import Target
-from bakeoff.load.workers import HUNG
+from bakeoff.stages.client_loop import closed_loop
+from bakeoff.stages.client_threads import HUNG
+from bakeoff.stages.loop_times import NOT_RUN, Loop
 
 
 class Asking(Protocol):

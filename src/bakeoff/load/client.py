@@ -20,7 +20,6 @@ from typing import Any
 from bakeoff.ending import Ended, Ending
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.load.asking import Asking, take
-from bakeoff.load.closed import warm_up
 from bakeoff.load.faults import ENGINE_FAULTS
 from bakeoff.load.messages import ClockSaid, Counted, Hello, Message, Order, Ready
 from bakeoff.load.systems import SystemRecipe
@@ -28,6 +27,7 @@ from bakeoff.load.targets import Target, VectorRecipe
 from bakeoff.load.wire import Line, LostError
 from bakeoff.scratch import Scratch
 from bakeoff.shards import installed
+from bakeoff.stages.client_loop import warm_up
 
 RECIPES: dict[str, type[VectorRecipe | SystemRecipe]] = {"vectors": VectorRecipe, "system": SystemRecipe}
 CALL_SECONDS = 30.0

@@ -10,14 +10,14 @@ import numpy as np
 
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.load.building import BATCH, filling
-from bakeoff.load.clock import statistics
-from bakeoff.load.closed import WARM_UP, closed_loop, warm_up
 from bakeoff.load.collection import Collection
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.quality import quality
 from bakeoff.load.settings import Candidate
 from bakeoff.load.truth import Neighbours, exact_neighbours
 from bakeoff.protocols import SupportsPayload
+from bakeoff.stages.client_loop import WARM_UP, closed_loop, warm_up
+from bakeoff.stages.loop_times import statistics
 from bakeoff.types import Batch, Condition, Hits, PayloadField, Where
 
 FIELD = PayloadField("bucket", "integer")

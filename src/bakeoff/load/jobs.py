@@ -11,7 +11,6 @@ from pathlib import Path
 
 from bakeoff import experiment
 from bakeoff.errors import SettingError
-from bakeoff.load.closed import check_workers
 from bakeoff.load.cost import Cost, Priced, Tokens, Usage, cost, run_usage
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.demand import Demand
@@ -22,9 +21,10 @@ from bakeoff.load.settings import candidates
 from bakeoff.load.stored import LOADS, save
 from bakeoff.load.systems import Opened, choose, plan_of_run
 from bakeoff.load.targets import Pids, Target, check_dataset, dataset_truth, vector_target
-from bakeoff.load.workers import HUNG
 from bakeoff.plan import Prices, System
 from bakeoff.scratch import Scratch
+from bakeoff.stages.client_loop import check_workers
+from bakeoff.stages.client_threads import HUNG
 from bakeoff.stages.larder import STAND_IN
 from bakeoff.stages.work import Workshop
 from bakeoff.stats.runs import summarise

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bakeoff.load.clock import Latency
 from bakeoff.load.load_tables import USES, client_dicts
 from bakeoff.load.points import LoadPoint
 from bakeoff.load.pressure import Pressed
@@ -15,6 +14,7 @@ from bakeoff.load.sentences import sentence
 from bakeoff.load.targets import Target
 from bakeoff.machine import machine, versions
 from bakeoff.plan import Prices
+from bakeoff.stages.loop_times import Latency
 from bakeoff.stats.runs import RunSummary, summarise
 
 FORMAT = 1

@@ -13,12 +13,12 @@ import numpy as np
 
 from bakeoff.errors import SystemFailure
 from bakeoff.load.building import build
-from bakeoff.load.clock import statistics
-from bakeoff.load.closed import WARM_UP, closed_loop, warm_up
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.faults import ENGINE_FAULTS
 from bakeoff.load.open import open_loop
 from bakeoff.load.settings import Candidate
+from bakeoff.stages.client_loop import WARM_UP, closed_loop, warm_up
+from bakeoff.stages.loop_times import statistics
 from bakeoff.types import Batch
 
 WRITES_A_SECOND = 10

@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from bakeoff.stages.client_loop import Asked, closed_loop
+from bakeoff.stages.loop_times import whole
 from bakeoff.types import Batch, Hits, Metric
 
 
@@ -42,3 +44,10 @@ class NullStore:
 
     def close(self) -> None:
         """Nothing to give back."""
+
+
+def harness_seconds(vectors: Asked, k: int, *, threads: int = 1, passes: int = 5) -> float:
+    """What the loop itself costs a query: the median pass over the null store."""
+    null, query = NullStore(Nothing(), Path()), Nothing()
+    loops = [whole(closed_loop(null.search, vectors, k, query, threads=threads)) for _ in range(passes)]
+    return float(np.median([loop.seconds / len(vectors) for loop in loops]))

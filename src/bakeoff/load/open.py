@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from bakeoff.errors import SettingError, SystemFailure
-from bakeoff.load.clock import BACKWARDS, NOT_RUN, Latency, statistics
-from bakeoff.load.closed import TIMEOUT, Asked, Search
-from bakeoff.load.workers import Crew, run_crew
+from bakeoff.stages.client_loop import TIMEOUT, Asked, Search
+from bakeoff.stages.client_threads import Crew, run_crew
+from bakeoff.stages.loop_times import BACKWARDS, NOT_RUN, Latency, statistics
 
 Arrivals = Literal["fixed", "poisson"]
 MOST_SENT = 2_000_000

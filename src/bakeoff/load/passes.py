@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bakeoff.load.clock import NOT_RUN, Latency, Loop
-from bakeoff.load.closed import HARNESS_LIMIT
 from bakeoff.load.demand import Load
 from bakeoff.load.histogram import Histogram
 from bakeoff.load.open import OpenLoop
 from bakeoff.load.resources import Resources
 from bakeoff.load.targets import Target
+from bakeoff.stages.client_loop import HARNESS_LIMIT
+from bakeoff.stages.loop_times import NOT_RUN, Latency, Loop
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 from bakeoff.types import Hits
 

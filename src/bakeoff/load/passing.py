@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.load.closed import closed_loop, harness_seconds
 from bakeoff.load.demand import Demand, Load
 from bakeoff.load.energy import Energy
 from bakeoff.load.launching import Launcher
 from bakeoff.load.messages import Share
-from bakeoff.load.null import Nothing, NullStore
+from bakeoff.load.null import Nothing, NullStore, harness_seconds
 from bakeoff.load.open import OpenLoop, open_loop
 from bakeoff.load.passes import Pass, closed_pass, open_pass
 from bakeoff.load.rates import Sent
@@ -23,7 +22,8 @@ from bakeoff.load.resources import Resources, Sampler
 from bakeoff.load.targets import Pids, Target
 from bakeoff.load.team import Team, gathered
 from bakeoff.load.teamloop import TeamLoop
-from bakeoff.load.workers import INTERRUPTED
+from bakeoff.stages.client_loop import closed_loop
+from bakeoff.stages.client_threads import INTERRUPTED
 
 WAITS = 3
 """Time-outs that a closed pass may add to its seconds: for connecting, for its last searches, and one to spare."""

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.load.clock import Latency
 from bakeoff.load.demand import Load
 from bakeoff.load.histogram import Histogram, merged
 from bakeoff.load.passes import Pass, percentiles
 from bakeoff.load.resources import Use
 from bakeoff.load.stability import drifting, unstable
+from bakeoff.stages.loop_times import Latency
 from bakeoff.stats.runs import RunSummary, summarise
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bakeoff.errors import StoreError
-from bakeoff.load.closed import WarmUp, warm_up
 from bakeoff.load.cost import Cost
 from bakeoff.load.demand import Demand, Load
 from bakeoff.load.faults import failing
@@ -17,7 +16,8 @@ from bakeoff.load.points import LoadPoint, load_points
 from bakeoff.load.rates import HIGHEST, MaxRate, Sent, lowest_rate, max_rate
 from bakeoff.load.targets import Pids, Target
 from bakeoff.load.teamloop import LOST
-from bakeoff.load.workers import HUNG, INTERRUPTED
+from bakeoff.stages.client_loop import WarmUp, warm_up
+from bakeoff.stages.client_threads import HUNG, INTERRUPTED
 from bakeoff.types import Status
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bakeoff.errors import SettingError
-from bakeoff.load.clock import Latency
-from bakeoff.load.workers import INTERRUPTED
+from bakeoff.stages.client_threads import INTERRUPTED
+from bakeoff.stages.loop_times import Latency
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 
 UNITS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}

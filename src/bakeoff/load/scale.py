@@ -14,7 +14,6 @@ from bakeoff.blocks import Helpers
 from bakeoff.cache import Cache, write_file
 from bakeoff.errors import SettingError, SystemFailure
 from bakeoff.fingerprint import fingerprint
-from bakeoff.load.closed import TIMEOUT
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import check_shares
 from bakeoff.load.fit import Fit, fit
@@ -24,9 +23,10 @@ from bakeoff.load.scale_cell import Job, truth_file
 from bakeoff.load.scale_rows import FIGURES, FILTER, MIXED, SIZE, Row, systems, values, write_rows
 from bakeoff.load.settings import Candidate
 from bakeoff.load.truth import truth_of
-from bakeoff.load.workers import INTERRUPTED
 from bakeoff.machine import machine, versions
 from bakeoff.scratch import Scratch
+from bakeoff.stages.client_loop import TIMEOUT
+from bakeoff.stages.client_threads import INTERRUPTED
 from bakeoff.types import Status
 
 FORMAT = 1

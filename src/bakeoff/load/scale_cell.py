@@ -13,12 +13,11 @@ import numpy as np
 from bakeoff.fingerprint import fingerprint
 from bakeoff.load import equal
 from bakeoff.load.building import Built, build
-from bakeoff.load.clock import statistics
-from bakeoff.load.closed import closed_loop, harness_seconds
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import buckets, filled, search_filtered, supports
 from bakeoff.load.memory import UNSEEN, grown, resident_bytes, served
 from bakeoff.load.mixed import insert_while_search
+from bakeoff.load.null import harness_seconds
 from bakeoff.load.quality import Quality
 from bakeoff.load.resources import Sampler
 from bakeoff.load.scale_rows import FILTER, MIXED, SIZE, THREADS, Row
@@ -26,6 +25,8 @@ from bakeoff.load.settings import Candidate, candidates
 from bakeoff.load.sweep import Work, measure, tune
 from bakeoff.load.truth import Neighbours
 from bakeoff.scratch import Scratch
+from bakeoff.stages.client_loop import closed_loop
+from bakeoff.stages.loop_times import statistics
 from bakeoff.types import Metric
 
 NO_FILES = "it keeps nothing on disk"

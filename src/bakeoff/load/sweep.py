@@ -10,13 +10,13 @@ import numpy as np
 
 from bakeoff.errors import StoreError
 from bakeoff.load.building import Built
-from bakeoff.load.clock import Latency, Loop, statistics, whole
-from bakeoff.load.closed import HARNESS_LIMIT, WARM_UP, WarmUp, closed_loop, warm_up
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.equal import Tuned, least_effort
 from bakeoff.load.quality import Quality, quality
 from bakeoff.load.resources import Resources, Sampler
 from bakeoff.load.truth import Neighbours
+from bakeoff.stages.client_loop import HARNESS_LIMIT, WARM_UP, WarmUp, closed_loop, warm_up
+from bakeoff.stages.loop_times import Latency, Loop, statistics, whole
 from bakeoff.stats.runs import RunSummary, summarise
 
 

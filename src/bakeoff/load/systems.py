@@ -14,7 +14,6 @@ from bakeoff import experiment, registry
 from bakeoff.analysis import Result, open_run
 from bakeoff.errors import DataError, SettingError, UserError
 from bakeoff.examples import examples
-from bakeoff.load.closed import WARM_UP, Search
 from bakeoff.load.cost import CHARACTERS_A_TOKEN, Tokens
 from bakeoff.load.lent import LentCache
 from bakeoff.load.resources import Sampler
@@ -22,6 +21,7 @@ from bakeoff.load.targets import Grade, Opening, Pids, Target
 from bakeoff.modes import MODES, WEIGHT, Hybrid
 from bakeoff.plan import Plan, System
 from bakeoff.sharedfolder import Folder, marked
+from bakeoff.stages.client_loop import WARM_UP, Search
 from bakeoff.stages.index import Index
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.mask import without_leaks

@@ -13,7 +13,6 @@ import numpy as np
 from bakeoff.cache import Cache
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.load.building import Built, build
-from bakeoff.load.closed import WARM_UP, Search
 from bakeoff.load.datasets import VectorSet, open_dataset
 from bakeoff.load.faults import ENGINE_FAULTS
 from bakeoff.load.quality import quality
@@ -21,6 +20,7 @@ from bakeoff.load.resources import Resources
 from bakeoff.load.settings import Candidate, candidates
 from bakeoff.load.truth import Neighbours, truth_of
 from bakeoff.protocols import SupportsReopen
+from bakeoff.stages.client_loop import WARM_UP, Search
 from bakeoff.types import Hits, Metric
 
 Pids = Callable[[str, Any], Sequence[int]]

@@ -19,8 +19,8 @@ from bakeoff.load.offsets import ROUND_TRIPS, ClockCheck, Offset, RoundTrip, off
 from bakeoff.load.targets import Recipe
 from bakeoff.load.teamloop import Member, TeamLoop, Window, lost_sentence, marks, on_duty
 from bakeoff.load.wire import FIRST_BYTES, MOST_BYTES, Line, LostError
-from bakeoff.load.workers import INTERRUPTED, PATIENCE_SECONDS
 from bakeoff.shards import installed
+from bakeoff.stages.client_threads import INTERRUPTED, PATIENCE_SECONDS
 
 M = TypeVar("M", bound=Message)
 CALLING_SECONDS = 120.0

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bakeoff.load.clock import Latency
 from bakeoff.load.histogram import Histogram, merged
 from bakeoff.load.messages import Told
 from bakeoff.load.offsets import ClockCheck
 from bakeoff.load.open import held
 from bakeoff.load.passes import percentiles
 from bakeoff.load.resources import Use
+from bakeoff.stages.loop_times import Latency
 
 LOST = "was lost"
 LATE_SECONDS = 0.05

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import SettingError, SystemFailure
-from bakeoff.load.clock import BACKWARDS, NOT_RUN, Loop, whole
-from bakeoff.load.null import Nothing, NullStore
-from bakeoff.load.workers import Crew, run_crew
+from bakeoff.stages.client_threads import Crew, run_crew
+from bakeoff.stages.loop_times import BACKWARDS, NOT_RUN, Loop, whole
 from bakeoff.types import Hits
 
 TIMEOUT = 60.0
@@ -107,15 +106,6 @@ def warm_up(search: Search, vectors: Asked, k: int, query: Any, *, timeout: floa
     rest = took[1:][took[1:] >= 0]
     first = float(took[0]) if took[0] >= 0 else None
     return WarmUp(len(took), first, float(rest.mean()) if len(rest) else None)
-
-
-def harness_seconds(vectors: Asked, k: int, *, threads: int = 1, passes: int = 5) -> float:
-    """What the loop itself costs a query: the median pass over the null store."""
-    from pathlib import Path
-
-    null, query = NullStore(Nothing(), Path()), Nothing()
-    loops = [whole(closed_loop(null.search, vectors, k, query, threads=threads)) for _ in range(passes)]
-    return float(np.median([loop.seconds / len(vectors) for loop in loops]))
 
 
 def _rounds(
