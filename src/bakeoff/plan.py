@@ -82,8 +82,11 @@ class ExperimentFile(_Strict):
     ] = None
     rerankers: Annotated[list[Given], Field(description="who orders the first results again")] = []
     allow: Annotated[
-        list[Literal["leak", "duplicate", "split-overlap"]],
-        Field(exclude_if=lambda value: not value, description="faults of queries that do not stop a run"),
+        list[Literal["leak", "duplicate", "split-overlap", "unread"]],
+        Field(
+            exclude_if=lambda value: not value,
+            description="faults of queries and truth that do not stop a run",
+        ),
     ] = []
     measures: MeasureChoice = MeasureChoice()
     targets: Annotated[dict[str, float], Field(description="values to reach, checked by validate")] = {}

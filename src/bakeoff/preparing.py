@@ -16,10 +16,12 @@ from bakeoff.stages.embed import vector_notes
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.read import Corpus
 from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.resolve import Truth, resolve
-from bakeoff.truth.reviewed import judged_by_models, read_judgments, with_judgments
+from bakeoff.truth.resolve import Truth, require_sound
+from bakeoff.truth.reviewed import judged_by_models
 from bakeoff.truth.units import bound_chunkings
-from bakeoff.validation.strict import counts_chunks, held_against, unfair
+from bakeoff.validation.filters import check_filters
+from bakeoff.validation.material import plan_truth
+from bakeoff.validation.strict import counts_chunks, held_against, refuse_errors, unfair
 
 
 def prepare(
@@ -29,12 +31,13 @@ def prepare(
     said = held_against(queries, corpus, plan.settings.allow)
     chunkings = _chunkings(plan, kitchen, emit)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
-    truth = _reviewed(plan, queries, corpus, resolve(queries, corpus.documents, tables, strict=True))
+    truth = plan_truth(plan, queries, corpus, tables)
+    require_sound(truth)
+    said = [*_filter_notes(queries, corpus, chunkings, truth), *said]
     _refuse_unfair(plan, truth, chunkings)
     said = [*judged_by_models(truth.judgments), *said]
     for text in (*(problem.message for problem in truth.problems), *said):
         emit(Warned(text))
-    _check_filters(plan, queries, kitchen, chunkings, emit)
     _build(plan, kitchen)
     return Ingredients(
         plan,
@@ -49,14 +52,6 @@ def prepare(
         (*said, *_only_within(plan, chunkings), *vector_notes(kitchen.known_vectors())),
         kitchen.engines(),
     )
-
-
-def _reviewed(plan: Plan, queries: QuerySet, corpus: Corpus, truth: Truth) -> Truth:
-    """The truth with people's judgments in it, where the experiment names a judgment set."""
-    if plan.settings.judgments is None:
-        return truth
-    judged = read_judgments(plan.folder / plan.settings.judgments)
-    return with_judgments(truth, queries, corpus.documents, judged)
 
 
 def _refuse_unfair(plan: Plan, truth: Truth, chunkings: dict[str, Chunking]) -> None:
@@ -93,18 +88,12 @@ def _chunkings(plan: Plan, kitchen: Kitchen, emit: Emit) -> dict[str, Chunking]:
     return found
 
 
-def _check_filters(
-    plan: Plan, queries: QuerySet, kitchen: Kitchen, chunkings: Mapping[str, Chunking], emit: Emit
-) -> None:
-    """A filter on a field that is not there stops the run; one that leaves no chunk is told."""
-    if not any(queries.filters):
-        return
-    parts = {system.chunker.label: system.chunker for system in plan.systems}
-    for label in chunkings:
-        beside = kitchen.payload(parts[label])
-        for query, where in zip(queries.queries, kitchen.wheres(parts[label]), strict=True):
-            if where and not beside.count(where):
-                emit(Warned(f"query {query.id}: its filter leaves no chunk of {label}, so it finds nothing."))
+def _filter_notes(
+    queries: QuerySet, corpus: Corpus, chunkings: Mapping[str, Chunking], truth: Truth
+) -> list[str]:
+    """Notes on filters that leave out a part of the truth; filters that cannot be used stop the run."""
+    tables = {label: made.chunks for label, made in chunkings.items()}
+    return refuse_errors(check_filters(queries, corpus, tables, truth.judgments))
 
 
 def _build(plan: Plan, kitchen: Kitchen) -> None:

@@ -151,7 +151,8 @@ def _trade(trade: Trade, report: Report) -> list[str]:
 
 def _breakdown(part: Breakdown, systems: SystemsTable) -> list[str]:
     rows = [
-        (system, *(f"{say.score(mean.value)} (n {mean.n})" for mean in means)) for system, means in part.rows
+        (system, *(f"{say.marked(mean.value, mean.incomplete)} (n {mean.n})" for mean in means))
+        for system, means in part.rows
     ]
     excluded = [f"{group} ({gone} excluded)" for group, gone in zip(part.groups, part.excluded, strict=True)]
     finding = find.of_breakdown(part, systems.measures[0].higher_is_better)
@@ -247,4 +248,5 @@ def _chart(chart: Chart) -> list[str]:
 
 def _mean(mean: Mean) -> str:
     interval = say.interval(mean.interval.low, mean.interval.high)
-    return f"{say.score(mean.value)} {interval} ({say.counted(mean.n, mean.excluded)})".replace("  ", " ")
+    counted = say.counted(mean.n, mean.excluded, mean.incomplete)
+    return f"{say.marked(mean.value, mean.incomplete)} {interval} ({counted})".replace("  ", " ")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+INCOMPLETE = " (incomplete)"
+"""Follows the truth source of a score whose query names files that were not read."""
+
 
 def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
     """The scores of one system; all values zero on the first measure is a failure, not a result (F01)."""
@@ -241,9 +244,13 @@ def _table(run: str, system: str, scored: Scored, columns: dict[Measure, np.ndar
 
 
 def _sources(scored: Scored) -> list[str]:
-    """The sources of each query's judgments, joined."""
+    """The sources of each query's judgments, joined, with a mark where files of its truth were not read."""
     table = scored.truth.judgments
     found: dict[int, dict[str, None]] = {}
     for query, source in zip(table["query"].to_pylist(), table["source"].to_pylist(), strict=True):
         found.setdefault(query, {})[source] = None
-    return ["+".join(found.get(place, {})) for place in range(len(scored.queries.queries))]
+    missing = {one.query_id for one in scored.truth.unread}
+    return [
+        "+".join(found.get(place, {})) + (INCOMPLETE if query.id in missing else "")
+        for place, query in enumerate(scored.queries.queries)
+    ]

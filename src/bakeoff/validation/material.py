@@ -19,13 +19,16 @@ from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.read import Corpus, read
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.resolve import Truth
+from bakeoff.truth.resolve import UNREAD, Truth, resolve
+from bakeoff.truth.reviewed import read_judgments, with_judgments
 from bakeoff.truth.rules import leaves
 from bakeoff.types import Unit
+from bakeoff.validation.filters import needs_chunk_fields
 from bakeoff.yamlfile import Keys, Located
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from bakeoff.truth.units import Judged
 
@@ -113,6 +116,16 @@ def read_corpus(plan: Plan, shop: Workshop) -> Corpus:
     return read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
 
 
+def plan_truth(plan: Plan, queries: QuerySet, corpus: Corpus, chunks: Mapping[str, pa.Table]) -> Truth:
+    """The truth that a plan is scored with, people's judgments included where it names a set of them."""
+    skipped, allowed = corpus.skipped, UNREAD in plan.settings.allow
+    truth = resolve(queries, corpus.documents, chunks, unread=skipped, allow_unread=allowed)
+    if plan.settings.judgments is None:
+        return truth
+    judged = read_judgments(plan.folder / plan.settings.judgments)
+    return with_judgments(truth, queries, corpus.documents, judged, unread=skipped, allow_unread=allowed)
+
+
 def experiment_text(plan: Plan, name: str) -> Located:
     """The experiment file with the line of every value."""
     return yamlfile.parse(plan.text, name, ExperimentError)
@@ -127,7 +140,7 @@ def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
     """Whether a rule or a measure speaks of chunks, so that the corpus must be cut to check it."""
     rules = (rule for rule in queries.rules if rule is not None)
     over = any(getattr(leaf, "over", "") == "chunks" for rule in rules for _, leaf in leaves(rule))
-    return over or any(_by_chunk(parse(name)) for name in plan.measures)
+    return over or needs_chunk_fields(queries) or any(_by_chunk(parse(name)) for name in plan.measures)
 
 
 def _by_chunk(measure: Measure) -> bool:
