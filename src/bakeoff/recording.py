@@ -35,6 +35,7 @@ from bakeoff.runrecord import (
 )
 from bakeoff.stages import embed, retrieve, serving
 from bakeoff.stages.chunk import Chunking, sizes
+from bakeoff.stages.latency_check import disagreements
 from bakeoff.stages.lengths import Lengths
 from bakeoff.stages.read import Corpus, left_out, left_out_sentence
 from bakeoff.stages.timing import unexplained
@@ -241,6 +242,7 @@ def _notes(cells: list[Cell]) -> Iterable[str]:
     """What the reader must know of single systems: weights that were chosen, time that is not explained."""
     for cell in cells:
         yield from unexplained(cell.timings)
+        yield from disagreements(cell.timings)
         rows = cell.choices.to_pylist()
         folds = dict(sorted((row["fold"], row["weight"]) for row in rows))
         if folds:

@@ -16,6 +16,7 @@ from bakeoff.results import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.judged import Scored
 from bakeoff.stages.kitchen import Kitchen
+from bakeoff.stages.latency_check import LatencyCheck
 from bakeoff.stages.losses import losses_table, reaches
 from bakeoff.stages.marking import mark
 from bakeoff.stages.read import Corpus
@@ -85,10 +86,11 @@ def measure(
     kitchen: Kitchen,
     workers: Helpers | None = None,
     told: Callable[[int], None] = lambda _count: None,
+    check: LatencyCheck | None = None,
 ) -> Cell:
     """Retrieve, score and time one system; workers score where there are some, and `told` hears of their queries."""
     answers = kitchen.answers(task.system, weigh=task.tuner)
-    return _cell(task, kitchen, answers, Status.DONE, "", workers, told)
+    return _cell(task, kitchen, answers, Status.DONE, "", workers, told, check)
 
 
 def faulty_cell(task: Measuring, kitchen: Kitchen, reason: str) -> Cell:
@@ -116,6 +118,7 @@ def _cell(
     reason: str,
     workers: Helpers | None = None,
     told: Callable[[int], None] = lambda _count: None,
+    check: LatencyCheck | None = None,
 ) -> Cell:
     run, system = task.run, task.system
     chunking = kitchen.chunking(system.chunker)
@@ -125,6 +128,7 @@ def _cell(
     steps = reaches(system, answers, kitchen, measures[0])
     marks = mark(scored, measures, steps, workers, told)
     times = [*_phases(run, system, kitchen), *latency_rows(run, system.label, answers)]
+    times += check.rows(run, system.label) if check is not None else []
     return Cell(
         systems=system_row(run, system, status, reason, _sizes(system, kitchen, chunking)),
         scores=score_table(run, system.label, scored, marks.columns, measures),
