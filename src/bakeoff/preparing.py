@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from bakeoff import registry
 from bakeoff.errors import CacheError, ExperimentError, TruthError, told
 from bakeoff.events import Emit, Warned
-from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan
 from bakeoff.recording import Ingredients, queries_key, truth_key
@@ -15,6 +14,7 @@ from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.embed import vector_notes
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.read import Corpus
+from bakeoff.stages.scorable import unscorable
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth, require_sound
 from bakeoff.truth.reviewed import judged_by_models
@@ -24,12 +24,11 @@ from bakeoff.validation.material import plan_truth
 from bakeoff.validation.strict import counts_chunks, held_against, refuse_errors, unfair
 
 
-def prepare(
-    plan: Plan, queries: QuerySet, corpus: Corpus, kitchen: Kitchen, conventions: Conventions, emit: Emit
-) -> Ingredients:
+def prepare(plan: Plan, queries: QuerySet, corpus: Corpus, kitchen: Kitchen, emit: Emit) -> Ingredients:
     """Chunk, resolve the truth, and build everything that is not timed by the query."""
     said = held_against(queries, corpus, plan.settings.allow)
     chunkings = _chunkings(plan, kitchen, emit)
+    _refuse_unscorable(plan, chunkings)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
     truth = plan_truth(plan, queries, corpus, tables)
     require_sound(truth)
@@ -46,7 +45,6 @@ def prepare(
         truth,
         corpus,
         chunkings,
-        conventions,
         queries_key(queries),
         truth_key(truth),
         tuple(kitchen.known_lengths()),
@@ -67,6 +65,13 @@ def _refuse_unfair(plan: Plan, truth: Truth, chunkings: dict[str, Chunking]) -> 
         f"{', '.join(chunkings)}: long chunks meet a condition more easily. Use one chunker, or let these rules "
         "say over: documents or over: sections."
     )
+
+
+def _refuse_unscorable(plan: Plan, chunkings: dict[str, Chunking]) -> None:
+    """A measure that no system could be scored by stops the run before anything is embedded."""
+    counts = {label: made.chunks.num_rows for label, made in chunkings.items()}
+    if found := [why for _, why in unscorable(plan, counts)]:
+        raise ExperimentError("\n".join(found))
 
 
 def _only_within(plan: Plan, chunkings: dict[str, Chunking]) -> list[str]:

@@ -18,7 +18,6 @@ from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.kinds import format_of
 from bakeoff.machine import machine, versions
-from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan
@@ -60,7 +59,6 @@ class Ingredients:
     truth: Truth
     corpus: Corpus
     chunkings: dict[str, Chunking]
-    conventions: Conventions
     queries_key: str
     truth_key: str
     lengths: tuple[Lengths, ...] = ()
@@ -136,7 +134,7 @@ def _experiment_place(plan: Plan, folder: Path) -> str:
     return fingerprint("experiment place", Path(place).as_posix()) if plan.file else ""
 
 
-def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
+def started(plan: Plan, folder: Path) -> RunRecord:
     """The record of a run that begins."""
     settings = plan.settings
     return RunRecord(
@@ -158,7 +156,7 @@ def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
         preset=settings.preset,
         limits=settings.limits.model_dump(),
         targets=settings.targets,
-        conventions=conventions.to_dict(),
+        conventions=plan.conventions.to_dict(),
         machine=machine(),
         versions=versions(),
         systems=[system.label for system in plan.systems],

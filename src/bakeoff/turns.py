@@ -143,7 +143,7 @@ def _measuring(made: Ingredients, system: System, run_name: str, kitchen: Kitche
         made.queries,
         made.truth,
         made.plan.measures,
-        made.conventions,
+        made.plan.conventions,
         kitchen,
         made.plan.settings.seed,
     )
@@ -156,7 +156,7 @@ def _cell_key(made: Ingredients, system: System, run_name: str) -> str:
         settings.depth,
         settings.runs,
         settings.metric,
-        made.conventions.to_dict(),
+        made.plan.conventions.to_dict(),
         list(made.plan.measures),
     ]
     inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]  # queries hold what is masked

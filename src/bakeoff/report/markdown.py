@@ -22,6 +22,7 @@ from bakeoff.report.sections import Chart, Section
 from bakeoff.report.systems import SystemsTable
 from bakeoff.report.tables import Report, tables
 from bakeoff.report.trades import Trade
+from bakeoff.stats.loss import CEILING
 
 
 def write_markdown(result: Result, path: Path | None = None) -> Path:
@@ -170,11 +171,17 @@ def _ranks(report: Report) -> list[str]:
 
 def _losses(losses: LossTable, measure: str) -> list[str]:
     rows = [
-        (system, *map(say.score, losses.lost(one)), say.score(one.end), say.counted(one.n, one.dropped))
+        (
+            system,
+            say.score(one.start),
+            *map(say.score, losses.lost(one)),
+            say.score(one.end),
+            say.counted(one.n, one.dropped),
+        )
         for system, one in losses.rows
     ]
     lines = [f"## Where {measure} is lost", "", f"**{plain(find.of_losses(losses))}**", ""]
-    return lines + table(["system", *losses.steps, "served", "queries"], rows)
+    return lines + table(["system", CEILING, *losses.steps, "served", "queries"], rows)
 
 
 def _spread(report: Report) -> list[str]:

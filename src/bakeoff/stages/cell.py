@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from bakeoff.truth.units import IdOrder
+
 PASSAGE_DEPTH = 10
 
 
@@ -155,7 +157,25 @@ def _scored(
         lambda: kitchen.tokens(chunker),
         neighbours,
         kitchen.depth(task.system),
+        _ids(kitchen, chunker) if task.conventions.order == "score_id" else None,
     )
+
+
+def _ids(kitchen: Kitchen, chunker: Part) -> IdOrder:
+    """Where the ids of documents and chunks come among all in order."""
+    from bakeoff.truth.units import IdOrder
+
+    chunks = kitchen.chunking(chunker).chunks
+    return IdOrder(_places(kitchen.corpus.documents["id"]), _places(chunks["id"]))
+
+
+def _places(ids: pa.ChunkedArray) -> np.ndarray:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    places = np.empty(len(ids), np.int64)
+    places[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids))
+    return places
 
 
 def _neighbours(system: System, answers: Answers, kitchen: Kitchen) -> tuple[Leg, Leg] | None:

@@ -119,13 +119,12 @@ def _report(
     ordered = tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level)))
     if material is None or ceilings is None:
         return Report(name, ordered)
-    chunks = {label: made.chunks.num_rows for label, made in material.chunkings.items()}
     rows: list[Ceiling] = [row for m in material.plan.measures for row in ceilings.rows(parse(m))]
     return Report(
         name=name,
         findings=ordered,
         systems=len(material.plan.systems),
-        corpus=corpus_facts(material.corpus, chunks),
+        corpus=corpus_facts(material.corpus, material.chunk_counts),
         queries=query_rows(material),
         rules=rule_rows(material),
         automation=automation_rows(material.queries),

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from bakeoff import registry, yamlfile
 from bakeoff.errors import ExperimentError, TruthError
-from bakeoff.measures.conventions import DEFAULT, Conventions
+from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
 from bakeoff.plan import Part, Plan
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.read import Corpus, read
+from bakeoff.stages.scorable import needs_chunk_counts
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import UNREAD, Truth, resolve
@@ -53,7 +54,12 @@ class Material:
     @property
     def conventions(self) -> Conventions:
         """How numbers will be made."""
-        return self.preset.conventions if self.preset else DEFAULT
+        return self.plan.conventions
+
+    @property
+    def chunk_counts(self) -> dict[str, int]:
+        """How many chunks each chunker makes, where the corpus was cut."""
+        return {label: made.chunks.num_rows for label, made in self.chunkings.items()}
 
     def where(self, path: Keys) -> str:
         """ "bakeoff.yaml, line 14" for a path in the experiment."""
@@ -81,25 +87,27 @@ class Material:
         from bakeoff.truth.units import derive
         from bakeoff.types import CHUNKS
 
-        table, share = self.truth.judgments, self.conventions.overlap_share
+        table = self.truth.judgments
         if unit is Unit.ANSWER:
             import pyarrow.compute as pc
 
             table = table.filter(pc.is_valid(table["start"]))
         if not self.bound and unit in (Unit.DOCUMENT, Unit.ANSWER):
-            return {"": derive(table, CHUNKS.arrow().empty_table(), "", unit, overlap=share)}
+            return {"": derive(table, CHUNKS.arrow().empty_table(), "", unit, conventions=self.conventions)}
         found = {}
         for label, made in self.chunkings.items():
             # where no rule holds for a chunker's chunks there is nothing to derive, and the truth checks say so
             with contextlib.suppress(TruthError):
-                found[label] = derive(table, made.chunks, made.fingerprint, unit, overlap=share)
+                found[label] = derive(
+                    table, made.chunks, made.fingerprint, unit, conventions=self.conventions
+                )
         return found
 
-    def relevant(self, unit: Unit) -> dict[str, np.ndarray]:
-        """How many items of a unit are relevant to each query, by chunker."""
+    def relevant(self, unit: Unit, rel: int | None = None) -> dict[str, np.ndarray]:
+        """How many items of a unit are relevant to each query, by chunker; from grade `rel`, or the conventions'."""
         import numpy as np
 
-        count, lowest = len(self.queries.queries), self.conventions.rel
+        count, lowest = len(self.queries.queries), self.conventions.rel if rel is None else rel
         return {
             label: np.bincount(judged.query[judged.grade >= lowest], minlength=count)
             for label, judged in self.judged(unit).items()
@@ -144,7 +152,5 @@ def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
 
 
 def _by_chunk(measure: Measure) -> bool:
-    needs = measure.definition.needs
-    return needs is Needs.SECTIONS or (
-        needs is Needs.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
-    )
+    by_unit = measure.needs is Needs.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
+    return by_unit or measure.needs is Needs.SECTIONS or needs_chunk_counts(measure)
