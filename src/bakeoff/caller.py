@@ -1,26 +1,28 @@
-"""One server over HTTP: JSON there and back, the key, retries, a rate limit, timeouts, and errors in words.
+"""One model server over HTTP: JSON both ways, the key, retries, a rate limit, and errors in words.
 
-A key is read from the environment, or `.env`, when a request is made; it is not a parameter, so it is in no file and
-no hash. Whoever asks says in which class its errors are raised.
+A key is read from the environment or `.env`; it is not a parameter, so it is in no file and no hash. The caller chooses
+the class of its errors.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
 from email.utils import parsedate_to_datetime
 from typing import Annotated, Any, Protocol
+from urllib.parse import urlsplit
 
-import httpx
 from pydantic import AfterValidator
 
-from bakeoff.environment import setting
+from bakeoff.consent import Destination, key_for
+from bakeoff.environment import Source
 from bakeoff.errors import BakeoffError, EmbedderError
+from bakeoff.http_client import Answer, HttpClient, HttpFailure, TooLarge, TooSlow, Unreachable
 
 BACKOFF_SECONDS = 0.5
 MAX_WAIT_SECONDS = 120.0
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TRANSIENT = (408, 425, 429, 500, 502, 503, 504, 529)
 _REFUSED = (401, 403)
 OTHER_SHAPE = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
@@ -28,11 +30,11 @@ OTHER_SHAPE = (KeyError, TypeError, ValueError, IndexError, AttributeError, Over
 
 
 def _plain_url(value: str) -> str:
-    url = httpx.URL(value)
-    if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError(f"{value!r} is no http:// or https:// address")
-    if url.userinfo or url.query:
+    url = urlsplit(value)
+    if "@" in url.netloc or url.query or url.fragment:
         raise ValueError("an address with a password or a query would be stored; use key_env for the key")
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ValueError(f"{value!r} is not an http:// or https:// address")
     return value.rstrip("/")
 
 
@@ -54,19 +56,22 @@ class Connection:
     """One server: sends JSON, gets JSON, repeats what may succeed later."""
 
     def __init__(
-        self, address: str, key_env: str, params: Manner, error: type[BakeoffError] = EmbedderError
+        self,
+        address: str,
+        key_env: str,
+        params: Manner,
+        error: type[BakeoffError] = EmbedderError,
+        source: Source = Source.EXPERIMENT,
     ) -> None:
-        url = httpx.URL(address)
         self._error = error
         self._key_env = key_env
-        self._retries = params.retries
+        self._retries, self._seconds = params.retries, params.timeout
         self._gap = 60 / params.requests_per_minute if params.requests_per_minute else 0.0
         self._next = 0.0
         self._lock = threading.Lock()
-        self.host = url.netloc.decode()
-        # a proxy of the environment cannot reach this machine's own servers
-        trust = url.host not in _LOOPBACK
-        self._client = httpx.Client(base_url=address, timeout=params.timeout, trust_env=trust)
+        self._key = self._usable(key_for(key_env, Destination(address, source)))
+        self._client = HttpClient(address)
+        self.host = self._client.host
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         """The JSON answer to a request; raises its error after the last attempt."""
@@ -84,65 +89,62 @@ class Connection:
         for attempt in range(self._retries + 1):
             self._wait_for_turn()
             reply = self._try(method, path, body, last=attempt == self._retries)
-            if reply is not None and (reply.status_code not in _TRANSIENT or attempt == self._retries):
-                return self._read(reply, method, attempt)
+            if reply is not None and (reply.status not in _TRANSIENT or attempt == self._retries):
+                return self._read(reply, method, path, attempt)
             time.sleep(self._pause(attempt, reply))
         raise AssertionError("the last attempt returns or raises")
 
-    def _try(self, method: str, path: str, body: Any, last: bool) -> httpx.Response | None:
+    def _try(self, method: str, path: str, body: Any, last: bool) -> Answer | None:
         """The reply, or None where the connection broke and another attempt is left."""
         try:
-            return self._client.request(method, path, json=body, headers=self._headers())
+            content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+            return self._client.send(method, path, content, self._headers(), self._seconds)
         except UnicodeEncodeError as exc:
             raise self._error(
                 "a text is not valid Unicode and cannot be sent. Read it in its encoding."
             ) from exc
-        except httpx.ConnectError as exc:
+        except Unreachable as exc:
             raise self._error(
                 f"no server answers at {self.host} ({exc}). Start it, or correct the address."
             ) from exc
-        except httpx.TimeoutException as exc:
+        except TooLarge as exc:
+            raise self._error(f"{self.host}{path}: {exc}. Lower `batch_size`.") from exc
+        except TooSlow as exc:
             if last:
                 raise self._error(
-                    f"{self.host} did not answer within {self._client.timeout.read} s, {self._retries + 1} times. "
+                    f"{self.host} did not answer within {self._seconds} s, {self._retries + 1} times. "
                     "Raise `timeout` or lower `batch_size`."
                 ) from exc
-        except httpx.HTTPError as exc:
+        except HttpFailure as exc:
             if last:
                 raise self._error(
                     f"{self.host} broke the connection {self._retries + 1} times: {exc}"
                 ) from exc
         return None
 
-    def _read(self, reply: httpx.Response, method: str, attempt: int) -> Any:
-        if method == "GET" and reply.status_code in (404, 405, 501):
+    def _read(self, reply: Answer, method: str, path: str, attempt: int) -> Any:
+        if method == "GET" and reply.status in (404, 405, 501):
             return None
-        if reply.is_success:
+        if 200 <= reply.status < 300:
             try:
-                return reply.json()
-            except (ValueError, RecursionError) as exc:
+                return json.loads(reply.content)
+            except (ValueError, RecursionError):
                 raise self._error(
-                    f"{self.host}{reply.url.path} did not answer with JSON: {self._said(reply)[:80]!r}. "
-                    "Check the address."
-                ) from exc
-        raise self._error(self._refusal(reply, attempt))
+                    f"{self.host}{path} did not answer with JSON: {reply.text(80)!r}. Check the address."
+                ) from None
+        raise self._error(self._refusal(reply, path, attempt))
 
-    def _refusal(self, reply: httpx.Response, attempt: int) -> str:
-        said, key = self._said(reply)[:300], self._key()
-        what = f"{self.host}{reply.url.path} answered {reply.status_code}"
-        if reply.status_code in _REFUSED:
-            known = f"The key in ${self._key_env} was refused" if key else "No key was sent"
+    def _refusal(self, reply: Answer, path: str, attempt: int) -> str:
+        said = reply.text(300)
+        what = f"{self.host}{path} answered {reply.status}"
+        if reply.status in _REFUSED:
+            known = f"The key in ${self._key_env} was refused" if self._key else "No key was sent"
             return f"{what}. {known}: set {self._key_env or '`key_env`'} to a valid key. It said: {said}"
-        if reply.status_code in _TRANSIENT:
+        if reply.status in _TRANSIENT:
             return f"{what} to the last of {attempt + 1} attempts. Try again later. It said: {said}"
         return f"{what}: {said}"
 
-    def _said(self, reply: httpx.Response) -> str:
-        """The answer without our own key, which some servers repeat; whole, so that no half of it is left."""
-        key = self._key()
-        return reply.text.strip().replace(key, "***") if key else reply.text.strip()
-
-    def _pause(self, attempt: int, reply: httpx.Response | None) -> float:
+    def _pause(self, attempt: int, reply: Answer | None) -> float:
         """Seconds until the next attempt: what the server asks for, else doubled each time with jitter."""
         asked = _retry_after(reply)
         if asked is not None and asked > MAX_WAIT_SECONDS:
@@ -161,19 +163,18 @@ class Connection:
             self._next = turn + self._gap
         time.sleep(turn - now)
 
-    def _key(self) -> str:
+    def _usable(self, key: str) -> str:
         """The key; one that no header can hold is refused here, since the library's error would show it."""
-        key = (setting(self._key_env) or "").strip() if self._key_env else ""
         if not (key.isascii() and key.isprintable()):
             raise self._error(f"the key in ${self._key_env} has characters that no key has. Set it again.")
         return key
 
     def _headers(self) -> dict[str, str]:
-        key = self._key()
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        fixed = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
+        return {**fixed, "Authorization": f"Bearer {self._key}"} if self._key else fixed
 
 
-def _retry_after(reply: httpx.Response | None) -> float | None:
+def _retry_after(reply: Answer | None) -> float | None:
     """Seconds the server asks to wait, given as a number or as a date."""
     value = reply.headers.get("retry-after", "") if reply is not None else ""
     if not value:

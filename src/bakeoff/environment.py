@@ -4,63 +4,68 @@ from __future__ import annotations
 
 import os
 import re
-from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from bakeoff.errors import SettingError
 from bakeoff.weights import home
 
 FILE = ".env"
-SECRET = ("KEY", "TOKEN", "PASSWORD", "SECRET")
-ADDRESS = ("DSN", "URL", "URI")
-"""How the names of variables end whose values, or whose addresses' passwords, are not shown."""
-SHORTEST = 6
-"""Characters of a value below which hiding it would hide ordinary words."""
 _LINE = re.compile(
     r"""(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s#"']*)\s*(?:#.*)?"""
 )
 
 
+class Source(IntEnum):
+    """Where a value comes from, the least trusted place first."""
+
+    EXPERIMENT = 0
+    FILE = 1
+    USER = 2
+
+    @property
+    def label(self) -> str:
+        """The place in words."""
+        return ("the experiment", FILE, "the environment")[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of a variable, and where it is set."""
+
+    text: str
+    source: Source
+
+
 def setting(name: str) -> str | None:
     """The value of a variable, or None where it is set nowhere or to nothing."""
-    places = (os.environ, *(read(path) for path in (Path(FILE), recorded())))
-    return next((place[name] for place in places if place.get(name)), None)
+    found = find_setting(name)
+    return found.text if found is not None else None
 
 
-def masked(text: str) -> str:
-    """The text without the keys and passwords that are set: clients and servers repeat them in their errors."""
-    for secret in sorted(_secrets(), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return text
+def find_setting(name: str) -> Value | None:
+    """The value of a variable with its source; a server of `bakeoff servers up` is as good as the environment."""
+    if os.environ.get(name):
+        return Value(os.environ[name], Source.USER)
+    for path, source in ((Path(FILE), Source.FILE), (recorded(), Source.USER)):
+        found = read(path).get(name)
+        if found:
+            return Value(found, source)
+    return None
 
 
-def _secrets() -> set[str]:
-    places = [os.environ, *(_readable(path) for path in (Path(FILE), recorded()))]
-    pairs = [(name.upper(), value.strip()) for place in places for name, value in place.items()]
-    found = {value for name, value in pairs if name.endswith(SECRET)}
-    for name, value in pairs:
-        if name.endswith(ADDRESS):
-            found |= set(_of_address(value))
-    return {secret for secret in found if len(secret) >= SHORTEST}
-
-
-def _of_address(value: str) -> Iterator[str]:
-    """The password of an address, as it is and as a header carries it."""
-    try:
-        at = urlsplit(value)
-        user, password = unquote(at.username or ""), unquote(at.password or "")
-    except ValueError:
-        return
-    if password:
-        yield from (at.password or "", password, b64encode(f"{user}:{password}".encode()).decode())
+def all_settings() -> Iterator[tuple[str, str]]:
+    """Every variable that is set anywhere; a file that cannot be read is reported where a setting is asked for."""
+    for place in (os.environ, *(_readable(path) for path in (Path(FILE), recorded()))):
+        yield from list(place.items())
 
 
 def _readable(path: Path) -> dict[str, str]:
     try:
         return read(path)
-    except SettingError:  # told where a setting is asked for, not while another error is
+    except SettingError:
         return {}
 
 

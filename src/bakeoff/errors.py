@@ -13,6 +13,7 @@ BakeoffError                    exit code 1
 │   ├── MissingExtraError       a plug-in whose third-party package is not installed
 │   ├── ModelNotFoundError      weights that are not at hand, or whose hash differs
 │   └── SettingError            an environment variable, option or permission
+│       └── ConsentError        a key or password would go where the user did not allow it
 ├── SystemFailure               one system cannot go on; the others can
 │   ├── ChunkerError
 │   ├── EmbedderError
@@ -80,6 +81,10 @@ class ModelNotFoundError(UserError):
 
 class SettingError(UserError):
     """An environment variable, option or permission is wrong."""
+
+
+class ConsentError(SettingError):
+    """A key or password would go to a server that the user did not allow."""
 
 
 class SystemFailure(BakeoffError):

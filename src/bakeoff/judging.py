@@ -42,7 +42,7 @@ def evidence(result: Result) -> Evidence:
 
 
 def where_the_loss_is(result: Result, system: str) -> Waterfall | None:
-    """From the best possible score to the served one, step by step; None where the primary measure has no steps."""
+    """From a perfect score down to the served one, step by step; None where the primary measure has no steps."""
     import pyarrow.compute as pc
 
     rows = result.losses.filter(pc.equal(result.losses["system"], system))

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bakeoff.cache import write_file
-from bakeoff.environment import masked
 from bakeoff.errors import MissingExtraError, SettingError
+from bakeoff.redaction import redact
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -131,7 +131,7 @@ def _said(url: str) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except Exception as exc:  # every client has errors of its own, and most are no OSError
-        said = masked(f"{type(exc).__name__}: {exc}".strip().splitlines()[0])
+        said = redact(f"{type(exc).__name__}: {exc}".strip().splitlines()[0])
         if isinstance(exc, PermissionError) or REFUSED.search(type(exc).__name__):
             raise SettingError(
                 f"the shared cache {url} refuses ({said}). Its keys come from the environment of every node, as "

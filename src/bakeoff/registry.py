@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from bakeoff.errors import MissingExtraError, UnknownPluginError
+from bakeoff.plugin_output import mask_output
 
 KINDS = ("sources", "chunkers", "embedders", "stores", "rerankers", "executors")
 
@@ -47,11 +48,11 @@ def remove(kind: str, name: str) -> None:
 def load(kind: str, name: str) -> Any:
     """The class registered under a name; unknown names and missing packages are errors that say what to do."""
     if (kind, name) in _added:
-        return _added[kind, name]
+        return mask_output(kind, _added[kind, name])
     point = _points(kind).get(name)
     if point is None:
         raise UnknownPluginError(_unknown(kind, name))
-    return _import(point)
+    return mask_output(kind, _import(point))
 
 
 def entries(kind: str) -> list[Entry]:

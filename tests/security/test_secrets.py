@@ -142,10 +142,13 @@ def test_no_key_where_a_success_is_no_json(planted: list[str]) -> None:
 
 
 def test_a_store_s_refusal_that_repeats_the_key(planted: list[str]) -> None:
+    from bakeoff.consent import Destination
+    from bakeoff.environment import Source
     from bakeoff.plugins.stores._rest import Rest, bearer
 
     with Loopback(parrot) as server, pytest.raises(StoreError, match="not allowed") as caught:
-        Rest("Weaviate", server.url, bearer("weaviate"))("GET", "/v1/schema")
+        key = bearer("weaviate", Destination(server.url, Source.EXPERIMENT))
+        Rest("Weaviate", server.url, key)("GET", "/v1/schema")
     clean(str(caught.value), planted, "the error")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.consent_options import with_consent
 from bakeoff.cli.vectors import (
     Dataset,
     Desk,
@@ -56,7 +57,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="Folder of results. [def
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command()(ann)
+    app.command()(with_consent(ann))
 
 
 def ann(

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.cli.consent_options import with_consent
+
 Experiment = Annotated[Path, typer.Argument(help="An experiment file, or the folder that holds it.")]
 DEFAULT = Path("bakeoff.yaml")
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command()(validate)
+    app.command()(with_consent(validate))
     app.command()(suggest)
 
 

@@ -18,9 +18,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from bakeoff.cli.visible import VisibleFormatter, visible, visible_json
-from bakeoff.environment import masked
 from bakeoff.errors import BakeoffError
 from bakeoff.events import Emit
+from bakeoff.redaction import redact
 
 WIDTH_WITHOUT_TERMINAL = 110
 STOPPED = 130
@@ -51,7 +51,7 @@ def configure(*, debug: bool, home: Path | None) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
-    for noisy in ("httpx", "httpcore", "asyncio"):
+    for noisy in ("httpx", "httpcore", "urllib3", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
@@ -93,8 +93,8 @@ def _stopped() -> int:
 
 def _failed(message: str, code: int) -> int:
     if _debug:
-        err.print(masked(traceback.format_exc()), markup=False, soft_wrap=True)
-    _complain("error", "bold red", masked(message))
+        err.print(redact(traceback.format_exc()), markup=False, soft_wrap=True)
+    _complain("error", "bold red", redact(message))
     return code
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.consent_options import with_consent
 from bakeoff.cli.vectors import Json, MetricName, Queries, Timeout, metric_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ Out = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add this command."""
-    app.command()(load)
+    app.command()(with_consent(load))
 
 
 def load(

@@ -84,20 +84,20 @@ def _server(url: str | None, key_env: str, patience: Patience) -> Connection:
     """The server of chat completions; a password in its address is refused."""
     from pydantic import TypeAdapter, ValidationError
 
-    from bakeoff.environment import setting
+    from bakeoff.environment import Source, setting
     from bakeoff.errors import MissingExtraError, SettingError
 
     try:
         from bakeoff.caller import Address, Connection
         from bakeoff.review.suggesting import ModelFailure
     except ModuleNotFoundError as exc:
-        raise MissingExtraError("review suggest needs httpx: pip install 'bakeoff[openai]'") from exc
+        raise MissingExtraError("review suggest needs urllib3: pip install 'bakeoff[openai]'") from exc
     given = url or setting(VARIABLE) or ADDRESS
     try:
         address: str = TypeAdapter(Address).validate_python(given)
     except ValidationError as exc:
         raise SettingError(f"--url: {exc.errors(include_url=False, include_input=False)[0]['msg']}") from None
-    return Connection(address, key_env, patience, ModelFailure)
+    return Connection(address, key_env, patience, ModelFailure, Source.USER)
 
 
 def _told(made: Iterator[Suggestion], total: int, *, quiet: bool) -> Iterator[Suggestion]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.consent_options import with_consent
+
 if TYPE_CHECKING:
     from bakeoff.analysis import Result
     from bakeoff.plan import Plan
@@ -35,7 +37,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(demo)
-    app.command()(run)
+    app.command()(with_consent(run))
     app.command()(status)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.consent_options import with_consent
 from bakeoff.cli.servercollections import collections
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ Names = Annotated[list[str] | None, typer.Argument(help="Servers by the name of 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    servers_app.command()(collections)
+    servers_app.command()(with_consent(collections))
     app.add_typer(servers_app, name="servers")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bakeoff.cli.consent_options import with_consent
 from bakeoff.cli.teststore import store
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ test_app = typer.Typer(help="Try one part by itself.", no_args_is_help=True)
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    test_app.command("store")(store)
+    test_app.command("store")(with_consent(store))
+    test_app.command()(with_consent(model))
     app.add_typer(test_app, name="test")
 
 
@@ -28,7 +30,6 @@ def group() -> None:
     """Try one part by itself."""
 
 
-@test_app.command()
 def model(
     name: Annotated[
         str, typer.Argument(help="An embedder of `bakeoff models list`, or a model with --backend.")

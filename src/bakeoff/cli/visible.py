@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from bakeoff.environment import masked
+from bakeoff.redaction import redact
 
 _KEPT = "\n\t"
 _STEERING = (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -30,4 +30,4 @@ class VisibleFormatter(logging.Formatter):
     """Log lines that cannot steer the terminal and hold no key."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return visible(masked(super().format(record)))
+        return visible(redact(super().format(record)))

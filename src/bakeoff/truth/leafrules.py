@@ -54,8 +54,7 @@ class PlaceFinder:
             try:
                 rows += self.corpus.names.find(name, rule.match)
             except TruthError as exc:
-                # a file that was not read is its own finding, with its reason
-                wrong += [] if self.corpus.names.left_out(name, rule.match) else [str(exc)]
+                wrong.append(str(exc))
         _raise(wrong)
         return hits(rule.source, rule.grade, whole_documents(sorted(set(rows))))
 
@@ -66,11 +65,9 @@ class PlaceFinder:
             try:
                 found += self._spans.find(place)
             except TruthError as exc:
-                unread = place.document and self.corpus.names.left_out(place.document)
-                wrong += [] if unread else [str(exc)]
+                wrong.append(str(exc))
         _raise(wrong)
-        columns = zip(*found, strict=True) if found else ([], [], [])
-        return hits(rule.source, rule.grade, ranges(*columns))
+        return hits(rule.source, rule.grade, ranges(*zip(*found, strict=True)))
 
     def _headings(self, rule: Sections) -> Hits:
         known = self.corpus.sections

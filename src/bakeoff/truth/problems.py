@@ -15,4 +15,3 @@ class Problem:
     level: Level
     query_id: str
     message: str
-    code: str = "truth"

@@ -5,19 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from bakeoff import experiment, registry
+from bakeoff.cache import Cache
 from bakeoff.errors import BakeoffError, UserError
 from bakeoff.events import Emit, ignore
 from bakeoff.measures.names import parse
+from bakeoff.offline import no_network
 from bakeoff.plan import Plan
-from bakeoff.sharedcache import open_cache
 from bakeoff.stages.chunk import Chunking, chunk
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.truth.resolve import resolve
 from bakeoff.validation.automation import automation_rows, check_automation
 from bakeoff.validation.ceilings import Ceilings, check_measures, check_targets
 from bakeoff.validation.corpus import check_corpus, corpus_facts
-from bakeoff.validation.filters import check_filters
 from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Power, Report, Target
 from bakeoff.validation.material import (
     Material,
@@ -25,7 +26,6 @@ from bakeoff.validation.material import (
     experiment_text,
     named_preset,
     needs_chunks,
-    plan_truth,
     read_corpus,
 )
 from bakeoff.validation.parts import check_weights, load_faults
@@ -40,14 +40,19 @@ def validate(
     what: str | Path, *, home: Path | None = None, pilot: Path | None = None, emit: Emit = ignore
 ) -> Report:
     """Everything that is wrong with an experiment, and what it can show; `pilot` is the folder of an earlier run."""
-    path = Path(what) / "bakeoff.yaml" if Path(what).is_dir() else Path(what)
+    with no_network():
+        return _validated(Path(what), home, pilot, emit)
+
+
+def _validated(what: Path, home: Path | None, pilot: Path | None, emit: Emit) -> Report:
+    path = what / "bakeoff.yaml" if what.is_dir() else what
     try:
         plan = experiment.load(path)
         named_preset(plan)
     except UserError as exc:
         return _report(path.parent.name, list(load_faults(path, exc)))
     findings = list(check_weights(plan))
-    shop = Workshop(open_cache((home or default_home()) / "cache"), emit)
+    shop = Workshop(Cache((home or default_home()) / "cache"), emit)
     queries, corpus = _read(plan, shop, findings)
     if queries is not None:
         findings += [*check_queries(queries), *check_automation(queries)]
@@ -76,7 +81,7 @@ def _material(
     """Chunk where something speaks of chunks, and execute every rule."""
     chunkings = _chunkings(plan, corpus, shop, findings) if needs_chunks(plan, queries) else {}
     tables = {made.fingerprint: made.chunks for made in chunkings.values()}
-    truth = plan_truth(plan, queries, corpus, tables)
+    truth = resolve(queries, corpus.documents, tables)
     return Material(plan, queries, corpus, chunkings, truth, experiment_text(plan, path.name))
 
 
@@ -96,12 +101,6 @@ def _judge(material: Material, findings: list[Finding], pilot: Path | None) -> R
     plan, queries = material.plan, material.queries
     power, weak = power_of(plan.primary, ceilings.scorable(parse(plan.primary)), len(plan.systems), pilot)
     findings += check_truth(material)
-    findings += check_filters(
-        queries,
-        material.corpus,
-        {label: made.chunks for label, made in material.chunkings.items()},
-        material.truth.judgments,
-    )
     findings += check_corpus(material.corpus, queries)
     findings += check_sections(queries, plan.measures, material.conventions)
     findings += [*check_measures(material, ceilings), *unreachable, *weak]
@@ -119,12 +118,13 @@ def _report(
     ordered = tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level)))
     if material is None or ceilings is None:
         return Report(name, ordered)
+    chunks = {label: made.chunks.num_rows for label, made in material.chunkings.items()}
     rows: list[Ceiling] = [row for m in material.plan.measures for row in ceilings.rows(parse(m))]
     return Report(
         name=name,
         findings=ordered,
         systems=len(material.plan.systems),
-        corpus=corpus_facts(material.corpus, material.chunk_counts),
+        corpus=corpus_facts(material.corpus, chunks),
         queries=query_rows(material),
         rules=rule_rows(material),
         automation=automation_rows(material.queries),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bakeoff import registry, yamlfile
-from bakeoff.errors import BakeoffError, ExperimentError, MissingExtraError, UserError
+from bakeoff.errors import BakeoffError, ConsentError, ExperimentError, MissingExtraError, UserError
 from bakeoff.plan import Part, Plan
 from bakeoff.validation.findings import Finding
 
@@ -19,10 +19,12 @@ def check_weights(plan: Plan) -> Iterator[Finding]:
     for part in {(part.kind, part.label): part for part in chosen}.values():
         try:
             _ask(part)
+        except ConsentError as exc:
+            yield Finding("error", "consent", part.label, str(exc))
         except UserError as exc:
             yield Finding("error", "weights", part.label, str(exc))
         except BakeoffError as exc:
-            text = f"it does not answer now: {exc} Its systems will fail unless that changes."
+            text = f"it cannot start: {exc} Its systems will fail unless that changes."
             yield Finding("warning", "unreachable", part.label, text)
 
 
@@ -36,9 +38,12 @@ def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
 
 
 def _ask(part: Part) -> None:
-    model = registry.load(part.kind, part.name)(part.params)
+    """Start a model that is on this machine; a model behind a server is made, but its server is not asked."""
+    plugin = registry.load(part.kind, part.name)
+    model = plugin(part.params)
     try:
-        getattr(model, "info", None)
+        if not getattr(plugin, "remote", False):
+            getattr(model, "info", None)
     finally:
         model.close()
 

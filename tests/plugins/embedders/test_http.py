@@ -77,6 +77,7 @@ def test_a_refused_key_is_said_once_and_never_shown():
 
 def test_a_missing_key_names_the_variable(monkeypatch):
     monkeypatch.delenv("MY_KEY", raising=False)
+    monkeypatch.setenv("BAKEOFF_ALLOW_KEYS", "MY_KEY")
     with Loopback(lambda _: (401, {"error": "no key"})) as server:
         with pytest.raises(EmbedderError, match="No key was sent: set MY_KEY"):
             made(server, key_env="MY_KEY").embed(["a"], Role.QUERY)

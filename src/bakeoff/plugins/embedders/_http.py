@@ -54,6 +54,7 @@ class HttpEmbedder(ABC):
     version: ClassVar[str] = "1"
     engine: ClassVar[str] = "HTTP"
     needs: ClassVar[str] = "a server"
+    remote: ClassVar[bool] = True
 
     def __init__(self, params: Any, address: str, key_env: str) -> None:
         self._params = params

@@ -54,6 +54,7 @@ class RerankApiReranker:
     """Scores of a server's rerank page; one request holds the query and its passages."""
 
     version: ClassVar[str] = "1"
+    remote: ClassVar[bool] = True
 
     class Params(HttpParams):
         """Which server and model, and how they are asked."""

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff.environment import masked
 from bakeoff.errors import StoreError
 from bakeoff.protocols import SearchKnob
+from bakeoff.redaction import redact
 from bakeoff.types import Batch, Hits, Metric
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def translated(
             except errors as exc:
                 name = engine or getattr(args[0], "engine", "the store")
                 raise StoreError(
-                    masked(f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}")
+                    redact(f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}")
                 ) from exc
 
         return call

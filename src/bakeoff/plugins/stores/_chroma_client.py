@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,8 @@ from chromadb.config import Settings as ClientSettings
 from chromadb.errors import NotFoundError
 from pydantic import Field
 
+from bakeoff.consent import Destination, secret_for
+from bakeoff.environment import Source
 from bakeoff.plugins.stores._base import GraphBuild, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
 from bakeoff.plugins.stores._server import ServerUrl, ours, patience
@@ -98,7 +99,7 @@ class Connection:
 
 def _connected(url: str, settings: ClientSettings) -> ClientAPI:
     """A client of a server; it has no limit of time of its own, so the server is asked first whether it answers."""
-    token, seconds = os.environ.get("CHROMA_TOKEN"), patience()
+    seconds, token = patience(), secret_for("CHROMA_TOKEN", Destination(url, Source.EXPERIMENT))
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     limit = httpx.Timeout(seconds, connect=min(CONNECTING, seconds))
     httpx.get(f"{url.rstrip('/')}/api/v2/heartbeat", headers=headers, timeout=limit)

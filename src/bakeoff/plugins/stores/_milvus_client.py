@@ -14,6 +14,7 @@ from milvus_lite.server_manager import server_manager_instance as lite
 from pydantic import Field, model_validator
 from pymilvus import DataType, MilvusClient
 
+from bakeoff.consent import Destination, secret_for
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild, GraphQuery, Settings
 from bakeoff.plugins.stores._payload import Declared, terms
@@ -74,14 +75,14 @@ class MilvusQuery(GraphQuery):
     probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 8
 
 
-def connected(uri: str | None, file: Path) -> MilvusClient:
+def connected(server: Destination | None, file: Path) -> MilvusClient:
     """A client of a server, or of milvus-lite on a file."""
     for name, value in LOGS.items():
         os.environ.setdefault(name, value)
-    at = uri or lite.start_and_get_uri(str(file))
+    at = server.url if server else lite.start_and_get_uri(str(file))
     if at is None:
         raise StoreError(f"milvus-lite does not start on {file.name}. Is it open elsewhere?")
-    seconds, token = patience(), os.environ.get("MILVUS_TOKEN", "")
+    seconds, token = patience(), (secret_for("MILVUS_TOKEN", server) if server else None) or ""
     client = MilvusClient(at, token=token, dedicated=True, timeout=seconds)
     limits = dict.fromkeys(REQUESTS, seconds) | dict.fromkeys(WORK, max(seconds, WORK_SECONDS))
     for name, limit in limits.items():

@@ -13,11 +13,13 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field
 
+from bakeoff.consent import Destination, secret_for
+from bakeoff.environment import Source
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphQuery, expect_rows, hits
 from bakeoff.plugins.stores._postgres_sql import MOST_EF, Table
 from bakeoff.plugins.stores._postgres_types import know_vectors
-from bakeoff.plugins.stores._server import address, password, patience
+from bakeoff.plugins.stores._server import password, patience, server_of
 from bakeoff.types import Batch, Hits, Metric, PayloadField
 
 COPIED = {"text": "text", "integer": "int8", "number": "float8"}
@@ -55,14 +57,14 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     @classmethod
     def to(cls, given: str | None) -> Self:
         """Connect to the address given, or to the one the environment names; one that cannot be read is not shown."""
-        at = address("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
-        secret: dict[str, Any] = {**password("pgvector")} if given else {}
+        server = server_of("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
         try:
-            told = conninfo_to_dict(at)
+            told = conninfo_to_dict(server.url)
         except psycopg.ProgrammingError:
             raise StoreError(
                 "pgvector: the DSN cannot be read. It looks like postgresql://user@host:5432/database."
             ) from None
+        secret = _secret(told, server.source) if given else {}
         made = cls.connect(autocommit=True, **{**_waiting(patience()), **told, **secret})
         made._give(patience())
         made.execute(EXTENSION)
@@ -148,6 +150,18 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             copy.set_types([types[name] for name in names])
             for row in zip(*columns, strict=True):
                 copy.write_row(row)
+
+
+def _secret(told: dict[str, Any], source: Source) -> dict[str, Any]:
+    """The password for a DSN without one, for each of its hosts; libpq itself would send PGPASSWORD to any host."""
+    hosts = str(told.get("hostaddr") or told.get("host") or "localhost").split(",")
+    secret: dict[str, Any] = {}
+    for host in hosts:
+        name = "localhost" if host.startswith("/") else f"[{host}]" if ":" in host else host
+        server = Destination(f"postgresql://{name}", source)
+        secret_for("PGPASSWORD", server)
+        secret = {**password("pgvector", server)}
+    return secret
 
 
 def _waiting(seconds: float) -> dict[str, Any]:

@@ -6,17 +6,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.request import getproxies, proxy_bypass
 
 import orjson
-import urllib3
 
-from bakeoff.environment import masked, setting
+from bakeoff.consent import Destination, secret_for
 from bakeoff.errors import StoreError
+from bakeoff.http_client import Answer, HttpClient, HttpFailure, TooLarge, TooSlow
 from bakeoff.plugins.stores._server import TIMEOUT, patience
+from bakeoff.redaction import redact, redact_answer
 
-CONNECTING = 5.0
-CONNECTIONS = 256  # kept for the threads of one client
 BODY_BYTES = 8_000_000  # what the vendors advise for one bulk request lies between 5 and 15 MB
 SAID = ("reason", "message", "error")
 
@@ -26,13 +24,12 @@ class Rest:
 
     def __init__(self, engine: str, url: str, headers: Mapping[str, str] | None = None) -> None:
         try:
-            at = urllib3.util.parse_url(url)
-            self._pool = _pool(at)
-        except urllib3.exceptions.HTTPError:
+            self._client = HttpClient(url)
+        except ValueError:
             raise StoreError(
                 f"{engine}: its address cannot be read. It looks like http://host:port."
             ) from None
-        self._engine, self._host, self._prefix = engine, at.netloc or "", (at.path or "").rstrip("/")
+        self._engine, self._host = engine, self._client.host
         self._headers, self._patience = {"Content-Type": "application/json", **(headers or {})}, patience()
 
     def __call__(
@@ -41,54 +38,56 @@ class Rest:
         """The answer's JSON; bytes are sent as they are; None for a 404 where `absent` is fine."""
         content = body if isinstance(body, bytes) else packed(body) if body is not None else None
         limit = self._patience if seconds is None else max(seconds, self._patience)
-        try:
-            answer = self._sent(method, self._prefix + path, content, limit)
-        except urllib3.exceptions.ReadTimeoutError as exc:
-            raise StoreError(
-                f"{self._engine} at {self._host} did not answer {method} {path.partition('?')[0]} within "
-                f"{limit:g} s. Is it overloaded? {TIMEOUT} gives it more."
-            ) from exc
-        except (urllib3.exceptions.HTTPError, OSError) as exc:
-            why = str(exc).rpartition(": ")[2] or type(exc).__name__
-            raise StoreError(
-                f"{self._engine} does not answer at {self._host}, {method} {path}: {why}"
-            ) from exc
+        page = path.partition("?")[0]
+        answer = self._answer(method, path, content, limit)
         if absent and answer.status == HTTPStatus.NOT_FOUND:
             return None
         if answer.status >= HTTPStatus.BAD_REQUEST:
-            said = f"HTTP {answer.status}: {words(answer.data)}"
-            raise StoreError(f"{self._engine}, {method} {path.partition('?')[0]}: {said}")
+            said = f"HTTP {answer.status}: {words(answer.content)}"
+            raise StoreError(f"{self._engine}, {method} {page}: {said}")
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise StoreError(self._redirected(answer, f"{method} {page}"))
         try:
-            return orjson.loads(answer.data) if answer.data else None
+            return orjson.loads(answer.content) if answer.content else None
         except orjson.JSONDecodeError as exc:
             raise StoreError(
-                f"{self._engine} at {self._host} did not answer {method} {path.partition('?')[0]} with JSON ({exc}). "
+                f"{self._engine} at {self._host} did not answer {method} {page} with JSON ({exc}). "
                 "Does its address lead to another server, or a proxy?"
             ) from exc
 
-    def _sent(
-        self, method: str, path: str, content: bytes | None, seconds: float
-    ) -> urllib3.BaseHTTPResponse:
-        """One request, never sent again by itself; so long for an answer, and at most 5 s to be let in."""
-        limits = urllib3.Timeout(connect=min(CONNECTING, seconds), read=seconds)
-        return self._pool.urlopen(method, path, content, self._headers, retries=False, timeout=limits)
+    def _answer(self, method: str, path: str, content: bytes | None, seconds: float) -> Answer:
+        """One request, never sent again by itself, with its failures in words."""
+        page = path.partition("?")[0]
+        try:
+            return self._client.send(method, path, content, self._headers, seconds)
+        except TooSlow as exc:
+            raise StoreError(
+                f"{self._engine} at {self._host} did not answer {method} {page} within {seconds:g} s. "
+                f"Is it overloaded? {TIMEOUT} gives it more."
+            ) from exc
+        except TooLarge as exc:
+            raise StoreError(f"{self._engine} at {self._host}, {method} {page}: {exc}.") from exc
+        except HttpFailure as exc:
+            raise StoreError(
+                f"{self._engine} does not answer at {self._host}, {method} {page}: {exc}"
+            ) from exc
+
+    def _redirected(self, answer: Answer, request: str) -> str:
+        """Redirects are not followed: the key would go along."""
+        other = redact(answer.headers.get("location", "another address"))[:200]
+        return (
+            f"{self._engine} at {self._host} answered {request} with HTTP {answer.status}, a redirect to {other}. "
+            "Redirects are not followed. Set the address that it redirects to."
+        )
 
     def close(self) -> None:
-        """Give back the connections."""
-        self._pool.close()
+        """Close the connections."""
+        self._client.close()
 
 
-def _pool(at: urllib3.util.Url) -> urllib3.HTTPConnectionPool:
-    """Kept connections to one address, straight or through the proxy that the environment names for it."""
-    proxy = None if proxy_bypass(at.host or "") else getproxies().get(at.scheme or "")
-    kept: dict[str, Any] = {"maxsize": CONNECTIONS}
-    manager = urllib3.ProxyManager(proxy, **kept) if proxy else urllib3.PoolManager(**kept)
-    return manager.connection_from_host(at.host or "localhost", at.port, at.scheme)
-
-
-def bearer(store: str, scheme: str = "Bearer") -> dict[str, str]:
+def bearer(store: str, server: Destination, scheme: str = "Bearer") -> dict[str, str]:
     """The header with a store's key, from BAKEOFF_STORE_KEY; none where it is not set."""
-    key = setting(f"BAKEOFF_{store.upper()}_KEY")
+    key = secret_for(f"BAKEOFF_{store.upper()}_KEY", server)
     return {"Authorization": f"{scheme} {key}"} if key else {}
 
 
@@ -122,13 +121,13 @@ def bodies(rows: Iterable[tuple[Any, ...]], limit: int = BODY_BYTES) -> Iterator
 
 
 def words(content: bytes) -> str:
-    """What an engine said, without the frame its answer has, and without our own keys if it repeats them."""
-    content = masked(content.decode(errors="replace")).encode()
+    """The reason an engine gives, without the frame of its answer, and without our own keys if it repeats them."""
+    text = redact_answer(content)
     try:
-        found = dict.fromkeys(_said(orjson.loads(content)))
+        found = dict.fromkeys(_said(orjson.loads(text)))
     except orjson.JSONDecodeError:
         found = {}
-    return ("; ".join(found) or content.decode(errors="replace"))[:600] or "no reason was given"
+    return redact("; ".join(found) or text)[:600] or "no reason was given"
 
 
 def _said(part: Any) -> Iterator[str]:

@@ -10,16 +10,20 @@ import weakref
 from collections.abc import Callable, Iterable
 from inspect import isfunction
 from typing import Annotated, Generic, Protocol, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, Field
 
-from bakeoff.environment import setting
+from bakeoff.consent import Destination, secret_for
+from bakeoff.environment import Source, find_setting, setting
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.plugins.stores._base import Settings, translated
 
 SECONDS = 60.0
 TIMEOUT = "BAKEOFF_SERVER_TIMEOUT"
+WEB = ("http", "https")
+PLAIN = ("grpc", "db", "sslmode", "sslrootcert", "connect_timeout", "application_name")
+"""Parameters of an address that are not secret."""
 PREFIX = "bakeoff_"
 """What the names of our collections begin with on a server."""
 
@@ -52,34 +56,54 @@ def _too_slow(exc: Exception) -> str:
     return f". It had {patience():g} s: is it overloaded? {TIMEOUT} gives it more." if slow else ""
 
 
-def without_password(value: str | None) -> str | None:
-    """Refuse a password in a parameter: parameters are stored with results and hashed into names."""
-    if value is not None and (urlsplit(value).password or "password=" in value.replace(" ", "").lower()):
+def without_secret(value: str | None) -> str | None:
+    """Refuse a secret in a parameter: parameters are stored with results and hashed into names."""
+    if value is None:
+        return None
+    at = urlsplit(value)
+    user = at.netloc.rpartition("@")[0]
+    if at.password or "password=" in value.replace(" ", "").lower() or (user and at.scheme in WEB):
         raise ValueError("holds a password; put that into the environment or .env (docs/servers.md)")
+    names = {name.lower() for name, _ in parse_qsl(at.query, keep_blank_values=True)}
+    if not names <= {*PLAIN} or at.fragment:
+        raise ValueError(
+            f"has something after ? or # that would be stored (allowed: {', '.join(PLAIN)}); put a key into the "
+            "environment or .env (docs/servers.md)"
+        )
     return value
 
 
 Address = Annotated[
     str | None,
-    AfterValidator(without_password),
+    AfterValidator(without_secret),
     Field(description="None: from the environment, .env or `servers up`", repr=False),
 ]
 
 ServerUrl = Annotated[
-    str | None, AfterValidator(without_password), Field(description="a server; None: embedded")
+    str | None, AfterValidator(without_secret), Field(description="a server; None: embedded")
 ]
 """Where an engine's server is that also works inside the client."""
 
 
-def address(store: str, variable: str, given: str | None) -> str:
+def server_of(store: str, variable: str, given: str | None) -> Destination:
     """Where a store's server is: as given, else by its variable; a StoreError says how to get one."""
-    found = given or setting(variable)
-    if not found:
+    if given:
+        return Destination(given, Source.EXPERIMENT)
+    found = find_setting(variable)
+    if found is None:
         raise StoreError(
             f"no {store} server is known. Start one with `bakeoff servers up {store}`, or set {variable} in the "
             "environment or in .env."
         )
-    return found
+    return Destination(found.text, found.source)
+
+
+def given_server(given: str | None, variable: str = "") -> Destination | None:
+    """The server of an engine that also works inside the client: as given, else by its variable, else None."""
+    if given:
+        return Destination(given, Source.EXPERIMENT)
+    found = find_setting(variable) if variable else None
+    return Destination(found.text, found.source) if found is not None else None
 
 
 def patience() -> float:
@@ -121,9 +145,9 @@ def ours(names: Iterable[str], prefix: str = PREFIX) -> list[str]:
     return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
-def password(store: str) -> dict[str, str]:
+def password(store: str, server: Destination) -> dict[str, str]:
     """The password for an address that is given without one, as an argument of a client; none where it is not set."""
-    found = setting(f"BAKEOFF_{store.upper()}_PASSWORD")
+    found = secret_for(f"BAKEOFF_{store.upper()}_PASSWORD", server)
     return {"password": found} if found else {}
 
 

@@ -15,7 +15,7 @@ from redis.retry import Retry
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphBuild, expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, payload_of, terms
-from bakeoff.plugins.stores._server import address, ours, password, patience
+from bakeoff.plugins.stores._server import ours, password, patience, server_of
 from bakeoff.types import Batch, Hits, Where
 
 PREFIX, BESIDE = "bakeoff:", ":is"
@@ -35,12 +35,14 @@ class Build(GraphBuild):
 
 def client(given: str | None) -> redis.Redis:
     """A client with one connection, to the URL given or the environment's; one that cannot be read is not shown."""
-    at = address("redis", "BAKEOFF_REDIS_URL", given)
-    secret = password("redis") if given else {}
+    server = server_of("redis", "BAKEOFF_REDIS_URL", given)
+    secret = password("redis", server) if given else {}
     try:
         once, seconds = Retry(NoBackoff(), 0), patience()
         limits = {"socket_timeout": seconds, "socket_connect_timeout": min(CONNECTING, seconds)}
-        return redis.from_url(at, protocol=3, retry=once, single_connection_client=True, **limits, **secret)
+        return redis.from_url(
+            server.url, protocol=3, retry=once, single_connection_client=True, **limits, **secret
+        )
     except ValueError:
         raise StoreError("Redis: the URL cannot be read. It looks like redis://host:6379/0.") from None
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import grpc
 import numpy as np
 
-from bakeoff.environment import masked
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._server import patience
+from bakeoff.redaction import redact
 
 SEARCH = "/weaviate.v1.Weaviate/Search"
 LARGEST = 104_858_000  # bytes of an answer, as the engine's own clients allow
@@ -45,7 +45,7 @@ class Channel:
         try:
             return _answer(self._search(asked, timeout=self._seconds, metadata=self._told))
         except grpc.RpcError as exc:
-            raise StoreError(masked(f"Weaviate at {self._at}, search: {exc.details()}")) from exc
+            raise StoreError(redact(f"Weaviate at {self._at}, search: {exc.details()}")) from exc
 
     def close(self) -> None:
         """Give back the connections."""

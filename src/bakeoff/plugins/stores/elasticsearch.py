@@ -12,7 +12,7 @@ from bakeoff.plugins.stores._base import Settings
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
 from bakeoff.plugins.stores._lucene_index import LuceneBuild, Words
 from bakeoff.plugins.stores._rest import Rest, bearer
-from bakeoff.plugins.stores._server import Address, address
+from bakeoff.plugins.stores._server import Address, server_of
 from bakeoff.types import Metric
 
 SIMILARITIES = {Metric.COSINE: "cosine", Metric.DOT: "max_inner_product", Metric.L2: "l2_norm"}
@@ -45,8 +45,8 @@ class ElasticsearchStore(LuceneStore):
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: ElasticsearchParams, home: Path) -> None:
-        url = address("elasticsearch", "BAKEOFF_ELASTICSEARCH_URL", params.url)
-        rest = Rest(self.engine, url, bearer("elasticsearch", "ApiKey"))
+        server = server_of("elasticsearch", "BAKEOFF_ELASTICSEARCH_URL", params.url)
+        rest = Rest(self.engine, server.url, bearer("elasticsearch", server, "ApiKey"))
         super().__init__(rest, params.build, params.words)
         self._kind = params.build.index
 

@@ -11,7 +11,7 @@ from pymilvus import MilvusException
 from bakeoff.plugins.stores import _milvus_client as milvus
 from bakeoff.plugins.stores._base import expect_dims, expect_rows, hits, installed, translated
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows
-from bakeoff.plugins.stores._server import PREFIX, ours, speaking_of
+from bakeoff.plugins.stores._server import PREFIX, given_server, ours, speaking_of
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -39,7 +39,7 @@ class MilvusStore(Declared):
         self._params, self._index, self._file = params, params.kind(), home / "milvus.db"
         self._embedded = params.uri is None
         self._name, self._metric, self._rows = "", Metric.COSINE, 0
-        self._client = milvus.connected(params.uri, self._file)
+        self._client = milvus.connected(given_server(params.uri), self._file)
 
     def engine_version(self) -> str:
         return installed("milvus-lite") if self._embedded else f"Milvus {self._client.get_server_version()}"

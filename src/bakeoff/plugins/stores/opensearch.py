@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from bakeoff.environment import setting
+from bakeoff.consent import Destination, secret_for
 from bakeoff.plugins.stores._base import Settings
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
 from bakeoff.plugins.stores._lucene_index import LuceneBuild, Words
 from bakeoff.plugins.stores._rest import Rest
-from bakeoff.plugins.stores._server import Address, address
+from bakeoff.plugins.stores._server import Address, server_of
 from bakeoff.types import Metric
 
 SPACES = {Metric.COSINE: "cosinesimil", Metric.DOT: "innerproduct", Metric.L2: "l2"}
@@ -47,7 +47,8 @@ class OpensearchStore(LuceneStore):
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: OpensearchParams, home: Path) -> None:
-        rest = Rest(self.engine, address("opensearch", "BAKEOFF_OPENSEARCH_URL", params.url), _credentials())
+        server = server_of("opensearch", "BAKEOFF_OPENSEARCH_URL", params.url)
+        rest = Rest(self.engine, server.url, _credentials(server))
         super().__init__(rest, params.build, params.words)
         self._maker = params.build.engine
 
@@ -74,9 +75,10 @@ class OpensearchStore(LuceneStore):
         return {"query": {"bool": {"should": [match, {"knn": vector}]}}}
 
 
-def _credentials() -> dict[str, str]:
+def _credentials(server: Destination) -> dict[str, str]:
     """Basic authentication, where a user is set."""
-    user, password = setting("BAKEOFF_OPENSEARCH_USER"), setting("BAKEOFF_OPENSEARCH_PASSWORD") or ""
+    user = secret_for("BAKEOFF_OPENSEARCH_USER", server)
+    password = secret_for("BAKEOFF_OPENSEARCH_PASSWORD", server) or ""
     if not user:
         return {}
     return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}

@@ -8,17 +8,19 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from bakeoff.environment import setting
+from bakeoff.consent import Destination, secret_for
+from bakeoff.environment import Source
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores import _pinecone_control as control
 from bakeoff.plugins.stores._base import NoQuery, Settings, expect_dims, hits
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, in_order, payload_of, terms
 from bakeoff.plugins.stores._pinecone_index import Index
 from bakeoff.plugins.stores._rest import Rest, wait
-from bakeoff.plugins.stores._server import without_password
+from bakeoff.plugins.stores._server import without_secret
 from bakeoff.types import Batch, Hits, Metric, Where
 
 INTERFACE = "2025-10"
+KEY = "BAKEOFF_PINECONE_KEY"
 METRICS = {Metric.COSINE: "cosine", Metric.DOT: "dotproduct", Metric.L2: "euclidean"}
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
 
@@ -26,7 +28,7 @@ SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
 class PineconeParams(Settings):
     """Where serverless indexes are made; the key comes from BAKEOFF_PINECONE_KEY."""
 
-    url: Annotated[str, AfterValidator(without_password), Field(description="the control plane")] = (
+    url: Annotated[str, AfterValidator(without_secret), Field(description="the control plane")] = (
         "https://api.pinecone.io"
     )
     cloud: Annotated[str, Field(description="aws, gcp or azure")] = "aws"
@@ -47,7 +49,7 @@ class PineconeStore(Declared):
     }
 
     def __init__(self, params: PineconeParams, home: Path) -> None:
-        key = setting("BAKEOFF_PINECONE_KEY")
+        key = secret_for(KEY, Destination(params.url, Source.EXPERIMENT))
         if not key:
             raise StoreError("Pinecone wants a key: set BAKEOFF_PINECONE_KEY in the environment or in .env.")
         self._headers = {"Api-Key": key, "X-Pinecone-Api-Version": INTERFACE}

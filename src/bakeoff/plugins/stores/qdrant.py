@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import model_validator
 
+from bakeoff.consent import secret_for
 from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, installed
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Payload
 from bakeoff.plugins.stores._qdrant_edge import Edge
-from bakeoff.plugins.stores._server import ServerUrl, Spread, whole
+from bakeoff.plugins.stores._server import ServerUrl, Spread, given_server, whole
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 
@@ -21,7 +21,7 @@ class Build(GraphBuild, Spread):
 
 
 class QdrantParams(Settings):
-    """Where Qdrant is and how its index is built; a server's key comes from QDRANT_API_KEY."""
+    """Where Qdrant is (QDRANT_URL) and how its index is built; a server's key comes from QDRANT_API_KEY."""
 
     url: ServerUrl = None
     build: Build = Build()
@@ -46,10 +46,12 @@ class QdrantStore(TunedByEf):
 
     def __init__(self, params: QdrantParams, home: Path) -> None:
         build = params.build
-        if params.url:
+        server = given_server(params.url, "QDRANT_URL")
+        if server is not None:
             from bakeoff.plugins.stores._qdrant_server import Server
 
-            self._engine: Edge | Server = Server(params.url, os.environ.get("QDRANT_API_KEY"), build, build)
+            key = secret_for("QDRANT_API_KEY", server)
+            self._engine: Edge | Server = Server(server.url, key, build, build)
         else:
             self._engine = Edge(home, m=build.m, ef_construction=build.ef_construction)
 

@@ -8,10 +8,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from bakeoff.consent import Destination
+from bakeoff.environment import Source
 from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, Term, payload_of, terms
 from bakeoff.plugins.stores._rest import Rest, bearer, packed, wait
-from bakeoff.plugins.stores._server import Address, address, without_password
+from bakeoff.plugins.stores._server import Address, server_of, without_secret
 from bakeoff.plugins.stores._vespa_package import package, schema
 from bakeoff.plugins.stores._vespa_rows import Rows
 from bakeoff.types import Batch, Hits, Metric, Where
@@ -24,7 +26,7 @@ class VespaParams(Settings):
     """Where Vespa is and how its index is built; a token comes from BAKEOFF_VESPA_KEY."""
 
     url: Address = None
-    config_url: Annotated[str, AfterValidator(without_password), Field(description="its config server")] = (
+    config_url: Annotated[str, AfterValidator(without_secret), Field(description="its config server")] = (
         "http://127.0.0.1:19071"
     )
     build: GraphBuild = GraphBuild()
@@ -43,9 +45,10 @@ class VespaStore(TunedByEf, Declared):
     }
 
     def __init__(self, params: VespaParams, home: Path) -> None:
-        headers, url = bearer("vespa"), address("vespa", "BAKEOFF_VESPA_URL", params.url)
-        self._rest = Rest("Vespa", url, headers)
-        zipped = {**headers, "Content-Type": "application/zip"}
+        server = server_of("vespa", "BAKEOFF_VESPA_URL", params.url)
+        self._rest = Rest("Vespa", server.url, bearer("vespa", server))
+        config = Destination(params.config_url, Source.EXPERIMENT)
+        zipped = {**bearer("vespa", config), "Content-Type": "application/zip"}
         self._params, self._config = params, Rest("Vespa", params.config_url, zipped)
         self._rows, self._inserted = Rows(self._rest, ""), 0
 

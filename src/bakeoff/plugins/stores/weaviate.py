@@ -13,7 +13,7 @@ from bakeoff.plugins.stores import _weaviate_rows as rows
 from bakeoff.plugins.stores._base import TunedByEf, expect_rows, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, payload_of
 from bakeoff.plugins.stores._rest import Rest, bearer
-from bakeoff.plugins.stores._server import address
+from bakeoff.plugins.stores._server import server_of
 from bakeoff.plugins.stores._weaviate_grpc import Channel
 from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
 from bakeoff.types import Batch, Hits, Metric, Where
@@ -29,9 +29,10 @@ class WeaviateStore(TunedByEf, Declared):
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: WeaviateParams, home: Path) -> None:
-        url, _, port = address("weaviate", "BAKEOFF_WEAVIATE_URL", params.url).partition("?grpc=")
-        self._rest = Rest("Weaviate", url, bearer("weaviate"))
-        self._channel = Channel(url, port, bearer("weaviate")) if port else None
+        server = server_of("weaviate", "BAKEOFF_WEAVIATE_URL", params.url)
+        (url, _, port), key = server.url.partition("?grpc="), bearer("weaviate", server)
+        self._rest = Rest("Weaviate", url, key)
+        self._channel = Channel(url, port, key) if port else None
         self._params, self._metric = params, Metric.COSINE
         self._rows, self._inserted = rows.Rows(self._rest, ""), 0
 

@@ -1,0 +1,48 @@
+"""A block in which this process opens no connection, so that checking a foreign experiment cannot send anything."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from bakeoff.errors import SettingError
+
+_METHODS = ("connect", "connect_ex", "sendto", "sendmsg")
+_LOOKUPS = ("getaddrinfo", "gethostbyname", "gethostbyname_ex")
+
+
+@contextlib.contextmanager
+def no_network() -> Iterator[None]:
+    """Refuse connections and look-ups of names; sockets between local processes work."""
+    with contextlib.ExitStack() as stack:
+        for name in _METHODS:
+            _replace(stack, socket.socket, name, _local_only(name))
+        for name in _LOOKUPS:
+            _replace(stack, socket, name, _refuse)
+        yield
+
+
+def _replace(stack: contextlib.ExitStack, owner: Any, name: str, value: Callable[..., Any]) -> None:
+    """Another attribute until the stack ends."""
+    if name in vars(owner):
+        stack.callback(setattr, owner, name, vars(owner)[name])
+    else:
+        stack.callback(delattr, owner, name)
+    setattr(owner, name, value)
+
+
+def _local_only(name: str) -> Callable[..., Any]:
+    original = getattr(socket.socket, name)
+
+    def call(self: socket.socket, *args: Any, **kwargs: Any) -> Any:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _refuse()
+        return original(self, *args, **kwargs)
+
+    return call
+
+
+def _refuse(*_args: Any, **_kwargs: Any) -> Any:
+    raise SettingError("this command sends nothing, and a plug-in wanted to open a connection.")
