@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import parse
 from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.case import Case
+from bakeoff.stats.compare import compare
+from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.evidence import Costs, Evidence, Limits
 from bakeoff.stats.factors import FactorAnalysis, factor_shares
 from bakeoff.stats.interaction import Interaction, interactions
@@ -26,6 +31,22 @@ def judge(result: Result) -> Verdict:
 
 def evidence(result: Result) -> Evidence:
     """Everything the verdict may use, from stored rows."""
+    found = _primary_evidence(result)
+    if not Case.of(found).saturated:
+        return found
+    return replace(found, other_measures=tuple(_other_measures(result, Case.of(found).group)))
+
+
+def _other_measures(result: Result, systems: tuple[str, ...]) -> Iterator[Comparison]:
+    """The comparisons of some systems on the run's other measures of quality."""
+    for name in result.record.measures:
+        definition = parse(name).definition
+        quality = definition.higher_is_better and definition.high < float("inf")
+        if quality and definition.needs is Needs.JUDGMENTS and name != result.record.primary:
+            yield compare(result.matrix(name).only(systems), result.record.seed)
+
+
+def _primary_evidence(result: Result) -> Evidence:
     limits = result.record.limits
     index_mb, memory_mb = limits.get("index_mb"), limits.get("memory_mb")
     return Evidence(
@@ -177,13 +198,15 @@ def costs(result: Result, system: str) -> Costs:
     return Costs(
         p95_ms=result.timing(system, "total", "p95_ms"),
         index_bytes=sizes[system],
-        p95_between=_p95_between(result).get(system),
+        p95_between=_latency_between(result).get((system, 0.95)),
+        p50_ms=result.timing(system, "total", "p50_ms"),
+        p50_between=_latency_between(result).get((system, 0.5)),
     )
 
 
 @_once
-def _p95_between(result: Result) -> dict[str, tuple[float, float]]:
-    """The 95 % interval of each system's p95 in milliseconds, from its samples; none where these are not stored."""
+def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, float]]:
+    """The 95 % intervals of each system's p50 and p95 in milliseconds; none where the samples are not stored."""
     import numpy as np
 
     from bakeoff.results import LATENCIES, readable
@@ -197,8 +220,9 @@ def _p95_between(result: Result) -> dict[str, tuple[float, float]]:
     names = rows["system"].combine_chunks().dictionary_encode()
     codes, times = names.indices.to_numpy(), rows["total_ms"].to_numpy()
     return {
-        name: quantile_between(np.sort(times[codes == code]), 0.95, 0.95)
+        (name, share): quantile_between(np.sort(times[codes == code]), share, 0.95)
         for code, name in enumerate(names.dictionary.to_pylist())
+        for share in (0.5, 0.95)
     }
 
 

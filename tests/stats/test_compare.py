@@ -79,7 +79,8 @@ def test_equivalence_needs_the_90_percent_interval_inside_the_margin() -> None:
     assert pair.equivalence_interval.level == pytest.approx(0.90)
     assert low is not None
     assert high is not None
-    edge = max(abs(low), abs(high))
+    assert pair.possible is not None
+    edge = max(map(abs, (low, high, *pair.possible)))
     assert pair.equivalent(edge + 1e-6)
     assert not pair.equivalent(edge - 1e-6)
 

@@ -73,7 +73,7 @@ def test_equal_systems_without_costs_will_both_do() -> None:
 def test_not_separated_is_not_equal() -> None:
     verdict = decide(Evidence(compare(scores((0.01, 0.0), noise=0.2), seed=1), costs=COSTS))
     assert verdict.kind is Kind.CANT_TELL
-    assert "lowest p95 latency is s1 (0.3 ms)" in verdict.sentence
+    assert "lowest p95 latency is that of s1 (0.3 ms)" in verdict.sentence
 
 
 def test_limits_rule_systems_out_and_say_why() -> None:
@@ -102,11 +102,14 @@ def test_a_crossing_of_categories_decides_before_the_overall_mean() -> None:
     assert "s1 on concept by" in verdict.sentence
 
 
-def test_lift_decides_between_systems_that_the_primary_does_not_tell_apart() -> None:
-    primary = compare(scores((0.01, 0.0), noise=0.2), seed=1)
+def test_lift_decides_where_the_chosen_system_is_shown_to_be_no_worse() -> None:
     lift = compare(scores((0.0, 0.3), seed=5), seed=1)
-    verdict = decide(Evidence(primary, lift=lift))
+    near = compare(scores((0.0, 0.004), n=300, noise=0.1, seed=4), seed=1)
+    verdict = decide(Evidence(near, lift=lift))
+    assert not near.pair("s0", "s1").equivalent(0.02)
     assert (verdict.rule, verdict.system) == ("lift-decides", "s1")
+    open_ = compare(scores((0.01, 0.0), noise=0.2), seed=1)
+    assert decide(Evidence(open_, lift=lift)).rule == "cant-tell"
 
 
 def test_too_few_queries_and_single_systems() -> None:
@@ -116,13 +119,87 @@ def test_too_few_queries_and_single_systems() -> None:
     assert decide(Evidence(compare(empty, seed=1))).rule == "no-queries"
 
 
-def test_identical_systems_go_to_the_cheaper_and_are_said() -> None:
-    matrix = scores((0.1, 0.1))
-    same = ScoreMatrix(("s0", "s1"), matrix.queries, np.vstack([matrix.values[0]] * 2), "nDCG@10")
-    verdict = decide(Evidence(compare(same, seed=1), costs=COSTS))
-    assert (verdict.kind, verdict.system) == (Kind.CHEAPER_OF_EQUALS, "s1")
-    assert "on every one of 63 questions" in verdict.sentence
+def identical(n: int, systems: int = 2) -> ScoreMatrix:
+    row = scores((0.1,), n=n).values[0]
+    names = tuple(f"s{number}" for number in range(systems))
+    return ScoreMatrix(names, tuple(f"q{i}" for i in range(n)), np.vstack([row] * systems), "nDCG@10")
+
+
+@pytest.mark.parametrize(("n", "rule"), [(10, "cant-tell"), (140, "cant-tell"), (160, "cheaper-of-equals")])
+def test_identical_scores_are_equal_only_on_enough_questions(n: int, rule: str) -> None:
+    """n equal questions leave 1 − .05^(1/n) possible: 149 of them for a margin of .02."""
+    verdict = decide(Evidence(compare(identical(n), seed=1), costs=COSTS))
+    assert (verdict.rule, verdict.system) == (rule, "s1" if rule == "cheaper-of-equals" else None)
     assert any("identical scores" in line for line in verdict.reasons)
+    if rule == "cant-tell":
+        assert verdict.would_settle is not None
+        assert "150 questions" in verdict.would_settle
+
+
+def test_every_system_left_is_judged_by_its_cost() -> None:
+    """Two fast systems of nearly one speed rule the slow ones out, though neither is faster than the other."""
+    costs = {
+        f"s{number}": Costs(p95_ms=value, p50_ms=value / 2)
+        for number, value in enumerate((0.080, 0.084, 1.5, 113.0))
+    }
+    verdict = decide(Evidence(compare(identical(200, systems=4), seed=1), costs=costs))
+    assert (verdict.rule, verdict.system, verdict.recommended) == ("cheaper-of-equals", "s0", ("s0", "s1"))
+    assert "0.08 ms against 1.5 ms to 113 ms" in verdict.sentence
+
+
+def test_a_median_decides_where_few_samples_leave_the_p95_open() -> None:
+    wide = (0.01, float("inf"))
+    costs = {
+        "s0": Costs(p95_ms=0.1, p95_between=wide, p50_ms=0.08, p50_between=(0.07, 0.09)),
+        "s1": Costs(p95_ms=150.0, p95_between=wide, p50_ms=113.0, p50_between=(100.0, 120.0)),
+    }
+    verdict = decide(Evidence(compare(identical(200), seed=1), costs=costs))
+    assert (verdict.rule, verdict.system) == ("cheaper-of-equals", "s0")
+
+
+def test_a_cost_that_is_not_known_of_a_system_rules_out_only_the_others() -> None:
+    costs = {"s0": Costs(p95_ms=1.0), "s1": Costs(p95_ms=50.0), "s2": Costs()}
+    verdict = decide(Evidence(compare(identical(200, systems=3), seed=1), costs=costs))
+    assert verdict.recommended == ("s0", "s2")
+
+
+def saturated_evidence(*, with_others: bool) -> Evidence:
+    rng = np.random.default_rng(3)
+    queries = tuple(f"q{i}" for i in range(200))
+    primary = ScoreMatrix(("a", "b"), queries, np.ones((2, 200)), "R@10")
+    ranks = rng.choice([1.0, 0.5, 1 / 3], (2, 200), p=(0.6, 0.2, 0.2))
+    ranks[0] = 1.0
+    others = (compare(ScoreMatrix(("a", "b"), queries, ranks, "RR@10"), seed=1),) if with_others else ()
+    costs = {"a": Costs(p95_ms=9.0), "b": Costs(p95_ms=1.0)}
+    return Evidence(compare(primary, seed=1), costs=costs, other_measures=others)
+
+
+def test_a_saturated_measure_decides_nothing_and_names_one_that_separates() -> None:
+    verdict = decide(saturated_evidence(with_others=True))
+    assert (verdict.rule, verdict.kind, verdict.system) == ("saturated", Kind.CANT_TELL, None)
+    assert "RR@10" in verdict.sentence
+    assert "a is ahead of b" in verdict.sentence
+    assert decide(saturated_evidence(with_others=False)).rule == "saturated"
+
+
+def test_a_winner_by_a_measure_with_many_best_scores_is_still_a_winner() -> None:
+    values = np.ones((2, 400))
+    values[1, :60] = 0.0
+    found = compare(ScoreMatrix(("a", "b"), tuple(map(str, range(400))), values, "Hit@10"), seed=1)
+    verdict = decide(Evidence(found))
+    assert (verdict.rule, verdict.system, verdict.holds_level) == ("clear-winner", "a", True)
+
+
+def test_a_small_steady_advantage_is_flagged_where_rare_questions_could_undo_it() -> None:
+    """A difference of .05 on each of 40 questions: one question in 20 of another kind would undo it."""
+    rng = np.random.default_rng(1)
+    base = rng.uniform(0.3, 0.6, 400)
+    values = np.vstack([base + 0.05 + rng.normal(0, 0.01, 400), base])
+    for n, sure in ((40, False), (400, True)):
+        matrix = ScoreMatrix(("a", "b"), tuple(map(str, range(n))), values[:, :n], "nDCG@10")
+        verdict = decide(Evidence(compare(matrix, seed=1)))
+        assert (verdict.rule, verdict.holds_level) == ("clear-winner", sure)
+        assert any("can't hold its error rate" in line for line in verdict.reasons) is not sure
 
 
 def test_the_table_prints_with_its_thresholds() -> None:

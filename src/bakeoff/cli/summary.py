@@ -79,7 +79,10 @@ def result_json(result: Result) -> dict[str, Any]:
         verdict = result.verdict
         found["verdict"] = {
             "kind": str(verdict.kind),
+            "rule": verdict.rule,
             "system": verdict.system,
+            "recommended": list(verdict.recommended),
+            "holds_level": verdict.holds_level,
             "sentence": verdict.sentence,
             "reasons": list(verdict.reasons),
             "would_settle": verdict.would_settle,

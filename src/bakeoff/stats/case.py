@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bakeoff.stats.comparison import Comparison, PairComparison
-from bakeoff.stats.evidence import Cheapest, Evidence, beyond_limits, cheapest
+from bakeoff.stats.comparison import Comparison, PairComparison, share_at_best
+from bakeoff.stats.correction import holm
+from bakeoff.stats.evidence import CostChoice, Evidence, beyond_limits, choose_by_cost
 from bakeoff.stats.interaction import Interaction
 from bakeoff.stats.wording import questions
 
@@ -65,15 +66,58 @@ class Case:
 
     @property
     def equal(self) -> bool:
-        """Whether every system of the group is shown to be within the margin of every other, or identical."""
+        """Whether every system of the group is shown to be within the margin of every other."""
         margin = self.evidence.thresholds.margin
-        pairs = [self.comparison.pair(a, b) for i, a in enumerate(self.group) for b in self.group[i + 1 :]]
-        return bool(pairs) and all(pair.identical or pair.equivalent(margin) for pair in pairs)
+        pairs = self.group_pairs
+        return bool(pairs) and all(pair.equivalent(margin) for pair in pairs)
 
     @property
-    def cheapest(self) -> Cheapest | None:
-        """The cheapest of the group, if one is."""
-        return cheapest(self.evidence, self.group)
+    def group_pairs(self) -> tuple[PairComparison, ...]:
+        """All pairs of the group."""
+        return tuple(
+            self.comparison.pair(a, b) for i, a in enumerate(self.group) for b in self.group[i + 1 :]
+        )
+
+    @property
+    def share_at_best(self) -> float | None:
+        """The share of the group's scores that are the best its measure can give; None where it has no best."""
+        return share_at_best(self.comparison, self.group)
+
+    @property
+    def saturated(self) -> bool:
+        """Whether so many scores of the unbeaten systems are the best possible that the measure separates none."""
+        share = self.share_at_best if self.rivals and self.unbeaten else None
+        return share is not None and share >= self.evidence.thresholds.saturated
+
+    @property
+    def separating(self) -> tuple[str, PairComparison] | None:
+        """Another measure of the run and the pair of the group it separates most clearly, corrected over all pairs."""
+        pairs = [(other.measure, pair) for other in self.evidence.other_measures for pair in other.pairs]
+        corrected = holm([pair.p_randomisation for _, pair in pairs])
+        found = [
+            (p, place)
+            for place, ((_, pair), p) in enumerate(zip(pairs, corrected, strict=True))
+            if pair.separated and p <= pair.alpha
+        ]
+        return pairs[min(found)[1]] if found else None
+
+    @property
+    def least_saturated(self) -> tuple[str, float] | None:
+        """The other measure of the run with the fewest best possible scores, if it is not saturated itself."""
+        shares = [
+            (share, place)
+            for place, other in enumerate(self.evidence.other_measures)
+            if (share := share_at_best(other, self.group)) is not None
+        ]
+        if not shares or min(shares)[0] >= self.evidence.thresholds.saturated:
+            return None
+        share, place = min(shares)
+        return self.evidence.other_measures[place].measure, share
+
+    @property
+    def by_cost(self) -> CostChoice:
+        """The systems of the group that none is shown to be cheaper than."""
+        return choose_by_cost(self.evidence, self.group)
 
     @property
     def crossing(self) -> Interaction | None:
@@ -86,12 +130,15 @@ class Case:
 
     @property
     def lifted(self) -> str | None:
-        """The system of the group that beats all others of it on semantic lift, or None."""
+        """The system of the group that beats all others of it on semantic lift and is shown to be no worse, or None."""
         lift = self.evidence.lift
         names = set() if lift is None else {summary.system for summary in lift.systems}
         if lift is None or len(self.group) < 2 or not set(self.group) <= names:
             return None
+        margin = self.evidence.thresholds.margin
         for system in self.group:
-            if all(lift.pair(system, other).better == system for other in self.group if other != system):
+            others = [other for other in self.group if other != system]
+            ahead = all(lift.pair(system, other).better == system for other in others)
+            if ahead and all(self.comparison.pair(system, other).no_worse(margin) for other in others):
                 return system
         return None

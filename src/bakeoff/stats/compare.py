@@ -22,6 +22,7 @@ from bakeoff.stats.comparison import Comparison, Dropped, PairComparison, ScoreM
 from bakeoff.stats.correction import holm, max_t
 from bakeoff.stats.each import Each
 from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, win_loss_tie
+from bakeoff.stats.equivalence import Bounds, possible_means
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import POWER, detectable_difference, queries_needed
 from bakeoff.stats.tests import flips_for, randomisations, wilcoxon
@@ -67,6 +68,7 @@ class _PairNumbers:
     p_randomisation: float
     p_holm: float
     p_max_t: float | None
+    possible: Bounds | None
 
 
 def compare(
@@ -99,8 +101,7 @@ def compare_all(
     made, start = [], 0
     for one, block in zip(scored, columns, strict=True):
         stop = start + block.shape[1]
-        summed = block if clusters.alone else clusters.sums(np.nan_to_num(block))
-        numbers = _pair_numbers(summed, both[0][start:stop], both[1][start:stop], settings, each)
+        numbers = _pair_numbers(one, block, both[0][start:stop], both[1][start:stop], each)
         made.append(_comparison(one, block, numbers))
         start = stop
     return made
@@ -131,22 +132,33 @@ def _differences(values: FloatArray) -> FloatArray:
 
 
 def _pair_numbers(
+    scored: _Scored,
     columns: FloatArray,
     intervals: list[Interval],
     equivalence: list[Interval],
-    settings: CompareSettings,
     each: Each | None,
 ) -> list[_PairNumbers]:
-    pairs = columns.shape[1]
+    pairs, settings, clusters = columns.shape[1], scored.settings, scored.clusters
     if not pairs:
         return []
     seed, flips = settings.bootstrap.seed, flips_for(pairs, settings.alpha)
-    p_values = [result.p for result in randomisations(columns, seed, flips, each)]
+    summed = columns if clusters.alone else clusters.sums(np.nan_to_num(columns))
+    p_values = [result.p for result in randomisations(summed, seed, flips, each)]
     stepped: list[float] | list[None] = [None] * pairs
     if settings.correction == "max-t":
-        stepped = max_t(columns, seed, flips)
-    rows = zip(intervals, equivalence, p_values, holm(p_values), stepped, strict=True)
+        stepped = max_t(summed, seed, flips)
+    largest = np.full(pairs, _largest_difference(scored))
+    possible = possible_means(columns, largest, settings.alpha, seed, clusters=clusters, each=each)
+    rows = zip(intervals, equivalence, p_values, holm(p_values), stepped, possible, strict=True)
     return [_PairNumbers(*row) for row in rows]
+
+
+def _largest_difference(scored: _Scored) -> float:
+    """The largest difference a query could show: the measure's range, or the range seen of one without bounds."""
+    if scored.matrix.bounds is not None:
+        return scored.matrix.bounds[1] - scored.matrix.bounds[0]
+    known = without_nan(scored.values.ravel())
+    return float(np.ptp(np.append(known, 0.0)))
 
 
 def _comparison(scored: _Scored, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
@@ -223,6 +235,7 @@ def _pair(
         identical=bool(n and np.abs(kept).max() <= NOISE),
         higher_is_better=matrix.higher_is_better,
         dependence=depends,
+        possible=numbers.possible,
     )
 
 
@@ -259,8 +272,17 @@ def _summaries(scored: _Scored) -> tuple[SystemSummary, ...]:
     for place, (system, interval) in enumerate(zip(matrix.systems, intervals, strict=True)):
         kept = without_nan(values[place])
         mean = float(kept.mean()) if len(kept) else None
-        made.append(SystemSummary(system, mean, interval, len(kept), _dropped(scored, (place,))))
+        dropped, at_best = _dropped(scored, (place,)), _at_best(matrix, kept)
+        made.append(SystemSummary(system, mean, interval, len(kept), dropped, at_best))
     return tuple(made)
+
+
+def _at_best(matrix: ScoreMatrix, scores: FloatArray) -> float | None:
+    """The share of scores at the good end of the measure's range."""
+    if matrix.bounds is None or not len(scores):
+        return None
+    best = matrix.bounds[1] if matrix.higher_is_better else matrix.bounds[0]
+    return float((np.abs(scores - best) <= NOISE).mean())
 
 
 def _well_scored(values: FloatArray) -> IntArray:

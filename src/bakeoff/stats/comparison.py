@@ -95,6 +95,8 @@ class SystemSummary:
     interval: Interval
     n: int
     excluded: tuple[Dropped, ...]
+    at_best: float | None = None
+    """Share of the scores that are the best the measure can give; None without a score or without such a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,8 @@ class PairComparison:
     identical: bool
     higher_is_better: bool = True
     dependence: Dependence | None = None
+    possible: tuple[float, float] | None = None
+    """Least and largest true difference left possible, each at alpha, however rare the queries that were not drawn."""
 
     @property
     def clusters(self) -> int:
@@ -169,8 +173,27 @@ class PairComparison:
         return self.a if (self.difference > 0) == self.higher_is_better else self.b
 
     def equivalent(self, margin: float) -> bool:
-        """Whether two one-sided tests at alpha put the difference inside ±margin points."""
-        return self.equivalence_interval.within(margin)
+        """Whether two one-sided tests at alpha put the difference inside ±margin points.
+
+        The bootstrap's interval must lie inside, and so must every difference that rare queries leave possible: equal
+        values on a few queries are not equivalence.
+        """
+        if self.possible is None or not (-margin < self.possible[0] and self.possible[1] < margin):
+            return False
+        return self.identical or self.equivalence_interval.within(margin)
+
+    def no_worse(self, margin: float) -> bool:
+        """Whether one test at alpha shows that a is at most margin points worse than b."""
+        if self.possible is None:
+            return False
+        ends = self.possible if self.higher_is_better else (0.0 - self.possible[1], 0.0 - self.possible[0])
+        interval = self.equivalence_interval if self.higher_is_better else self.equivalence_interval.negated()
+        return ends[0] > -margin and (self.identical or (interval.low or -margin) > -margin)
+
+    @property
+    def holds_level(self) -> bool:
+        """Whether a separation would survive queries that are too rare to be among these."""
+        return self.possible is not None and not self.possible[0] <= 0.0 <= self.possible[1]
 
     def queries_for(self, difference: float) -> int | None:
         """Queries that would show a difference of that many points, with this pair's spread and clusters."""
@@ -193,6 +216,7 @@ class PairComparison:
             difference=None if self.difference is None else 0.0 - self.difference,
             interval=self.interval.negated(),
             equivalence_interval=self.equivalence_interval.negated(),
+            possible=None if self.possible is None else (0.0 - self.possible[1], 0.0 - self.possible[0]),
             counts=self.counts.reversed(),
             cliffs_delta=None if self.cliffs_delta is None else 0.0 - self.cliffs_delta,
         )
@@ -239,6 +263,15 @@ class Comparison:
                 return summary
         known = ", ".join(summary.system for summary in self.systems)
         raise ComparisonError(f"system {system!r} is not in this comparison. Its systems are: {known}.")
+
+
+def share_at_best(comparison: Comparison, systems: tuple[str, ...]) -> float | None:
+    """The share of some systems' scores that are the best the measure can give; None where it is not known."""
+    known = [summary for summary in map(comparison.summary, systems) if summary.at_best is not None]
+    scores = sum(summary.n for summary in known)
+    if len(known) < len(systems) or not scores:
+        return None
+    return sum((summary.at_best or 0.0) * summary.n for summary in known) / scores
 
 
 def _check_names(kind: str, names: tuple[str, ...]) -> None:

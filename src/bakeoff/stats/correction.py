@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bakeoff.stats.arrays import NOISE, FloatArray, IntArray
-from bakeoff.stats.tests import FLIPS, reached, sign_blocks, signed_scores
+from bakeoff.stats.tests import FLIPS, reached, scaled_differences, sign_blocks
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -28,7 +28,7 @@ def max_t(columns: npt.ArrayLike, seed: int, flips: int = FLIPS) -> list[float]:
     One sign per query flips all its differences together, which keeps their dependence. It assumes that the
     differences of a query are jointly symmetric; where that is in doubt, Holm needs no such assumption.
     """
-    scores = signed_scores(columns)
+    scores = scaled_differences(columns)
     observed = np.abs(scores.sum(axis=0))
     order: IntArray = np.argsort(-observed, kind="stable")
     count = _count_reached(scores[:, order], observed[order], seed, flips)

@@ -12,7 +12,7 @@ from bakeoff.stats.wording import bytes_text
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """p95 latency in ms, index size and memory in bytes, money per 1,000 queries; None is not measured."""
+    """Latencies in ms, index size and memory in bytes, money per 1,000 queries; None is not measured."""
 
     p95_ms: float | None = None
     index_bytes: float | None = None
@@ -20,6 +20,13 @@ class Costs:
     memory_bytes: float | None = None
     p95_between: tuple[float, float] | None = None
     """The 95 % interval of the p95; None is not known."""
+    p50_ms: float | None = None
+    p50_between: tuple[float, float] | None = None
+    """The 95 % interval of the median, which few samples give where they give none of the p95."""
+
+    def between(self, name: str) -> tuple[float, float] | None:
+        """The interval of a latency; None for a cost without sampling noise."""
+        return {"p95_ms": self.p95_between, "p50_ms": self.p50_between}.get(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +47,13 @@ class CostKind:
     words: str
 
     def of(self, costs: Costs | Limits) -> float | None:
-        """The value of this kind."""
-        value: float | None = getattr(costs, self.name)
+        """The value of this kind; there is no limit on a median."""
+        value: float | None = getattr(costs, self.name, None)
         return value
 
     def text(self, value: float) -> str:
         """The value with its unit."""
-        if self.name == "p95_ms":
+        if self.name.endswith("_ms"):
             return f"{value:.3g} ms"
         return bytes_text(value) if self.name.endswith("_bytes") else f"{value:.3g} per 1,000 queries"
 
@@ -54,6 +61,7 @@ class CostKind:
 COST_KINDS = (
     CostKind("cost", "cost"),
     CostKind("p95_ms", "p95 latency"),
+    CostKind("p50_ms", "median latency"),
     CostKind("index_bytes", "index size"),
     CostKind("memory_bytes", "memory"),
 )
@@ -69,6 +77,7 @@ class Thresholds:
     fewest_queries: int = 10
     cheaper_by: float = 0.10
     least_difference: float = 0.01
+    saturated: float = 0.90
 
 
 DEFAULT_THRESHOLDS = Thresholds()
@@ -84,6 +93,8 @@ class Evidence:
     costs: Mapping[str, Costs] = field(default_factory=dict)
     limits: Limits = Limits()
     thresholds: Thresholds = DEFAULT_THRESHOLDS
+    other_measures: tuple[Comparison, ...] = ()
+    """The run's other measures of quality, looked at where the primary one is saturated."""
 
 
 def beyond_limits(evidence: Evidence, system: str) -> str | None:
@@ -101,30 +112,56 @@ def beyond_limits(evidence: Evidence, system: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cheapest:
-    """The cheapest of several systems and what decided it."""
+class CostStep:
+    """One cost that ruled systems out: the lowest value, and the values of those ruled out, ascending."""
 
-    system: str
     kind: CostKind
-    value: float
-    next_value: float
+    lowest: float
+    ruled_out: tuple[tuple[float, str], ...]
 
 
-def cheapest(evidence: Evidence, systems: tuple[str, ...]) -> Cheapest | None:
-    """The cheapest system by the first cost known for all that sets one clearly apart, or None."""
+@dataclass(frozen=True, slots=True)
+class CostChoice:
+    """What the costs leave of several systems, the lowest cost first, and the costs that ruled others out."""
+
+    left: tuple[str, ...]
+    steps: tuple[CostStep, ...]
+
+    @property
+    def system(self) -> str:
+        """The system that costs least by the first cost that decided."""
+        return self.left[0]
+
+
+def choose_by_cost(evidence: Evidence, systems: tuple[str, ...]) -> CostChoice:
+    """Judge every system by one cost after the other; a system leaves where it is shown to cost more than the lowest.
+
+    A system whose cost was not measured is not shown to cost more and stays.
+    """
+    left, steps = systems, list[CostStep]()
     for kind in COST_KINDS:
-        known = [(kind.of(evidence.costs.get(system, Costs())), system) for system in systems]
+        known = [(kind.of(evidence.costs.get(system, Costs())), system) for system in left]
         ordered = sorted((value, system) for value, system in known if value is not None)
-        if len(ordered) < len(systems) or len(ordered) < 2:
-            continue
-        (first, system), (second, _) = ordered[0], ordered[1]
-        clear = second > first * (1 + evidence.thresholds.cheaper_by)
-        if clear and all(_beyond_noise(evidence, kind, system, other) for _, other in ordered[1:]):
-            return Cheapest(system, kind, first, second)
-    return None
+        dearer = tuple(one for one in ordered[1:] if _costs_more(evidence, kind, ordered[0], one))
+        if dearer:
+            gone = {system for _, system in dearer}
+            names = [*(system for _, system in ordered), *left] if not steps else left
+            left = tuple(system for system in dict.fromkeys(names) if system not in gone)
+            steps.append(CostStep(kind, ordered[0][0], dearer))
+    return CostChoice(left, tuple(steps))
 
 
-def _beyond_noise(evidence: Evidence, kind: CostKind, cheaper: str, other: str) -> bool:
-    """Whether a p95 is lower by more than its few samples leave open; sizes and prices are no samples."""
-    low, high = (evidence.costs[system].p95_between for system in (cheaper, other))
-    return kind.name != "p95_ms" or low is None or high is None or low[1] < high[0]
+def cost_range(evidence: Evidence, kind: CostKind, systems: tuple[str, ...]) -> tuple[float, float] | None:
+    """The lowest and highest known cost of a kind; None where fewer than two systems have one."""
+    known = [kind.of(evidence.costs.get(system, Costs())) for system in systems]
+    values = [value for value in known if value is not None]
+    return (min(values), max(values)) if len(values) > 1 else None
+
+
+def _costs_more(
+    evidence: Evidence, kind: CostKind, lowest: tuple[float, str], other: tuple[float, str]
+) -> bool:
+    """Whether a cost is higher by the threshold, and a latency by more than its samples leave open."""
+    low, high = (evidence.costs[system].between(kind.name) for _, system in (lowest, other))
+    clear = other[0] > lowest[0] * (1 + evidence.thresholds.cheaper_by)
+    return clear and (low is None or high is None or low[1] < high[0])

@@ -17,6 +17,20 @@ def reasons_for(case: Case) -> tuple[str, ...]:
     return (*lines, *case.comparison.notes)
 
 
+def say_rare_questions(case: Case) -> Iterator[str]:
+    """Which separations would not survive questions of a kind that is too rare to be among these."""
+    for other in case.rivals:
+        pair = case.pair(other)
+        if not pair.holds_level:
+            unseen = 1 - pair.alpha ** (1 / pair.clusters)
+            yield (
+                f"The claim over {other} can't hold its error rate of {pair.alpha:.0%} for every kind of data: "
+                f"{questions(pair.n)} can miss a kind that is up to {unseen:.1%} of all questions, and a few of these "
+                f"could undo an advantage of {points_to_three(abs(pair.difference or 0.0))}."
+            )
+            return
+
+
 def _limits(case: Case) -> Iterator[str]:
     for system, reason in case.ruled_out:
         yield f"{system} is left out: {reason}."

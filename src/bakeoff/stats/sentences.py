@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bakeoff.stats.case import Case
+from bakeoff.stats.evidence import COST_KINDS, cost_range
 from bakeoff.stats.interaction import CategoryDifference
 from bakeoff.stats.wording import (
     advantage,
     counted,
     listed,
     points,
+    points_to_three,
     probability,
     questions,
     settles,
@@ -54,21 +56,40 @@ def say_winner(case: Case) -> str:
 
 
 def say_cheaper(case: Case) -> str:
-    """The cheaper of systems that are equal within the margin."""
-    chosen = case.cheapest
-    assert chosen is not None
-    others = tuple(system for system in case.group if system != chosen.system)
-    value, following = chosen.kind.text(chosen.value), chosen.kind.text(chosen.next_value)
-    return (
-        f"Use {chosen.system}. It equals {listed(others)} {_equality(case)}, "
-        f"and its {chosen.kind.words} is lower: {value} against {following}."
-    )
+    """The systems that cost least of those that are equal within the margin."""
+    choice = case.by_cost
+    others = tuple(system for system in case.group if system not in choice.left)
+    verb, whose = ("It equals", "its") if len(choice.left) == 1 else ("They equal", "their")
+    return f"Use {listed(choice.left, 'or')}. {verb} {listed(others)} {_equality(case)}, and {whose} {_costs(case)}."
 
 
 def say_either(case: Case) -> str:
-    """Equal systems that nothing measured sets apart."""
+    """Equal systems of which none is shown to cost more."""
     names = listed(case.group)
-    return f"Any of {names} will do: they are equal {_equality(case)}, and no cost sets them apart."
+    return f"Any of {names} will do: they are equal {_equality(case)}, and {_same_costs(case)}."
+
+
+def say_saturated(case: Case) -> str:
+    """A measure that is at its best for nearly every question, and one that is not."""
+    share, measure = case.share_at_best or 0.0, case.comparison.measure
+    text = (
+        f"Can't tell {_named(case)} apart by {measure}: {share:.0%} of their scores are the best possible, "
+        "so it has no room to separate them."
+    )
+    if case.separating is not None:
+        other, pair = case.separating
+        ahead = pair if (pair.difference or 0.0) > 0 else pair.reversed()
+        return (
+            f"{text} {other} still separates them: {ahead.a} is ahead of {ahead.b} by {advantage(ahead, other)}. "
+            f"Make it the primary measure."
+        )
+    if case.least_saturated is not None:
+        other, at_best = case.least_saturated
+        return (
+            f"{text} {other} has more room ({at_best:.0%} at the best). Make it the primary measure, or ask "
+            "harder questions."
+        )
+    return f"{text} No other measure of this run has more room. Ask harder questions, or measure RR@10 or nDCG@10."
 
 
 def say_lift(case: Case) -> str:
@@ -99,15 +120,24 @@ def say_cant_tell(case: Case) -> str:
     """Systems that the questions do not tell apart."""
     other = case.unbeaten[0]
     pair = case.pair(other)
-    text = (
-        f"Can't tell {_named(case)} apart with {questions(pair.n)}: {case.best} is ahead of {other} by "
-        f"{advantage(pair, case.comparison.measure)}, {counted(pair, case.comparison.correction)}."
-    )
-    if case.cheapest is not None:
-        chosen = case.cheapest
-        value = chosen.kind.text(chosen.value)
-        text += f" The one with the lowest {chosen.kind.words} is {chosen.system} ({value})."
+    text = f"Can't tell {_named(case)} apart with {questions(pair.n)}: {_lead(case, other)}."
+    choice = case.by_cost
+    if choice.steps:
+        step = choice.steps[0]
+        text += f" The lowest {step.kind.words} is that of {choice.system} ({step.kind.text(step.lowest)})."
     return text
+
+
+def _lead(case: Case, other: str) -> str:
+    """How far the best is ahead, or what equal scores leave open."""
+    pair, measure = case.pair(other), case.comparison.measure
+    if pair.identical and pair.possible is not None:
+        left = points_to_three(pair.possible[1])
+        return (
+            f"{case.best} and {other} have equal scores, and so few questions leave {left} {measure} possible"
+        )
+    ahead = advantage(pair, measure)
+    return f"{case.best} is ahead of {other} by {ahead}, {counted(pair, case.comparison.correction)}"
 
 
 def _named(case: Case) -> str:
@@ -136,10 +166,29 @@ def _beats(case: Case, other: str) -> str:
 
 
 def _equality(case: Case) -> str:
-    pairs = [case.comparison.pair(a, b) for i, a in enumerate(case.group) for b in case.group[i + 1 :]]
-    if all(pair.identical for pair in pairs):
-        return f"on every one of {questions(pairs[0].n)}"
     return f"within ±{points(case.evidence.thresholds.margin)[0]} {case.comparison.measure}"
+
+
+def _costs(case: Case) -> str:
+    """What decided: p95 latency is lower: 0.08 ms against 0.5 ms to 113 ms."""
+    parts = []
+    for step in case.by_cost.steps:
+        values = [value for value, _ in step.ruled_out]
+        ends = dict.fromkeys(step.kind.text(value) for value in (values[0], values[-1]))
+        parts.append(f"{step.kind.words} is lower: {step.kind.text(step.lowest)} against {' to '.join(ends)}")
+    return "; ".join(parts)
+
+
+def _same_costs(case: Case) -> str:
+    """The range of every cost that is known, none of which shows a difference."""
+    ranges = [(kind, cost_range(case.evidence, kind, case.group)) for kind in COST_KINDS]
+    known = [
+        f"{kind.words} {kind.text(found[0])} to {kind.text(found[1])}" for kind, found in ranges if found
+    ]
+    if not known:
+        return "no cost was measured"
+    least = case.evidence.thresholds.cheaper_by
+    return f"no cost is shown to differ by more than {least:.0%} ({', '.join(known)})"
 
 
 def _categories(found: tuple[CategoryDifference, ...], case: Case) -> str:

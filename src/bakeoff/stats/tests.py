@@ -17,8 +17,6 @@ FLIPS = 10_000
 EXACT_UP_TO = 13
 """With at most this many non-zero differences all sign patterns are enumerated: 2^13 is below 10,000."""
 EXACT_RANKS_UP_TO = 60
-RANK_SHARE = 0.15
-"""Weight of the signed rank against the difference itself in the sign-flip test; why: docs/statistics.md."""
 SIGNS_PER_BLOCK = 2_000_000
 
 
@@ -58,7 +56,7 @@ def randomisation(differences: npt.ArrayLike, seed: int, flips: int = FLIPS) -> 
 def randomisations(
     columns: npt.ArrayLike, seed: int, flips: int = FLIPS, each: Each | None = None
 ) -> list[TestResult]:
-    """The sign-flip test of each column's signed scores; exact where few differences are not 0.
+    """The sign-flip test of each column's mean; exact where few differences are not 0.
 
     A flip that ties with the observed sum counts half (mid-p): with few differences the flips tie so often that
     counting them whole would need six differences in one direction for p ≤ .05, five of five being .06.
@@ -72,7 +70,7 @@ def randomisations(
 
 
 def _randomised(seed: int, flips: int, columns: FloatArray) -> list[TestResult]:
-    scores = signed_scores(columns)
+    scores = scaled_differences(columns)
     counts = (scores != 0).sum(axis=0)
     results: dict[int, TestResult] = {}
     for number in np.flatnonzero(counts <= EXACT_UP_TO):
@@ -86,18 +84,15 @@ def _randomised(seed: int, flips: int, columns: FloatArray) -> list[TestResult]:
     return [results[number] for number in range(scores.shape[1])]
 
 
-def signed_scores(columns: npt.ArrayLike) -> FloatArray:
-    """Each column's differences mixed with their signed ranks and scaled to length 1; NaN and no difference are 0.
+def scaled_differences(columns: npt.ArrayLike) -> FloatArray:
+    """Each column's differences scaled to length 1; NaN and no difference are 0.
 
-    Flips do not change a column's length, so the sum of its scores orders them as a studentised mean would.
+    Flips do not change a column's length, so the sum of its differences orders them as a studentised mean would.
+    Ranks are not mixed in: they test another hypothesis than equal means, and find a difference between systems of
+    equal mean the more often the more queries there are.
     """
     matrix = np.nan_to_num(as_columns(columns), nan=0.0)
-    values = np.where(np.abs(matrix) > NOISE, matrix, 0.0)
-    ranks = np.zeros_like(values)
-    for column, ranked in zip(values.T, ranks.T, strict=True):
-        differs = column != 0
-        ranked[differs] = np.sign(column[differs]) * doubled_ranks(np.abs(column[differs]))
-    return _of_length_one((1 - RANK_SHARE) * _of_length_one(values) + RANK_SHARE * _of_length_one(ranks))
+    return _of_length_one(np.where(np.abs(matrix) > NOISE, matrix, 0.0))
 
 
 def reached(statistics: FloatArray, observed: FloatArray, n: int) -> FloatArray:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from bakeoff.stats.case import Case
 from bakeoff.stats.evidence import DEFAULT_THRESHOLDS, Evidence, Thresholds
-from bakeoff.stats.reasons import reasons_for
+from bakeoff.stats.reasons import reasons_for, say_rare_questions
 from bakeoff.stats.sentences import (
     say_cant_tell,
     say_cheaper,
@@ -23,10 +23,11 @@ from bakeoff.stats.sentences import (
     say_none_within_limits,
     say_only_one,
     say_only_one_within_limits,
+    say_saturated,
     say_too_few,
     say_winner,
 )
-from bakeoff.stats.wording import settles
+from bakeoff.stats.wording import equality_needs, settles
 
 
 class Kind(StrEnum):
@@ -49,6 +50,10 @@ class Verdict:
     would_settle: str | None
     system: str | None
     group: tuple[str, ...]
+    recommended: tuple[str, ...] = ()
+    """The system, and those that are shown to be equal to it and not shown to cost more."""
+    holds_level: bool = True
+    """False where the claim would not survive questions that are too rare to be among these."""
 
 
 def _nobody(_: Case) -> str | None:
@@ -69,6 +74,17 @@ class Rule:
     holds: Callable[[Case], bool]
     say: Callable[[Case], str]
     choose: Callable[[Case], str | None] = _nobody
+
+
+def _holds_level(case: Case, rule: Rule) -> bool:
+    """Whether every separation that the claim rests on would survive questions too rare to be among these."""
+    return rule.name != "clear-winner" or all(case.pair(other).holds_level for other in case.rivals)
+
+
+def _recommended(case: Case, system: str | None) -> tuple[str, ...]:
+    if system is None or not case.equal:
+        return () if system is None else (system,)
+    return case.by_cost.left
 
 
 def _shared(case: Case) -> int:
@@ -128,23 +144,30 @@ RULES: tuple[Rule, ...] = (
         lambda case: case.best,
     ),
     Rule(
+        "saturated",
+        "at least {saturated:.0%} of the unbeaten systems' scores are the best possible",
+        Kind.CANT_TELL,
+        lambda case: case.saturated,
+        say_saturated,
+    ),
+    Rule(
         "cheaper-of-equals",
-        "all unbeaten systems are within ±{margin} of each other and one is cheaper by {cheaper_by:.0%}",
+        "all unbeaten systems are shown to be within ±{margin} of each other and some cost {cheaper_by:.0%} more",
         Kind.CHEAPER_OF_EQUALS,
-        lambda case: case.equal and case.cheapest is not None,
+        lambda case: case.equal and bool(case.by_cost.steps),
         say_cheaper,
-        lambda case: case.cheapest.system if case.cheapest else None,
+        lambda case: case.by_cost.system,
     ),
     Rule(
         "either",
-        "all unbeaten systems are within ±{margin} of each other and none is known to be cheaper",
+        "all unbeaten systems are shown to be within ±{margin} of each other and none is shown to cost more",
         Kind.CANT_TELL,
         lambda case: case.equal,
         say_either,
     ),
     Rule(
         "lift-decides",
-        "one unbeaten system beats the other unbeaten ones on semantic lift",
+        "one unbeaten system beats the others on semantic lift and is shown to be at most {margin} worse",
         Kind.USE,
         lambda case: case.lifted is not None,
         say_lift,
@@ -158,14 +181,17 @@ def decide(evidence: Evidence) -> Verdict:
     """The verdict of the first rule that holds."""
     case = Case.of(evidence)
     rule = next(rule for rule in RULES if rule.holds(case))
+    system, sure = rule.choose(case), _holds_level(case, rule)
     return Verdict(
         kind=rule.kind,
         sentence=rule.say(case),
-        reasons=reasons_for(case),
+        reasons=(*(() if sure else say_rare_questions(case)), *reasons_for(case)),
         rule=rule.name,
         would_settle=_would_settle(case) if rule.kind is Kind.CANT_TELL else None,
-        system=rule.choose(case),
+        system=system,
         group=case.group if case.eligible else (),
+        recommended=_recommended(case, system),
+        holds_level=sure,
     )
 
 
@@ -181,5 +207,8 @@ def rule_table(thresholds: Thresholds = DEFAULT_THRESHOLDS) -> tuple[tuple[int, 
 def _would_settle(case: Case) -> str | None:
     if not case.eligible or not case.unbeaten or case.equal:
         return None
-    needed = settles(case.pair(case.unbeaten[0]), case.evidence.thresholds.least_difference, "questions ")
+    pair, thresholds = case.pair(case.unbeaten[0]), case.evidence.thresholds
+    if pair.identical:
+        return equality_needs(thresholds.margin, pair.alpha)
+    needed = settles(pair, thresholds.least_difference, "questions ")
     return None if needed is None else f"{needed[0].upper()}{needed[1:]}."

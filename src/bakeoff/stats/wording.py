@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.intervals import Interval
 
@@ -33,9 +35,9 @@ def questions(count: int) -> str:
     return f"{count:,} {QUESTION[count != 1]}"
 
 
-def listed(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...], last: str = "and") -> str:
     """Names as a list in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def with_interval(value: float, interval: Interval, measure: str) -> str:
@@ -69,6 +71,14 @@ def settles(pair: PairComparison, least: float, of: str = "") -> str | None:
     if needed is None or needed <= pair.n:
         return None
     return f"about {_rounded(needed):,} {of}would settle a difference of {points(size)[0]}"
+
+
+def equality_needs(margin: float, alpha: float) -> str | None:
+    """How many questions with equal scores would show that a difference is below the margin."""
+    if not 0 < margin < 1:
+        return None
+    needed = math.ceil(math.log(alpha) / math.log(1 - margin))
+    return f"About {_rounded(needed):,} questions with equal scores would show a difference below {points(margin)[0]}."
 
 
 def bytes_text(size: float) -> str:

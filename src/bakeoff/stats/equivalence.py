@@ -1,0 +1,86 @@
+"""How large a difference the queries leave possible, whatever queries of another kind were not drawn.
+
+A bootstrap draws only what it has seen: of queries that all have the same difference it makes certainty. The bound here
+adds one more query with the most extreme difference a measure allows and draws random weights over all of them
+(Gaffke's bound of a bounded mean). With differences of 0 and 1 it is the exact binomial bound: n equal queries leave
+1 − α^(1/n), about 3/n, possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from bakeoff.stats.arrays import FloatArray, as_columns, groups_by_mask
+from bakeoff.stats.clusters import Clusters, as_clusters
+from bakeoff.stats.each import Each, in_blocks, worth
+
+DRAWS = 4_000
+WEIGHTS_PER_BLOCK = 2_000_000
+DECIMALS = 9
+"""Sums in another order differ in the last bits; an end is rounded so that it does not depend on the machine."""
+
+Bounds = tuple[float, float]
+
+
+def possible_means(
+    columns: npt.ArrayLike,
+    largest: npt.ArrayLike,
+    alpha: float,
+    seed: int,
+    *,
+    clusters: Clusters | None = None,
+    each: Each | None = None,
+) -> list[Bounds | None]:
+    """For each column the least and the largest true mean left possible, each at `alpha`; None without a query.
+
+    `largest` is the largest absolute value that each column could hold. Where queries come in clusters, clusters are
+    weighted.
+    """
+    matrix, extremes = as_columns(columns), np.asarray(largest, dtype=np.float64)
+    grouped = as_clusters(clusters, matrix)
+    found: list[Bounds | None] = [None] * matrix.shape[1]
+    for numbers, mask in groups_by_mask(matrix):
+        if not mask.any():
+            continue
+        values = grouped.among(mask).linearised(matrix[np.ix_(mask, numbers)])
+        with_extremes = np.vstack([values, extremes[numbers]])
+        for number, ends in zip(numbers, _bounds(with_extremes, alpha, seed, each), strict=True):
+            found[number] = ends
+    return found
+
+
+def _bounds(values: FloatArray, alpha: float, seed: int, each: Each | None) -> list[Bounds]:
+    """The bounds of columns whose last row is the extreme."""
+    work, parts = partial(_block_bounds, alpha, seed), in_blocks(values)
+    if each is not None and worth(values, DRAWS):
+        blocks = each(work, parts, "equivalence")
+    else:
+        blocks = [work(part) for part in parts]
+    return [ends for block in blocks for ends in block]
+
+
+def _block_bounds(alpha: float, seed: int, part: FloatArray) -> list[Bounds]:
+    values, extreme = part[:-1], part[-1]
+    least, most = np.empty((DRAWS, part.shape[1])), np.empty((DRAWS, part.shape[1]))
+    start = 0
+    for weights in _weight_blocks(len(part), seed):
+        stop = start + len(weights)
+        seen, unseen = weights[:, :-1] @ values, weights[:, -1:] * extreme
+        least[start:stop], most[start:stop] = seen - unseen, seen + unseen
+        start = stop
+    low = np.round(np.quantile(least, alpha, axis=0), DECIMALS)
+    high = np.round(np.quantile(most, 1 - alpha, axis=0), DECIMALS)
+    return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+
+
+def _weight_blocks(n: int, seed: int) -> Iterator[FloatArray]:
+    """Random weights of n rows that add up to 1, draws × rows, in blocks of bounded memory."""
+    generator = np.random.default_rng([seed, n, 4])
+    rows = max(1, min(DRAWS, WEIGHTS_PER_BLOCK // n))
+    for start in range(0, DRAWS, rows):
+        drawn = generator.standard_exponential((min(rows, DRAWS - start), n))
+        yield drawn / drawn.sum(axis=1, keepdims=True)
