@@ -13,9 +13,10 @@ from bakeoff import registry
 from bakeoff.cache import Cache
 from bakeoff.load import equal
 from bakeoff.load.ann import Options, Outcome, compare_stores
+from bakeoff.load.claims import OnFront, OnlyReaches, Reaches, Speed
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.settings import Candidate
-from bakeoff.load.verdict import comparisons, verdict
+from bakeoff.load.verdict import closing, comparisons
 from bakeoff.stages import client_loop, client_threads
 from bakeoff.types import Hits
 
@@ -62,7 +63,9 @@ def test_f36_the_fast_and_wrong_store_wins_nothing(outcome: Callable[[float | No
         {"sloppy": 1000, "exact": 200}
     )
     assert set(found.unreached) == {"sloppy"} and not found.tuned["sloppy"].reached
-    assert verdict(found).startswith("Only exact (default) reaches")
+    (only,) = closing(found)
+    assert [type(claim) for claim in only.claims] == [OnlyReaches, Reaches, Speed]
+    assert {claim.system for claim in only.claims} == {"exact"}
     assert comparisons(found) == ()
 
 
@@ -71,7 +74,7 @@ def test_f36_without_a_target_there_is_a_front_and_no_winner(
 ) -> None:
     found = outcome(None)
     assert found.on_front() == (True, True) and found.comparable() == ()
-    assert "Speeds at unequal recall are not compared" in verdict(found)
+    assert [type(claim) for one in closing(found) for claim in one.claims] == [OnFront]
 
 
 def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_path: Path) -> None:
@@ -93,6 +96,6 @@ def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_p
         save=lambda *_: None,
         tell=lambda _: None,
     )
-    assert "on the tuning queries only" in found.unreached["learnt"]
+    assert found.tuned["learnt"].reached and set(found.unreached) == {"learnt"}
     assert [point.system for point in found.comparable()] == ["exact"]
-    assert verdict(found).startswith("Only exact (default) reaches")
+    assert closing(found)[0].claims[0] == OnlyReaches("exact", "kNN@10", 0.9)

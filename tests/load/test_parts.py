@@ -11,13 +11,18 @@ import pytest
 
 from bakeoff.errors import SettingError, StoreError, UnknownPluginError
 from bakeoff.load.datasets import open_dataset
-from bakeoff.load.equal import holds, least_effort, split
+from bakeoff.load.equal import TuningRecall, expected_recall, least_effort, reaches, split
 from bakeoff.load.open import OpenLoop
 from bakeoff.load.quality import quality, table
 from bakeoff.load.rates import Slo, lowest_rate, max_rate, parse_slo
 from bakeoff.load.settings import candidates
 from bakeoff.load.truth import exact_neighbours
 from bakeoff.types import Hits
+
+
+def sure(recall: float) -> TuningRecall:
+    """A recall without uncertainty."""
+    return TuningRecall(recall, recall)
 
 
 def hits(ids: list[int]) -> Hits:
@@ -100,9 +105,9 @@ def test_answers_that_cannot_be(ids: list[int], message: str) -> None:
 def test_bisection_finds_the_smallest(needed: int) -> None:
     asked: list[int] = []
 
-    def recall(value: int) -> float:
+    def recall(value: int) -> TuningRecall:
         asked.append(value)
-        return 0.96 if value >= needed else 0.9
+        return sure(0.96 if value >= needed else 0.9)
 
     found = least_effort(recall, 0.95, 1, 100)
     assert found.value == needed and found.reached and found.recall == 0.96
@@ -111,12 +116,12 @@ def test_bisection_finds_the_smallest(needed: int) -> None:
 
 @pytest.mark.parametrize("needed", [1, 2, 3, 37, 100])
 def test_bisection_where_recall_falls_finds_the_largest(needed: int) -> None:
-    found = least_effort(lambda value: 0.96 if value <= needed else 0.9, 0.95, 1, 100, falling=True)
+    found = least_effort(lambda value: sure(0.96 if value <= needed else 0.9), 0.95, 1, 100, falling=True)
     assert found.value == needed and found.reached and len(found.tried) <= 15
 
 
 def test_bisection_that_cannot_reach() -> None:
-    found = least_effort(lambda value: value / 200, 0.95, 1, 100)
+    found = least_effort(lambda value: sure(value / 200), 0.95, 1, 100)
     assert not found.reached and found.value == 100 and found.recall == 0.5
 
 
@@ -125,7 +130,23 @@ def test_split_is_disjoint_and_seeded() -> None:
     assert sorted([*tuning, *rest]) == list(range(101)) and (split(101, 7)[0] == tuning).all()
     with pytest.raises(SettingError, match="too few"):
         split(39, 7)
-    assert holds(0.949, 0.002, 0.95) and not holds(0.94, 0.002, 0.95) and not holds(None, None, 0.95)
+
+
+def test_a_recall_at_the_target_is_the_figure_itself() -> None:
+    assert reaches(0.95, 0.95) and not reaches(0.9499, 0.95) and not reaches(None, 0.95)
+
+
+def test_tuning_needs_a_margin_above_the_target() -> None:
+    """At 0.953 ± 0.005 the other half is as likely to be below 0.95 as above it."""
+
+    def recall(value: int) -> TuningRecall:
+        return expected_recall(min(1.0, 0.94 + value / 1000), 0.005 if value < 60 else 0.0, 250)
+
+    found = least_effort(recall, 0.95, 1, 100)
+    margin = 2.341 * 0.005 * 2**0.5  # Student's 99 % quantile at 249 degrees of freedom
+    assert found.reached and found.recall == pytest.approx(0.967) and found.value == 27
+    assert found.bound == pytest.approx(0.967 - margin, abs=1e-4)
+    assert not least_effort(lambda _: expected_recall(0.96, 0.01, 100), 0.95, 1, 100).reached
 
 
 APART = """\

@@ -143,7 +143,8 @@ def _points_table(outcome: Outcome) -> None:
         return
     recall = ["", "store", "setting", f"kNN@{k}", f"R100@{k} (of {min(1.0, k / 100):g})", f"P@{k}", "MRR"]
     flags = outcome.on_front()
-    rows = [_recall_row(point, flag) for point, flag in zip(found, flags, strict=True)]
+    target = outcome.options.target
+    rows = [_recall_row(point, flag, target) for point, flag in zip(found, flags, strict=True)]
     console.table(recall, rows, right=(3, 4, 5, 6))
     console.say("● on the front of recall and speed", style="dim")
     console.say()
@@ -152,14 +153,26 @@ def _points_table(outcome: Outcome) -> None:
     console.table(speed, [_speed_row(point, threads) for point in found], right=tuple(range(2, len(speed))))
     if any(point.marked for point in found):
         console.warn("! the harness is more than 5 % of that figure: the store is faster than it looks")
+    for point in found:
+        if point.cut_short:
+            kept = (
+                "its figures are of that run"
+                if not point.complete
+                else f"figures are of {point.runs} complete runs"
+            )
+            runs = "1 run" if point.cut_short == 1 else f"{point.cut_short} runs"
+            console.warn(f"{point.system} {point.setting}: {runs} ended early ({point.stopped}); {kept}")
     for note in dict.fromkeys(row.note for point in found for row in point.latencies if row.note):
         console.say(f"– {note}", style="dim")
 
 
-def _recall_row(point: Point, on_front: bool) -> list[str]:
-    found = point.quality
-    values = (point.knn.median, found.r100, found.precision, found.mrr)
-    return ["●" if on_front else "", point.system, point.setting, *(number(value, 4) for value in values)]
+def _recall_row(point: Point, on_front: bool, target: float | None) -> list[str]:
+    from bakeoff.load.claims import recall_text
+
+    found, recall = point.quality, point.knn.median
+    shown = "–" if recall is None else recall_text(recall, target)
+    others = (number(value, 4) for value in (found.r100, found.precision, found.mrr))
+    return ["●" if on_front else "", point.system, point.setting, shown, *others]
 
 
 def _speed_row(point: Point, threads: int) -> list[str]:

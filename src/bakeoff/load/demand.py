@@ -36,7 +36,7 @@ class Load:
             return f"{rate} from {shared}" if shared else rate
         if self.team == self.concurrency:
             return shared
-        threads = _several(self.concurrency, "thread", "threads")
+        threads = threads_text(self.concurrency)
         return f"{threads} in {shared}" if shared else threads
 
     @property
@@ -154,6 +154,11 @@ def _rates(text: str) -> tuple[float, ...]:
     if not all(_positive(rate) for rate in rates) or len(set(rates)) != len(rates):
         raise SettingError(f"--rates is {text!r}; queries a second above 0, each once.")
     return rates
+
+
+def threads_text(count: int) -> str:
+    """`1 thread`, `4 threads`."""
+    return _several(count, "thread", "threads")
 
 
 def _several(count: int, one: str, more: str) -> str:

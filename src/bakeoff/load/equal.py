@@ -1,4 +1,4 @@
-"""Equal recall before speeds are compared: the smallest knob that reaches the target, found by bisection (F36)."""
+"""Equal recall before speeds are compared: the smallest knob that reaches the target with a margin (F36)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.errors import SettingError
+from bakeoff.stats.quantiles import t_quantile
 
 FEWEST = 20
-Z95 = 1.959964
+CONFIDENCE = 0.99
+"""How sure tuning is that the recall of the measured half will reach the target too (one-sided)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuningRecall:
+    """Recall on the tuning queries, and the lowest recall to expect on as many others at the confidence above."""
+
+    mean: float
+    bound: float
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The knob's value and the recall there on the tuning queries; `reached` is false where no value was enough."""
+    """The knob's value with its recall and bound on the tuning queries.
+
+    `reached` is false where no value brings the bound up to the target: `value` is then the one of highest recall.
+    """
 
     value: int | None
     recall: float
+    bound: float
     reached: bool
-    tried: tuple[tuple[int, float], ...] = ()
+    tried: tuple[tuple[int, float, float], ...] = ()
 
 
 def split(queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -33,14 +47,20 @@ def split(queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(order[: queries // 2]), np.sort(order[queries // 2 :])
 
 
+def expected_recall(mean: float, error: float | None, queries: int) -> TuningRecall:
+    """The bound for the mean of as many other queries: both halves vary, so the margin is √2 standard errors wide."""
+    margin = 0.0 if not error else t_quantile(CONFIDENCE, queries - 1) * error * 2**0.5
+    return TuningRecall(mean, mean - margin)
+
+
 def least_effort(
-    recall_at: Callable[[int], float], target: float, low: int, high: int, *, falling: bool = False
+    recall_at: Callable[[int], TuningRecall], target: float, low: int, high: int, *, falling: bool = False
 ) -> Tuned:
-    """The value of least effort whose recall reaches the target: steps that double, then bisection.
+    """The value of least effort whose bound reaches the target: steps that double, then bisection.
 
     Effort is the value itself where recall rises with it; where recall falls, it is the way down from `high`.
     """
-    tried: dict[int, float] = {}
+    tried: dict[int, TuningRecall] = {}
 
     def value_of(effort: int) -> int:
         return low + high - effort if falling else effort
@@ -49,20 +69,23 @@ def least_effort(
         value = value_of(effort)
         if value not in tried:
             tried[value] = recall_at(value)
-        return tried[value]
+        return tried[value].bound
+
+    def tuned(value: int, *, reached: bool) -> Tuned:
+        rows = tuple((one, found.mean, found.bound) for one, found in tried.items())
+        return Tuned(value, tried[value].mean, tried[value].bound, reached, rows)
 
     failing, effort = low - 1, low
     while look(effort) < target:
         if effort >= high:
-            best = max(tried, key=lambda one: tried[one])
-            return Tuned(best, tried[best], False, tuple(tried.items()))
+            return tuned(max(tried, key=lambda one: (tried[one].mean, tried[one].bound)), reached=False)
         failing, effort = effort, min(max(2 * effort, effort + 1), high)
     while effort - failing > 1:
         middle = (effort + failing) // 2
         failing, effort = (failing, middle) if look(middle) >= target else (middle, effort)
-    return Tuned(value_of(effort), look(effort), True, tuple(tried.items()))
+    return tuned(value_of(effort), reached=True)
 
 
-def holds(recall: float | None, error: float | None, target: float) -> bool:
-    """Whether recall on the measured queries is not shown to be under the target, at 95 % confidence."""
-    return recall is not None and recall + Z95 * (error or 0.0) >= target
+def reaches(recall: float | None, target: float) -> bool:
+    """Whether a measured recall is at the target: the figure itself, as it is in the table."""
+    return recall is not None and recall >= target

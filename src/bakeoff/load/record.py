@@ -11,9 +11,10 @@ from typing import Any
 from bakeoff.cache import write_file
 from bakeoff.load.ann import Outcome
 from bakeoff.load.building import Built
+from bakeoff.load.equal import reaches
 from bakeoff.load.quality import ALL
 from bakeoff.load.sweep import Pass, Point
-from bakeoff.load.verdict import comparisons, verdict
+from bakeoff.load.verdict import closing, comparisons
 from bakeoff.machine import machine, versions
 from bakeoff.stats.runs import RunSummary
 from bakeoff.types import Schema
@@ -60,13 +61,14 @@ def save(folder: Path, outcome: Outcome, one: Pass | None) -> None:
 def to_dict(outcome: Outcome) -> dict[str, Any]:
     """Everything but the samples, as plain values."""
     dataset, options = outcome.dataset, outcome.options
-    flags = outcome.on_front()
+    flags, sentences = outcome.on_front(), closing(outcome)
     return {
         "format": FORMAT,
         "kind": "ann",
         "status": outcome.status.value,
         "stopped": outcome.stopped,
-        "verdict": verdict(outcome),
+        "verdict": " ".join(one.text for one in sentences),
+        "sentences": [one.to_dict() for one in sentences],
         "dataset": {
             "name": dataset.name,
             "fingerprint": dataset.fingerprint,
@@ -112,7 +114,7 @@ def _store(built: Built, outcome: Outcome) -> dict[str, Any]:
 
 
 def _point(point: Point, on_front: bool, outcome: Outcome) -> dict[str, Any]:
-    k, quality = outcome.options.k, point.quality
+    k, target, quality = outcome.options.k, outcome.options.target, point.quality
     used = [
         one.resources for one in outcome.passes if (one.system, one.setting) == (point.system, point.setting)
     ]
@@ -120,6 +122,9 @@ def _point(point: Point, on_front: bool, outcome: Outcome) -> dict[str, Any]:
         "system": point.system,
         "setting": point.setting,
         "runs": point.runs,
+        "complete": point.complete,
+        "cut_short": point.cut_short,
+        "reaches_target": None if target is None else reaches(point.knn.median, target),
         "queries": quality.queries,
         f"kNN@{k}": _spread(point.knn),
         f"R100@{k}": quality.r100,

@@ -13,6 +13,7 @@ import numpy as np
 from bakeoff.fingerprint import fingerprint
 from bakeoff.load import equal
 from bakeoff.load.building import Built, build
+from bakeoff.load.claims import recall_text
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import buckets, filled, search_filtered, supports
 from bakeoff.load.memory import UNSEEN, grown, resident_bytes, served
@@ -145,23 +146,24 @@ def _figures(job: Job, built: Built, work: Work, before: int, spent: float) -> I
 def _setting(job: Job, built: Built, work: Work) -> tuple[int | None, Work, str]:
     """The store's own default, or the smallest setting at the target recall, measured on other queries then.
 
-    Where no setting reaches the target, the last of the three says so.
+    The last of the three is a note where no setting reached the target.
     """
     if job.target is None:
         return None, work, ""
     tuning, measured = equal.split(len(work.dataset.queries), job.seed)
     found = tune(built, job.target, work.of(tuning))
-    short = (
-        "" if found.reached else f"cannot reach a recall of {job.target:g}: its best is {found.recall:.4f}"
-    )
+    short = "" if found.reached else "; no setting reached it on the tuning queries with a margin"
     return found.value, work.of(measured), short
 
 
 def _shortfall(job: Job, found: Quality, short: str) -> str:
     """Why the speed at this size is not one at the target recall, or nothing."""
-    if short or job.target is None or equal.holds(found.knn, found.knn_error, job.target):
-        return short and f"at {job.size:,} rows: {short}"
-    return f"at {job.size:,} rows: reached {job.target:g} on the tuning queries only"
+    if job.target is None or equal.reaches(found.knn, job.target):
+        return ""
+    measured = (
+        "no recall was measured" if found.knn is None else f"recall {recall_text(found.knn, job.target)}"
+    )
+    return f"at {job.size:,} rows: {measured}, below {job.target:g}{short}"
 
 
 def _filters(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:

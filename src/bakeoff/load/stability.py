@@ -26,16 +26,22 @@ def runs_needed(values: Sequence[float]) -> int | None:
     return max(len(values), math.ceil((Z * share / WANTED) ** 2))
 
 
+def unstable_share(values: Sequence[float]) -> float | None:
+    """The sample standard deviation over the mean, where that is too much; null where runs agree, or there is one."""
+    if len(values) < 2:
+        return None
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
+    return sd / mean if mean > 0 and sd > SPREAD * mean else None
+
+
 def unstable(values: Sequence[float]) -> str:
     """Why the runs disagree too much, and what to do; empty where they agree, or there is one."""
-    if len(values) < 2:
-        return ""
-    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
-    if mean <= 0 or sd <= SPREAD * mean:
+    share = unstable_share(values)
+    if share is None:
         return ""
     needed = min(runs_needed(values) or 0, MOST_RUNS)
     more = max(needed, len(values) + 2)
-    return f"unstable: runs differ by {sd / mean:.0%} (sd of QPS over mean); rerun with --runs {more}"
+    return f"unstable: runs differ by {share:.0%} (sd of QPS over mean); rerun with --runs {more}"
 
 
 def drifting(values: Sequence[float], within: Sequence[float]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from bakeoff.errors import StoreError
 from bakeoff.load.building import Built
 from bakeoff.load.datasets import VectorSet
-from bakeoff.load.equal import Tuned, least_effort
+from bakeoff.load.equal import Tuned, TuningRecall, expected_recall, least_effort
 from bakeoff.load.quality import Quality, quality
 from bakeoff.load.resources import Resources, Sampler
 from bakeoff.load.truth import Neighbours
@@ -65,11 +65,17 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """All runs of one store at one setting: medians with spread; percentiles over every sample of every run."""
+    """All complete runs of one store at one setting: medians with spread; percentiles over every sample of them.
+
+    A run that ended early is counted in `cut_short` and its errors are counted, but no figure is of it; without any
+    complete run the figures are of what there is, and `complete` is false.
+    """
 
     system: str
     setting: str
     runs: int
+    complete: bool
+    cut_short: int
     knn: RunSummary
     quality: Quality
     latencies: tuple[Latency, ...]
@@ -87,8 +93,9 @@ class Point:
         return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
 
     def qps(self, threads: int = 1) -> float | None:
-        """The median of the measured queries a second."""
-        return dict(self.qps_measured)[threads].median
+        """The median of the measured queries per second; null where none was measured with that many threads."""
+        summary = dict(self.qps_measured).get(threads)
+        return summary.median if summary is not None else None
 
 
 def order(systems: Sequence[Sequence[int | None]], run: int) -> list[tuple[int, int | None]]:
@@ -123,18 +130,22 @@ def measure(built: Built, value: int | None, run: int, work: Work) -> Pass:
 
 
 def tune(built: Built, target: float, work: Work) -> Tuned:
-    """The smallest setting that reaches the target on the tuning queries; untimed."""
+    """The smallest setting that reaches the target on the tuning queries with a margin; untimed."""
     candidate, k = built.candidate, work.k
 
-    def recall_at(value: int | None) -> float:
+    def recall_at(value: int | None) -> TuningRecall:
         query = candidate.query(value)
         loop = closed_loop(built.store.search, work.dataset.queries, k, query, timeout=work.timeout)
-        return quality(whole(loop).answers, work.truth, work.dataset, k).knn or 0.0
+        found = quality(whole(loop).answers, work.truth, work.dataset, k)
+        if found.knn is None:
+            why = loop.errors[0] if loop.errors else "none was sent"
+            raise StoreError(f"no tuning search was answered with {candidate.setting(value)}: {why}")
+        return expected_recall(found.knn, found.knn_error, found.queries)
 
     knob = candidate.knob
     if knob is None:
         recall = recall_at(None)
-        return Tuned(None, recall, recall >= target)
+        return Tuned(None, recall.mean, recall.bound, recall.bound >= target)
     low, high = knob.bounds(k, len(work.dataset.base))
     return least_effort(recall_at, target, low, high, falling=knob.recall == "falls")
 
@@ -146,8 +157,11 @@ def points(passes: Sequence[Pass]) -> tuple[Point, ...]:
 
 
 def front(found: Sequence[Point], threads: int = 1) -> tuple[bool, ...]:
-    """Whether each point is on the Pareto front: none is both as good in recall and QPS and better in one."""
-    values = [(point.knn.median, point.qps(threads)) for point in found]
+    """Whether each point is on the Pareto front: none is both as good in recall and QPS and better in one.
+
+    A point without a complete run is not on it.
+    """
+    values = [(point.knn.median, point.qps(threads) if point.complete else None) for point in found]
     return tuple(_unbeaten(one, values) for one in values)
 
 
@@ -199,7 +213,8 @@ def _pass(
     )
 
 
-def _point(passes: Sequence[Pass]) -> Point:
+def _point(everything: Sequence[Pass]) -> Point:
+    passes = [one for one in everything if not one.stopped] or everything
     first = passes[0]
     threads = dict.fromkeys(count for one in passes for count, _ in one.qps_measured)
     measured = [
@@ -211,6 +226,8 @@ def _point(passes: Sequence[Pass]) -> Point:
         first.system,
         first.setting,
         len(passes),
+        not first.stopped,
+        sum(bool(one.stopped) for one in everything),
         summarise([_number(one.quality.knn) for one in passes]),
         first.quality,
         statistics(
@@ -219,10 +236,10 @@ def _point(passes: Sequence[Pass]) -> Point:
         summarise([_number(one.qps_serial_derived) for one in passes]),
         tuple(measured),
         float(np.median(shares)) if shares else None,
-        first.warm_up.first_ms,
-        sum(len(one.errors) for one in passes),
-        sum(one.timeouts for one in passes),
-        next((one.stopped for one in passes if one.stopped), ""),
+        everything[0].warm_up.first_ms,
+        sum(len(one.errors) for one in everything),
+        sum(one.timeouts for one in everything),
+        next((one.stopped for one in everything if one.stopped), ""),
     )
 
 

@@ -1,68 +1,164 @@
-"""What may be said of the speeds: compared only at equal recall, across runs, never from one run (F35, F36)."""
+"""The closing sentences of `bakeoff ann`: speeds are compared only at equal recall and across runs (F35, F36, F57)."""
 
 from __future__ import annotations
 
-from bakeoff.load.ann import Outcome
-from bakeoff.load.sweep import Point
-from bakeoff.stats.runs import RunComparison, compare_runs
+from collections.abc import Iterator
 
-ALPHA = 0.05
+from bakeoff.load.ann import Outcome
+from bakeoff.load.claims import (
+    FAILED,
+    NOT_TUNED,
+    BestRecall,
+    Claim,
+    Failed,
+    Fastest,
+    NoneReaches,
+    NotCompared,
+    OnFront,
+    OnlyReaches,
+    Reaches,
+    Row,
+    Rows,
+    Sentence,
+    checked,
+    speed_of,
+)
+from bakeoff.load.demand import threads_text
+from bakeoff.load.speeds import SpeedComparison
 
 
 def verdict(outcome: Outcome) -> str:
-    """One sentence."""
-    target, k = outcome.options.target, outcome.options.k
+    """The closing sentences as one line."""
+    return " ".join(one.text for one in closing(outcome))
+
+
+def closing(outcome: Outcome) -> tuple[Sentence, ...]:
+    """Sentences that the measured rows support."""
     if outcome.stopped:
-        return f"No verdict: {outcome.stopped}; what was measured is kept."
-    if target is None:
-        return _front_sentence(outcome)
-    ranked = sorted(outcome.comparable(), key=lambda point: -(_qps(outcome, point) or 0.0))
-    if not ranked:
-        return f"No store reaches kNN@{k} {target:g}; speeds are not compared."
-    best = ranked[0]
-    name = f"{best.system} ({best.setting})"
-    rate = f"{_qps(outcome, best) or 0:,.0f} queries a second"
-    if len(ranked) == 1:
-        return f"Only {name} reaches kNN@{k} {target:g}, with {rate}; there is nothing to compare its speed with."
-    return _comparison(outcome, ranked, f"At kNN@{k} ≥ {target:g}: {name} with {rate}")
+        return (Sentence((f"No verdict: {outcome.stopped}; what was measured is kept.",)),)
+    rows = table_rows(outcome)
+    found = _front(outcome) if outcome.options.target is None else tuple(_at_target(outcome, rows))
+    return checked((*found, *_failures(rows)), rows)
 
 
-def comparisons(outcome: Outcome) -> tuple[RunComparison, ...]:
-    """Measured queries a second of the stores at the target recall, all pairs, Holm-corrected."""
-    values = {
-        point.system: dict(point.qps_measured)[outcome.options.threads].values
-        for point in outcome.comparable()
-        if outcome.options.threads in dict(point.qps_measured)
-    }
-    return compare_runs(values, outcome.options.seed) if len(values) > 1 else ()
-
-
-def _comparison(outcome: Outcome, ranked: list[Point], head: str) -> str:
-    best, second = ranked[0], ranked[1]
-    pair = next((one for one in comparisons(outcome) if {one.a, one.b} == {best.system, second.system}), None)
-    slower = _qps(outcome, second) or 0.0
-    against = f"{second.system} ({second.setting}) with {slower:,.0f}"
-    ratio = (_qps(outcome, best) or 0.0) / slower if slower else float("inf")
-    runs = f"medians of {best.runs} runs"
-    if pair is None or pair.p_holm is None:
-        why = pair.note if pair is not None and pair.note else "too few runs"
-        return f"{head}, before {against} ({runs}); not tested: {why}."
-    if pair.p_holm >= ALPHA:
-        return f"{head}, and {against}: no difference is shown ({runs}, p = {pair.p_holm:.2g})."
-    return f"{head}, {ratio:.2f}× {against} ({runs}, p = {pair.p_holm:.2g})."
-
-
-def _front_sentence(outcome: Outcome) -> str:
-    found = [point for point, on_front in zip(outcome.points(), outcome.on_front(), strict=True) if on_front]
-    if not found:
-        return "No verdict: nothing was measured."
-    names = ", ".join(f"{point.system} {point.setting}" for point in found)
-    return (
-        f"On the front of recall and speed: {names}. Speeds at unequal recall are not compared; "
-        "--target-recall 0.95 brings the stores to one recall first."
+def table_rows(outcome: Outcome) -> Rows:
+    """The rows of the table, as sentences need them."""
+    compared = {(point.system, point.setting) for point in outcome.comparable()}
+    return Rows(
+        tuple(
+            Row(
+                point.system,
+                point.setting,
+                _speeds(outcome, point.system, point.setting),
+                point.knn.median,
+                (point.system, point.setting) in compared,
+            )
+            for point in outcome.points()
+        ),
+        dict(outcome.failed),
+        outcome.options.seed,
     )
 
 
-def _qps(outcome: Outcome, point: Point) -> float | None:
-    measured = dict(point.qps_measured).get(outcome.options.threads)
-    return measured.median if measured is not None else None
+def comparisons(outcome: Outcome) -> tuple[SpeedComparison, ...]:
+    """Queries per second of the stores at the target recall, all pairs, Holm-corrected."""
+    target = outcome.options.target
+    return () if target is None else table_rows(outcome).comparisons(target)
+
+
+def _speeds(outcome: Outcome, system: str, setting: str) -> tuple[float, ...]:
+    """Queries per second of each complete run, with as many threads as speeds are compared at."""
+    threads = outcome.options.threads
+    rates = [
+        dict(one.qps_measured).get(threads)
+        for one in outcome.passes
+        if (one.system, one.setting) == (system, setting) and not one.stopped
+    ]
+    return tuple(rate for rate in rates if rate is not None)
+
+
+def _at_target(outcome: Outcome, rows: Rows) -> Iterator[Sentence]:
+    target, measure = outcome.options.target, f"kNN@{outcome.options.k}"
+    assert target is not None
+    clients = threads_text(outcome.options.threads)
+    ranked = rows.at_target(target)
+    if len(ranked) > 1:
+        yield _comparison(rows, ranked, target, measure, clients)
+    elif ranked:
+        yield _single(rows, ranked[0], target, measure, clients)
+    else:
+        yield from _nothing_to_compare(rows, target, measure)
+    if len(ranked) < 2:
+        yield from _reaching_but_not_compared(rows, {one.system for one in ranked}, target)
+
+
+def _comparison(rows: Rows, ranked: tuple[Row, ...], target: float, measure: str, clients: str) -> Sentence:
+    first, second = ranked[:2]
+    pair = rows.pair(first.system, second.system, target)
+    assert pair is not None and first.rate is not None and second.rate is not None
+    note = pair.note or "too few runs"
+    return Sentence(
+        (
+            f"At {measure} ≥ {target:g}: ",
+            _reaches(first, target), " with ", speed_of(first, clients), ", ",
+            _reaches(second, target), " with ", speed_of(second, clients), "; ",
+            Fastest(first.system, second.system, target, first.rate / second.rate, pair.p_holm,
+                    note if pair.p_holm is None else ""),
+            ".",
+        )
+    )  # fmt: skip
+
+
+def _single(rows: Rows, row: Row, target: float, measure: str, clients: str) -> Sentence:
+    only: Claim = OnlyReaches(row.system, measure, target)
+    begin: tuple[str | Claim, ...] = (only, ": ") if only.holds(rows) else (f"At {measure} ≥ {target:g}: ",)
+    end = "; there is no other store to compare its speed with."
+    return Sentence((*begin, _reaches(row, target), " with ", speed_of(row, clients), end))
+
+
+def _nothing_to_compare(rows: Rows, target: float, measure: str) -> Iterator[Sentence]:
+    known = [one for one in rows.rows if one.recall is not None]
+    none = NoneReaches(measure, target)
+    if not known:
+        yield Sentence(("No recall was measured; speeds are not compared.",))
+    elif none.holds(rows):
+        best = max(known, key=lambda one: one.recall or 0.0)
+        claim = BestRecall(best.system, best.setting, best.recall or 0.0, target)
+        yield Sentence((none, ": ", claim, "; speeds are not compared."))
+    else:
+        yield Sentence((f"No two stores can be compared at {measure} ≥ {target:g}.",))
+
+
+def _reaching_but_not_compared(rows: Rows, ranked: set[str], target: float) -> Iterator[Sentence]:
+    """Systems with a row at the target that is not compared: each once, by its first such row."""
+    named = set(ranked)
+    for row in rows.rows:
+        if row.recall is not None and row.reaches(target) and not row.compared and row.system not in named:
+            named.add(row.system)
+            why = FAILED if row.system in rows.failures else NOT_TUNED
+            yield Sentence((NotCompared(row.system, row.setting, row.recall, target, why), "."))
+
+
+def _failures(rows: Rows) -> tuple[Sentence, ...]:
+    return tuple(Sentence((Failed(system, why), ".")) for system, why in rows.failures.items())
+
+
+def _front(outcome: Outcome) -> tuple[Sentence, ...]:
+    points = zip(outcome.points(), outcome.on_front(), strict=True)
+    found = tuple((point.system, point.setting) for point, on_front in points if on_front)
+    if not found:
+        return (Sentence(("No verdict: nothing was measured.",)),)
+    return (
+        Sentence(("On the front of recall and speed: ", OnFront(found), ".")),
+        Sentence(
+            (
+                "Speeds at unequal recall are not compared; "
+                "--target-recall 0.95 brings the stores to one recall first.",
+            )
+        ),
+    )
+
+
+def _reaches(row: Row, target: float) -> Reaches:
+    assert row.recall is not None
+    return Reaches(row.system, row.setting, row.recall, target)

@@ -150,7 +150,7 @@ def _data(record: Mapping[str, Any]) -> AnnData:
         unreached=tuple(record["unreached"].items()),
         points=tuple(_point(point, stores[point["system"]], k, threads) for point in record["points"]),
         environment=environment_of(record),
-        comparisons=tuple(record["comparisons"]),
+        comparisons=tuple(pair for pair in record["comparisons"] if "ratio" in pair),  # earlier: differences
     )
 
 

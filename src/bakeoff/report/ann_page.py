@@ -9,6 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from bakeoff.cache import write_file
+from bakeoff.load.claims import recall_text
 from bakeoff.report import wording as say
 from bakeoff.report.ann_data import AnnData, PointRow, making, read_ann
 from bakeoff.report.html import source_hash, templates
@@ -54,6 +55,7 @@ def ann_page(data: AnnData) -> str:
         missing=_missing(data),
         stores=sorted({point.store for point in data.points}, key=lambda store: store.place),
         rate=rate,
+        ratio=ratio,
         recall=recall,
         megabytes=megabytes,
     )
@@ -89,14 +91,19 @@ def rate(value: float | None) -> str:
     return say.whole(value)
 
 
-def recall(value: float | None) -> str:
-    """A recall to four digits: above 0.99 the third decides nothing."""
-    return say.ABSENT if value is None else f"{value:.4f}".replace("0.", ".", 1)
+def ratio(value: float | None) -> str:
+    """One speed over another."""
+    return say.ABSENT if value is None else f"{value:.3g}×"
+
+
+def recall(value: float | None, target: float | None = None) -> str:
+    """A recall to four digits, or to as many as show on which side of the target it is."""
+    return say.ABSENT if value is None else recall_text(value, target).replace("0.", ".", 1)
 
 
 def _figures(data: AnnData) -> Iterator[Figure]:
     across = Axis(f"kNN@{data.k}", say.score, log=False, higher_is_better=True)
-    threads = "" if data.threads == 1 else f" with {data.threads} threads"
+    threads = _with_threads(data)
     for name, column, shown, value, higher in (
         ("speed", f"queries a second{threads}", rate, lambda point: point.qps.value, True),
         ("memory", "memory of the index", megabytes, lambda point: point.store.memory.value, False),
@@ -161,8 +168,8 @@ def _bars(data: AnnData, ranked: tuple[PointRow, ...]) -> Figure | None:
         return None
     ahead = [one for one in shown if not one.quiet]
     finding = (
-        f"At a recall of {data.target:g}, {ahead[0].name} answers {rate(ahead[0].value)} queries a second, "
-        f"{ahead[-1].name} {rate(ahead[-1].value)}"
+        f"At a recall of {data.target:g} or more, {ahead[0].name} answers {rate(ahead[0].value)} queries per second"
+        f"{_with_threads(data)}, {ahead[-1].name} {rate(ahead[-1].value)}"
         if len(ahead) > 1
         else data.verdict
     )
@@ -170,6 +177,10 @@ def _bars(data: AnnData, ranked: tuple[PointRow, ...]) -> Figure | None:
         "Median of the runs with quartiles; grey: not at the target, its speed is not compared. Log scale."
     )
     return Figure(finding, rows(shown, rate, finding), caption, "", rate, ())
+
+
+def _with_threads(data: AnnData) -> str:
+    return "" if data.threads == 1 else f" with {data.threads} threads"
 
 
 def _missing(data: AnnData) -> tuple[str, ...]:
