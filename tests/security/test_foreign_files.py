@@ -24,7 +24,7 @@ from bakeoff.truth.importers import read_foreign
 from bakeoff.truth.queries import read_queries
 
 SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"
-PIPES = {"shards.py", "stages/cut.py", "stages/cutting.py"}
+PIPES = {"limited_process.py", "shards.py", "stages/cut.py", "stages/cutting.py", "stages/reader_process.py"}
 """Where pickles go between a run and the workers it started itself, never through a file."""
 SENDING = PIPES | {"spreading.py"}
 """Where something is pickled for such a worker; nobody else may import pickle."""

@@ -6,6 +6,7 @@ tests/truth/test_sql.py has the ways around the shape of a condition; here are a
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from bakeoff.errors import BakeoffError, TruthError
 from bakeoff.runner import run
 from bakeoff.truth.sql import Engine
+from bakeoff.truth.sql_process import THREADS
 
 FILES = [
     "chunk_text IN (SELECT content FROM read_text('{secret}'))",
@@ -161,3 +163,67 @@ def test_through_the_query_file_of_a_run(home: Path, laid_out: Callable[..., Pat
     with pytest.raises(BakeoffError, match="subquery") as caught:
         run(path, out="run")
     assert "do-not-show-this" not in str(caught.value)
+
+
+LARGE = "abcdefghij " * 500_000
+GROWING = [
+    "length(" + "||".join(["chunk_text"] * 200) + ") = 1",
+    "length(concat(" + ",".join(["chunk_text"] * 1500) + ")) = 1",
+    "length(lower(" + "||".join(["upper(chunk_text)"] * 100) + ")) = 1",
+    "length(repeat(chunk_text, 1000)) = 1",
+    "length(lpad(chunk_text, 1000000000, 'x')) = 1",
+    "length(rpad(chunk_text, 1000000000, 'x')) = 1",
+    "length(replace(chunk_text, 'a', chunk_text)) = 1",
+    "length(string_agg(chunk_text, '')) = 1",
+    "length(list_aggregate([chunk_text], 'string_agg', '')) = 1",
+    "length(printf('%1000000000s', chunk_text)) = 1",
+    "length(format('{:>1000000000}', chunk_text)) = 1",
+    "length(concat_ws(chunk_text, chunk_text, chunk_text)) = 1",
+    "length(array_to_string([chunk_text], chunk_text)) = 1",
+    "length(chunk_text::BLOB::BIT::VARCHAR) = 1",
+    "length(hex(chunk_text)) = 1",
+    "length(to_base64(chunk_text::BLOB)) = 1",
+    "bar(1, 0, 1, 1000000000) = 'x'",
+    "NOT " * 3000 + "true",
+    "(" * 3000 + "true" + ")" * 3000,
+]
+
+
+@pytest.mark.parametrize("condition", GROWING, ids=lambda text: text[:40])
+def test_a_text_that_grows_is_refused_before_it_is_made(engine: Engine, condition: str) -> None:
+    with pytest.raises(TruthError, match="sql"):
+        engine.check(condition)
+
+
+@pytest.fixture
+def large() -> pa.Table:
+    return pa.table({"id": ["a"] * 4, "text": pa.array([LARGE] * 4, pa.large_string())})
+
+
+def test_memory_has_a_bound(large: pa.Table) -> None:
+    """What the check lets through, because each text by itself is small, may not fill the memory together."""
+    wide = " OR ".join(f"upper({'||'.join(['text'] * 16)}) = '{number}'" for number in range(100))
+    with Engine("chunks", large, {"chunk_text": "text"}) as engine:
+        (found,) = engine.rows([engine.check(wide)])
+        assert isinstance(found, TruthError) and "memory" in str(found)
+        (again,) = engine.rows(["id = 'a'"])
+        assert not isinstance(again, TruthError) and again.tolist() == [0, 1, 2, 3]
+
+
+def test_time_has_a_bound_inside_one_text(large: pa.Table) -> None:
+    """The work on one block of rows, which DuckDB does not interrupt, ends at the limit and not when it is done."""
+    slow = " OR ".join(f"regexp_matches(text, '(a|b|c)*d[^k]*{number}z')" for number in range(300))
+    with Engine("chunks", large, {"chunk_text": "text"}, seconds=1) as engine:
+        condition = engine.check(slow)
+        engine._process.start()
+        begin = cpu_seconds()
+        (found,) = engine.rows([condition])
+        spent = cpu_seconds() - begin
+    assert isinstance(found, TruthError) and "stopped after 1 s" in str(found)
+    assert spent < 1 * THREADS + 1, "the process is killed after 1 s, whatever it is doing"
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of the processes it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

@@ -221,12 +221,12 @@ def test_a_condition_that_takes_too_long_is_stopped() -> None:
     text = "abcdefghij " * 2_000
     table = pa.table({"id": ["x"] * 20_000, "text": pa.array([text] * 20_000, pa.large_string())})
     slow = " OR ".join(f"regexp_matches(text, '(a|b|c)*d[^k]*{i}z')" for i in range(100))
-    with Engine("chunks", table, {}, seconds=0.3) as engine:
+    with Engine("chunks", table, {}, seconds=2) as engine:
         start = time.monotonic()
         (found,) = engine.rows([engine.check(slow)])
         assert time.monotonic() - start < 60
         assert isinstance(found, TruthError)
-        assert "stopped after 0.3 s" in str(found)
+        assert "stopped after 2 s" in str(found)
         assert rows(engine, "id = 'y'") == []
 
 

@@ -7,19 +7,14 @@ the item it could not read is left out with the reason.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
-import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Self
+from typing import Self
 
 from bakeoff.errors import BakeoffError, CorpusError
+from bakeoff.limited_process import LimitedProcess, ProcessEndedError, limit_cpu, limit_memory, serve
 from bakeoff.protocols import Source, SupportsReadLimits
 from bakeoff.types import Document, ReadLimits, Skipped, SourceItem
 
@@ -73,110 +68,48 @@ class _Reader:
     """One process at a time, replaced when it ends."""
 
     def __init__(self, source: bytes, limits: ReadLimits) -> None:
-        self._source, self._limits = source, limits
-        self._process: subprocess.Popen[bytes] | None = None
-        self._why = ""
+        self._limits = limits
+        self._process = LimitedProcess("bakeoff.stages.reader_process", (source, limits))
 
     def read(self, items: Sequence[SourceItem]) -> list[Answer]:
         """The answers to these items; if the process ends, each is asked alone, and the one to blame is left out."""
-        answers = self._ask(items)
-        if answers is None:
-            answers = [self._read_alone(item) for item in items]
-        return answers
+        try:
+            return self._ask(items)
+        except ProcessEndedError:
+            return [self._read_alone(item) for item in items]
 
     def end(self) -> None:
-        """End the process: its input ends, so does it."""
-        if self._process is None:
-            return
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-        self._process.wait()
-        self._process = None
+        """End the process."""
+        self._process.end()
 
     def _read_alone(self, item: SourceItem) -> Answer:
-        answers = self._ask([item])
-        return answers[0] if answers else Skipped(item.id, self._why)
+        try:
+            return self._ask([item])[0]
+        except ProcessEndedError as exc:
+            return Skipped(item.id, _why(exc, self._limits))
 
-    def _ask(self, items: Sequence[SourceItem]) -> list[Answer] | None:
-        """The answers, or nothing if the process ended before it had them."""
-        process = self._process = self._process or _start(self._source, self._limits)
-        assert process.stdin is not None and process.stdout is not None
-        with _Watch(process, self._limits.seconds * WAIT_FACTOR) as watch:
-            try:
-                pickle.dump(list(items), process.stdin)
-                process.stdin.flush()
-                answers: list[Answer] | str = pickle.load(process.stdout)  # noqa: S301 - from a process of ours
-            except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-                self.end()
-                self._why = _why(process.returncode, self._limits, waited=watch.expired)
-                return None
+    def _ask(self, items: Sequence[SourceItem]) -> list[Answer]:
+        answers: list[Answer] | str = self._process.ask(list(items), self._limits.seconds * WAIT_FACTOR)
         if isinstance(answers, str):
             raise CorpusError(answers)
         return answers
 
 
-class _Watch:
-    """Kills a process that does not answer in time."""
-
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        self._process, self.expired = process, False
-        self._timer = threading.Timer(seconds, self._expire)
-        self._timer.daemon = True
-
-    def __enter__(self) -> Self:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-    def _expire(self) -> None:
-        self.expired = True
-        self._process.kill()
-
-
-def _start(source: bytes, limits: ReadLimits) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "bakeoff.stages.reader_process"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError):
-        pickle.dump((source, limits), process.stdin)
-        process.stdin.flush()
-    return process
-
-
-def _why(code: int, limits: ReadLimits, *, waited: bool) -> str:
+def _why(end: ProcessEndedError, limits: ReadLimits) -> str:
     """Why a reader's process ended without an answer."""
-    if waited:
+    if end.waited:
         return f"reading it took more than {limits.seconds * WAIT_FACTOR:g} s (max_seconds is {limits.seconds:g})"
-    if code == -getattr(signal, "SIGXCPU", 0):
+    if end.out_of_cpu_time:
         return f"reading it took more than {limits.seconds:g} s of CPU time (max_seconds)"
-    return f"its reader crashed ({'signal' if code < 0 else 'exit code'} {abs(code)})"
+    return f"its reader crashed ({end.crash})"
 
 
-def main() -> None:
-    """The process: answers items until its input ends; what a reader prints goes to standard error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which closes this process's input
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    try:
-        _serve(sys.stdin.buffer, answers)
-    except (EOFError, pickle.UnpicklingError):
-        return  # the run closed this process's input, or was killed while it wrote
-    except BrokenPipeError:  # nobody waits for the answer; what is still buffered must not be written at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
-
-
-def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    source, limits = pickle.load(requests)  # noqa: S301 - from the process that started this one
-    plugin, params = pickle.loads(source)  # noqa: S301
-    opened: Source = plugin(params)
-    _limit_memory(limits.memory_mb)
-    while True:
-        pickle.dump(_answers(opened, pickle.load(requests), limits), answers)  # noqa: S301
-        answers.flush()
+def _open_service(setup: tuple[bytes, ReadLimits]) -> Callable[[list[SourceItem]], list[Answer] | str]:
+    """In the process: the source, under its limit of memory."""
+    (plugin, params), limits = pickle.loads(setup[0]), setup[1]  # noqa: S301 - from the process that started this one
+    source: Source = plugin(params)
+    limit_memory(limits.memory_mb)
+    return lambda items: _answers(source, items, limits)
 
 
 def _answers(source: Source, items: list[SourceItem], limits: ReadLimits) -> list[Answer] | str:
@@ -189,7 +122,7 @@ def _answers(source: Source, items: list[SourceItem], limits: ReadLimits) -> lis
 
 def _read(source: Source, item: SourceItem, limits: ReadLimits) -> Answer:
     """The document, or why there is none."""
-    _limit_cpu(limits.seconds)
+    limit_cpu(limits.seconds)
     try:
         return source.read(item)
     except BakeoffError:
@@ -200,26 +133,5 @@ def _read(source: Source, item: SourceItem, limits: ReadLimits) -> Answer:
         return Skipped(item.id, f"its reader failed ({type(exc).__name__}: {exc})"[:300])
 
 
-def _limit_memory(megabytes: int) -> None:
-    """Let this process grow by this much; the address space of its libraries is not counted."""
-    with contextlib.suppress(ImportError):  # Windows has no such limits: only the wait is bounded there
-        import resource
-
-        import psutil
-
-        most = psutil.Process().memory_info().vms + megabytes * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
-
-
-def _limit_cpu(seconds: float) -> None:
-    """Give the next item its own CPU seconds; at their end the operating system ends this process."""
-    with contextlib.suppress(ImportError):
-        import resource
-
-        spent = time.process_time()
-        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (int(spent + seconds) + 1, hard))
-
-
 if __name__ == "__main__":
-    main()
+    serve(_open_service)

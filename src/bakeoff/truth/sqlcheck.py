@@ -73,7 +73,12 @@ FUNCTIONS = frozenset(
         *("coalesce", "ifnull", "nullif"),
     )
 )
-"""Functions that are pure and whose work grows no faster than their input: no rule can run for ever."""
+"""Functions that are pure and whose work grows no faster than their input: none that repeats or pads a text."""
+JOINING = frozenset(("||", "concat"))
+MAX_JOINED = 16
+"""How many columns one text may be joined from."""
+BINARY_TYPES = frozenset(("bit", "bitstring", "blob", "bytea", "binary", "varbinary"))
+"""Types of which a text is many times as long as what it was made from."""
 
 
 def checked(condition: str, table: str, columns: Sequence[str], connection: duckdb.DuckDBPyConnection) -> str:
@@ -160,8 +165,27 @@ def _check(part: dict[str, Any], expression: str, table: str, columns: Sequence[
             f"sql: the function {name} is not allowed, {at}.{near}"
             " Allowed are LIKE, lower, contains, regexp_matches and their like."
         )
+    if part["class"] == "FUNCTION" and part["function_name"].lower() in JOINING:
+        _check_joined(part, at)
+    if part["class"] in ("CAST", "TYPE"):
+        _check_type(part, at)
     if part["class"] == "COLUMN_REF":
         _check_column(part["column_names"], at, table, columns)
+
+
+def _check_joined(part: dict[str, Any], at: str) -> None:
+    joined = sum(inner["class"] == "COLUMN_REF" for inner in _expressions(part))
+    if joined > MAX_JOINED:
+        raise TruthError(
+            f"sql: one text joined from {joined:,} columns, {at}. At most {MAX_JOINED} are joined; compare them one by one."
+        )
+
+
+def _check_type(part: dict[str, Any], at: str) -> None:
+    # DuckDB 2 has a node for the type, DuckDB 1 a property of the cast
+    name = part.get("type_name") or (part.get("cast_type") or {}).get("id", "")
+    if name.lower() in BINARY_TYPES:
+        raise TruthError(f"sql: a cast to {name}, {at}. Compare texts and numbers.")
 
 
 def _check_column(names: Sequence[str], at: str, table: str, columns: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from bakeoff.truth import texts as scopes
 from bakeoff.truth.hits import Hits, hits
 from bakeoff.truth.rules import Sql, Words
 from bakeoff.truth.sql import SECONDS, Engine
+from bakeoff.truth.sql_process import SqlProcess
 from bakeoff.truth.texts import SYNONYMS, Texts
 from bakeoff.truth.words import condition
 
@@ -30,10 +31,11 @@ def answer(
     answers: list[Answer] = [[] for _ in wanted]
     for over in dict.fromkeys(rule.over for rule in wanted):
         places = [place for place, rule in enumerate(wanted) if rule.over == over]
-        for scope in _scopes(over, corpus, chunkings):
-            found = _answer([wanted[place] for place in places], scope, seconds)
-            for place, answered in zip(places, found, strict=True):
-                answers[place] = _together(answers[place], answered)
+        with SqlProcess() as process:
+            for scope in _scopes(over, corpus, chunkings):
+                found = _answer([wanted[place] for place in places], scope, seconds, process)
+                for place, answered in zip(places, found, strict=True):
+                    answers[place] = _together(answers[place], answered)
         if over == "chunks" and not chunkings:
             for place in places:
                 answers[place] = TruthError(
@@ -54,8 +56,8 @@ def _scopes(over: str, corpus: Corpus, chunkings: Mapping[str, pa.Table]) -> lis
     return [scopes.section_texts(corpus) if over == "sections" else scopes.document_texts(corpus)]
 
 
-def _answer(wanted: Sequence[TextRule], scope: Texts, seconds: float) -> list[Hits | TruthError]:
-    given = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size
+def _answer(wanted: Sequence[TextRule], scope: Texts, seconds: float, process: SqlProcess) -> list[Hits | TruthError]:
+    given = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size, process
     with Engine(*given) as engine:
         checked = [_checked(rule, engine) for rule in wanted]
         sound = list(dict.fromkeys(text for text in checked if isinstance(text, str)))

@@ -1,0 +1,157 @@
+"""Processes with limits on CPU time, memory and waiting, for work on bytes from strangers.
+
+A `LimitedProcess` runs a module of bakeoff as a process that answers messages, one at a time. Messages are pickled:
+both ends are bakeoff, joined by a pipe. CPU seconds and memory are limits of the operating system (POSIX), so they hold
+inside C libraries too; waiting is limited by the process that asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import IO, Any, Self
+
+
+class ProcessEndedError(Exception):
+    """The process ended before it answered."""
+
+    def __init__(self, code: int, *, waited: bool) -> None:
+        super().__init__(f"the process ended with {code}")
+        self.code, self.waited = code, waited
+
+    @property
+    def out_of_cpu_time(self) -> bool:
+        """Whether it used up its CPU seconds."""
+        return self.code == -getattr(signal, "SIGXCPU", 0)
+
+    @property
+    def crash(self) -> str:
+        """How it ended, for example `signal 11`."""
+        return f"{'signal' if self.code < 0 else 'exit code'} {abs(self.code)}"
+
+
+class LimitedProcess:
+    """A module that `serve`s in a process, started by the first question and replaced when it has ended."""
+
+    def __init__(self, module: str, setup: object = None) -> None:
+        """`setup` is the first message, sent again to each replacement."""
+        self._command = [sys.executable, "-m", module]
+        self._setup = setup
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """The process, started where none runs; importing its module takes no time from a question's seconds."""
+        if self._process is not None:
+            return self._process
+        process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it ended already, which the next question reports
+            pickle.dump(self._setup, process.stdin, pickle.HIGHEST_PROTOCOL)
+            process.stdin.flush()
+            process.stdout.read(1)
+        self._process = process
+        return process
+
+    def ask(self, message: object, seconds: float) -> Any:
+        """The answer; ProcessEndedError where the process ends first or does not answer in so many seconds."""
+        process = self.start()
+        assert process.stdin is not None and process.stdout is not None
+        with _Watch(process, seconds) as watch:
+            try:
+                pickle.dump(message, process.stdin, pickle.HIGHEST_PROTOCOL)
+                process.stdin.flush()
+                return pickle.load(process.stdout)  # noqa: S301 - from a process of ours
+            except (EOFError, BrokenPipeError, pickle.UnpicklingError) as exc:
+                self.end()
+                raise ProcessEndedError(process.returncode, waited=watch.expired) from exc
+
+    def end(self) -> None:
+        """Close the input of the process, which ends it, and wait for its end."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for stream in (process.stdin, process.stdout):
+            assert stream is not None
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+        process.wait()
+
+
+class _Watch:
+    """Kills a process that does not answer in time."""
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        self._process, self.expired = process, False
+        self._timer = threading.Timer(seconds, self._expire)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _expire(self) -> None:
+        self.expired = True
+        self._process.kill()
+
+
+def serve(open_service: Callable[[Any], Callable[[Any], object]]) -> None:
+    """Answer messages until the input ends: the main function of a module that a LimitedProcess runs.
+
+    `open_service` gets the setup and returns what answers a message. What it prints goes to standard error.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which closes this process's input
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        _serve(open_service, sys.stdin.buffer, answers)
+    except (EOFError, pickle.UnpicklingError):
+        return  # the run closed this process's input, or was killed while it wrote
+    except BrokenPipeError:  # nobody waits for the answer; what is still buffered must not be written at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
+
+
+def _serve(
+    open_service: Callable[[Any], Callable[[Any], object]], messages: IO[bytes], answers: IO[bytes]
+) -> None:
+    answer = open_service(pickle.load(messages))  # noqa: S301 - from the process that started this one
+    answers.write(b"+")
+    answers.flush()
+    while True:
+        pickle.dump(answer(pickle.load(messages)), answers, pickle.HIGHEST_PROTOCOL)  # noqa: S301
+        answers.flush()
+
+
+def limit_memory(megabytes: float) -> None:
+    """Let this process grow by this much from now; the address space of its libraries is not counted."""
+    with contextlib.suppress(ImportError):  # Windows has no such limits: only the wait is bounded there
+        import resource
+
+        import psutil
+
+        most = psutil.Process().memory_info().vms + int(megabytes * 2**20)
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def limit_cpu(seconds: float) -> None:
+    """Give this process CPU seconds from now; at their end the operating system ends it."""
+    with contextlib.suppress(ImportError):
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
