@@ -63,7 +63,7 @@ def read(*names: str, limits: ReadLimits = LIMITS) -> dict[str, Document | Skipp
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("loop", "CPU time"), ("swallow", "200 MB"), ("crash", "signal 11"), ("raise", "by this file")],
+    [("loop", "max_seconds"), ("swallow", "200 MB"), ("crash", "signal 11"), ("raise", "by this file")],
 )
 def test_one_file_is_left_out_and_the_others_are_read(name: str, reason: str) -> None:
     found = read("before", name, "after")

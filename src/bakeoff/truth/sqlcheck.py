@@ -177,7 +177,8 @@ def _check_joined(part: dict[str, Any], at: str) -> None:
     joined = sum(inner["class"] == "COLUMN_REF" for inner in _expressions(part))
     if joined > MAX_JOINED:
         raise TruthError(
-            f"sql: one text joined from {joined:,} columns, {at}. At most {MAX_JOINED} are joined; compare them one by one."
+            f"sql: one text joined from {joined:,} columns, {at}. At most {MAX_JOINED} are joined;"
+            " compare them one by one."
         )
 
 

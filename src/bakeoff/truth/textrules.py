@@ -56,7 +56,9 @@ def _scopes(over: str, corpus: Corpus, chunkings: Mapping[str, pa.Table]) -> lis
     return [scopes.section_texts(corpus) if over == "sections" else scopes.document_texts(corpus)]
 
 
-def _answer(wanted: Sequence[TextRule], scope: Texts, seconds: float, process: SqlProcess) -> list[Hits | TruthError]:
+def _answer(
+    wanted: Sequence[TextRule], scope: Texts, seconds: float, process: SqlProcess
+) -> list[Hits | TruthError]:
     given = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size, process
     with Engine(*given) as engine:
         checked = [_checked(rule, engine) for rule in wanted]

@@ -15,7 +15,7 @@ from bakeoff.stages.read import Corpus
 from bakeoff.suggest.drafting import Wish, drafted
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.resolve import resolve
-from bakeoff.types import DOCUMENTS, Document
+from bakeoff.types import DOCUMENTS, Document, SourceItem
 from fuzzed.reader import Reader
 
 PYTHON = b'''"""Sorted things."""
@@ -91,7 +91,8 @@ def beir(path: Path) -> None:
     plugin = registry.load("sources", "beir")
     source = plugin(plugin.Params(folder=path.parent))
     for item in source.items():
-        source.read(item)
+        if isinstance(item, SourceItem):
+            source.read(item)
 
 
 def rule(path: Path) -> object:
