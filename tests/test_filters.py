@@ -11,10 +11,10 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import QueryFileError
-from bakeoff.events import Event, Warned
 from bakeoff.runner import run
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Condition, Hits, Where
+from bakeoff.validation.checking import validate
 
 TEXT = """\
 queries:
@@ -154,14 +154,42 @@ def test_a_field_that_is_not_there_stops_the_run(filtered: Path) -> None:
         run(filtered, out=Path("run"))
 
 
-def test_a_filter_that_leaves_nothing_is_told(filtered: Path) -> None:
+def test_a_filter_that_nothing_satisfies_stops_the_run(filtered: Path) -> None:
     Path("queries.yaml").write_text(TEXT.replace("{kind: python}", "{kind: cobol}"))
-    events: list[Event] = []
-    result = run(filtered, out=Path("run"), emit=events.append)
-    warned = [event.message for event in events if isinstance(event, Warned)]
-    assert any(message.startswith("query code: its filter leaves no chunk of line") for message in warned)
-    assert result.failed == {}
-    assert "code" not in {row["query_id"] for row in result.rankings.to_pylist()}
+    with pytest.raises(QueryFileError, match=r"query code: no document satisfies its filter \{kind: cobol\}"):
+        run(filtered, out=Path("run"))
+
+
+def found(experiment: Path) -> list[tuple[str, str]]:
+    """Level and query of the findings about filters."""
+    rows = [one for one in validate(experiment).findings if one.code == "filter"]
+    return [(one.level, one.where.rpartition("query ")[2]) for one in rows]
+
+
+@pytest.mark.parametrize(
+    ("given", "level"),
+    [
+        ("{kin: python}", "error"),
+        ("{kind: cobol}", "error"),
+        ("{kind: {least: 3}}", "error"),
+        ("{section: Nowhere}", "error"),
+        ("{kind: markdown}", "error"),  # it leaves documents, but not the relevant one
+    ],
+)
+def test_validate_and_run_refuse_the_same_filters(filtered: Path, given: str, level: str) -> None:
+    assert found(filtered) == []
+    Path("queries.yaml").write_text(TEXT.replace("{kind: python}", given))
+    assert found(filtered) == [(level, "code")]
+    with pytest.raises(QueryFileError, match="query code"):
+        run(filtered, out=Path("run"))
+
+
+def test_a_filter_that_leaves_out_a_part_of_the_truth_is_a_note(filtered: Path) -> None:
+    text = TEXT.replace("[src/cache.py]", "[src/cache.py, guide/auth.md]")
+    Path("queries.yaml").write_text(text)
+    assert found(filtered) == [("warning", "code")]
+    result = run(filtered, out=Path("run"))
+    assert any("leaves out 1 of 2 relevant documents" in note for note in result.record.notes)
 
 
 def test_another_filter_is_another_query_set(filtered: Path) -> None:

@@ -18,18 +18,29 @@ if TYPE_CHECKING:
     from bakeoff.analysis import Result, compare, open_run
     from bakeoff.errors import BakeoffError
     from bakeoff.measures.api import evaluate
+    from bakeoff.measures.retrieval_metrics import calculate_all_metrics
     from bakeoff.runner import run
 
 _HOMES = {
     "BakeoffError": "bakeoff.errors",
     "Result": "bakeoff.analysis",
+    "calculate_all_metrics": "bakeoff.measures.retrieval_metrics",
     "compare": "bakeoff.analysis",
     "evaluate": "bakeoff.measures.api",
     "open_run": "bakeoff.analysis",
     "run": "bakeoff.runner",
 }
 
-__all__ = ["BakeoffError", "Result", "__version__", "compare", "evaluate", "open_run", "run"]
+__all__ = [
+    "BakeoffError",
+    "Result",
+    "__version__",
+    "calculate_all_metrics",
+    "compare",
+    "evaluate",
+    "open_run",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

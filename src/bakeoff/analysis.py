@@ -166,9 +166,18 @@ class Result:
             measure=name,
             categories=tuple(row["category"] or "" for row in rows),
             structural=_not_asked(rows, definition.needs),
+            missing={
+                (system, query): why for query, why in self._excluded(name).items() for system in self.done
+            },
             higher_is_better=definition.higher_is_better,
             bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
         )
+
+    def incomplete(self, measure: str) -> tuple[str, ...]:
+        """The queries of a measure's means whose truth names files that were not read (F55)."""
+        if parse(self.measure(measure)).definition.needs not in (Needs.JUDGMENTS, Needs.SPANS):
+            return ()
+        return tuple(dict.fromkeys(one.query_id for one in self.record.unread_truth))
 
     def measure(self, name: str) -> str:
         """The full name of a measure of this run, from a full or short one."""
@@ -202,6 +211,10 @@ class Result:
     def _timing_index(self) -> dict[tuple[str, str, str], float | None]:
         rows = self.timings.to_pylist()
         return {(row["system"], row["phase"], row["statistic"]): row["value"] for row in rows}
+
+    def _excluded(self, measure: str) -> dict[str, str]:
+        """The queries that the means of a measure do not count, with the reason."""
+        return {one.query_id: one.reason for one in self.record.excluded if one.measure == measure}
 
     def _values(self, measure: str) -> Iterable[tuple[str, str, float | None]]:
         import pyarrow.compute as pc

@@ -12,10 +12,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from bakeoff import registry, yamlfile
-from bakeoff.errors import ExperimentError, UserError
+from bakeoff.errors import DataError, ExperimentError, UserError
+from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
-from bakeoff.measures.presets import Preset, preset
+from bakeoff.measures.presets import Preset
+from bakeoff.measures.presets import preset as find_preset
 from bakeoff.modes import MODES, Hybrid
 from bakeoff.partreader import PartReader, label, short
 from bakeoff.pipelines import WayReader
@@ -55,7 +57,8 @@ class _Reader:
         self._file = yamlfile.validate_model(ExperimentFile, located, ExperimentError)
 
     def plan(self, text: str) -> Plan:
-        measures = self._measures()
+        preset = self._preset(self._file.preset) if self._file.preset else None
+        measures = self._measures(preset)
         self._check_tuned(self._ways(), measures[0])
         systems = tuple(self._systems())
         self._check_labels(systems)
@@ -68,8 +71,10 @@ class _Reader:
             systems=systems,
             primary=measures[0],
             measures=measures,
-            settings=self._file,
+            # the record has the preset's own name, whichever name the file gives it
+            settings=self._file.model_copy(update={"preset": preset.name}) if preset else self._file,
             executor=self.executor(),
+            conventions=self._conventions(preset),
         )
 
     def executor(self) -> Part | None:
@@ -191,16 +196,22 @@ class _Reader:
         paths = {k: self._path(v) for k, v in params if isinstance(v, Path)}
         return Part("sources", name, name, params.model_copy(update=paths))
 
-    def _measures(self) -> tuple[str, ...]:
+    def _conventions(self, preset: Preset | None) -> Conventions:
+        """The preset's conventions, or the usual ones, with what the file changes of them."""
+        try:
+            return (preset.conventions if preset else DEFAULT).changed(self._file.conventions)
+        except DataError as exc:
+            raise ExperimentError(f"{self._located.where(('conventions',))}: {exc}") from exc
+
+    def _measures(self, preset: Preset | None) -> tuple[str, ...]:
         """What the file names; where it names none, what its preset reports, the preset's own primary first.
 
         A preset's measures of people's labels are those of its review, which comes after the run.
         """
         chosen = [self._file.measures.primary, *self._file.measures.also]
-        if self._file.preset and "measures" not in self._file.model_fields_set:
-            known = self._preset(self._file.preset)
-            at_once = [str(m) for m in known.measures if m.definition.needs is not Needs.LABELS]
-            chosen = [known.primary, *at_once]
+        if preset and "measures" not in self._file.model_fields_set:
+            at_once = [str(m) for m in preset.measures if m.definition.needs is not Needs.LABELS]
+            chosen = [preset.primary, *at_once]
         named = tuple(dict.fromkeys(self._measure(name, i) for i, name in enumerate(chosen)))
         return tuple(dict.fromkeys((*named, *self._beside(named))))
 
@@ -215,7 +226,7 @@ class _Reader:
 
     def _preset(self, name: str) -> Preset:
         try:
-            return preset(name)
+            return find_preset(name)
         except UserError as exc:
             raise ExperimentError(f"{self._located.where(('preset',))}: {exc}") from exc
 

@@ -24,10 +24,11 @@ from bakeoff.stages.work import Workshop
 from bakeoff.truth import exporters
 from bakeoff.truth.exporters import Item, Qrel, Served
 from bakeoff.truth.queries import QuerySet, read_queries
-from bakeoff.truth.resolve import Truth, resolve
+from bakeoff.truth.resolve import Truth, require_sound
 from bakeoff.truth.rules import leaves
 from bakeoff.truth.units import derive
 from bakeoff.types import CHUNKS, Unit
+from bakeoff.validation.material import plan_truth
 from bakeoff.weights import home
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def export_experiment(plan: Plan, choice: Choice, emit: Emit = ignore) -> Export
     corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
     chunking = _chunking(plan, queries, corpus, shop, choice)
     chunkings = {chunking.fingerprint: chunking.chunks} if chunking else {}
-    truth = resolve(queries, corpus.documents, chunkings, strict=True)
+    truth = plan_truth(plan, queries, corpus, chunkings)
+    require_sound(truth)
     qrels = _qrels(queries, truth, corpus, chunking, choice)
     notes = [problem.message for problem in truth.problems]
     notes += _without_judgments(queries, qrels)

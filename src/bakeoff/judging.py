@@ -63,7 +63,7 @@ def _primary_evidence(result: Result) -> Evidence:
 
 
 def where_the_loss_is(result: Result, system: str) -> Waterfall | None:
-    """From a perfect score down to the served one, step by step; None where the primary measure has no steps."""
+    """From the best possible score to the served one, step by step; None where the primary measure has no steps."""
     import pyarrow.compute as pc
 
     rows = result.losses.filter(pc.equal(result.losses["system"], system))

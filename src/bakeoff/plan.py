@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff import registry
 from bakeoff.fingerprint import fingerprint
+from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.types import Metric
 
 Given = str | dict[str, Any]
@@ -82,8 +83,11 @@ class ExperimentFile(_Strict):
     ] = None
     rerankers: Annotated[list[Given], Field(description="who orders the first results again")] = []
     allow: Annotated[
-        list[Literal["leak", "duplicate", "split-overlap"]],
-        Field(exclude_if=lambda value: not value, description="faults of queries that do not stop a run"),
+        list[Literal["leak", "duplicate", "split-overlap", "unread"]],
+        Field(
+            exclude_if=lambda value: not value,
+            description="faults of queries and truth that do not stop a run",
+        ),
     ] = []
     measures: MeasureChoice = MeasureChoice()
     targets: Annotated[dict[str, float], Field(description="values to reach, checked by validate")] = {}
@@ -95,6 +99,12 @@ class ExperimentFile(_Strict):
     runs: Annotated[int, Field(ge=1, le=100, description="times the timings are repeated")] = 1
     seed: Annotated[int, Field(description="of resampling and of folds")] = 7
     preset: Annotated[str | None, Field(description="measures and rules of a known benchmark")] = None
+    conventions: Annotated[
+        dict[str, Any],
+        Field(
+            exclude_if=lambda value: not value, description="how numbers are made, where the preset's differ"
+        ),
+    ] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +194,7 @@ class Plan:
     settings: ExperimentFile = field(repr=False)
     executor: Part | None = None
     file: str = ""
+    conventions: Conventions = DEFAULT
 
     def fingerprint(self) -> str:
         """The name of this plan: equal plans measure the same thing."""

@@ -6,6 +6,7 @@ from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
 from bakeoff.judging import costs
 from bakeoff.measures.names import parse
+from bakeoff.measures.presets import preset
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.decisions import DECISION_A, DECISION_B, S4Case, decide_s4
@@ -16,10 +17,11 @@ from bakeoff.stats.tradeoffs import Trade, weigh
 
 def preset_lines(result: Result) -> list[str]:
     """What the decision rule of the experiment's preset says, in its own words; nothing for other presets."""
-    if result.record.preset == "lineage":
+    name = preset(result.record.preset).name if result.record.preset else ""
+    if name == "lineage":
         lines = [_weighted(result, system) for system in result.comparison.ranking]
         return [*lines[:1], *preset_trade(result), *lines[1:]]
-    if result.record.preset == "goldsql" and len(result.comparison.ranking) > 1:
+    if name == "goldsql" and len(result.comparison.ranking) > 1:
         return _s4(result)
     return []
 

@@ -18,7 +18,6 @@ from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.kinds import format_of
 from bakeoff.machine import machine, versions
-from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan
@@ -31,9 +30,11 @@ from bakeoff.runrecord import (
     LengthRecord,
     RuleHit,
     RunRecord,
+    UnreadRecord,
 )
 from bakeoff.stages import embed, retrieve, serving
 from bakeoff.stages.chunk import Chunking, sizes
+from bakeoff.stages.latency_check import disagreements
 from bakeoff.stages.lengths import Lengths
 from bakeoff.stages.read import Corpus, left_out, left_out_sentence
 from bakeoff.stages.timing import unexplained
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 RUNS = Path("runs")
 NAMED = 1_000
+NAMED_IN_NOTE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,6 @@ class Ingredients:
     truth: Truth
     corpus: Corpus
     chunkings: dict[str, Chunking]
-    conventions: Conventions
     queries_key: str
     truth_key: str
     lengths: tuple[Lengths, ...] = ()
@@ -133,7 +134,7 @@ def _experiment_place(plan: Plan, folder: Path) -> str:
     return fingerprint("experiment place", Path(place).as_posix()) if plan.file else ""
 
 
-def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
+def started(plan: Plan, folder: Path) -> RunRecord:
     """The record of a run that begins."""
     settings = plan.settings
     return RunRecord(
@@ -155,7 +156,7 @@ def started(plan: Plan, folder: Path, conventions: Conventions) -> RunRecord:
         preset=settings.preset,
         limits=settings.limits.model_dump(),
         targets=settings.targets,
-        conventions=conventions.to_dict(),
+        conventions=plan.conventions.to_dict(),
         machine=machine(),
         versions=versions(),
         systems=[system.label for system in plan.systems],
@@ -185,9 +186,11 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
             "systems": [cell.systems["system"][0].as_py() for cell in cells],
-            "excluded": _excluded(cells, made.queries),
+            "unread_truth": [UnreadRecord.model_validate(asdict(one)) for one in made.truth.unread],
+            "excluded": _excluded(cells, made.queries, {one.query_id for one in made.truth.unread}),
             "notes": [
                 *_left_out_note(corpus),
+                *_unread_note(made.truth),
                 *made.notes,
                 *notes,
                 *identical_rankings(cells),
@@ -218,10 +221,26 @@ def _left_out_note(corpus: Corpus) -> list[str]:
     return [text for text in [left_out_sentence(left_out(corpus.skipped))] if text]
 
 
+def _unread_note(truth: Truth) -> list[str]:
+    """What the marked means leave out, where files of the truth were not read (F55)."""
+    if not truth.unread:
+        return []
+    queries = list(dict.fromkeys(one.query_id for one in truth.unread))
+    files = list(dict.fromkeys(f"{one.file} ({one.reason})" for one in truth.unread))
+    shown, more = ", ".join(queries[:NAMED_IN_NOTE]), len(queries) - NAMED_IN_NOTE
+    return [
+        f"The truth of {len(queries):,} {'query' if len(queries) == 1 else 'queries'} is incomplete "
+        f"({shown}{f' and {more:,} more' if more > 0 else ''}): {len(files):,} "
+        f"{'file it names was' if len(files) == 1 else 'files it names were'} not read, for example {files[0]}. "
+        "Means that count these queries are marked with *."
+    ]
+
+
 def _notes(cells: list[Cell]) -> Iterable[str]:
     """What the reader must know of single systems: weights that were chosen, time that is not explained."""
     for cell in cells:
         yield from unexplained(cell.timings)
+        yield from disagreements(cell.timings)
         rows = cell.choices.to_pylist()
         folds = dict(sorted((row["fold"], row["weight"]) for row in rows))
         if folds:
@@ -271,10 +290,9 @@ def queries_key(queries: QuerySet) -> str:
 
 
 def truth_key(truth: Truth) -> str:
-    """The name of a set of judgments."""
-    return fingerprint(
-        "truth", {name: truth.judgments[name].to_pylist() for name in truth.judgments.column_names}
-    )
+    """The name of a set of judgments, and of what is missing in it."""
+    judged = {name: truth.judgments[name].to_pylist() for name in truth.judgments.column_names}
+    return fingerprint("truth", judged, *([truth.unread] if truth.unread else []))
 
 
 def _unfinished(plan: Plan) -> Path | None:
@@ -290,7 +308,7 @@ def _unfinished(plan: Plan) -> Path | None:
     return None
 
 
-def _excluded(cells: list[Cell], queries: QuerySet) -> list[Excluded]:
+def _excluded(cells: list[Cell], queries: QuerySet, unread: set[str]) -> list[Excluded]:
     """Queries that a mean does not count: their score is null in some system, or the measure is not asked of them."""
     import pyarrow.compute as pc
 
@@ -305,14 +323,16 @@ def _excluded(cells: list[Cell], queries: QuerySet) -> list[Excluded]:
                 found |= dict.fromkeys((query, measure) for query in negative)
     wrong = set(negative)
     return [
-        Excluded(query_id=query, measure=measure, reason=_why_null(measure, query in wrong))
+        Excluded(query_id=query, measure=measure, reason=_why_null(measure, query in wrong, query in unread))
         for query, measure in found
     ]
 
 
-def _why_null(measure: str, negative: bool) -> str:
+def _why_null(measure: str, negative: bool, unread: bool) -> str:
     if parse(measure).definition.needs is Needs.TOP_SCORES:
         return "asked of negative queries only"
+    if unread:
+        return "no file of its truth was read"
     return "no right answer (negative)" if negative else "no relevant item at this unit"
 
 

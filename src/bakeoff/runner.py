@@ -11,8 +11,6 @@ from bakeoff.blocks import helpers
 from bakeoff.errors import BakeoffError, told
 from bakeoff.events import Emit, Warned, ignore
 from bakeoff.journal import Journal, both
-from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.measures.presets import preset
 from bakeoff.plan import Plan
 from bakeoff.preparing import prepare
 from bakeoff.protocols import Executor
@@ -45,10 +43,9 @@ def run(
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
     workers = _executor(plan, executor)
     queries = read_queries(plan.queries)
-    conventions = _conventions(plan)
     folder = RunFolder(choose_folder(plan, Path(out) if out else None, force=force))
     earlier = earlier_results(plan, folder.path)
-    record = started(plan, folder.path, conventions)
+    record = started(plan, folder.path)
     folder.record(record)
     journal = Journal(folder.path)
     try:
@@ -59,7 +56,7 @@ def run(
         if earlier:
             shop.emit(Warned(earlier))
         notes = _called(shop)
-        made, measured = _measured(plan, queries, conventions, shop, folder)
+        made, measured = _measured(plan, queries, shop, folder)
         tables = write_tables(folder, queries, measured)
         folder.record(finished(record, made, measured, notes).model_copy(update={"tables": tables}))
     except BakeoffError:
@@ -92,7 +89,7 @@ def _send_home(workers: Executor | None) -> None:
 
 
 def _measured(
-    plan: Plan, queries: QuerySet, conventions: Conventions, shop: Workshop, folder: RunFolder
+    plan: Plan, queries: QuerySet, shop: Workshop, folder: RunFolder
 ) -> tuple[Ingredients, list[Cell]]:
     """Read, prepare and measure; stores and models are closed whatever happens."""
     begin = time.perf_counter()
@@ -100,7 +97,7 @@ def _measured(
     seconds = time.perf_counter() - begin
     kitchen = _kitchen(plan, queries, without_leaks(corpus, queries), shop, seconds)
     try:
-        made = prepare(plan, queries, corpus, kitchen, conventions, shop.emit)
+        made = prepare(plan, queries, corpus, kitchen, shop.emit)
         _send_home(shop.executor)  # nobody else works on this machine while queries are timed
         return made, list(cells(made, kitchen, folder, shop))
     finally:
@@ -113,10 +110,6 @@ def _close(kitchen: Kitchen, emit: Emit) -> None:
         kitchen.close()
     except Exception as exc:  # noqa: BLE001 - an engine that is gone cannot be closed
         emit(Warned(f"closing: {told(exc)}"))
-
-
-def _conventions(plan: Plan) -> Conventions:
-    return preset(plan.settings.preset).conventions if plan.settings.preset else DEFAULT
 
 
 def _kitchen(plan: Plan, queries: QuerySet, corpus: Corpus, shop: Workshop, read_seconds: float) -> Kitchen:

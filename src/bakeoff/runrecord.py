@@ -32,6 +32,15 @@ class RuleHit(_Record):
     documents: int
 
 
+class UnreadRecord(_Record):
+    """A file that a query's truth names and that was not read: the name or pattern in the truth, and the reason."""
+
+    query_id: str
+    name: str
+    file: str
+    reason: str
+
+
 class LeftOutRecord(_Record):
     """Files of one format that were not read: how many, one of them, and why that one was not."""
 
@@ -109,6 +118,8 @@ class RunRecord(_Record):
     queries_fingerprint: str = ""
     truth_fingerprint: str = ""
     truth_hits: list[RuleHit] = []
+    unread_truth: list[UnreadRecord] = []
+    """What is missing in the truth, where the experiment allows that: the means of these queries are marked."""
     excluded: list[Excluded] = []
     systems: list[str] = []
     notes: list[str] = []

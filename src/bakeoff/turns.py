@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bakeoff import __version__
 from bakeoff.blocks import Helpers, helpers
 from bakeoff.errors import CacheError, ConsentError, told
-from bakeoff.events import SystemFinished
+from bakeoff.events import SystemFinished, Warned
 from bakeoff.fingerprint import fingerprint
 from bakeoff.modes import Hybrid
 from bakeoff.plan import System
@@ -16,6 +16,7 @@ from bakeoff.recording import Ingredients
 from bakeoff.results import Cell, RunFolder
 from bakeoff.stages.cell import Measuring, failed_cell, faulty_cell, measure, measuring
 from bakeoff.stages.kitchen import Kitchen
+from bakeoff.stages.latency_check import LatencyCheck, disagreements
 from bakeoff.stages.marking import WORTH_ROWS
 from bakeoff.stages.work import Workshop, stage
 from bakeoff.types import Status
@@ -29,15 +30,19 @@ def cells(made: Ingredients, kitchen: Kitchen, folder: RunFolder, shop: Workshop
     tasks = [_measuring(made, system, name, kitchen) for system in made.plan.systems]
     todo = [task for task, cell in zip(tasks, kept, strict=True) if cell is None]
     workers = _scorers(made, todo, shop)
-    faults = _rounds(todo, kitchen, kitchen.repeats if workers is None else kitchen.repeats + 1)
+    faults, checks = _rounds(todo, kitchen, kitchen.repeats if workers is None else kitchen.repeats + 1)
     with _scoring(workers, shop):
         for done, (task, key, cell) in enumerate(zip(tasks, keys, kept, strict=True), 1):
             label = task.system.label
             ended = cell or _kept(
-                folder, key, _measured_cell(task, kitchen, faults.get(label), workers, shop)
+                folder,
+                key,
+                _measured_cell(task, kitchen, faults.get(label), checks.get(label), workers, shop),
             )
             reason = ended.systems["reason"][0].as_py()
             shop.emit(SystemFinished(label, done, total, failed=reason, resumed=cell is not None))
+            for sentence in disagreements(ended.timings):
+                shop.emit(Warned(sentence))
             yield ended
 
 
@@ -66,15 +71,29 @@ def _scoring(workers: Helpers | None, shop: Workshop) -> Iterator[None]:
         yield
 
 
-def _rounds(tasks: list[Measuring], kitchen: Kitchen, end: int) -> dict[str, Exception]:
-    """All rounds before `end`, in turns between the systems (F35); the faults by system."""
+def _rounds(
+    tasks: list[Measuring], kitchen: Kitchen, end: int
+) -> tuple[dict[str, Exception], dict[str, LatencyCheck]]:
+    """All rounds before `end`, in turns between the systems (F35); faults and latency checks by system."""
     faults: dict[str, Exception] = {}
+    checks: dict[str, LatencyCheck] = {}
     for number in range(1, end):
         for task in tasks:
-            if task.system.label not in faults:
-                with _noted(faults, task.system.label):
+            label = task.system.label
+            if label not in faults:
+                with _noted(faults, label):
                     kitchen.answers(task.system, number, task.tuner)
-    return faults
+                    if number == kitchen.repeats:
+                        checks[label] = _latency_check(task, kitchen)
+    return faults, checks
+
+
+def _latency_check(task: Measuring, kitchen: Kitchen) -> LatencyCheck:
+    """The check after the last round; what was measured does not depend on it."""
+    try:
+        return kitchen.latency_check(task.system)
+    except Exception as exc:  # noqa: BLE001 - an engine that fails on another thread is recorded
+        return LatencyCheck(0, note=told(exc))
 
 
 @contextlib.contextmanager
@@ -88,17 +107,23 @@ def _noted(faults: dict[str, Exception], label: str) -> Iterator[None]:
 
 
 def _measured_cell(
-    task: Measuring, kitchen: Kitchen, fault: Exception | None, workers: Helpers | None, shop: Workshop
+    task: Measuring,
+    kitchen: Kitchen,
+    fault: Exception | None,
+    check: LatencyCheck | None,
+    workers: Helpers | None,
+    shop: Workshop,
 ) -> Cell:
     """A system's tables; of one that failed, what it had measured before."""
     try:
         if fault is not None:
             raise fault
         if workers is None:
-            return measure(task, kitchen)
+            kitchen.answers(task.system, weigh=task.tuner)
+            return measure(task, kitchen, check=_latency_check(task, kitchen))
         with stage(shop, "score", task.system.label, len(task.queries.queries), "queries") as report:
             report.advance(0)
-            return measure(task, kitchen, workers, report.advance)
+            return measure(task, kitchen, workers, report.advance, check)
     except (CacheError, ConsentError):  # a full disk is nobody's fault, and none of the others could be kept
         raise
     except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on
@@ -118,7 +143,7 @@ def _measuring(made: Ingredients, system: System, run_name: str, kitchen: Kitche
         made.queries,
         made.truth,
         made.plan.measures,
-        made.conventions,
+        made.plan.conventions,
         kitchen,
         made.plan.settings.seed,
     )
@@ -131,7 +156,7 @@ def _cell_key(made: Ingredients, system: System, run_name: str) -> str:
         settings.depth,
         settings.runs,
         settings.metric,
-        made.conventions.to_dict(),
+        made.plan.conventions.to_dict(),
         list(made.plan.measures),
     ]
     inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]  # queries hold what is masked

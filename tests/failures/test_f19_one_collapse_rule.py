@@ -10,7 +10,6 @@ import pytest
 from bakeoff.errors import DataError
 from bakeoff.measures.api import evaluate as score
 from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
-from bakeoff.measures.collapse import collapse_units
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import parse
 from bakeoff.runner import run
@@ -24,12 +23,6 @@ MEASURES = [parse("P@5(document)"), parse("R@5(document)")]
 def test_f19_repeated_units_are_refused() -> None:
     with pytest.raises(DataError, match=r"item 1 more than once.*collapse"):
         evaluate(CHUNKS, TRUTH, MEASURES)
-
-
-def test_f19_precision_and_recall_see_the_same_units() -> None:
-    precision, recall = evaluate(collapse_units(CHUNKS), TRUTH, MEASURES).values[0]
-    assert (precision, recall) == pytest.approx((1 / 5, 1 / 2))
-    assert precision * 5 == pytest.approx(recall * 2), "both count one relevant document"
 
 
 def test_f19_a_list_that_names_a_document_twice_is_refused() -> None:

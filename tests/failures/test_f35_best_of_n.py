@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from bakeoff import registry
 from bakeoff.report.costs import latency_rows
 from bakeoff.runner import run
+from bakeoff.stages import latency_check
 
 
 @pytest.fixture
@@ -38,13 +40,21 @@ def test_f35_the_spread_of_the_repeats_is_shown(repeated: Any) -> None:
     assert row.across_runs == pytest.approx((min(medians), max(medians)))
 
 
-def test_f35_systems_take_turns_and_the_warm_up_is_recorded(small: Path, register: Any) -> None:
+def test_f35_systems_take_turns_and_the_warm_up_is_recorded(
+    small: Path, register: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        latency_check, "FACTOR", 1e9
+    )  # else a busy machine has its last queries asked once more
     told: list[str] = []
 
     def telling(name: str) -> type:
         class Telling(registry.load("stores", "exact")):
             def search(self, vector: np.ndarray, k: int, query: Any) -> Any:
-                told.append(name)
+                if (
+                    threading.current_thread() is threading.main_thread()
+                ):  # not the check after the last round
+                    told.append(name)
                 return super().search(vector, k, query)
 
         return Telling

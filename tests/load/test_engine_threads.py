@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bakeoff import registry
 from bakeoff.stages.client_loop import closed_loop
-from bakeoff.types import Hits
+from bakeoff.types import Batch, Hits, Metric
 
 
-def test_every_client_thread_holds_faiss_to_one() -> None:
+def test_every_client_thread_holds_faiss_to_one(tmp_path: Path) -> None:
     faiss = pytest.importorskip("faiss")
-    seen: set[tuple[int, int]] = set()
+    plugin = registry.load("stores", "faiss")
+    store, rows = plugin(plugin.Params(), tmp_path), np.eye(8, dtype=np.float32)
+    store.create("x", 8, Metric.COSINE)
+    store.insert(Batch(np.arange(8, dtype=np.int64), vectors=rows))
+    store.ready()
+    seen: dict[int, int] = {}
 
     def search(vector: np.ndarray, k: int, query: Any) -> Hits:
-        seen.add((threading.get_ident(), faiss.omp_get_max_threads()))
-        return Hits(np.arange(1), np.zeros(1))
+        faiss.omp_set_num_threads(2)
+        hits: Hits = store.search(vector, k, query)
+        seen[threading.get_ident()] = faiss.omp_get_max_threads()
+        return hits
 
-    before = faiss.omp_get_max_threads()
-    closed_loop(search, np.zeros((200, 2), np.float32), 1, None, threads=3)
-    assert {threads for _, threads in seen} == {1}
-    assert faiss.omp_get_max_threads() == before
+    closed_loop(search, np.tile(rows, (25, 1)), 1, plugin.Query(), threads=3)
+    assert set(seen.values()) == {1}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.loss import Stage, waterfall
+from bakeoff.stats.loss import CEILING, Stage, waterfall
 
 
 def stages() -> list[Stage]:
@@ -54,3 +54,16 @@ def test_no_loss_has_no_shares() -> None:
 def test_steps_that_do_not_fit_are_refused(given: list[Stage], text: str) -> None:
     with pytest.raises(ComparisonError, match=text):
         waterfall(given)
+
+
+def test_the_loss_starts_at_the_best_possible_score() -> None:
+    top = Stage(CEILING, np.array([0.2, 0.4, 0.2, 0.2, np.nan]))
+    found = waterfall(
+        [top, Stage("in no chunk", top.reachable), Stage("ranked too low", np.array([0.2, 0, 0.2, 0, 1]))]
+    )
+    assert (found.start, found.end) == (pytest.approx(0.25), pytest.approx(0.1))
+    assert [step.lost for step in found.steps] == pytest.approx([0.0, 0.15])
+    assert (found.n, found.dropped) == (4, 1)
+    assert found.sentence == "best possible 25 % · in no chunk 0 % · ranked too low 15 %"
+    with pytest.raises(ComparisonError, match="at least one step"):
+        waterfall([top])

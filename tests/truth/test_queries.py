@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bakeoff.errors import QueryFileError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.truth import queries
 from bakeoff.truth.declared import check_declared
-from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.truth.queries import QueryFile, QuerySet, read_queries
 from bakeoff.truth.rules import (
     AnyOf,
     Documents,
@@ -24,7 +26,16 @@ from bakeoff.truth.rules import (
     Words,
     leaves,
 )
-from bakeoff.truth.schema import SCHEMA, query_schema
+
+SCHEMA = Path(queries.__file__).with_name("queries.schema.json")
+"""The JSON Schema of query files, for editors; `python tests/truth/test_queries.py` writes it after a change."""
+
+
+def query_schema() -> dict[str, Any]:
+    """The schema, made from the models that read the file."""
+    made = QueryFile.model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": "bakeoff queries"}
+
 
 Make = Callable[[str], QuerySet]
 
@@ -202,7 +213,9 @@ def test_json_files_and_names(tmp_path: Path) -> None:
 
 
 def test_the_schema_on_disk_is_that_of_the_models() -> None:
-    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == query_schema(), "python -m bakeoff.truth.schema"
+    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == query_schema(), (
+        "python tests/truth/test_queries.py"
+    )
 
 
 def test_ten_thousand_queries(make_queries: Make) -> None:
@@ -210,3 +223,7 @@ def test_ten_thousand_queries(make_queries: Make) -> None:
         f"  - {{id: q{i}, text: x, truth: {{files: [a{i}.py]}}}}\n" for i in range(10_000)
     )
     assert len(make_queries(text).rules) == 10_000
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(json.dumps(query_schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -12,8 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bakeoff.errors import TruthError
+from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
+from bakeoff.measures.conventions import DEFAULT, Conventions
+from bakeoff.measures.evaluate import evaluate
+from bakeoff.measures.names import parse
+from bakeoff.measures.presets import preset
 from bakeoff.truth.resolve import resolve
-from bakeoff.truth.units import Ranked, bound_chunkings, collapse, derive, unit_items
+from bakeoff.truth.units import IdOrder, Ranked, bound_chunkings, collapse, derive, unit_items
 from bakeoff.types import CHUNKS, JUDGMENTS, Unit
 
 Make = Callable[..., Any]
@@ -136,7 +141,14 @@ def test_derive_is_the_plain_loop(
                 expected[key] = max(expected.get(key, 0), judged.grade)
     if source and not held:
         return
-    got = derive(judgment_table(judgments), chunk_table(chunks), MINE, unit, overlap=overlap, source=source)
+    got = derive(
+        judgment_table(judgments),
+        chunk_table(chunks),
+        MINE,
+        unit,
+        conventions=Conventions(overlap_share=overlap),
+        source=source,
+    )
     known = names(chunks, unit)
     found = {(int(q), known[int(i)]): int(g) for q, i, g in zip(got.query, got.item, got.grade, strict=True)}
     assert found == expected
@@ -195,12 +207,12 @@ def test_answers_are_the_plain_loop(
     table, chunked = judgment_table(judgments), chunk_table(chunks)
     spans = sorted({(j.query, j.doc, j.start, j.end) for j in judgments})
     grades = [max(j.grade for j in judgments if (j.query, j.doc, j.start, j.end) == key) for key in spans]
-    judged = derive(table, chunked, MINE, Unit.ANSWER, overlap=overlap)
+    judged = derive(table, chunked, MINE, Unit.ANSWER, conventions=Conventions(overlap_share=overlap))
     assert list(judged.grade) == grades
     assert list(judged.query) == [key[0] for key in spans]
 
     given_, rows = ranked(served, chunks)
-    got = collapse(given_, chunked, Unit.ANSWER, table, MINE, overlap=overlap)
+    got = collapse(given_, chunked, Unit.ANSWER, table, MINE, conventions=Conventions(overlap_share=overlap))
     expected: list[tuple[int, object]] = []
     for query, chunk in rows:
         inside = [
@@ -271,3 +283,63 @@ def test_bound_chunkings_are_known(documents: pa.Table, chunks: pa.Table, one_qu
 def test_no_judgments_at_all(chunks: pa.Table) -> None:
     for unit in (Unit.CHUNK, Unit.DOCUMENT, Unit.SECTION, Unit.ANSWER):
         assert len(derive(judgment_table([]), chunks, "x", unit).item) == 0
+
+
+A, B, C, D = range(4)
+BY_CHUNKS = preset("vectordb").conventions
+
+
+def units_of(documents: list[int], conventions: Conventions = DEFAULT, **more: Any) -> Ranked:
+    """One query whose chunks, of these documents, were served in this order."""
+    chunks = chunk_table([Chunk(doc, 10 * at, 10 * at + 9, "") for at, doc in enumerate(documents)])
+    served = Ranked(
+        np.zeros(len(documents), np.int32), np.arange(len(documents)), -np.arange(len(documents), dtype=float)
+    )
+    return collapse(served, chunks, Unit.DOCUMENT, conventions=conventions, **more)
+
+
+def scores(units: Ranked, relevant: list[int], *names: str) -> list[float]:
+    """The measures of the first query."""
+    zeros = np.zeros(len(relevant), int)
+    truth = JudgmentArrays(zeros, np.array(relevant), zeros + 1)
+    rankings = RankingArrays(units.query, units.item, units.score, units.rank)
+    return evaluate(rankings, truth, [parse(name) for name in names]).values[0].tolist()
+
+
+def test_d10_with_k_counting_chunks() -> None:
+    units = units_of([A, A, B, B, C], BY_CHUNKS)
+    assert units.rank is not None and units.rank.tolist() == [1, 3, 5]
+    found = scores(units, [A, D], "P_unique@5", "R@5", "RR", "P@5")
+    assert found == pytest.approx([1 / 3, 0.5, 1.0, 0.2])
+
+
+def test_d10_with_k_counting_documents() -> None:
+    units = units_of([A, A, B, B, C])
+    assert units.item.tolist() == [A, B, C] and units.rank is None
+    assert scores(units, [A, D], "P@5", "RR") == pytest.approx([1 / 5, 1.0])
+
+
+def test_a_document_behind_six_chunks_of_another() -> None:
+    late = [B] * 6 + [A]
+    assert scores(units_of(late), [A], "R@5", "RR") == [1.0, 0.5]
+    assert scores(units_of(late, BY_CHUNKS), [A], "R@5", "RR") == pytest.approx([0.0, 1 / 7])
+
+
+def test_ties_are_broken_by_the_id_of_the_unit_downwards() -> None:
+    rules = Conventions(order="score_id")
+    chunks = chunk_table([Chunk(doc, 0, 9, "") for doc in (A, B, C)])
+    tied = Ranked(np.zeros(3, np.int32), np.arange(3), np.array([1.0, 1.0, 2.0]))
+    ids = IdOrder(documents=np.array([5, 7, 6]), chunks=np.array([2, 1, 0]))
+    assert collapse(tied, chunks, Unit.DOCUMENT, conventions=rules, ids=ids).item.tolist() == [C, B, A]
+    assert collapse(tied, chunks, Unit.CHUNK, conventions=rules, ids=ids).item.tolist() == [2, 0, 1]
+    with pytest.raises(TruthError, match="IdOrder"):
+        collapse(tied, chunks, Unit.DOCUMENT, conventions=rules)
+
+
+def test_scores_equal_in_single_precision_are_tied() -> None:
+    chunks = chunk_table([Chunk(doc, 0, 9, "") for doc in (A, B)])
+    near = Ranked(np.zeros(2, np.int32), np.arange(2), np.array([1.0 + 1e-12, 1.0]))
+    ids = IdOrder(documents=np.array([0, 1]), chunks=np.array([0, 1]))
+    for precision, order in (("double", [A, B]), ("single", [B, A])):
+        rules = Conventions(order="score_id", score_precision=precision)  # type: ignore[arg-type]
+        assert collapse(near, chunks, Unit.DOCUMENT, conventions=rules, ids=ids).item.tolist() == order

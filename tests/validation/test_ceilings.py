@@ -60,10 +60,16 @@ def test_measures_of_a_review_are_errors_before_it(lab: Make) -> None:
 def test_recall_of_neighbours_needs_a_system_that_searches_by_vector(lab: Make) -> None:
     (found,) = lab(experiment=measures("P@5", "R100@10")).found("measure")
     assert found.level == "warning" and "no system searches by vector" in found.message
-    report = lab(experiment=(("[bm25]", "[dense]"), *measures("P@5", "R100@10"))).report()
+    report = lab(experiment=(("[bm25]", "[dense]"), *measures("P@5", "kNN@1"))).report()
     row = report.ceilings[1]
-    assert (row.measure, row.best, row.queries) == ("R100@10", 0.1, 4)
+    assert (row.measure, row.best, row.queries) == ("kNN@1", 1.0, 4)
     assert not report.of("error")
+
+
+def test_a_hundred_neighbours_need_a_hundred_chunks(lab: Make) -> None:
+    """What a run could not score is an error here, not a system that fails there."""
+    (found,) = lab(experiment=(("[bm25]", "[dense]"), *measures("P@5", "R100@10"))).found("measure")
+    assert found.level == "error" and "needs the 100 nearest chunks" in found.message
 
 
 def test_a_measure_deeper_than_what_is_retrieved_is_named(lab: Make) -> None:

@@ -69,7 +69,13 @@ def result_json(result: Result) -> dict[str, Any]:
     """The outcome for a script."""
     rows = []
     for system in result.done:
-        means = {name: _mean_json(result.summaries(name)[system]) for name in result.record.measures}
+        means = {
+            name: {
+                **_mean_json(result.summaries(name)[system]),
+                "incomplete_truth": len(result.incomplete(name)),
+            }
+            for name in result.record.measures
+        }
         p50 = result.timing(system, "total", "p50_ms")
         rows.append(
             {"system": system, "measures": means, "p50_ms": p50, "index_bytes": _size(result, system)}
@@ -147,7 +153,8 @@ def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[st
 
 def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:
     found, interval = result.summaries(name), name == result.record.primary
-    return _heading(name), [_mean(found[system], interval=interval) for system in systems]
+    mark = "*" if result.incomplete(name) else ""
+    return _heading(name), [_mean(found[system], interval=interval, mark=mark) for system in systems]
 
 
 def _width(columns: list[tuple[str, list[str]]]) -> int:
@@ -242,10 +249,11 @@ def _heading(measure: str) -> str:
     return f"{name}\n({unit})" if unit else name
 
 
-def _mean(summary: SystemSummary, *, interval: bool) -> str:
+def _mean(summary: SystemSummary, *, interval: bool, mark: str = "") -> str:
+    """A mean, with a mark where the truth of some of its queries is incomplete."""
     if summary.mean is None:
         return "–"
-    text = number(summary.mean)
+    text = number(summary.mean) + mark
     if interval and summary.interval.low is not None and summary.interval.high is not None:
         text += f"  [{number(summary.interval.low)} {number(summary.interval.high)}]"
     return text

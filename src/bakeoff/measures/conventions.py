@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from bakeoff.errors import ComparisonError, DataError
+from bakeoff.measures.definitions import Needs
+from bakeoff.measures.names import Measure
+from bakeoff.types import Unit
 
 UNIVERSAL_SECTIONS = (
     "SYNOPSIS",
@@ -19,20 +23,21 @@ UNIVERSAL_SECTIONS = (
     "APPENDICES",
 )
 
+FIXED = {"gain": "linear", "unjudged": "not_relevant", "collapse": "first"}
+"""What holds for every result and is written with the choices: nDCG has linear gain (nDCG_exp has its own name), an
+unjudged result is not relevant in the point value, a unit has the place of its first chunk."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """How numbers were made; two results with different conventions must not be compared.
+    """The choices that numbers depend on; two results with different conventions must not be compared.
 
     rel                 lowest grade that is relevant
-    gain                gain of nDCG (nDCG_exp has its own name)
     order               served: as ranked; score_id: by score, then id, both descending, as trec_eval does
     score_precision     double, or single: scores that differ only beyond single precision are ties
     empty_truth         a query without relevant items is excluded and counted, or scores zero
     no_results          a judged query without results scores zero, or is excluded
-    unjudged            an unjudged result is not relevant in the point value
-    collapse            a unit stands where its first chunk stands, or chunks are not collapsed
-    k_counts            k counts units after collapsing, or chunks before it
+    k_counts            k and ranks count units after collapsing, or chunks before it
     universal_sections  sections that may answer any section query
     section_match       words: whole words anywhere in the name; contains: any substring
     overlap_share       share of the shorter of chunk and gold span that makes the chunk relevant by overlap
@@ -40,13 +45,10 @@ class Conventions:
     """
 
     rel: int = 1
-    gain: Literal["linear"] = "linear"
     order: Literal["served", "score_id"] = "served"
     score_precision: Literal["double", "single"] = "double"
     empty_truth: Literal["exclude", "zero"] = "exclude"
     no_results: Literal["zero", "exclude"] = "zero"
-    unjudged: Literal["not_relevant"] = "not_relevant"
-    collapse: Literal["first", "none"] = "first"
     k_counts: Literal["units", "chunks"] = "units"
     universal_sections: tuple[str, ...] = UNIVERSAL_SECTIONS
     section_match: Literal["words", "contains"] = "words"
@@ -58,34 +60,78 @@ class Conventions:
             allowed, value = get_args(hint), getattr(self, name)
             if allowed and isinstance(allowed[0], str) and value not in allowed:
                 raise DataError(f"conventions: {name} is {value!r}; it must be one of {', '.join(allowed)}.")
+        if not isinstance(self.rel, int) or self.rel < 1:
+            raise DataError(f"conventions: rel is {self.rel!r}; it must be a whole number from 1.")
+        if not _is_number(self.overlap_share) or not 0 <= self.overlap_share <= 1:
+            raise DataError(f"conventions: overlap_share is {self.overlap_share!r}; it must be from 0 to 1.")
+        if not _is_number(self.knn_tolerance) or self.knn_tolerance < 0:
+            raise DataError(f"conventions: knn_tolerance is {self.knn_tolerance!r}; it must be 0 or more.")
+        if not all(isinstance(name, str) for name in self.universal_sections):
+            raise DataError(
+                f"conventions: universal_sections is {self.universal_sections!r}; give a list of section names."
+            )
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values for run.json."""
-        return {
+        """Plain values for run.json, with what is the same in every result."""
+        chosen = {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
+        return {**chosen, **FIXED}
+
+    def changed(self, values: Mapping[str, Any]) -> Conventions:
+        """The same conventions with other values for some of them, as an experiment file gives them."""
+        names = [field.name for field in fields(self)]
+        for name in values:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+                hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(names)}."
+                raise DataError(f"conventions: {name} is unknown. {hint}")
+        return replace(self, **{name: _plain(value) for name, value in values.items()})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object]) -> Conventions:
-        """Conventions as stored; a key nobody knows, or one that is missing, is an error."""
+        """Conventions as stored; an unknown or missing key is an error, as is another value of a fixed one."""
         names = {field.name for field in fields(cls)}
-        if wrong := sorted(names ^ set(values)):
+        wrong = sorted((names | set(FIXED)) ^ set(values))
+        wrong += [name for name, value in FIXED.items() if name in values and values[name] != value]
+        if wrong:
             raise DataError(
                 f"conventions: unknown or missing {', '.join(wrong)}; another version wrote this block."
             )
-        known = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-        return replace(DEFAULT, **known)  # type: ignore[arg-type]
+        return DEFAULT.changed({name: value for name, value in values.items() if name in names})
 
 
-def differences(a: Conventions, b: Conventions) -> tuple[str, ...]:
-    """Each differing field as `name: left | right`."""
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def differing(a: Conventions, b: Conventions) -> tuple[tuple[str, str], ...]:
+    """The name of each differing field, and the field as `name: left | right`."""
     pairs = ((field.name, getattr(a, field.name), getattr(b, field.name)) for field in fields(Conventions))
-    return tuple(f"{name}: {left} | {right}" for name, left, right in pairs if left != right)
+    return tuple((name, f"{name}: {left} | {right}") for name, left, right in pairs if left != right)
+
+
+def affects(name: str, measure: Measure) -> bool:
+    """Whether the value of a measure in a run can depend on the convention of that name."""
+    needs, unit = measure.needs, measure.unit or Unit.DOCUMENT
+    if name in ("universal_sections", "section_match"):
+        return needs is Needs.SECTIONS
+    if name == "knn_tolerance":
+        return measure.name == "kNN"
+    if needs is not Needs.JUDGMENTS:
+        return False
+    if name == "k_counts":
+        return unit is not Unit.CHUNK and not measure.definition.chunk_depth
+    return name != "overlap_share" or unit is not Unit.DOCUMENT
 
 
 def check_same(a: Conventions, b: Conventions, *, allow_mixed: bool = False) -> tuple[str, ...]:
     """Refuse to compare numbers made by different conventions; with `allow_mixed` return what differs."""
-    found = differences(a, b)
+    found = tuple(text for _, text in differing(a, b))
     if found and not allow_mixed:
         raise ComparisonError(
             f"results made with different conventions ({'; '.join(found)}) do not compare. "

@@ -46,13 +46,14 @@ class Bounds(StrEnum):
 class Definition:
     """One measure: its name, what it needs, which way is better, its range, and its meaning in words.
 
-    `budget`: a name may carry a token budget, `@500tokens`, in the place of a depth.
+    `budget`: a name may carry a token budget, `@500tokens`, in the place of a depth. `chunk_depth`: k counts chunks,
+    whatever the conventions say. `ceiling`: the best value on given truth, in words; '' where it is not known.
     """
 
     name: str
     formula: str
     meaning: str
-    ceiling: str
+    ceiling: str = ""
     cutoff: Cutoff = Cutoff.REQUIRED
     needs: Needs = Needs.JUDGMENTS
     bounds: Bounds = Bounds.NONE
@@ -64,6 +65,7 @@ class Definition:
     long_names: tuple[str, ...] = ()
     note: str = ""
     budget: bool = False
+    chunk_depth: bool = False
 
 
 _REL = ("rel",)
@@ -90,6 +92,7 @@ ROWS: tuple[Definition, ...] = (
         params=_REL,
         long_names=("precision_unique",),
         note="k counts chunks, the fraction counts units; it is not precision.",
+        chunk_depth=True,
     ),
     Definition(
         "R",
@@ -291,7 +294,7 @@ ROWS: tuple[Definition, ...] = (
         "SpanRecall",
         "characters of the gold spans inside the first k retrieved spans / characters of the gold spans",
         "How much of the wanted text was retrieved; text retrieved twice counts once.",
-        "1",
+        "depends on the chunks",
         needs=Needs.SPANS,
         units=_CHUNKS,
         long_names=("span_recall",),
@@ -301,7 +304,7 @@ ROWS: tuple[Definition, ...] = (
         "SpanPrecision",
         "characters of the gold spans inside the first k retrieved spans / characters retrieved",
         "How much of the retrieved text was wanted; text retrieved twice counts once.",
-        "1",
+        "depends on the chunks",
         needs=Needs.SPANS,
         units=_CHUNKS,
         long_names=("span_precision",),
@@ -311,7 +314,7 @@ ROWS: tuple[Definition, ...] = (
         "SpanIoU",
         "characters in both / characters in either",
         "Overlap of the wanted and the retrieved text.",
-        "1",
+        "depends on the chunks",
         needs=Needs.SPANS,
         units=_CHUNKS,
         long_names=("span_iou",),

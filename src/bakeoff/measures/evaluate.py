@@ -240,6 +240,33 @@ def _with_ties(
     return replace(scores, tied_low=layers[0], tied_high=layers[1], tied_expected=layers[2])
 
 
+def beside(parts: Sequence[Scores], measures: Sequence[Measure]) -> Scores:
+    """Scores of the same queries by different measures as one, its columns in the order of `measures`."""
+    if len(parts) == 1:
+        return parts[0]
+    place = {measure: at for at, measure in enumerate(one for part in parts for one in part.measures)}
+    columns = [place[measure] for measure in measures]
+
+    def joined(name: str) -> Floats:
+        return np.concatenate([_layer(part, name) for part in parts], axis=1)[:, columns]
+
+    excluded = sorted(
+        {one for part in parts for one in part.excluded}, key=lambda one: (one.query, one.reason)
+    )
+    whole = Scores(
+        parts[0].queries,
+        tuple(measures),
+        joined("values"),
+        joined("lower"),
+        joined("upper"),
+        tuple(excluded),
+    )
+    if all(part.tied_low is None for part in parts):
+        return whole
+    low, high, mean = (joined(name) for name in ("tied_low", "tied_high", "tied_expected"))
+    return replace(whole, tied_low=low, tied_high=high, tied_expected=mean)
+
+
 def join(parts: Sequence[Scores]) -> Scores:
     """Scores of several blocks, one after the other."""
     whole = Scores(

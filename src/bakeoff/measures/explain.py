@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bakeoff.measures.definitions import Bounds
+from bakeoff.measures.definitions import Bounds, Needs
 from bakeoff.measures.names import Measure, parse
 
 _BUDGET = (
     "In place of the first k: results are read whole until the next one would pass {:,} tokens; that one and all "
     "behind it are left out."
 )
+_UNDECLARED = {True: "the value of an ideal ranking on the truth", False: "not known"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def explain(measure: str | Measure) -> Explanation:
         else f"counts the unit of the experiment ({', '.join(row.units)})",
         "higher is better" if row.higher_is_better else "lower is better",
         f"{row.low:g} to {row.high:g}",
-        row.ceiling,
+        row.ceiling or _UNDECLARED[row.needs is Needs.JUDGMENTS],
         row.bounds if row.bounds is Bounds.NONE else f"unjudged results count as not relevant; {row.bounds}",
         row.needs,
         row.long_names,

@@ -48,6 +48,12 @@ class Measure:
         """The row of the table this measure is an instance of."""
         return BY_NAME[self.name]
 
+    @property
+    def needs(self) -> Needs:
+        """What a run computes it from: of vectors, the exact neighbours are the judgments (S1-5)."""
+        of_vectors = self.unit is Unit.VECTOR and self.definition.needs is Needs.JUDGMENTS
+        return Needs.NEIGHBOURS if of_vectors else self.definition.needs
+
     def at_unit(self, unit: Unit) -> Measure:
         """The same measure with its unit in the name."""
         return replace(self, unit=unit)

@@ -9,6 +9,8 @@ from bakeoff.measures.arrays import Flags, Floats, Ints
 from bakeoff.measures.conventions import DEFAULT
 
 NO_RESULT = -1
+TRUE_NEIGHBOURS = 100
+"""Exact neighbours that count as true for R100, and for P and RR of vectors (S1-3)."""
 
 
 def knn_recall(
@@ -35,8 +37,8 @@ def knn_recall(
 
 def recall_of_100(found: Ints, exact: Ints, k: int) -> Floats:
     """R100@k for each query: how many of the 100 exact neighbours are among the first k, divided by 100."""
-    _check(found, exact, 100)
-    return np.asarray(_among(found[:, :k], exact[:, :100]).sum(axis=1) / 100)
+    _check(found, exact, TRUE_NEIGHBOURS)
+    return np.asarray(_among(found[:, :k], exact[:, :TRUE_NEIGHBOURS]).sum(axis=1) / TRUE_NEIGHBOURS)
 
 
 def _check(found: Ints, exact: Ints, depth: int) -> None:

@@ -119,6 +119,7 @@ PRESETS: tuple[Preset, ...] = (
         (
             *(f"R@{k}(document)" for k in _S3_CUTS),
             *(f"P_unique@{k}(document)" for k in _S3_CUTS),
+            *(f"RR@{k}(document)" for k in _S3_CUTS),
             "RR(document)",
             "nDCG@10(document)",
         ),

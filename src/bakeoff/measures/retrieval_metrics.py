@@ -1,8 +1,8 @@
 """S3's metrics module by its own names (S3-3..6, S3-11), computed by this engine on the documents behind chunks.
 
-The first k chunks are taken, and their documents ranked by first occurrence. `precision` is divided by k (C-1); the
+The first k chunks are taken, and a document has the rank of its first chunk. `precision` is divided by k (C-1); the
 source's own, divided by the distinct documents, is `precision_unique`. Without relevant documents there is no value
-(C-17): None, where the source says 0.0.
+(C-17): None, where the source has 0.0.
 """
 
 from __future__ import annotations
@@ -40,11 +40,7 @@ def ndcg_at_k(retrieved_chunks: Sequence[Any], ground_truth: Any, k: int) -> flo
 
 def mrr(retrieved_chunks: Sequence[Any], ground_truth: Any) -> float | None:
     """1 / the rank of the first CHUNK of a relevant document, 0 if there is none; no cut-off but the list's end."""
-    relevant = _relevant(ground_truth)
-    if not relevant:
-        return None
-    ranks = (at for at, one in enumerate(retrieved_chunks, start=1) if doc_id(one) in relevant)
-    return 1 / next(ranks, float("inf"))
+    return _scored(retrieved_chunks, ground_truth, max(len(retrieved_chunks), 1), "RR")
 
 
 def calculate_mean_mrr(values: Iterable[float | None]) -> float | None:
@@ -100,6 +96,12 @@ def _scored(chunks: Sequence[Any], ground_truth: Any, k: int, name: str) -> floa
     relevant = _relevant(ground_truth)
     if not relevant:
         return None
-    documents = dict.fromkeys(found for one in chunks[:k] if (found := doc_id(one)))
-    grades = [1 if document in relevant else None for document in documents]
+    documents = [doc_id(one) for one in chunks[:k]]
+    if measure.definition.chunk_depth:  # its ranking has each document once
+        documents = [one for one in dict.fromkeys(documents) if one]
+    first = {document: place for place, document in reversed(list(enumerate(documents)))}
+    grades = [
+        1 if document in relevant and first[document] == place else None
+        for place, document in enumerate(documents)
+    ]
     return score(Ranked(grades, [1] * len(relevant)), measure)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,11 @@ NOT_GIVEN = "(not given)"
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """A mean over the scored queries of a group; None where it has none."""
+    """A mean over the scored queries of a group; None where it has none; `incomplete` queries have unread truth."""
 
     value: float | None
     n: int
+    incomplete: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class RankTable:
     rows: tuple[RankRow, ...]
 
 
-def breakdown(grid: Grid, measure: str, systems: Sequence[str], label: str) -> Breakdown | None:
+def breakdown(
+    grid: Grid, measure: str, systems: Sequence[str], label: str, incomplete: Collection[str] = ()
+) -> Breakdown | None:
     """Means by category, difficulty, intent or a tag; None where the queries have fewer than two different ones."""
     names = [query.label(label) or NOT_GIVEN for query in grid.queries]
     groups = sorted(set(names), key=lambda name: (name == NOT_GIVEN, names.index(name)))
@@ -63,8 +66,9 @@ def breakdown(grid: Grid, measure: str, systems: Sequence[str], label: str) -> B
         return None
     shown = groups[:GROUPS_SHOWN]
     member = [np.array([name == group for name in names]) for group in shown]
+    marks = np.array([query.id in incomplete for query in grid.queries])
     rows = tuple(
-        (system, tuple(_group_mean(grid.row(measure, system)[inside]) for inside in member))
+        (system, tuple(_group_mean(grid.row(measure, system)[inside], marks[inside]) for inside in member))
         for system in systems
     )
     excluded = tuple(
@@ -142,6 +146,6 @@ def _spans(edges: Sequence[int]) -> tuple[str, ...]:
     return (*spans, f"none in {edges[-1]}")
 
 
-def _group_mean(values: FloatArray) -> GroupMean:
+def _group_mean(values: FloatArray, marks: np.ndarray) -> GroupMean:
     kept = values[~np.isnan(values)]
-    return GroupMean(float(kept.mean()) if len(kept) else None, len(kept))
+    return GroupMean(float(kept.mean()) if len(kept) else None, len(kept), int(marks.sum()))

@@ -95,7 +95,7 @@ def of_losses(table: LossTable) -> str:
     worst = max(waterfall.steps, key=lambda step: step.lost)
     if worst.lost <= 0:
         return f"{system} loses nothing at any step"
-    return f"{system} loses most at “{worst.step}”: {say.score(worst.lost)} of a possible {waterfall.start:g}"
+    return f"{system} loses most at “{worst.step}”: {say.score(worst.lost)} of a possible {say.score(waterfall.start)}"
 
 
 def of_lengths(rows: Sequence[LengthRecord]) -> str:

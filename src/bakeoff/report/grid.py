@@ -68,6 +68,8 @@ class Mean:
     interval: Interval
     n: int
     excluded: int
+    incomplete: int = 0
+    """How many of its queries have a truth that names files which were not read."""
 
 
 def read_grid(result: Result) -> Grid:

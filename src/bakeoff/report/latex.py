@@ -12,7 +12,7 @@ from bakeoff.report.sections import Chart
 from bakeoff.report.systems import SystemsTable
 from bakeoff.report.tables import Report, charts
 from bakeoff.report.trades import Trade
-from bakeoff.report.wording import p_value, score
+from bakeoff.report.wording import marked, p_value, score
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -66,6 +66,9 @@ def _systems(systems: SystemsTable) -> str:
     counts = sorted({mean.n for row in systems.rows for mean in row.means})
     n = "--".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
     caption = f"Means with 95\\% bootstrap intervals over queries ($n = {n}$)."
+    missing = max((mean.incomplete for row in systems.rows for mean in row.means), default=0)
+    if missing:
+        caption += f" *: files that the truth of {missing:,} queries names were not read."
     return table(headings, rows, caption)
 
 
@@ -99,7 +102,8 @@ def _breakdown(part: Breakdown) -> str:
 
 
 def _group(mean: GroupMean) -> str:
-    return f"{_number(mean.value)} ({mean.n:,})"
+    mark = "*" if mean.incomplete else ""
+    return f"{_number(mean.value)}{mark} ({mean.n:,})"
 
 
 def _trade(trade: Trade, systems: SystemsTable) -> str:
@@ -128,7 +132,7 @@ def _mean(mean: Mean) -> str:
     low, high = mean.interval.low, mean.interval.high
     if mean.value is None:
         return "--"
-    shown = plain(score(mean.value))
+    shown = plain(marked(mean.value, mean.incomplete))
     return (
         f"{shown} [{plain(score(low))}, {plain(score(high))}]"
         if low is not None and high is not None

@@ -22,6 +22,7 @@ from bakeoff.report.sections import Chart, Section
 from bakeoff.report.systems import SystemsTable
 from bakeoff.report.tables import Report, tables
 from bakeoff.report.trades import Trade
+from bakeoff.stats.loss import CEILING
 
 
 def write_markdown(result: Result, path: Path | None = None) -> Path:
@@ -151,7 +152,8 @@ def _trade(trade: Trade, report: Report) -> list[str]:
 
 def _breakdown(part: Breakdown, systems: SystemsTable) -> list[str]:
     rows = [
-        (system, *(f"{say.score(mean.value)} (n {mean.n})" for mean in means)) for system, means in part.rows
+        (system, *(f"{say.marked(mean.value, mean.incomplete)} (n {mean.n})" for mean in means))
+        for system, means in part.rows
     ]
     excluded = [f"{group} ({gone} excluded)" for group, gone in zip(part.groups, part.excluded, strict=True)]
     finding = find.of_breakdown(part, systems.measures[0].higher_is_better)
@@ -169,11 +171,17 @@ def _ranks(report: Report) -> list[str]:
 
 def _losses(losses: LossTable, measure: str) -> list[str]:
     rows = [
-        (system, *map(say.score, losses.lost(one)), say.score(one.end), say.counted(one.n, one.dropped))
+        (
+            system,
+            say.score(one.start),
+            *map(say.score, losses.lost(one)),
+            say.score(one.end),
+            say.counted(one.n, one.dropped),
+        )
         for system, one in losses.rows
     ]
     lines = [f"## Where {measure} is lost", "", f"**{plain(find.of_losses(losses))}**", ""]
-    return lines + table(["system", *losses.steps, "served", "queries"], rows)
+    return lines + table(["system", CEILING, *losses.steps, "served", "queries"], rows)
 
 
 def _spread(report: Report) -> list[str]:
@@ -247,4 +255,5 @@ def _chart(chart: Chart) -> list[str]:
 
 def _mean(mean: Mean) -> str:
     interval = say.interval(mean.interval.low, mean.interval.high)
-    return f"{say.score(mean.value)} {interval} ({say.counted(mean.n, mean.excluded)})".replace("  ", " ")
+    counted = say.counted(mean.n, mean.excluded, mean.incomplete)
+    return f"{say.marked(mean.value, mean.incomplete)} {interval} ({counted})".replace("  ", " ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bakeoff.analysis import Result
 from bakeoff.measures.definitions import Needs
@@ -118,8 +118,11 @@ def _means(
     result: Result, grid: Grid, measure: str, systems: tuple[str, ...], judged: bool
 ) -> dict[str, Mean]:
     if judged:
-        return compared_means(result.summaries(measure), measure, systems)
-    return resampled_means(grid, measure, systems, result.record.seed)
+        found = compared_means(result.summaries(measure), measure, systems)
+    else:
+        found = resampled_means(grid, measure, systems, result.record.seed)
+    incomplete = len(result.incomplete(measure))
+    return {system: replace(mean, incomplete=incomplete) for system, mean in found.items()}
 
 
 def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> MeasureNote:

@@ -82,7 +82,7 @@ def tables(result: Result) -> Report:
         pairs=compared(comparison, ordered, grid) if comparison else None,
         trades=found_trades,
         pricing=unpriced(found_trades, bill),
-        breakdowns=_breakdowns(grid, result.record.primary, shown),
+        breakdowns=_breakdowns(result, grid, shown),
         ranks=rank_table(grid, result.record.primary, shown, result.record.depth) if shown else None,
         losses=loss_table(result, shown),
         alarms=alarm_rows(result, shown),
@@ -108,9 +108,10 @@ def _judged(result: Result, grid: Grid) -> tuple[Comparison | None, Verdict | No
     return result.comparison, result.verdict
 
 
-def _breakdowns(grid: Grid, measure: str, shown: tuple[str, ...]) -> tuple[Breakdown, ...]:
+def _breakdowns(result: Result, grid: Grid, shown: tuple[str, ...]) -> tuple[Breakdown, ...]:
     labels = (*LABELS, *_grouping_tags(grid)) if shown else ()
-    found = [breakdown(grid, measure, shown, label) for label in labels]
+    measure, incomplete = result.record.primary, result.incomplete(result.record.primary)
+    found = [breakdown(grid, measure, shown, label, incomplete) for label in labels]
     return tuple(one for one in found if one is not None)
 
 

@@ -79,9 +79,15 @@ def queries(number: int) -> str:
     return count(number, "query", "queries")
 
 
-def counted(n: int, excluded: int) -> str:
-    """What a mean counts and what it leaves out (F48)."""
-    return f"n {n:,}, {excluded:,} excluded"
+def counted(n: int, excluded: int, incomplete: int = 0) -> str:
+    """What a mean counts and what it leaves out (F48); `incomplete` queries have a truth that was not read whole."""
+    missing = f", {incomplete:,} with unread truth" if incomplete else ""
+    return f"n {n:,}, {excluded:,} excluded{missing}"
+
+
+def marked(value: float | None, incomplete: int) -> str:
+    """A mean, with a mark where the truth of some of its queries was not read whole (F55)."""
+    return score(value) + ("*" if incomplete and value is not None else "")
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

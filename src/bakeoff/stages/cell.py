@@ -16,6 +16,7 @@ from bakeoff.results import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.judged import Scored
 from bakeoff.stages.kitchen import Kitchen
+from bakeoff.stages.latency_check import LatencyCheck
 from bakeoff.stages.losses import losses_table, reaches
 from bakeoff.stages.marking import mark
 from bakeoff.stages.read import Corpus
@@ -32,6 +33,8 @@ from bakeoff.types import RANKINGS, SYSTEMS, Status
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+    from bakeoff.truth.units import IdOrder
 
 PASSAGE_DEPTH = 10
 
@@ -85,10 +88,11 @@ def measure(
     kitchen: Kitchen,
     workers: Helpers | None = None,
     told: Callable[[int], None] = lambda _count: None,
+    check: LatencyCheck | None = None,
 ) -> Cell:
     """Retrieve, score and time one system; workers score where there are some, and `told` hears of their queries."""
     answers = kitchen.answers(task.system, weigh=task.tuner)
-    return _cell(task, kitchen, answers, Status.DONE, "", workers, told)
+    return _cell(task, kitchen, answers, Status.DONE, "", workers, told, check)
 
 
 def faulty_cell(task: Measuring, kitchen: Kitchen, reason: str) -> Cell:
@@ -116,6 +120,7 @@ def _cell(
     reason: str,
     workers: Helpers | None = None,
     told: Callable[[int], None] = lambda _count: None,
+    check: LatencyCheck | None = None,
 ) -> Cell:
     run, system = task.run, task.system
     chunking = kitchen.chunking(system.chunker)
@@ -125,6 +130,7 @@ def _cell(
     steps = reaches(system, answers, kitchen, measures[0])
     marks = mark(scored, measures, steps, workers, told)
     times = [*_phases(run, system, kitchen), *latency_rows(run, system.label, answers)]
+    times += check.rows(run, system.label) if check is not None else []
     return Cell(
         systems=system_row(run, system, status, reason, _sizes(system, kitchen, chunking)),
         scores=score_table(run, system.label, scored, marks.columns, measures),
@@ -151,7 +157,25 @@ def _scored(
         lambda: kitchen.tokens(chunker),
         neighbours,
         kitchen.depth(task.system),
+        _ids(kitchen, chunker) if task.conventions.order == "score_id" else None,
     )
+
+
+def _ids(kitchen: Kitchen, chunker: Part) -> IdOrder:
+    """Where the ids of documents and chunks come among all in order."""
+    from bakeoff.truth.units import IdOrder
+
+    chunks = kitchen.chunking(chunker).chunks
+    return IdOrder(_places(kitchen.corpus.documents["id"]), _places(chunks["id"]))
+
+
+def _places(ids: pa.ChunkedArray) -> np.ndarray:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    places = np.empty(len(ids), np.int64)
+    places[pc.sort_indices(ids).to_numpy()] = np.arange(len(ids))
+    return places
 
 
 def _neighbours(system: System, answers: Answers, kitchen: Kitchen) -> tuple[Leg, Leg] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.plan import Part
 from bakeoff.pool import Pool, read_arrow, write_arrow
 from bakeoff.protocols import Chunker, Needs
+from bakeoff.segmentation import count_tokens
 from bakeoff.stages.cut import READ, CutOrder
 from bakeoff.stages.cutting import Cutting
 from bakeoff.stages.read import Corpus
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 VERSION = "1"
 BATCH = 128
 BLOCK = 16_384
-TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def token_counts(chunking: Chunking) -> np.ndarray:
     import numpy as np
 
     blocks = text_blocks(chunking.chunks.select(["text"]))
-    counts = (len(TOKEN.findall(text)) for texts in blocks for text in texts)
+    counts = (count_tokens(text) for texts in blocks for text in texts)
     return np.fromiter(counts, np.int64, chunking.chunks.num_rows)
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from bakeoff.errors import SystemFailure
 
@@ -112,7 +110,6 @@ def run_crew(
 
     def body(number: int) -> None:
         try:
-            _hold_engine()
             work(crew, number)
         except BaseException as exc:  # noqa: BLE001 - carried to the caller, who raises it
             crew.failures.append(exc)
@@ -138,16 +135,6 @@ def run_crew(
     if crew.interrupt is not None and not keep:
         raise crew.interrupt
     return crew
-
-
-def _hold_engine() -> None:
-    """One FAISS thread a search on this client thread, so that client threads are what is counted.
-
-    OpenMP keeps the number by thread, which is why it is set on each one.
-    """
-    faiss: Any = sys.modules.get("faiss")
-    if faiss is not None:
-        faiss.omp_set_num_threads(1)
 
 
 def _watch(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from bakeoff.protocols import SupportsReopen, SupportsVersion
 from bakeoff.stages.chunk import Chunking, embedded_texts
 from bakeoff.stages.embed import Vectors
 from bakeoff.stages.payload import Payload
-from bakeoff.stages.work import Workshop, stage
+from bakeoff.stages.work import StageReport, Workshop, stage
 from bakeoff.types import Batch, Metric
 
 VERSION = "1"
@@ -107,20 +108,57 @@ class _Filled:
     ended: float
 
 
-def open_index(part: Part, content: Content, metric: Metric, shop: Workshop) -> Index:
-    """The store holding the content, ready to be searched; built now unless an earlier run left it."""
-    plugin = registry.load("stores", part.name)
-    name = fingerprint("index", VERSION, part.identity(), content.fingerprint(), metric)
-    making = _Making(plugin, part, name, content, metric)
-    with stage(shop, "index", f"{part.label} · {content.chunking.label}", content.rows, "rows") as report:
-        if not issubclass(plugin, SupportsReopen):
+@dataclass(frozen=True, slots=True)
+class BuildTimes:
+    """Seconds of a build: inserting, indexing, and from then until the index is durable."""
+
+    insert: float
+    index: float
+    keep: float
+
+
+def build_index(part: Part, content: Content, metric: Metric, shop: Workshop) -> BuildTimes | None:
+    """Build an index that outlives its store and close it; None where an earlier run left it, or none can outlive."""
+    making = _making(part, content, metric)
+    if not issubclass(making.plugin, SupportsReopen):
+        return None
+    with _stage(making, shop) as report:
+        if shop.cache.get("index", making.name) is not None:
+            report.advance(content.rows)
+            return None
+        return _build(making, shop, report.advance)
+
+
+def open_index(
+    part: Part, content: Content, metric: Metric, shop: Workshop, built: BuildTimes | None = None
+) -> Index:
+    """The store holding the content, ready to be searched, opened by the calling thread; `built` says what it took.
+
+    Some engines keep settings per thread, so the thread that opens a store is the one that searches it (F52).
+    """
+    making = _making(part, content, metric)
+    if not issubclass(making.plugin, SupportsReopen):
+        with _stage(making, shop) as report:
             report.advance(0)
             return _in_memory(making, shop.cache.root, report.advance)
-        opened = _opened(making, shop)
-        if opened is not None:
-            report.advance(content.rows)
-            return opened
-        return _built(making, shop, report.advance)
+    opened = _opened(making, shop, built)
+    if opened is not None:
+        return opened
+    with _stage(making, shop) as report:
+        opened = _opened(making, shop, _build(making, shop, report.advance))
+    if opened is None:
+        raise StoreError(f"{part.label} does not find the index it has just built.")
+    return opened
+
+
+def _making(part: Part, content: Content, metric: Metric) -> _Making:
+    name = fingerprint("index", VERSION, part.identity(), content.fingerprint(), metric)
+    return _Making(registry.load("stores", part.name), part, name, content, metric)
+
+
+def _stage(making: _Making, shop: Workshop) -> AbstractContextManager[StageReport]:
+    label = f"{making.part.label} · {making.content.chunking.label}"
+    return stage(shop, "index", label, making.content.rows, "rows")
 
 
 def _in_memory(making: _Making, root: Path, advance: Any) -> Index:
@@ -135,8 +173,8 @@ def _in_memory(making: _Making, root: Path, advance: Any) -> Index:
     return Index(store, size, filled.insert, filled.index, time.perf_counter() - filled.ended)
 
 
-def _built(making: _Making, shop: Workshop, advance: Any) -> Index:
-    """An index that outlives the process, built, written and opened."""
+def _build(making: _Making, shop: Workshop, advance: Any) -> BuildTimes | None:
+    """Build an index and make it durable; None where another process did while we waited."""
     done: list[_Filled] = []
 
     def write(home: Path) -> None:
@@ -150,18 +188,15 @@ def _built(making: _Making, shop: Workshop, advance: Any) -> Index:
         store.close()
 
     shop.cache.make("index", making.name, write)
-    opened = _opened(making, shop)
-    if opened is None:
-        raise StoreError(f"{making.part.label} does not find the index it has just built.")
-    if not done:  # another process made it while we waited
-        return opened
+    if not done:
+        return None
     filled = done[-1]  # a shared folder that went while it was written has it written once more
-    ready = time.perf_counter() - filled.ended
-    return replace(opened, insert_seconds=filled.insert, index_seconds=filled.index, ready_seconds=ready)
+    return BuildTimes(filled.insert, filled.index, time.perf_counter() - filled.ended)
 
 
-def _opened(making: _Making, shop: Workshop) -> Index | None:
-    """The index an earlier run left, if it is whole; one that a server lost is built again."""
+def _opened(making: _Making, shop: Workshop, built: BuildTimes | None) -> Index | None:
+    """The index in the cache, if it is whole; one that a server lost is removed from the cache."""
+    begin = time.perf_counter()
     home = shop.cache.get("index", making.name)
     if home is None:
         return None
@@ -172,7 +207,10 @@ def _opened(making: _Making, shop: Workshop) -> Index | None:
         _expect_answer(store, exc)
         rows = -1
     if rows == making.content.rows:
-        return Index(store, _bytes_on_disk(home), None, None)
+        size = _bytes_on_disk(home)
+        if built is None:
+            return Index(store, size, None, None)
+        return Index(store, size, built.insert, built.index, built.keep + time.perf_counter() - begin)
     _close_after_fault(store)
     shop.cache.drop("index", making.name)
     return None

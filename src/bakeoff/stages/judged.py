@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from bakeoff.errors import SystemFailure
 from bakeoff.measures.conventions import Conventions
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bakeoff.measures.evaluate import Scores
-    from bakeoff.truth.units import Ranked
+    from bakeoff.truth.units import IdOrder, Ranked
+
+Order = Literal["served", "best", "worst"]
+"""The order in which rows of one score are taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a system is scored with."""
+    """What a system is scored with; `ids` only where the conventions break ties by id."""
 
     ranking: Leg
     chunking: Chunking
@@ -35,6 +38,7 @@ class Scored:
     tokens: Callable[[], np.ndarray]
     neighbours: Callable[[], tuple[Leg, Leg] | None]
     depth: int | None = None
+    ids: IdOrder | None = None
 
     def affordable(self, measure: Measure) -> np.ndarray:
         """Which served rows fit into a measure's token budget; raises where more had to be retrieved to fill it."""
@@ -75,8 +79,7 @@ class Judging:
         self._scored, self._unit = scored, unit
         judgments = scored.truth.judgments
         self._table = with_spans(judgments) if unit is Unit.ANSWER else judgments
-        self._share = scored.conventions.overlap_share
-        self.judged = derive(self._table, *self._chunking, unit, overlap=self._share)
+        self.judged = derive(self._table, *self._chunking, unit, conventions=scored.conventions)
 
     @property
     def _chunking(self) -> tuple[pa.Table, str]:
@@ -86,9 +89,24 @@ class Judging:
         """Query and chunk of every chunk that is relevant to a query."""
         from bakeoff.truth.units import derive
 
-        found = derive(self._table, *self._chunking, Unit.CHUNK, overlap=self._share)
+        found = derive(self._table, *self._chunking, Unit.CHUNK, conventions=self._scored.conventions)
         kept = found.grade > 0
         return found.query[kept], found.item[kept]
+
+    def ceiling(self, measure: Measure) -> np.ndarray | None:
+        """The best value of a measure for each query on these judgments; None where it is not known."""
+        import numpy as np
+
+        from bakeoff.measures.arrays import JudgmentArrays
+        from bakeoff.measures.ceilings import ceiling
+
+        judged = self.judged
+        return ceiling(
+            measure,
+            JudgmentArrays(judged.query, judged.item, judged.grade),
+            conventions=self._scored.conventions,
+            queries=np.arange(len(self._scored.queries.queries)),
+        )
 
     def scores(
         self,
@@ -97,41 +115,117 @@ class Judging:
         score: np.ndarray,
         measures: list[Measure],
         *,
-        ideal: bool = False,
+        order: Order = "served",
     ) -> Scores:
-        """Rankings of chunks scored at this unit, as served or in the best order of what they hold."""
+        """Rankings of chunks scored at this unit: as served, or with rows of one score in their best or worst order.
+
+        Some measures count chunks under any conventions, so the columns are computed in up to two passes.
+        """
+        from bakeoff.measures.evaluate import beside
+
+        usual = self._scored.conventions
+        by_chunks = [measure for measure in measures if self.counts_chunks(measure)]
+        others = [measure for measure in measures if measure not in by_chunks]
+        passes = [(others, usual), (by_chunks, replace(usual, k_counts="chunks"))]
+        rows = query, chunk, score
+        found = [self._pass(rows, chosen, rules, order) for chosen, rules in passes if chosen]
+        return beside(found, measures)
+
+    def counts_chunks(self, measure: Measure) -> bool:
+        """Whether k and ranks count chunks for a measure, by the conventions or by its own definition."""
+        return self._scored.conventions.k_counts == "chunks" or measure.definition.chunk_depth
+
+    def _pass(
+        self,
+        rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+        measures: list[Measure],
+        conventions: Conventions,
+        order: Order,
+    ) -> Scores:
+        """All measures that count k alike."""
         import numpy as np
 
         from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
         from bakeoff.measures.evaluate import evaluate
-        from bakeoff.truth.units import Ranked, collapse
 
-        chunks, name = self._chunking
-        units = collapse(
-            Ranked(query, chunk, score), chunks, self._unit, self._table, name, overlap=self._share
-        )
-        item, value = self._best_first(units) if ideal else (units.item, units.score)
+        units = self._arranged(rows, conventions, order)
         judged = self.judged
         return evaluate(
-            RankingArrays(units.query, item, value),
+            RankingArrays(units.query, units.item, units.score, units.rank),
             JudgmentArrays(judged.query, judged.item, judged.grade),
             measures,
-            conventions=self._scored.conventions,
+            # the rows are in the order of the conventions already
+            conventions=replace(conventions, order="served", score_precision="double"),
             queries=np.arange(len(self._scored.queries.queries)),
         )
 
-    def _best_first(self, units: Ranked) -> tuple[np.ndarray, np.ndarray]:
-        """The items of each query with the highest grades first, with falling scores."""
+    def _collapsed(self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], conventions: Conventions) -> Ranked:
+        from bakeoff.truth.units import Ranked, collapse
+
+        chunks, name = self._chunking
+        ids = self._scored.ids
+        return collapse(
+            Ranked(*rows), chunks, self._unit, self._table, name, conventions=conventions, ids=ids
+        )
+
+    def _arranged(
+        self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], conventions: Conventions, order: Order
+    ) -> Ranked:
+        """The units of each query, those of one score as served or in their best or worst order."""
         import numpy as np
 
-        span = max(int(units.item.max(initial=0)), int(self.judged.item.max(initial=0))) + 1
-        keys = self.judged.query.astype(np.int64) * span + self.judged.item
-        wanted = units.query.astype(np.int64) * span + units.item
-        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        known = keys[place] == wanted if len(keys) else np.zeros(len(wanted), bool)
-        grade = np.where(known, self.judged.grade[place], 0) if len(keys) else np.zeros(len(wanted))
-        order = np.lexsort((-grade, -units.score, units.query))  # equal scores: the best grade first
-        return units.item[order], -np.arange(len(order), dtype=np.float64)
+        from bakeoff.truth.units import Ranked
+
+        if order == "served":
+            return self._collapsed(rows, conventions)
+        served = replace(conventions, order="served")
+        if conventions.k_counts == "chunks" and self._unit is not Unit.ANSWER:
+            at = self._arranged_chunks(*rows, worst=order == "worst")
+            falling = -np.arange(len(at), dtype=np.float64)
+            return self._collapsed((rows[0][at], rows[1][at], falling), served)
+        units = self._collapsed(rows, served)
+        grade = self._grades(units.query, units.item)
+        at = np.lexsort((grade if order == "worst" else -grade, -units.score, units.query))
+        return Ranked(units.query, units.item[at], -np.arange(len(at), dtype=np.float64))
+
+    def _arranged_chunks(
+        self, query: np.ndarray, chunk: np.ndarray, score: np.ndarray, *, worst: bool
+    ) -> np.ndarray:
+        """Best: one chunk of each relevant unit, then its other chunks, then as few other units as can be.
+
+        Worst: one chunk of each other unit, then their other chunks, then the relevant units one after another.
+        """
+        import numpy as np
+
+        from bakeoff.truth.units import unit_items
+
+        unit = unit_items(self._chunking[0], self._unit)[chunk]
+        grade = self._grades(query, unit)
+        key = query.astype(np.int64) * (int(unit.max(initial=0)) + 1) + unit
+        by_score = np.lexsort((-score, query))
+        first = by_score[np.unique(key[by_score], return_index=True)[1]]
+        repeated = np.ones(len(key), np.int64)
+        repeated[first] = 0
+        _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+        size = counts[inverse]
+        if worst:
+            group = np.where(grade > 0, 2, repeated)
+            return np.lexsort((key, -size, grade, group, -score, query))
+        group = np.where(grade > 0, repeated, 2)
+        return np.lexsort((key, -size, -grade, group, -score, query))
+
+    def _grades(self, query: np.ndarray, item: np.ndarray) -> np.ndarray:
+        """The grade of each item of a query, 0 where nobody judged it."""
+        import numpy as np
+
+        judged = self.judged
+        if not len(judged.query):
+            return np.zeros(len(query))
+        span = max(int(item.max(initial=0)), int(judged.item.max(initial=0))) + 1
+        keys = judged.query.astype(np.int64) * span + judged.item
+        wanted = query.astype(np.int64) * span + item
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, judged.grade[place], 0)
 
 
 def flat(ranking: Leg) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from bakeoff.modes import MODES
 from bakeoff.plan import Part, System
 from bakeoff.stages import retrieve
 from bakeoff.stages.larder import Larder, which
+from bakeoff.stages.latency_check import LatencyCheck, check_latency
 from bakeoff.stages.once import Key
 from bakeoff.stages.retrieve import Asked, Leg, Search, Step, searched
 from bakeoff.stages.serving import Answers, Serving, Weigh, composed, serving
@@ -32,6 +33,16 @@ class Kitchen(Larder):
             return self._shared.once((key, name), make).upto(many)
 
         return composed(self.serving(system), self._texts, self.warm_up(), legs, embedded, run, weigh)
+
+    def latency_check(self, system: System) -> LatencyCheck:
+        """A few of a system's queries in the loop of `load`, its searches only; systems that search alike share it."""
+
+        def make() -> LatencyCheck:
+            legs = [step.upto(1) for step in self._legs(system)]
+            searches = self.serving(replace(system, rerank=())).legs
+            return check_latency(legs, searches, self._asked(system), self._others(system))
+
+        return self._shared.once(("latency check", *self._leg_keys(system)), make)
 
     def partial(self, system: System, weigh: Weigh | None = None) -> Answers | None:
         """What a system had answered when it failed: its first queries, or all in fewer rounds; None if nothing."""

@@ -13,7 +13,7 @@ from bakeoff.plan import Part, System
 from bakeoff.protocols import Embedder, SupportsKeywordsWhere, SupportsPayload, SupportsVersion
 from bakeoff.stages.chunk import Chunking, chunk, embedded_texts, token_counts
 from bakeoff.stages.embed import QueryVectors, Vectors, embed_chunks, embed_queries
-from bakeoff.stages.index import Content, Index, open_index
+from bakeoff.stages.index import BuildTimes, Content, Index, build_index, open_index
 from bakeoff.stages.lengths import Lengths, lengths
 from bakeoff.stages.once import Key, Shared
 from bakeoff.stages.payload import Payload, payload
@@ -152,31 +152,50 @@ class Larder:
             ),
         )
 
+    def build(
+        self, store: Part, chunker: Part, embedder: Part | None, *, texts: bool = False
+    ) -> BuildTimes | None:
+        """Build an index over a chunking's vectors, over its texts where there is no embedder, or over both.
+
+        What lives in memory only is built when it is opened.
+        """
+
+        def make() -> BuildTimes | None:
+            self._check_filters(store, words=embedder is None, both=texts)
+            content = self._content(chunker, embedder, texts)
+            return build_index(store, content, self._metric, self._shop)
+
+        return self._shared.once(_index_key("build", store, chunker, embedder, texts), make)
+
     def index(self, store: Part, chunker: Part, embedder: Part | None, *, texts: bool = False) -> Index:
-        """An open index over a chunking's vectors, over its texts where there is no embedder, or over both."""
+        """The same index, open; the thread that asks first opens it."""
 
         def make() -> Index:
-            self._check_filters(store, words=embedder is None, both=texts)
-            vectors = self.vectors(embedder, chunker) if embedder else None
-            beside = self.payload(chunker) if self._filtered else None
-            content = Content(self.chunking(chunker), vectors, texts, beside)
-            return open_index(store, content, self._metric, self._shop)
+            built = self.build(store, chunker, embedder, texts=texts)
+            content = self._content(chunker, embedder, texts)
+            return open_index(store, content, self._metric, self._shop, built)
 
-        return self._shared.once(_index_key(store, chunker, embedder, texts), make)
+        return self._shared.once(_index_key("index", store, chunker, embedder, texts), make)
+
+    def _content(self, chunker: Part, embedder: Part | None, texts: bool) -> Content:
+        vectors = self.vectors(embedder, chunker) if embedder else None
+        payloads = self.payload(chunker) if self._filtered else None
+        return Content(self.chunking(chunker), vectors, texts, payloads)
 
     def indexes(self, system: System) -> list[Index]:
         """The open indexes of a system."""
         return [self.index(*which, texts=texts) for which, texts in _indexes(system)]
 
     def prepare(self, system: System) -> None:
-        """Everything a system needs that is not timed one query at a time."""
+        """Make everything a system needs, except what belongs to the thread that searches: its open indexes."""
         for which, texts in reversed(_indexes(system)):
-            self.index(*which, texts=texts)
+            self.build(*which, texts=texts)
 
     def ingested(self, system: System) -> Ingested:
         """What of a system's ingestion is there, made now or before; nothing is made for the question."""
         models = [("vectors", system.embedder.label, system.chunker.label)] if system.embedder else []
-        places = [_index_key(*which, texts) for which, texts in _indexes(system)]
+        places = [_index_key("index", *which, texts) for which, texts in _indexes(system)]
+        builds = [_index_key("build", *which, texts) for which, texts in _indexes(system)]
         keys: list[Key] = [("chunk", system.chunker.label), *models, *places]
         slots = [self._shared.slot(key) for key in keys]
         chunking, *rest = (slot.value if slot.made else None for slot in slots)
@@ -186,7 +205,9 @@ class Larder:
             chunking,
             rest[0] if models else None,
             tuple(rest[len(models) :]),
-            self._read_seconds + sum(slot.seconds for slot in slots) if whole else None,
+            self._read_seconds + sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))
+            if whole
+            else None,
         )
 
     def depth(self, system: System) -> int:
@@ -237,8 +258,8 @@ def _indexes(system: System) -> list[tuple[tuple[Part, Part, Part | None], bool]
     return found
 
 
-def _index_key(store: Part, chunker: Part, embedder: Part | None, texts: bool) -> Key:
-    return ("index", which(store), chunker.label, embedder.label if embedder else "", texts)
+def _index_key(step: str, store: Part, chunker: Part, embedder: Part | None, texts: bool) -> Key:
+    return (step, which(store), chunker.label, embedder.label if embedder else "", texts)
 
 
 def which(store: Part) -> str:

@@ -15,6 +15,7 @@ from bakeoff.stages.judged import Judging, Scored, flat
 from bakeoff.stages.kitchen import EXACT, Kitchen
 from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.serving import Answers
+from bakeoff.stats.loss import CEILING
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def losses(
 
 def reaches(system: System, answers: Answers, kitchen: Kitchen, primary: Measure) -> tuple[Reach, ...]:
     """The steps between the chunks and the served ranking; none where the primary measure has none."""
-    if primary.definition.needs is not Needs.JUDGMENTS or primary.budget is not None:
+    if primary.needs is not Needs.JUDGMENTS or primary.budget is not None:
         return ()
     steps = [Reach("search misses", tuple(_without_index(system, answers, kitchen)))]
     if system.store is not None and system.store.name != EXACT and "dense" in MODES[system.mode.name].legs:
@@ -57,20 +58,23 @@ def reaches(system: System, answers: Answers, kitchen: Kitchen, primary: Measure
 
 
 def reachable(scored: Scored, steps: Sequence[Reach], primary: Measure) -> dict[str, np.ndarray]:
-    """The best score of each query after each step, the first being the chunks, the last what was served."""
+    """The best score of each query after each step: first what the measure can give on this truth, then the chunks,
+    last what was served."""
     import numpy as np
 
     if not steps:
         return {}
     judging = Judging(scored, primary.unit or Unit.DOCUMENT)
     query, chunk = judging.relevant_chunks()
+    limit = judging.ceiling(primary)
 
     def best(query: np.ndarray, chunk: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
         order = np.argsort(query, kind="stable")
         rank = np.zeros(len(query)) if first is None else first
-        return judging.scores(query[order], chunk[order], rank[order], [primary], ideal=True).values[:, 0]
+        return judging.scores(query[order], chunk[order], rank[order], [primary], order="best").values[:, 0]
 
-    found = {"in no chunk": best(query, chunk)}
+    found = {} if limit is None else {CEILING: limit}
+    found["in no chunk"] = best(query, chunk)
     for one in steps:
         first = None if one.seen is None else _seen(one.legs[0], one.seen)
         found[one.step] = best(*_together(list(one.legs)), first)

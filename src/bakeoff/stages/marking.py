@@ -78,7 +78,7 @@ def mark(
     for measure in measures:
         if measure.budget is not None:
             scored.affordable(measure)  # refuses for all queries at once
-    sent = tuple(measure for measure in measures if measure.definition.needs in SENT)
+    sent = tuple(measure for measure in measures if measure.needs in SENT)
     here = values(scored, [measure for measure in measures if measure not in sent])
     count = len(scored.queries.queries)
 
@@ -156,7 +156,7 @@ def _blocks(scored: Scored, steps: Sequence[Reach], measures: tuple[Measure, ...
         rows = tuple(_rows(leg, begin, end) for leg in legs)
         where = _about(doc, own["doc"].to_numpy(), [one.ids for one in rows])
         yield Block(
-            _rest(scored, begin, end, own, chunks.take(where)),
+            _rest(scored, begin, end, own, chunks.take(where), where),
             rows,
             named,
             where,
@@ -197,7 +197,9 @@ def _about(doc: np.ndarray, judged: np.ndarray, served: list[np.ndarray]) -> np.
     return np.flatnonzero(wanted | documents[doc])
 
 
-def _rest(scored: Scored, begin: int, end: int, judgments: pa.Table, chunks: pa.Table) -> Scored:
+def _rest(
+    scored: Scored, begin: int, end: int, judgments: pa.Table, chunks: pa.Table, where: np.ndarray
+) -> Scored:
     """All but the rankings; the queries are counted from the block's first."""
     import pyarrow.compute as pc
 
@@ -222,6 +224,7 @@ def _rest(scored: Scored, begin: int, end: int, judgments: pa.Table, chunks: pa.
         _no_tokens,
         _no_neighbours,
         None,
+        replace(scored.ids, chunks=scored.ids.chunks[where]) if scored.ids is not None else None,
     )
 
 

@@ -12,6 +12,7 @@ from bakeoff.modelerrors import did_you_mean
 from bakeoff.types import Condition, PayloadField, Where
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 OWN = ("document", "kind", "section", "symbol")
@@ -46,8 +47,8 @@ class Payload:
             for one in given
         )
 
-    def count(self, where: Where) -> int:
-        """How many chunks satisfy a filter."""
+    def kept(self, where: Where) -> np.ndarray:
+        """Which chunks satisfy a filter."""
         import numpy as np
 
         kept = np.ones(max((len(column) for column in self.columns.values()), default=0), bool)
@@ -56,7 +57,7 @@ class Payload:
             kept &= np.isin(column, one.among) if one.among else np.ones(len(column), bool)
             kept &= column >= one.least if one.least is not None else True
             kept &= column <= one.most if one.most is not None else True
-        return int(kept.sum())
+        return kept
 
     def _number(self, one: Condition) -> Condition:
         lowest = self.lowest[one.field]

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+INCOMPLETE = " (incomplete)"
+"""Follows the truth source of a score whose query names files that were not read."""
+
 
 def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa.Table:
     """The scores of one system; all values zero on the first measure is a failure, not a result (F01)."""
@@ -29,8 +32,8 @@ def score(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> p
 def values(scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
     """One value a query of each measure; NaN where it is not computed."""
     columns: dict[Measure, np.ndarray] = {}
-    for need in dict.fromkeys(measure.definition.needs for measure in measures):
-        columns |= _SCORERS[need](scored, [m for m in measures if m.definition.needs is need])
+    for need in dict.fromkeys(measure.needs for measure in measures):
+        columns |= _SCORERS[need](scored, [m for m in measures if m.needs is need])
     return columns
 
 
@@ -154,20 +157,51 @@ def _by_neighbours(scored: Scored, measures: list[Measure]) -> dict[Measure, np.
     """What an index found of what exact search finds; null for a system that does not search by vector."""
     import numpy as np
 
-    from bakeoff.measures.neighbours import knn_recall, recall_of_100
-
     legs = scored.neighbours()
     if legs is None:
         return {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
+    judged = [measure for measure in measures if measure.definition.needs is Needs.JUDGMENTS]
+    columns = _neighbours_judged(scored, legs, judged) if judged else {}
+    return columns | _recalls(scored, legs, [measure for measure in measures if measure not in judged])
+
+
+def _recalls(scored: Scored, legs: tuple[Leg, Leg], measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    from bakeoff.measures.neighbours import knn_recall, recall_of_100
+
     (found, near), (exact, nearest) = (_tables(leg) for leg in legs)
+    tolerance = scored.conventions.knn_tolerance
     columns = {}
     for measure in measures:
         k = measure.k or 0
         if measure.name == "R100":
             columns[measure] = recall_of_100(found, exact, k)
         else:
-            columns[measure] = knn_recall(found, exact, k, found_distance=-near, exact_distance=-nearest)
+            columns[measure] = knn_recall(
+                found, exact, k, found_distance=-near, exact_distance=-nearest, tolerance=tolerance
+            )
     return columns
+
+
+def _neighbours_judged(
+    scored: Scored, legs: tuple[Leg, Leg], measures: list[Measure]
+) -> dict[Measure, np.ndarray]:
+    """Measures by judgments where each of the 100 exact neighbours is relevant and nothing else is (S1-3, S1-5)."""
+    import numpy as np
+
+    from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
+    from bakeoff.measures.evaluate import evaluate
+    from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
+
+    found, exact = (flat(leg) for leg in legs)
+    kept = _ranks(legs[1]) <= TRUE_NEIGHBOURS
+    scores = evaluate(
+        RankingArrays(*found),
+        JudgmentArrays.from_columns(exact[0][kept], exact[1][kept], np.ones(int(kept.sum()), np.int8)),
+        measures,
+        conventions=replace(scored.conventions, order="served", score_precision="double"),
+        queries=np.arange(len(scored.queries.queries)),
+    )
+    return {measure: scores.values[:, i] for i, measure in enumerate(measures)}
 
 
 def _tables(leg: Leg) -> tuple[np.ndarray, np.ndarray]:
@@ -182,11 +216,8 @@ def _tables(leg: Leg) -> tuple[np.ndarray, np.ndarray]:
     return ids, scores
 
 
-def _impossible(_scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    measure = measures[0]
-    raise MeasureError(
-        f"{measure} needs {measure.definition.needs}, which a run over documents does not have. Leave it out here."
-    )
+def _from_labels(_scored: Scored, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    raise MeasureError(f"{measures[0]} needs {measures[0].needs}, which a run does not have. Leave it out.")
 
 
 _SCORERS: dict[Needs, Callable[[Scored, list[Measure]], dict[Measure, np.ndarray]]] = {
@@ -196,7 +227,7 @@ _SCORERS: dict[Needs, Callable[[Scored, list[Measure]], dict[Measure, np.ndarray
     Needs.TOKENS: _by_tokens,
     Needs.TOP_SCORES: _by_top_scores,
     Needs.NEIGHBOURS: _by_neighbours,
-    Needs.LABELS: _impossible,
+    Needs.LABELS: _from_labels,
 }
 
 
@@ -241,9 +272,13 @@ def _table(run: str, system: str, scored: Scored, columns: dict[Measure, np.ndar
 
 
 def _sources(scored: Scored) -> list[str]:
-    """The sources of each query's judgments, joined."""
+    """The sources of each query's judgments, joined, with a mark where files of its truth were not read."""
     table = scored.truth.judgments
     found: dict[int, dict[str, None]] = {}
     for query, source in zip(table["query"].to_pylist(), table["source"].to_pylist(), strict=True):
         found.setdefault(query, {})[source] = None
-    return ["+".join(found.get(place, {})) for place in range(len(scored.queries.queries))]
+    missing = {one.query_id for one in scored.truth.unread}
+    return [
+        "+".join(found.get(place, {})) + (INCOMPLETE if query.id in missing else "")
+        for place, query in enumerate(scored.queries.queries)
+    ]

@@ -11,6 +11,7 @@ from bakeoff.stages.judged import Judging, Scored, flat
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -26,7 +27,7 @@ def ties(run: str, system: str, scored: Scored, measures: tuple[str, ...]) -> pa
 
 def tied(scored: Scored, measures: list[Measure]) -> dict[Unit, list[TieRow]]:
     """The rows of each unit, query by query."""
-    judged = [measure for measure in measures if measure.definition.needs is Needs.JUDGMENTS]
+    judged = [measure for measure in measures if measure.needs is Needs.JUDGMENTS]
     parsed = [measure for measure in judged if measure.budget is None]  # another order has another cut
     found: dict[Unit, list[TieRow]] = {}
     for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in parsed):
@@ -44,28 +45,68 @@ def ties_table(run: str, system: str, found: dict[Unit, list[TieRow]]) -> pa.Tab
 
 def any_equal(scored: Scored) -> bool:
     """Whether a system scored any two results of a query equally."""
-    query, _, score = flat(scored.ranking)
+    query, _, score = _rows(scored)
     return bool(((query[1:] == query[:-1]) & (score[1:] == score[:-1])).any())
+
+
+def _rows(scored: Scored) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The served rows with scores of the precision that the conventions name."""
+    import numpy as np
+
+    query, chunk, score = flat(scored.ranking)
+    if scored.conventions.score_precision == "single":
+        score = score.astype(np.float32).astype(np.float64)
+    return query, chunk, score
 
 
 def _at_unit(scored: Scored, unit: Unit, measures: list[Measure]) -> list[TieRow]:
     import numpy as np
 
-    found = Judging(scored, unit).scores(*flat(scored.ranking), measures)
-    if found.tied_low is None or found.tied_high is None or found.tied_expected is None:
-        return []
+    judging = Judging(scored, unit)
+    by_chunks = [judging.counts_chunks(measure) for measure in measures]
+    low, high, mean = _range(scored, judging, measures, by_chunks)
     ids = [query.id for query in scored.queries.queries]
-    rows = []
-    for place, column in zip(*np.nonzero(~np.isnan(found.tied_low)), strict=True):
-        low, high = float(found.tied_low[place, column]), float(found.tied_high[place, column])
-        mean = float(found.tied_expected[place, column])
+    rows: list[TieRow] = []
+    for place, column in zip(*np.nonzero(~np.isnan(low)), strict=True):
+        chance = float(mean[place, column])
         rows.append(
             (
-                ids[int(found.queries[place])],
+                ids[int(place)],
                 str(measures[column]),
-                low,
-                high,
-                None if np.isnan(mean) else mean,
+                float(low[place, column]),
+                float(high[place, column]),
+                None if np.isnan(chance) else chance,
             )
         )
     return rows
+
+
+def _range(
+    scored: Scored, judging: Judging, measures: list[Measure], by_chunks: list[bool]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lowest, highest and expected value, one row a query; NaN where tied results do not change the value."""
+    import numpy as np
+
+    found = judging.scores(*flat(scored.ranking), measures)
+    layers = [found.tied_low, found.tied_high, found.tied_expected]
+    low, high, mean = (np.full(found.values.shape, np.nan) if one is None else one.copy() for one in layers)
+    if any(by_chunks):
+        # no closed form is known for ranks that count chunks: the two ends are computed, the mean is not
+        rows = _by_group(scored)
+        worst, best = (judging.scores(*rows, measures, order=order).values for order in ("worst", "best"))
+        differ = (best - worst > 1e-12) & np.array(by_chunks)
+        low[differ], high[differ] = worst[differ], best[differ]
+    return low, high, mean
+
+
+def _by_group(scored: Scored) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows in the order that is scored, those that are tied with one number in the place of their score."""
+    import numpy as np
+
+    query, chunk, score = _rows(scored)
+    if scored.conventions.order == "score_id":
+        order = np.lexsort((-score, query))
+        query, chunk, score = query[order], chunk[order], score[order]
+    fresh = np.ones(len(query), bool)
+    fresh[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
+    return query, chunk, -np.cumsum(fresh).astype(np.float64)

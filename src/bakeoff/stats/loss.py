@@ -1,4 +1,4 @@
-"""Where the loss happens: from a perfect answer down to the served score, step by step."""
+"""Where the loss happens: from the best possible score down to the served one, step by step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.arrays import FloatArray, without_nan
+from bakeoff.stats.arrays import FloatArray
 
+CEILING = "best possible"
+"""The stage before the first step: what the measure can give at most on this truth, which nobody loses."""
 STEPS = ("in no chunk", "model misses", "index misses", "fused or reranked away", "ranked too low")
 """Usual steps: what no chunk holds, exact search misses, the approximate index misses, fusion or reranking
 loses, and what is found but ranked too low."""
@@ -35,7 +37,7 @@ class LossStep:
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """The losses of one system from `start` to `end`; the steps add up to start − end."""
+    """The losses of one system from `start`, the best possible mean, to `end`; the steps add up to start − end."""
 
     start: float
     end: float
@@ -45,25 +47,33 @@ class Waterfall:
 
     @property
     def sentence(self) -> str:
-        """The losses in points of 100, as one line."""
-        return " · ".join(f"{step.step} {100 * step.lost + 0.0:.0f} %" for step in self.steps)
+        """The losses in points of 100, as one line; the best possible mean where it is below 1."""
+        start = [f"{CEILING} {100 * self.start:.0f} %"] if self.start < 1 - 5e-4 else []
+        return " · ".join([*start, *(f"{step.step} {100 * step.lost + 0.0:.0f} %" for step in self.steps)])
 
 
 def waterfall(stages: Sequence[Stage], perfect: float = 1.0) -> Waterfall:
-    """Mean loss at each step over the queries computed at every step, with how many lose there."""
+    """Mean loss at each step over the queries computed at every step, with how many lose there.
+
+    It starts at the stage `CEILING` where that comes first, else at `perfect`.
+    """
+    if stages and stages[0].step == CEILING:
+        top, stages = stages[0].reachable, stages[1:]
+    else:
+        top = np.full(len(stages[0].reachable) if stages else 0, perfect)
     if not stages:
         raise ComparisonError("a loss analysis needs at least one step. Give the reachable score after each.")
-    lengths = {len(stage.reachable) for stage in stages}
+    lengths = {len(top), *(len(stage.reachable) for stage in stages)}
     if len(lengths) > 1:
         raise ComparisonError(f"the steps have {sorted(lengths)} queries. Give every step the same queries.")
-    matrix = np.vstack([np.full(len(stages[0].reachable), perfect), *(stage.reachable for stage in stages)])
+    matrix = np.vstack([top, *(stage.reachable for stage in stages)])
     kept = matrix[:, ~np.isnan(matrix).any(axis=0)]
     if kept.shape[1] == 0:
         raise ComparisonError("no query is computed at every step. Check which step gave no scores.")
     lost = kept[:-1] - kept[1:]
-    total = float(perfect - without_nan(kept[-1]).mean())
-    steps = tuple(_step(stage.step, row, total) for stage, row in zip(stages, lost, strict=True))
-    return Waterfall(perfect, perfect - total, steps, kept.shape[1], matrix.shape[1] - kept.shape[1])
+    start, end = float(kept[0].mean()), float(kept[-1].mean())
+    steps = tuple(_step(stage.step, row, start - end) for stage, row in zip(stages, lost, strict=True))
+    return Waterfall(start, end, steps, kept.shape[1], matrix.shape[1] - kept.shape[1])
 
 
 def _step(name: str, lost: FloatArray, total: float) -> LossStep:

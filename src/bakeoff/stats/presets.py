@@ -105,17 +105,20 @@ def weighted_score(
 
 
 def read_bands(values: Mapping[str, float | None], bands: tuple[Band, ...] = S0_BANDS) -> BandReading:
-    """The bands of a system's values; mixed bands are said, not rounded to one."""
+    """The bands of a system's values and the action they lead to; mixed bands are named, not rounded to one.
+
+    Good needs every value to be good (S0-27). Mediocre and poor are decided by the values that have such a band
+    (S0-28, S0-29): a fast model with poor quality is poor.
+    """
     read = tuple((band.name, _band(band, values.get(band.name))) for band in bands)
-    found = {name for _, name in read}
-    if "not computed" in found:
-        missing = ", ".join(name for name, band in read if band == "not computed")
-        return BandReading("incomplete", read, f"No band: {missing} not computed.")
-    # "not good" is no band of its own: it agrees with mediocre and with poor, never with good.
-    overall = found - {"not good"} if "good" not in found else found
-    if len(overall) == 1:
-        name = overall.pop()
+    decisive = {_band(band, values.get(band.name)) for band in bands if band.poor is not None}
+    if decisive in ({"mediocre"}, {"poor"}):
+        (name,) = decisive
         return BandReading(name, read, f"{name.capitalize()}: {S0_ACTIONS[name]}.")
+    if missing := [name for name, band in read if band == "not computed"]:
+        return BandReading("incomplete", read, f"No band: {', '.join(missing)} not computed.")
+    if all(band == "good" for _, band in read):
+        return BandReading("good", read, f"Good: {S0_ACTIONS['good']}.")
     listed = ", ".join(f"{name} {band}" for name, band in read)
     return BandReading("mixed", read, f"Mixed, no single action follows: {listed}.")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from bakeoff.headings import sections
 from bakeoff.truth.documents import Names
+from bakeoff.types import Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,8 +23,9 @@ _BREAK = re.compile(r"\r\n|\r|\n")
 class Corpus:
     """A documents table; texts are read on demand, names and sections are listed when first asked for."""
 
-    def __init__(self, documents: pa.Table) -> None:
+    def __init__(self, documents: pa.Table, unread: Sequence[Skipped] = ()) -> None:
         self.table = documents
+        self._unread = unread
         # a few at a time, so that a scan of all documents does not hold them all
         self.text = lru_cache(KEPT)(self._text)
         self.line_starts = lru_cache(KEPT)(self._line_starts)
@@ -33,7 +36,7 @@ class Corpus:
     @cached_property
     def names(self) -> Names:
         """The index of the documents' names."""
-        return Names(self.table["id"].to_pylist())
+        return Names(self.table["id"].to_pylist(), self._unread)
 
     @cached_property
     def sections(self) -> pa.Table:

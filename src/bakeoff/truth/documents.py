@@ -6,9 +6,11 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 
 from bakeoff.errors import TruthError
 from bakeoff.truth.rules import NameMatch
+from bakeoff.types import Skipped
 
 SHOWN = 3
 _GLOB = re.compile(r"[*?\[]")
@@ -19,8 +21,9 @@ _POOL = 5_000
 class Names:
     """Document ids, found the ways a query file may write them (C-18)."""
 
-    def __init__(self, ids: Sequence[str]) -> None:
+    def __init__(self, ids: Sequence[str], unread: Sequence[Skipped] = ()) -> None:
         self.ids = ids
+        self._unread = unread
         self._rows = {id_: row for row, id_ in enumerate(ids)}
         self._by_last: dict[str, list[int]] = defaultdict(list)
         for row, id_ in enumerate(ids):
@@ -42,6 +45,20 @@ class Names:
             raise TruthError(self._ambiguous(name, rows))
         return rows
 
+    def left_out(self, name: str, match: NameMatch = "auto") -> list[Skipped]:
+        """The files that a name means and that were not read; a pattern means only those that may hold text."""
+        if not self._unread or (name in self._rows and match != "substring"):
+            return []
+        found = [self._unread[row] for row in self._unread_names._find(name, match)]
+        folders = (one for one in self._unread if one.id.endswith("/"))
+        found += [one for one in folders if _plain_path(name).startswith(one.id)]
+        pattern = match == "substring" or self._is_glob(name, match)
+        return [one for one in found if one.has_text] if pattern and self._find(name, match) else found
+
+    @cached_property
+    def _unread_names(self) -> Names:
+        return Names([one.id for one in self._unread])
+
     def _find(self, name: str, match: NameMatch) -> list[int]:
         if name in self._rows and match != "substring":
             return [self._rows[name]]
@@ -55,7 +72,7 @@ class Names:
         return match == "glob" or (match == "auto" and bool(_GLOB.search(name)) and name not in self._rows)
 
     def _suffix(self, name: str) -> list[int]:
-        name = name.replace("\\", "/").removeprefix("./").lstrip("/")
+        name = _plain_path(name)
         rows = self._by_last.get(name.rsplit("/", 1)[-1], [])
         return [row for row in rows if f"/{self.ids[row]}".endswith(f"/{name}")]
 
@@ -86,6 +103,11 @@ class Names:
         by_lower = {last.lower(): last for last in reversed(lasts)}
         found = dict.fromkeys([*starting, *(by_lower[near] for near in close)])
         return [self.ids[self._by_last[last][0]] for last in list(found)[:SHOWN]]
+
+
+def _plain_path(name: str) -> str:
+    """A path below the corpus folder, however it is written."""
+    return name.replace("\\", "/").removeprefix("./").lstrip("/")
 
 
 def glob_expression(pattern: str) -> str:

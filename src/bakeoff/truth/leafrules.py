@@ -54,7 +54,8 @@ class PlaceFinder:
             try:
                 rows += self.corpus.names.find(name, rule.match)
             except TruthError as exc:
-                wrong.append(str(exc))
+                # a file that was not read is its own finding, with its reason
+                wrong += [] if self.corpus.names.left_out(name, rule.match) else [str(exc)]
         _raise(wrong)
         return hits(rule.source, rule.grade, whole_documents(sorted(set(rows))))
 
@@ -65,9 +66,11 @@ class PlaceFinder:
             try:
                 found += self._spans.find(place)
             except TruthError as exc:
-                wrong.append(str(exc))
+                unread = place.document and self.corpus.names.left_out(place.document)
+                wrong += [] if unread else [str(exc)]
         _raise(wrong)
-        return hits(rule.source, rule.grade, ranges(*zip(*found, strict=True)))
+        columns = zip(*found, strict=True) if found else ([], [], [])
+        return hits(rule.source, rule.grade, ranges(*columns))
 
     def _headings(self, rule: Sections) -> Hits:
         known = self.corpus.sections

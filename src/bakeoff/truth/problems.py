@@ -15,3 +15,4 @@ class Problem:
     level: Level
     query_id: str
     message: str
+    code: str = "truth"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,15 +15,18 @@ from bakeoff.truth.leafrules import PlaceFinder
 from bakeoff.truth.overlap import together
 from bakeoff.truth.problems import Level, Problem
 from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.rules import AllOf, AnyOf, Rule, Sql, Words, leaves
+from bakeoff.truth.rules import AllOf, AnyOf, Documents, NameMatch, Rule, Spans, Sql, Words, leaves
 from bakeoff.truth.sql import SECONDS
 from bakeoff.truth.textrules import Answer, answer
-from bakeoff.types import JUDGMENTS
+from bakeoff.types import JUDGMENTS, Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Path = tuple[str | int, ...]
+UNREAD = "unread"
+"""The code of problems about files that were not read, as `allow` of an experiment names it."""
+SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +42,23 @@ class RuleHits:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadTruth:
+    """A file that a query's truth names and that was not read: the name or pattern in the truth, and the reason."""
+
+    query_id: str
+    name: str
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Truth:
-    """Judgments of all queries (query = its place in the set), what each rule hit, and what is wrong."""
+    """Judgments of all queries (query = its place in the set), what each rule hit, what is wrong, what was not read."""
 
     judgments: pa.Table
     hits: tuple[RuleHits, ...]
     problems: tuple[Problem, ...]
+    unread: tuple[UnreadTruth, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -58,25 +72,43 @@ def resolve(
     chunkings: Mapping[str, pa.Table],
     strict: bool = False,
     seconds: float = SECONDS,
+    *,
+    unread: Sequence[Skipped] = (),
+    allow_unread: bool = False,
 ) -> Truth:
     """The judgments of a query set; `chunkings` (fingerprint → chunks) serve rules over chunks.
 
-    With `strict`, problems of level error raise one TruthError that lists them all.
+    With `strict`, problems of level error raise one TruthError that lists them all. A truth that names one of the
+    `unread` files is an error, with `allow_unread` a warning (F55).
     """
-    work = _Resolver(queries, Corpus(documents), chunkings, seconds)
+    work = _Resolver(queries, Corpus(documents, unread), chunkings, seconds, allow_unread)
     truth = work.truth()
-    if strict and truth.errors:
-        raise TruthError("\n".join(problem.message for problem in truth.errors))
+    if strict:
+        require_sound(truth)
     return truth
+
+
+def require_sound(truth: Truth) -> None:
+    """Raise one TruthError that lists every error of a truth, if it has any."""
+    if truth.errors:
+        raise TruthError("\n".join(problem.message for problem in truth.errors))
 
 
 class _Resolver:
     """Executes the rules of one query set."""
 
     def __init__(
-        self, queries: QuerySet, corpus: Corpus, chunkings: Mapping[str, pa.Table], seconds: float
+        self,
+        queries: QuerySet,
+        corpus: Corpus,
+        chunkings: Mapping[str, pa.Table],
+        seconds: float,
+        allow_unread: bool,
     ) -> None:
         self.queries = queries
+        self.corpus = corpus
+        self.allow_unread = allow_unread
+        self.unread: list[UnreadTruth] = []
         self.rule_hits: list[RuleHits] = []
         self.problems: list[Problem] = []
         self.answers = self._answers(corpus, chunkings, seconds)
@@ -113,7 +145,7 @@ class _Resolver:
                 self._say(
                     "warning", place, (), "nothing is judged yet. Judge it in a review, or write its truth."
                 )
-        return Truth(_table(found), tuple(self.rule_hits), tuple(self.problems))
+        return Truth(_table(found), tuple(self.rule_hits), tuple(self.problems), tuple(self.unread))
 
     def _query(self, query: int, rule: Rule) -> list[Hits]:
         """What a query's truth finds, each source and chunking once."""
@@ -123,7 +155,11 @@ class _Resolver:
         whole = [joined((p for p in parts if (p.source, p.chunking) == key), *key) for key in keys]
         if any((part.grade > 0).any() for part in whole):
             return whole
-        if not any(problem.level == "error" for problem in self.problems[before:]):
+        if any(problem.code == UNREAD for problem in self.problems[before:]):
+            if self.allow_unread:
+                text = "nothing relevant of its truth was read, so it has no score and enters no mean."
+                self._say("warning", query, (), text, UNREAD)
+        elif not any(problem.level == "error" for problem in self.problems[before:]):
             self._say(
                 "error", query, (), "its truth finds nothing relevant. Widen a rule, or say truth: negative."
             )
@@ -141,14 +177,26 @@ class _Resolver:
         return parts
 
     def _leaf(self, query: int, path: Path, rule: Rule) -> list[Hits]:
+        unread = self._unread(query, path, rule)
         answered = self.answers[query, path]
         if isinstance(answered, TruthError):
             for line in str(answered).splitlines():
                 self._say("error", query, path, line)
             return []
-        if not any(len(part) for part in answered):
+        if not unread and not any(len(part) for part in answered):
             self._say("warning", query, path, f"{rule.source} matches nothing. Correct it, or remove it.")
         return answered
+
+    def _unread(self, query: int, path: Path, rule: Rule) -> bool:
+        """Whether a rule names files that were not read; each name is a problem (F55)."""
+        identity, before = self.queries.queries[query].id, len(self.unread)
+        for name, match in _names(rule):
+            files = self.corpus.names.left_out(name, match)
+            self.unread += [UnreadTruth(identity, name, one.id, one.reason) for one in files]
+            if files:
+                level: Level = "warning" if self.allow_unread else "error"
+                self._say(level, query, path, _left_out(name, files), UNREAD)
+        return len(self.unread) > before
 
     def _combined(self, query: int, path: Path, rule: AnyOf | AllOf) -> list[Hits]:
         key = "any" if isinstance(rule, AnyOf) else "all"
@@ -182,9 +230,27 @@ class _Resolver:
                 text = f"{rule.source} finds {found} {what}, expected_count says {wanted}"
                 self._say("warning", query, path, f"{text} (± {rule.expected.within:.0%}). Check the rule.")
 
-    def _say(self, level: Level, query: int, path: Path, text: str) -> None:
+    def _say(self, level: Level, query: int, path: Path, text: str, code: str = "truth") -> None:
         where = self.queries.where(query, path)
-        self.problems.append(Problem(level, self.queries.queries[query].id, f"{where}: {text}"))
+        self.problems.append(Problem(level, self.queries.queries[query].id, f"{where}: {text}", code))
+
+
+def _names(rule: Rule) -> list[tuple[str, NameMatch]]:
+    """The names of documents in a rule, and how each is matched."""
+    if isinstance(rule, Documents):
+        return [(name, rule.match) for name in rule.names]
+    if isinstance(rule, Spans):
+        named = dict.fromkeys(place.document for place in rule.places if place.document)
+        return [(name, "auto") for name in named]
+    return []
+
+
+def _left_out(name: str, files: Sequence[Skipped]) -> str:
+    shown = "; ".join(f"{one.id} ({one.reason})" for one in files[:SHOWN])
+    more = f"; and {len(files) - SHOWN:,} more" if len(files) > SHOWN else ""
+    count = "a file that was not read" if len(files) == 1 else f"{len(files):,} files that were not read"
+    fix = f"Repair the file, remove it from the truth, or measure without it: allow: [{UNREAD}]."
+    return f'"{name}" names {count}: {shown}{more}. {fix}'
 
 
 def _attempt(places: PlaceFinder, rule: Rule) -> Answer:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
-from bakeoff.truth.problems import Problem
-from bakeoff.truth.resolve import Truth
-from bakeoff.types import JUDGMENTS
+from bakeoff.truth.problems import Level, Problem
+from bakeoff.truth.resolve import UNREAD, Truth, UnreadTruth
+from bakeoff.types import JUDGMENTS, Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,20 +102,58 @@ def read_judgments(path: Path) -> JudgmentSet:
     return found
 
 
-def with_judgments(truth: Truth, queries: QuerySet, documents: pa.Table, judged: JudgmentSet) -> Truth:
-    """The truth in which the queries of a set are judged by people, and all others by their rules."""
+def with_judgments(
+    truth: Truth,
+    queries: QuerySet,
+    documents: pa.Table,
+    judged: JudgmentSet,
+    *,
+    unread: Sequence[Skipped] = (),
+    allow_unread: bool = False,
+) -> Truth:
+    """The truth in which the queries of a set are judged by people, and all others by their rules.
+
+    A judgment of one of the `unread` files is an error, with `allow_unread` a warning (F55).
+    """
     import pyarrow as pa
 
     place = {query.id: i for i, query in enumerate(queries.queries)}
-    holding, problems = _holding(judged, place, documents)
-    reviewed = {row.query for row in holding}
+    reasons = {one.id: one.reason for one in unread}
+    lost = [row for row in judged.rows if row.query in place and row.document in reasons]
+    holding, problems = _holding(judged, place, documents, lost)
+    problems += _unread_problems(lost, reasons, "warning" if allow_unread else "error")
+    reviewed = {row.query for row in (*holding, *lost)}
     taken = [place[name] for name in reviewed]
     kept = truth.judgments.filter(
         pa.array([query not in set(taken) for query in truth.judgments["query"].to_pylist()], pa.bool_())
     )
-    said = [one for one in truth.problems if one.level == "error" or one.query_id not in reviewed]
+    said = [one for one in truth.problems if _concerns(one, reviewed)]
+    missing = [one for one in truth.unread if one.query_id not in reviewed]
+    pairs = dict.fromkeys((row.query, row.document) for row in lost)
+    missing += [UnreadTruth(query, name, name, reasons[name]) for query, name in pairs]
     table = pa.concat_tables([kept, _table(holding, place, _rows(documents))])
-    return replace(truth, judgments=table, problems=(*said, *problems))
+    return replace(truth, judgments=table, problems=(*said, *problems), unread=tuple(missing))
+
+
+def _concerns(problem: Problem, reviewed: set[str]) -> bool:
+    """Whether a problem of the rules still counts where people judged: a rule that cannot be read always does."""
+    return problem.query_id not in reviewed or (problem.level == "error" and problem.code != UNREAD)
+
+
+def _unread_problems(lost: Sequence[JudgedSpan], reasons: Mapping[str, str], level: Level) -> list[Problem]:
+    """One problem for each file that people judged and that was not read."""
+    by_file: dict[str, list[str]] = {}
+    for row in lost:
+        by_file.setdefault(row.document, []).append(row.query)
+    return [
+        Problem(
+            level,
+            "",
+            f"people judged {name} for {', '.join(dict.fromkeys(queries))}, and it was not read ({reasons[name]}).",
+            UNREAD,
+        )
+        for name, queries in by_file.items()
+    ]
 
 
 def judged_by_models(judgments: pa.Table) -> list[str]:
@@ -129,13 +167,16 @@ def judged_by_models(judgments: pa.Table) -> list[str]:
 
 
 def _holding(
-    judged: JudgmentSet, place: Mapping[str, int], documents: pa.Table
+    judged: JudgmentSet, place: Mapping[str, int], documents: pa.Table, unread: Sequence[JudgedSpan]
 ) -> tuple[list[JudgedSpan], list[Problem]]:
     """The judgments whose query, document and text are still there; a problem for those that are not."""
     rows, texts = _rows(documents), documents["text"]
     holding: list[JudgedSpan] = []
     lost: dict[str, list[JudgedSpan]] = {}
+    gone = set(unread)
     for row in judged.rows:
+        if row in gone:
+            continue
         why = ""
         if row.query not in place:
             why = "are of queries that the query file does not have"

@@ -1,6 +1,6 @@
 """From places to units: which chunks, documents, sections or answers are relevant, and rankings of them.
 
-A chunk is relevant to a span where both share at least `overlap` of the shorter one (F07). Judgments made
+A chunk is relevant to a span where both share at least `overlap_share` of the shorter one (F07). Judgments made
 on the chunks of one chunking hold for exactly these chunks and are refused under another (F08).
 """
 
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bakeoff.errors import TruthError
+from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.truth.overlap import WHOLE, Pairs, Ranges, changes, overlap_pairs
 from bakeoff.truth.texts import chunk_ranges
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-OVERLAP = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +32,23 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Rankings in served order, query by query: query int32, item int64, score float64."""
+    """Rankings query by query: query int32, item int64, score float64.
+
+    `rank` counts from 1 and is given only where ranks have gaps: each unit has the rank of its first chunk.
+    """
 
     query: np.ndarray
     item: np.ndarray
     score: np.ndarray
+    rank: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IdOrder:
+    """The place of each document's and each chunk's string id among all ids in order: what breaks ties by id."""
+
+    documents: np.ndarray
+    chunks: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,7 @@ def derive(
     chunking: str,
     unit: Unit,
     *,
-    overlap: float = OVERLAP,
+    conventions: Conventions = DEFAULT,
     source: str | None = None,
 ) -> Judged:
     """The judgments of units under a chunking; where several judge one item, its highest grade counts."""
@@ -124,7 +135,7 @@ def derive(
     if unit is Unit.DOCUMENT:
         return _highest(held.query, held.at.doc.astype(np.int64), held.grade)
     items = unit_items(chunks, unit)
-    pairs = _relevant(held, chunk_ranges(chunks), overlap)
+    pairs = _relevant(held, chunk_ranges(chunks), conventions.overlap_share)
     return _highest(held.query[pairs.left], items[pairs.right], held.grade[pairs.left])
 
 
@@ -135,22 +146,70 @@ def collapse(
     judgments: pa.Table | None = None,
     chunking: str = "",
     *,
-    overlap: float = OVERLAP,
+    conventions: Conventions = DEFAULT,
+    ids: IdOrder | None = None,
     source: str | None = None,
 ) -> Ranked:
-    """Rankings of chunks (item = chunk row) as rankings of units, each unit at its first chunk.
+    """Rankings of chunks (item = chunk row) as rankings of units, ordered and counted as the conventions say.
 
-    Answers need the judgments: a chunk becomes every answer in it, and one without any an item of its own.
+    A unit has the place of its first chunk. Answers need the judgments: a chunk becomes every answer in it, and one
+    without any an item of its own.
     """
-    order = np.argsort(served.query, kind="stable")
-    query, chunk, score = served.query[order], served.item[order], served.score[order]
+    served = _ordered(served, chunks, unit, conventions, ids)
+    query, chunk, score = served.query, served.item, served.score
+    row = np.arange(len(query))
     if unit is not Unit.ANSWER:
-        return _first(query, unit_items(chunks, unit)[chunk], score)
-    if judgments is None:
+        item = unit_items(chunks, unit)[chunk]
+    elif judgments is None:
         raise TruthError("rankings of answers need the judgments. Give them to collapse.")
-    answers = _answers(places(judgments, chunking, source))
-    row, item = _answers_in(answers, chunks, overlap, query, chunk)
-    return _first(query[row], item, score[row])
+    else:
+        answers = _answers(places(judgments, chunking, source))
+        row, item = _answers_in(answers, chunks, conventions.overlap_share, query, chunk)
+    first = _first(query[row], item)
+    kept = row[first]
+    return Ranked(
+        query[kept].astype(np.int32),
+        item[first].astype(np.int64),
+        score[kept],
+        _places_of_rows(query)[kept] + 1 if conventions.k_counts == "chunks" else None,
+    )
+
+
+def _ordered(
+    served: Ranked, chunks: pa.Table, unit: Unit, conventions: Conventions, ids: IdOrder | None
+) -> Ranked:
+    """The rows query by query in the order that is scored: as served, or by score and then by the unit's id."""
+    score = served.score
+    if conventions.score_precision == "single":
+        score = score.astype(np.float32).astype(np.float64)
+    if conventions.order == "served":
+        order = np.argsort(served.query, kind="stable")
+    elif ids is None:
+        raise TruthError(
+            "these conventions break ties by id, and no ids were given. Give IdOrder to collapse."
+        )
+    else:
+        keys = [-key for key in _id_keys(served.item, chunks, unit, ids)]
+        order = np.lexsort((*keys[::-1], -score, served.query))
+    return Ranked(served.query[order], served.item[order], score[order])
+
+
+def _id_keys(chunk: np.ndarray, chunks: pa.Table, unit: Unit, ids: IdOrder) -> list[np.ndarray]:
+    """What orders chunks by the ids of their units, the first key first."""
+    if unit not in (Unit.DOCUMENT, Unit.SECTION):
+        return [ids.chunks[chunk]]
+    document = ids.documents[chunks["doc"].to_numpy()[chunk]]
+    if unit is Unit.DOCUMENT:
+        return [document, ids.chunks[chunk]]
+    titles = np.array(chunks["section"].to_pylist(), dtype=object)[chunk]
+    return [document, np.unique(titles, return_inverse=True)[1], ids.chunks[chunk]]
+
+
+def _places_of_rows(query: np.ndarray) -> np.ndarray:
+    """How far each row is from the first of its query, from 0."""
+    fresh = changes(query)
+    starts = np.flatnonzero(fresh)
+    return np.arange(len(query)) - starts[np.cumsum(fresh) - 1] if len(query) else np.zeros(0, np.int64)
 
 
 def _relevant(held: Places, chunks: Ranges, overlap: float) -> Pairs:
@@ -208,9 +267,8 @@ def _highest(query: np.ndarray, item: np.ndarray, grade: np.ndarray) -> Judged:
     return Judged(query[fresh].astype(np.int32), item[fresh].astype(np.int64), grade[fresh].astype(np.int8))
 
 
-def _first(query: np.ndarray, item: np.ndarray, score: np.ndarray) -> Ranked:
-    """Each item of a query at its first place."""
+def _first(query: np.ndarray, item: np.ndarray) -> np.ndarray:
+    """The first row of each item of a query, in the order of the rows."""
     kinds, code = np.unique(item, return_inverse=True)
     keys = query.astype(np.int64) * max(len(kinds), 1) + code
-    first = np.sort(np.unique(keys, return_index=True)[1])
-    return Ranked(query[first].astype(np.int32), item[first].astype(np.int64), score[first])
+    return np.sort(np.unique(keys, return_index=True)[1])

@@ -12,7 +12,9 @@ from bakeoff.measures.arrays import JudgmentArrays
 from bakeoff.measures.ceilings import ceiling, fixed_ceiling
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.measures.sections import matches
+from bakeoff.stages.scorable import searches_vectors, unscorable
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
 from bakeoff.validation.findings import Ceiling, Finding, Level, Target
@@ -43,51 +45,64 @@ class Ceilings:
         self._known: dict[Measure, dict[str, np.ndarray]] = {}
 
     def values(self, measure: Measure) -> dict[str, np.ndarray]:
-        """NaN where a query has no value; no chunker at all where nothing can be said beforehand."""
+        """NaN where a query has no value; no chunker at all where the best value cannot be known beforehand."""
         if measure not in self._known:
             self._known[measure] = self._values(measure)
         return self._known[measure]
 
     def scorable(self, measure: Measure) -> int:
         """How many queries a measure has a value for, under the chunker that has most."""
-        return max((_count(values) for values in self.values(measure).values()), default=0)
+        if found := self.values(measure):
+            return max(_count(values) for values in found.values())
+        if measure.needs is Needs.JUDGMENTS:
+            counts = self._material.relevant(measure.unit or Unit.DOCUMENT, measure.rel).values()
+            return max((int((each > 0).sum()) for each in counts), default=0)
+        return 0 if measure.needs in IMPOSSIBLE else int(self._has_value(measure.needs).sum())
 
     def rows(self, measure: Measure) -> list[Ceiling]:
-        """The best means, one a chunker where they differ."""
+        """The best means, one a chunker where they differ; None where it is not known."""
         rows = [
             Ceiling(str(measure), label, _mean(values), _count(values))
             for label, values in self.values(measure).items()
         ]
         alike = {(row.best, row.queries) for row in rows}
         if not rows:
-            return [Ceiling(str(measure), "", None, 0)]
+            return [Ceiling(str(measure), "", None, self.scorable(measure))]
         return [Ceiling(str(measure), "", *next(iter(alike)))] if len(alike) == 1 else rows
 
     def _values(self, measure: Measure) -> dict[str, np.ndarray]:
-        needs, count = measure.definition.needs, len(self._material.queries.queries)
+        needs = measure.needs
         if needs is Needs.JUDGMENTS:
-            return {
-                label: ceiling(
-                    measure,
-                    JudgmentArrays(judged.query, judged.item, judged.grade),
-                    conventions=self._material.conventions,
-                    queries=np.arange(count),
-                )
-                for label, judged in self._material.judged(measure.unit or Unit.DOCUMENT).items()
-            }
+            return self._by_judgments(measure)
         if needs is Needs.SECTIONS:
             return self._by_sections(measure)
-        if needs in (Needs.TOKENS, *IMPOSSIBLE):
+        best = _of_neighbours(measure) if measure.unit is Unit.VECTOR else fixed_ceiling(measure)
+        if best is None or needs in IMPOSSIBLE:
             return {}
-        return {"": np.where(self._has_value(needs), fixed_ceiling(measure), np.nan)}
+        return {"": np.where(self._has_value(needs), best, np.nan)}
+
+    def _by_judgments(self, measure: Measure) -> dict[str, np.ndarray]:
+        found = {}
+        for label, judged in self._material.judged(measure.unit or Unit.DOCUMENT).items():
+            values = ceiling(
+                measure,
+                JudgmentArrays(judged.query, judged.item, judged.grade),
+                conventions=self._material.conventions,
+                queries=np.arange(len(self._material.queries.queries)),
+            )
+            if values is not None:
+                found[label] = values
+        return found
 
     def _has_value(self, needs: Needs) -> np.ndarray:
         """Which queries have what a measure needs: vectors, no right answer, or spans."""
         queries = self._material.queries.queries
         if needs is Needs.NEIGHBOURS:
-            return np.full(len(queries), any(system.embedder for system in self._material.plan.systems))
+            return np.full(len(queries), any(map(searches_vectors, self._material.plan.systems)))
         if needs is Needs.TOP_SCORES:
             return np.array([query.negative for query in queries])
+        if needs is Needs.TOKENS:
+            return np.ones(len(queries), bool)
         table = self._material.truth.judgments
         spans = table["query"].to_numpy()[table["start"].is_valid().to_numpy(zero_copy_only=False)]
         return np.isin(np.arange(len(queries)), spans)
@@ -117,14 +132,13 @@ def check_measures(material: Material, ceilings: Ceilings) -> Iterator[Finding]:
     depth = material.plan.settings.depth
     if why := unfair(parse(material.plan.primary), [part.label for part in chunkers(material.plan)]):
         yield Finding("error", "measure", material.where(("measures", "primary")), why)
+    refused = dict(unscorable(material.plan, material.chunk_counts))
     for position, name in enumerate(material.plan.measures):
         measure = parse(name)
         where = material.where(("measures", "also", position - 1) if position else ("measures", "primary"))
-        if measure.definition.needs in IMPOSSIBLE:
-            needs = measure.definition.needs
-            text = f"{name} needs {needs}, which a run does not have. Leave it out."
-            yield Finding("error", "measure", where, text)
-        elif measure.definition.needs is not Needs.TOKENS and not ceilings.scorable(measure):
+        if name in refused:
+            yield Finding("error", "measure", where, refused[name])
+        elif measure.needs is not Needs.TOKENS and not ceilings.scorable(measure):
             level: Level = "warning" if position else "error"
             text = (
                 f"{name} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
@@ -217,7 +231,7 @@ def _short_of(material: Material, measure: Measure, value: float) -> str:
 
 
 def _lacking(measure: Measure) -> str:
-    needs = measure.definition.needs
+    needs = measure.needs
     if needs is Needs.SECTIONS:
         return "no truth names sections"
     if needs is Needs.TOP_SCORES:
@@ -227,6 +241,15 @@ def _lacking(measure: Measure) -> str:
     if needs is Needs.SPANS or measure.unit is Unit.ANSWER:
         return "no truth says where in a document the answer is"
     return f"no {measure.unit} is relevant to any"
+
+
+def _of_neighbours(measure: Measure) -> float | None:
+    """The best value where each of the 100 exact neighbours of a query is relevant."""
+    if measure.definition.needs is not Needs.JUDGMENTS:
+        return fixed_ceiling(measure)
+    one = np.ones(TRUE_NEIGHBOURS, np.int64)
+    best = ceiling(measure, JudgmentArrays(one, np.arange(TRUE_NEIGHBOURS), one))
+    return None if best is None else float(best[0])
 
 
 def _mean(values: np.ndarray) -> float | None:

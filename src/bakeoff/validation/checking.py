@@ -15,10 +15,10 @@ from bakeoff.stages.chunk import Chunking, chunk
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet, read_queries
-from bakeoff.truth.resolve import resolve
 from bakeoff.validation.automation import automation_rows, check_automation
 from bakeoff.validation.ceilings import Ceilings, check_measures, check_targets
 from bakeoff.validation.corpus import check_corpus, corpus_facts
+from bakeoff.validation.filters import check_filters
 from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Power, Report, Target
 from bakeoff.validation.material import (
     Material,
@@ -26,6 +26,7 @@ from bakeoff.validation.material import (
     experiment_text,
     named_preset,
     needs_chunks,
+    plan_truth,
     read_corpus,
 )
 from bakeoff.validation.parts import check_weights, load_faults
@@ -81,7 +82,7 @@ def _material(
     """Chunk where something speaks of chunks, and execute every rule."""
     chunkings = _chunkings(plan, corpus, shop, findings) if needs_chunks(plan, queries) else {}
     tables = {made.fingerprint: made.chunks for made in chunkings.values()}
-    truth = resolve(queries, corpus.documents, tables)
+    truth = plan_truth(plan, queries, corpus, tables)
     return Material(plan, queries, corpus, chunkings, truth, experiment_text(plan, path.name))
 
 
@@ -101,6 +102,12 @@ def _judge(material: Material, findings: list[Finding], pilot: Path | None) -> R
     plan, queries = material.plan, material.queries
     power, weak = power_of(plan.primary, ceilings.scorable(parse(plan.primary)), len(plan.systems), pilot)
     findings += check_truth(material)
+    findings += check_filters(
+        queries,
+        material.corpus,
+        {label: made.chunks for label, made in material.chunkings.items()},
+        material.truth.judgments,
+    )
     findings += check_corpus(material.corpus, queries)
     findings += check_sections(queries, plan.measures, material.conventions)
     findings += [*check_measures(material, ceilings), *unreachable, *weak]
@@ -118,13 +125,12 @@ def _report(
     ordered = tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level)))
     if material is None or ceilings is None:
         return Report(name, ordered)
-    chunks = {label: made.chunks.num_rows for label, made in material.chunkings.items()}
     rows: list[Ceiling] = [row for m in material.plan.measures for row in ceilings.rows(parse(m))]
     return Report(
         name=name,
         findings=ordered,
         systems=len(material.plan.systems),
-        corpus=corpus_facts(material.corpus, chunks),
+        corpus=corpus_facts(material.corpus, material.chunk_counts),
         queries=query_rows(material),
         rules=rule_rows(material),
         automation=automation_rows(material.queries),

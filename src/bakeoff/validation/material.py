@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING
 
 from bakeoff import registry, yamlfile
 from bakeoff.errors import ExperimentError, TruthError
-from bakeoff.measures.conventions import DEFAULT, Conventions
+from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
 from bakeoff.plan import Part, Plan
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.read import Corpus, read
+from bakeoff.stages.scorable import needs_chunk_counts
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.resolve import Truth
+from bakeoff.truth.resolve import UNREAD, Truth, resolve
+from bakeoff.truth.reviewed import read_judgments, with_judgments
 from bakeoff.truth.rules import leaves
 from bakeoff.types import Unit
+from bakeoff.validation.filters import needs_chunk_fields
 from bakeoff.yamlfile import Keys, Located
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from bakeoff.truth.units import Judged
 
@@ -50,7 +54,12 @@ class Material:
     @property
     def conventions(self) -> Conventions:
         """How numbers will be made."""
-        return self.preset.conventions if self.preset else DEFAULT
+        return self.plan.conventions
+
+    @property
+    def chunk_counts(self) -> dict[str, int]:
+        """How many chunks each chunker makes, where the corpus was cut."""
+        return {label: made.chunks.num_rows for label, made in self.chunkings.items()}
 
     def where(self, path: Keys) -> str:
         """ "bakeoff.yaml, line 14" for a path in the experiment."""
@@ -78,25 +87,27 @@ class Material:
         from bakeoff.truth.units import derive
         from bakeoff.types import CHUNKS
 
-        table, share = self.truth.judgments, self.conventions.overlap_share
+        table = self.truth.judgments
         if unit is Unit.ANSWER:
             import pyarrow.compute as pc
 
             table = table.filter(pc.is_valid(table["start"]))
         if not self.bound and unit in (Unit.DOCUMENT, Unit.ANSWER):
-            return {"": derive(table, CHUNKS.arrow().empty_table(), "", unit, overlap=share)}
+            return {"": derive(table, CHUNKS.arrow().empty_table(), "", unit, conventions=self.conventions)}
         found = {}
         for label, made in self.chunkings.items():
             # where no rule holds for a chunker's chunks there is nothing to derive, and the truth checks say so
             with contextlib.suppress(TruthError):
-                found[label] = derive(table, made.chunks, made.fingerprint, unit, overlap=share)
+                found[label] = derive(
+                    table, made.chunks, made.fingerprint, unit, conventions=self.conventions
+                )
         return found
 
-    def relevant(self, unit: Unit) -> dict[str, np.ndarray]:
-        """How many items of a unit are relevant to each query, by chunker."""
+    def relevant(self, unit: Unit, rel: int | None = None) -> dict[str, np.ndarray]:
+        """How many items of a unit are relevant to each query, by chunker; from grade `rel`, or the conventions'."""
         import numpy as np
 
-        count, lowest = len(self.queries.queries), self.conventions.rel
+        count, lowest = len(self.queries.queries), self.conventions.rel if rel is None else rel
         return {
             label: np.bincount(judged.query[judged.grade >= lowest], minlength=count)
             for label, judged in self.judged(unit).items()
@@ -113,6 +124,16 @@ def read_corpus(plan: Plan, shop: Workshop) -> Corpus:
     return read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
 
 
+def plan_truth(plan: Plan, queries: QuerySet, corpus: Corpus, chunks: Mapping[str, pa.Table]) -> Truth:
+    """The truth that a plan is scored with, people's judgments included where it names a set of them."""
+    skipped, allowed = corpus.skipped, UNREAD in plan.settings.allow
+    truth = resolve(queries, corpus.documents, chunks, unread=skipped, allow_unread=allowed)
+    if plan.settings.judgments is None:
+        return truth
+    judged = read_judgments(plan.folder / plan.settings.judgments)
+    return with_judgments(truth, queries, corpus.documents, judged, unread=skipped, allow_unread=allowed)
+
+
 def experiment_text(plan: Plan, name: str) -> Located:
     """The experiment file with the line of every value."""
     return yamlfile.parse(plan.text, name, ExperimentError)
@@ -127,11 +148,9 @@ def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
     """Whether a rule or a measure speaks of chunks, so that the corpus must be cut to check it."""
     rules = (rule for rule in queries.rules if rule is not None)
     over = any(getattr(leaf, "over", "") == "chunks" for rule in rules for _, leaf in leaves(rule))
-    return over or any(_by_chunk(parse(name)) for name in plan.measures)
+    return over or needs_chunk_fields(queries) or any(_by_chunk(parse(name)) for name in plan.measures)
 
 
 def _by_chunk(measure: Measure) -> bool:
-    needs = measure.definition.needs
-    return needs is Needs.SECTIONS or (
-        needs is Needs.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
-    )
+    by_unit = measure.needs is Needs.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
+    return by_unit or measure.needs is Needs.SECTIONS or needs_chunk_counts(measure)

@@ -18,12 +18,19 @@ from bakeoff.validation.queries import check_repeated
 from bakeoff.validation.wording import number, some
 
 SHOWN = 5
+ALLOWABLE = ("leak", "duplicate", "split-overlap")
 
 
 def held_against(queries: QuerySet, corpus: Corpus, allowed: Sequence[str]) -> list[str]:
     """What goes with the numbers; queries that are there twice or stand in the corpus stop a run, unless allowed."""
     embedded = without_leaks(corpus, queries)
     found = eased([*check_repeated(queries), *check_leaks(embedded, queries)], allowed)
+    return refuse_errors(found)
+
+
+def refuse_errors(findings: Iterable[Finding]) -> list[str]:
+    """One note for each kind of warning; errors stop a run."""
+    found = list(findings)
     wrong = [one for one in found if one.level == "error"]
     if wrong:
         raise QueryFileError(_refusal(wrong))
@@ -61,8 +68,10 @@ def _refusal(wrong: list[Finding]) -> str:
     lines = [f"{one.where}: {one.message}" for one in wrong[:SHOWN]]
     if len(wrong) > SHOWN:
         lines.append(f"and {len(wrong) - SHOWN:,} more: bakeoff validate shows them all.")
-    kinds = ", ".join(dict.fromkeys(one.code for one in wrong))
-    return "\n".join([*lines, f"To measure with them all the same: allow: [{kinds}] in the experiment."])
+    kinds = ", ".join(dict.fromkeys(one.code for one in wrong if one.code in ALLOWABLE))
+    if kinds:
+        lines.append(f"To measure with them anyway: allow: [{kinds}] in the experiment.")
+    return "\n".join(lines)
 
 
 def _note(found: list[Finding]) -> str:

@@ -63,7 +63,7 @@ def _finding(problem: Problem, queries: QuerySet) -> Finding:
     mark = f"query {problem.query_id}: "
     before, found, text = problem.message.partition(mark)
     where = f"{before}query {problem.query_id}" if found else queries.name
-    return Finding(problem.level, "truth", where, text if found else problem.message)
+    return Finding(problem.level, problem.code, where, text if found else problem.message)
 
 
 def _unit(material: Material) -> Unit:

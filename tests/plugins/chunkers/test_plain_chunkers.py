@@ -34,9 +34,9 @@ def test_words_are_counted_and_repeated() -> None:
     assert bodies(chunker, "a b c d e") == ["a b c", "c d e"]
 
 
-def test_scripts_without_blanks_count_by_character() -> None:
-    chunker = TokensChunker(TokensChunker.Params(size=3, overlap=0, tokenizer="words"))
-    assert bodies(chunker, "日本語で書く") == ["日本語", "で書く"]
+def test_scripts_without_blanks_count_by_dictionary_words() -> None:
+    chunker = TokensChunker(TokensChunker.Params(size=2, overlap=0, tokenizer="words"))
+    assert bodies(chunker, "日本語で書く") == ["日本語で", "書く"]
 
 
 def test_no_window_has_more_tokens_than_asked() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from math import ceil
+
+from bakeoff.segmentation import boundary_before, stops
 
 Span = tuple[int, int]
 
 PARAGRAPH = ("\n\n", "\n\r\n")
 LINE = ("\n",)
-SENTENCE = (". ", "! ", "? ", "。", "！", "？", ".\t")
+SENTENCE = (". ", "! ", "? ", ".\t", *stops())
 WORD = (" ", "\t")
 
 PROSE = (PARAGRAPH, LINE, SENTENCE, WORD)
@@ -19,8 +20,7 @@ PROSE = (PARAGRAPH, LINE, SENTENCE, WORD)
 SOURCE = (PARAGRAPH, LINE, WORD)
 """Where program text is best cut, best first."""
 
-_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
-_BACK = 32  # characters a forced cut may move back for the sake of one written character
+_BACK = 64  # characters a forced cut may move back for the sake of one written character or word
 
 
 def trim(text: str, start: int, end: int) -> Span | None:
@@ -71,26 +71,9 @@ def cut(text: str, start: int, limit: int, levels: Sequence[Sequence[str]]) -> i
         at = max(_last(text, separator, floor, limit) for separator in separators)
         if at > start:
             return at
-    return _whole_character(text, start, limit)
+    return boundary_before(text, max(floor, limit - _BACK), limit)
 
 
 def _last(text: str, separator: str, floor: int, limit: int) -> int:
     at = text.rfind(separator, floor, limit)
     return at + len(separator) if at >= 0 else -1
-
-
-def _whole_character(text: str, start: int, limit: int) -> int:
-    """A cut at or before `limit` that keeps accents, joined emoji and CRLF together where it can."""
-    at = limit
-    while at > max(start + 1, limit - _BACK) and at < len(text) and _joined(text[at - 1], text[at]):
-        at -= 1
-    return at if at > max(start + 1, limit - _BACK) else limit
-
-
-def _joined(before: str, after: str) -> bool:
-    return (
-        after in _JOINERS
-        or before == "\u200d"
-        or (before == "\r" and after == "\n")
-        or unicodedata.combining(after) != 0
-    )

@@ -8,13 +8,14 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bakeoff.plugins.chunkers._pieces import PROSE, WORD, Span, cut, trim
+from bakeoff.segmentation import VERSION, boundary_after
 from bakeoff.types import Document, Piece
 
 
 class RecursiveChunker:
     """Fills each chunk up to its size and ends it at a paragraph if it can, else at something smaller."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = f"2 with {VERSION}"
 
     class Params(BaseModel):
         """Parameters of the recursive chunker."""
@@ -52,4 +53,4 @@ class RecursiveChunker:
         """Where the next chunk starts: at a word, no earlier than the overlap allows."""
         back = max(end - self._params.overlap, start + 1)
         words = [at for at in (text.find(space, back, end) for space in (*WORD, "\n")) if at >= 0]
-        return min(min(words) + 1, end) if words else back
+        return min(min(words) + 1, end) if words else boundary_after(text, back, end)

@@ -16,6 +16,7 @@ from bakeoff.plugins._titles import title_of
 from bakeoff.plugins.chunkers._code import Block, blocks
 from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context
 from bakeoff.plugins.chunkers._pieces import PROSE, SOURCE, Span, split, split_lines, trim
+from bakeoff.segmentation import VERSION
 from bakeoff.types import Document, Piece
 
 _log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 class SemanticChunker:
     """Keeps functions, methods, classes and sections whole and says before each chunk where it stands."""
 
-    version: ClassVar[str] = f"1 with {installed()}"
+    version: ClassVar[str] = f"2 with {installed()} and {VERSION}"
 
     class Params(BaseModel):
         """Parameters of the semantic chunker."""

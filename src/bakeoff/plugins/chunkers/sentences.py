@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bakeoff.plugins.chunkers._pieces import SENTENCE, WORD, Span, split, trim
+from bakeoff.segmentation import VERSION, sentences
 from bakeoff.types import Document, Piece
-
-_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])[」』”]*\s*|\r?\n[ \t]*\r?\n\s*")
-_SHORT = re.compile(
-    r"(?:^|[\s(\[])(?:(?:[A-Za-z]\.)*[A-Za-z]|cf|vs|etc|al|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Figs|Eq|Sec|Vol|pp|approx|Inc|Ltd)\.$"
-)
 
 
 class SentencesChunker:
-    """Joins neighbouring sentences; ends after . ! ? and at blank lines, not after common abbreviations."""
+    """Joins neighbouring sentences of any script; Thai and Lao, which have no full stop, are cut at blanks."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = f"2 with {VERSION}"
 
     class Params(BaseModel):
         """Parameters of the sentences chunker."""
@@ -50,13 +45,8 @@ class SentencesChunker:
 
     def _sentences(self, text: str) -> Iterator[Span]:
         """Contiguous spans, each a sentence with the blanks after it, none longer than `max_chars`."""
-        start = 0
-        for match in _END.finditer(text):
-            if match.end() > start and not _abbreviated(text, match.start()):
-                yield from split(text, start, match.end(), self._params.max_chars, (SENTENCE, ("\n",), WORD))
-                start = match.end()
-        if start < len(text):
-            yield from split(text, start, len(text), self._params.max_chars, (SENTENCE, ("\n",), WORD))
+        for start, end in sentences(text):
+            yield from split(text, start, end, self._params.max_chars, (SENTENCE, ("\n",), WORD))
 
     def _windows(self, sentences: list[Span]) -> Iterator[Span]:
         first, last = 0, 0
@@ -74,7 +64,3 @@ class SentencesChunker:
         ):
             last += 1
         return last
-
-
-def _abbreviated(text: str, end: int) -> bool:
-    return end > 0 and text[end - 1] == "." and _SHORT.search(text, max(0, end - 8), end) is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from itertools import accumulate
@@ -14,18 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from bakeoff.errors import MissingExtraError, ModelNotFoundError
 from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.chunkers._pieces import trim
+from bakeoff.segmentation import VERSION, token_starts
 from bakeoff.types import Document, Piece
 
-# scripts that are written without spaces count by character, other words by 64 characters at most
-_SPACELESS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_SPACELESS}]|[^\s{_SPACELESS}]{{1,64}}")
 _BLOCK = 200_000  # characters tokenised at once, which bounds memory
 
 
 class TokensChunker:
     """Cuts by a tokenizer's count, so that no chunk is longer than a model can read."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = f"2 with {VERSION}"
 
     class Params(BaseModel):
         """Parameters of the tokens chunker."""
@@ -36,7 +33,7 @@ class TokensChunker:
         overlap: int = Field(32, ge=0, description="tokens of a chunk that the next one repeats")
         tokenizer: str = Field(
             "wordllama",
-            description="whose tokens: 'wordllama', 'words', or the path of a tokenizer.json",
+            description="whose tokens: 'wordllama', 'words' (as tokens@k counts), or the path of a tokenizer.json",
         )
 
         @model_validator(mode="after")
@@ -47,7 +44,7 @@ class TokensChunker:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._starts = _starts_of_words if params.tokenizer == "words" else _starts_of(params.tokenizer)
+        self._starts = token_starts if params.tokenizer == "words" else _starts_of(params.tokenizer)
 
     def chunk(self, document: Document) -> Iterator[Piece]:
         """The document's windows in order."""
@@ -63,10 +60,6 @@ class TokensChunker:
                 yield Piece(*span)
             if last >= len(starts):
                 return
-
-
-def _starts_of_words(text: str) -> list[int]:
-    return [match.start() for match in _WORD.finditer(text)]
 
 
 def _starts_of(name: str) -> Callable[[str], list[int]]:

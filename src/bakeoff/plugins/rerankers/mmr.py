@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-_WORD = re.compile(r"\w+")
+from bakeoff.segmentation import VERSION, words
 
 
 class MmrReranker:
     """Maximal marginal relevance; relevance is the place a passage came with, likeness the cosine of its words."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = f"2 with {VERSION}"
 
     class Params(BaseModel):
         """How much being different counts."""
@@ -52,12 +51,12 @@ class MmrReranker:
 
 def _likeness(passages: Sequence[str]) -> np.ndarray:
     """Cosines between passages, each word weighed by how few of the passages have it."""
-    counts = [Counter(_WORD.findall(passage.lower())) for passage in passages]
-    spread = Counter(word for words in counts for word in words)
+    counts = [Counter(words(passage.lower())) for passage in passages]
+    spread = Counter(word for found in counts for word in found)
     places = {word: i for i, word in enumerate(spread)}
     rows = np.zeros((len(passages), len(places)))
-    for row, words in zip(rows, counts, strict=True):
-        for word, times in words.items():
+    for row, found in zip(rows, counts, strict=True):
+        for word, times in found.items():
             row[places[word]] = (1 + math.log(times)) * math.log(1 + len(passages) / spread[word])
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = np.divide(rows, norms, out=rows, where=norms > 0)

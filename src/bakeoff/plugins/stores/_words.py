@@ -1,4 +1,4 @@
-"""How engines of ours cut a text into words: one analyzer for all, so that they differ in scoring only."""
+"""How our own engines cut a text into words: one rule for all, so that they differ in scoring only."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import tantivy
 from pydantic import Field
 
+from bakeoff import segmentation
 from bakeoff.plugins.stores._base import Settings
 from bakeoff.plugins.stores._payload import NO_LIMIT
 
@@ -30,9 +31,14 @@ class WordParams(Settings):
     ] = "english"
 
 
+def spaced(text: str) -> str:
+    """The words of a text in any script with a blank between them: what an analyzer is given."""
+    return " ".join(segmentation.words(text))
+
+
 def analyzer(words: str) -> tantivy.TextAnalyzer:
-    """Cuts a text into the words that are indexed and asked for."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase())
+    """Makes index terms of words that blanks separate."""
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase())
     if words == "english":
         builder = builder.filter(tantivy.Filter.stopword("english")).filter(tantivy.Filter.stemmer("english"))
     return builder.build()

@@ -84,7 +84,6 @@ class FaissStore(Packaged, PayloadsBeside):
         expect_rows("FAISS", self._index.ntotal, len(ids))
         faiss.write_index(self._index, str(self._file))
         self._beside.save()
-        faiss.omp_set_num_threads(1)  # one query at a time: more threads would only wait for each other
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
@@ -94,7 +93,6 @@ class FaissStore(Packaged, PayloadsBeside):
         self._index = faiss.read_index(str(self._file))
         expect_dims("FAISS", self._index.d, dims)
         self._beside.load()
-        faiss.omp_set_num_threads(1)
         return int(self._index.ntotal)
 
     def search(self, vector: np.ndarray, k: int, query: FaissQuery) -> Hits:
@@ -121,5 +119,6 @@ class FaissStore(Packaged, PayloadsBeside):
             raise StoreError(f"FAISS holds vectors of {self._dims} numbers; the query has {rows.shape[1]}.")
         k = min(k, self._index.ntotal)
         how = arguments(self._build.index, query, k, self._index.ntotal, allowed)
+        faiss.omp_set_num_threads(1)  # OpenMP keeps it per thread; more would only wait for each other
         scores, ids = self._index.search(shaped(rows, self._metric), k, params=how)
         return [answer(mine, far, self._metric) for mine, far in zip(ids, scores, strict=True)]

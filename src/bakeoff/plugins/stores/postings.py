@@ -10,11 +10,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from bakeoff import segmentation
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import Settings, installed
 from bakeoff.plugins.stores._beside import Beside
 from bakeoff.plugins.stores._bm25 import Arrays, best, gain, inverted
-from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer
+from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer, spaced
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 ARRAYS = ("ids", "lengths", "starts", "rows", "counts")
@@ -30,7 +31,7 @@ class Bm25Query(Settings):
 class PostingsStore:
     """For each word the rows that hold it and how often; a row's length is its number of words."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = f"2 with {segmentation.VERSION}"
     Params = WordParams
     Query = Bm25Query
     gaps: ClassVar[dict[str, str]] = WORDS_ONLY
@@ -55,7 +56,7 @@ class PostingsStore:
     def insert(self, batch: Batch) -> None:
         assert batch.texts is not None
         for number, text in zip(batch.ids.tolist(), batch.texts, strict=True):
-            self._made.append((number, Counter(self._analyzer.analyze(text))))
+            self._made.append((number, Counter(self._analyzer.analyze(spaced(text)))))
         self._beside.add(batch)
 
     def ready(self) -> None:
@@ -93,7 +94,7 @@ class PostingsStore:
     def _scores(self, text: str, query: Bm25Query) -> np.ndarray:
         """BM25 of every row."""
         scores = np.zeros(len(self._arrays["lengths"]))
-        for word, times in Counter(self._analyzer.analyze(text)).items():
+        for word, times in Counter(self._analyzer.analyze(spaced(text))).items():
             place = self._words.get(word)
             if place is not None:
                 rows, gained = gain(self._arrays, place, query.k1, query.b)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import tantivy
 
+from bakeoff import segmentation
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import NoQuery, installed
 from bakeoff.plugins.stores._payload import Declared, terms
 from bakeoff.plugins.stores._tantivy_schema import ANALYZER, compared, schema
-from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer
+from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer, spaced
 from bakeoff.types import Batch, Hits, Metric, Where
 
 HEAP_BYTES = 128_000_000
@@ -21,7 +22,7 @@ HEAP_BYTES = 128_000_000
 class TantivyStore(Declared):
     """A Tantivy index in a folder, built by one thread so that equal scores keep one order."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = f"2 with {segmentation.VERSION}"
     Params = WordParams
     Query = NoQuery
     fixed: ClassVar[dict[str, float]] = {"k1": 1.2, "b": 0.75}
@@ -54,7 +55,7 @@ class TantivyStore(Declared):
         names, none = self.column_of(), [dict[str, Any]()] * len(batch.texts)
         for number, text, own in zip(batch.ids.tolist(), batch.texts, batch.payloads or none, strict=True):
             beside = {names[key]: value for key, value in own.items()}
-            self._writer.add_document(tantivy.Document(id=number, text=text, **beside))
+            self._writer.add_document(tantivy.Document(id=number, text=spaced(text), **beside))
         self._inserted += len(batch.ids)
 
     def ready(self) -> None:
@@ -104,7 +105,8 @@ class TantivyStore(Declared):
     def _asked(self, text: str) -> tantivy.Query | None:
         """Any of the words of a text; None where there is none."""
         found = [
-            tantivy.Query.term_query(self._schema, "text", word) for word in self._analyzer.analyze(text)
+            tantivy.Query.term_query(self._schema, "text", word)
+            for word in self._analyzer.analyze(spaced(text))
         ]
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
 

@@ -4,27 +4,52 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from bakeoff.report.ann_data import PointRow, read_ann
 from bakeoff.report.exports.files import Files
 from bakeoff.report.exports.material import Material
 
+K = 10
 COLUMNS = ("kNN@10", "R100@10", "P@10", "MRR", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "QPS", "build s")
 
 FORMULA = ("=", "+", "-", "@")
 
 
 def export(material: Material) -> Files:
-    """ann_results.csv; an empty cell was not measured."""
+    """ann_results.csv of a run; an empty cell was not measured."""
+    return _table([(row["system"], _values(material, row)) for row in material.systems])
+
+
+def export_vectors(folder: Path) -> Files:
+    """ann_results.csv of a folder of `bakeoff ann`, one row a store and setting; an empty cell was not measured."""
+    data = read_ann(folder)
+    files = _table([(point.label, _point_values(point, data.k)) for point in data.points])
+    if data.k == K:
+        return files
+    note = (
+        f"The stores were measured at k = {data.k}, so kNN@{K}, R100@{K}, P@{K} and MRR are empty. "
+        f"Measure again with: bakeoff ann --k {K}"
+    )
+    return replace(files, notes=(note,))
+
+
+def _table(rows: Iterable[tuple[str, Sequence[float | None]]]) -> Files:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["system", *COLUMNS])
-    for row in material.systems:
-        writer.writerow(
-            [_text(row["system"]), *("" if value is None else value for value in _values(material, row))]
-        )
+    for name, values in rows:
+        writer.writerow([_text(name), *("" if value is None else value for value in values)])
     return Files({"ann_results.csv": out.getvalue().encode()}, {})
+
+
+def _point_values(point: PointRow, k: int) -> list[float | None]:
+    quality = [point.recall.value, point.r100, point.precision, point.mrr] if k == K else [None] * 4
+    times = [latency.value for latency in point.latencies]
+    return [*quality, *times, point.qps_derived, point.store.build_s]
 
 
 def _text(text: str) -> str:

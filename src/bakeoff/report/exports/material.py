@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bakeoff.analysis import Result
+from bakeoff.measures.conventions import Conventions, affects, differing
 from bakeoff.measures.names import parse
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ class Step(NamedTuple):
 class Material:
     """A run as exports see it; what was not measured is None, never 0."""
 
-    def __init__(self, result: Result, unit: str = "") -> None:
+    def __init__(self, result: Result, unit: str = "", conventions: Conventions | None = None) -> None:
         self.result, self._unit = result, unit
         self.missing: dict[str, None] = {}
+        self.unlike: dict[str, str] = {}
+        run = Conventions.from_dict(result.record.conventions)
+        self._differ = () if conventions is None else differing(run, conventions)
         self.queries: list[dict[str, Any]] = result.queries.to_pylist()
         self.systems: list[dict[str, Any]] = [
             row for row in result.systems.to_pylist() if row["system"] in result.done
@@ -51,14 +55,23 @@ class Material:
         return re.sub(r"[-:]", "", self.result.record.started[:19]).replace("T", "_")
 
     def pick(self, name: str, k: int | None = None, unit: str = "") -> str | None:
-        """The run's measure of that name and depth, of the preset's unit if it has it; without a depth, the deepest."""
+        """The run's measure of that name and depth, of the preset's unit if it has it; without a depth, the deepest.
+
+        None where the run has none, or computed it by other conventions than the preset's.
+        """
         found = [parse(text) for text in self.result.record.measures]
         fitting = [one for one in found if one.name == name and (k is None or one.k == k)]
         fitting = [one for one in fitting if not unit or str(one.unit) == unit]
         fitting.sort(key=lambda one: (str(one.unit) != self._unit, -(one.k or float("inf"))))
+        shown = f"{name}@{k}" if k else name
         if not fitting:
-            self.missing[f"{name}@{k}" if k else name] = None
-        return str(fitting[0]) if fitting else None
+            self.missing[shown] = None
+            return None
+        other = [text for field, text in self._differ if affects(field, fitting[0])]
+        if other:
+            self.unlike[shown] = "; ".join(other)
+            return None
+        return str(fitting[0])
 
     def values(self, system: str, measure: str | None) -> dict[str, float | None]:
         """A measure by query; None where it was not computed or the run does not have it."""

@@ -42,7 +42,10 @@ class Ingestion(Shape):
 
 
 class QueryResult(Shape):
-    """Figures at one depth; a ranking is made once, so its quality has no spread over repeats."""
+    """Figures of the first `top_k` chunks; a ranking is made once, so its quality has no spread over repeats.
+
+    `precision_at_k` is divided by the distinct documents among these chunks, and `mrr` looks no further than they do.
+    """
 
     top_k: int
     avg_latency_ms: Spread
@@ -83,8 +86,8 @@ def _database(material: Material, row: Mapping[str, Any]) -> DatabaseResults:
     system = row["system"]
     seen = seen_under_load(material.result, system)
     named = {f"recall_at_{k}": material.pick("R", k) for k in CUTS}
-    named |= {f"precision_at_{k}": material.pick("P_unique", k) or material.pick("P", k) for k in CUTS}
-    named["mrr"] = material.pick("RR")
+    named |= {f"precision_at_{k}": material.pick("P_unique", k) for k in CUTS}
+    named |= {f"mrr_at_{k}": material.pick("RR", k) for k in CUTS}
     return DatabaseResults(
         database=row["store"],
         system=system,
@@ -125,7 +128,7 @@ def _at(material: Material, system: str, k: int, named: Mapping[str, str | None]
         avg_similarity=_similarity(material, system, k),
         recall_at_k=Spread(median=material.mean(system, named[f"recall_at_{k}"]), std=None),
         precision_at_k=Spread(median=material.mean(system, named[f"precision_at_{k}"]), std=None),
-        mrr=material.mean(system, named["mrr"]),
+        mrr=material.mean(system, named[f"mrr_at_{k}"]),
         resources=_use(seen.asking),
     )
 
