@@ -364,9 +364,10 @@ def test_without_a_folder_the_failed_run_is_taken_up(tiny: Path, broken_store: d
         (lambda rows: rows[:-1], "gave vectors of shape"),
         (lambda rows: rows * np.nan, "is not finite"),
         (lambda rows: rows[:, :-1], "gave vectors of shape"),
+        (lambda rows: rows * 0, "gave only zeros"),
         (lambda rows: 1 / 0, "ZeroDivisionError: division by zero"),
     ],
-    ids=["a text dropped", "not finite", "another dimension", "an error of its own"],
+    ids=["a text dropped", "not finite", "another dimension", "zeros", "an error of its own"],
 )
 def test_an_embedder_that_fails_is_recorded(
     small: Path, register: Callable[..., None], fault: Callable[[Any], Any], reason: str

@@ -112,6 +112,10 @@ def test_only_the_first_queries_are_timed(bench: Any, part: Any, model: Any, mon
         (lambda rows: rows[:-1], r"gave vectors of shape"),
         (lambda rows: rows[:, :8], r"gave vectors of shape"),
         (lambda rows: np.where(np.arange(len(rows))[:, None] == 1, np.inf, rows), "is not finite"),
+        (np.zeros_like, r"^wordllama\S* gave only zeros for \d+ texts"),
+        (lambda rows: rows.astype(str), r"^wordllama\S* gave vectors of <U32 values"),
+        (lambda rows: ["0" * 64 for _ in rows], r"^wordllama\S* gave vectors of <U64 values"),
+        (lambda rows: [row[: 64 - i] for i, row in enumerate(rows)], "of different lengths"),
     ],
 )
 def test_unusable_vectors_are_refused_and_not_kept(
@@ -138,3 +142,21 @@ def test_a_full_disk_is_an_error_not_a_signal(bench: Any, part: Any, model: Any,
     (tmp_path / "full" / "vectors.npy").symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device"):
         stored.write(tmp_path / "full", map(embed._matrix, pool.gather(keys)), 300, 64, "float32")
+
+
+def test_query_vectors_of_zeros_are_refused(bench: Any, part: Any, register: Any) -> None:
+    class Zero(registry.load("embedders", "wordllama")):
+        def embed(self, texts: Any, role: Role) -> np.ndarray:
+            return np.zeros_like(super().embed(texts, role))
+
+    register("embedders", "zero", Zero)
+    zero = part("embedders/zero", dims=64)
+    with pytest.raises(EmbedderError, match="gave only zeros for 1 texts"):
+        embed_queries(zero, Zero(zero.params), ["a question"], [], 1, bench.shop)
+
+
+def test_a_text_without_words_may_have_a_vector_of_zeros() -> None:
+    rows = np.zeros((2, 4), np.float32)
+    embed.require_direction(rows, ["---", " "], "model")
+    rows[1, 2] = 0.5
+    embed.require_direction(rows, ["unknown", "known"], "model")

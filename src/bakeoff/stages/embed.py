@@ -87,6 +87,8 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
         else:
             report.advance(rows)
         kept = stored.read(folder)
+        first = embedded_texts(chunking.chunks.slice(0, BATCH))
+        require_direction(kept.matrix[: len(first)], first, embedder.info.name)
         report.summary = f"{rows:,} × {kept.matrix.shape[1]}" + ("" if fresh else ", from the cache")
     return Vectors(
         kept.matrix,
@@ -171,10 +173,12 @@ def embed_queries(
                 embedder.embed([texts[p]], Role.QUERY) if row is None else row
                 for p, row in zip(positions, rows, strict=True)
             ]
-            return _checked(np.concatenate(made), [texts[p] for p in positions], embedder.info.dims)
+            asked = [texts[p] for p in positions]
+            return _checked([row for one in made for row in one], asked, asked, embedder.info)
 
         pool.fill(keys, work, batch=BATCH, progress=report.advance)
         matrix = np.concatenate([_matrix(block) for block in pool.gather(keys)])
+        require_direction(matrix, texts, embedder.info.name)
         report.summary = f"{len(texts):,} × {matrix.shape[1]}"
     return QueryVectors(matrix, milliseconds, fingerprint(key, keys))
 
@@ -221,26 +225,47 @@ def _rows(embedder: Embedder, texts: list[str], names: list[str]) -> Rows:
     except EmbedderError as exc:
         more = f" and {len(names) - 1:,} shorter chunks" if len(names) > 1 else ""
         raise EmbedderError(f"{exc} (asked for {names[0]}{more}; batches before this one are kept)") from exc
-    return _checked(made, names, embedder.info.dims)
+    return _checked(made, names, texts, embedder.info)
 
 
-def _checked(matrix: np.ndarray, names: list[str], dims: int) -> Rows:
-    """The rows as a table, after asserting shape and finiteness."""
+def _checked(made: object, names: list[str], texts: list[str], model: ModelInfo) -> Rows:
+    """The rows as a table; shape, type and finiteness are checked here for every embedder."""
     import numpy as np
     import pyarrow as pa
 
-    if matrix.shape != (len(names), dims):
+    try:
+        matrix = np.asarray(made)
+    except ValueError as exc:
+        raise EmbedderError(f"{model.name} gave vectors of different lengths in one batch.") from exc
+    if matrix.dtype.kind != "f":
         raise EmbedderError(
-            f"{len(names)} texts gave vectors of shape {matrix.shape}, not ({len(names)}, {dims}). "
+            f"{model.name} gave vectors of {matrix.dtype} values, not of floating-point numbers. "
+            "Nothing of this batch is kept."
+        )
+    if matrix.shape != (len(names), model.dims):
+        raise EmbedderError(
+            f"{model.name}: {len(names)} texts gave vectors of shape {matrix.shape}, not ({len(names)}, {model.dims}). "
             "The model changed its dimension, or dropped a text; nothing of this batch is kept."
         )
     bad = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if bad.size:
         raise EmbedderError(
-            f"the vector of {names[bad[0]]} is not finite ({bad.size} of {len(names)} in its batch)."
+            f"{model.name}: the vector of {names[bad[0]]} is not finite ({bad.size} of {len(names)} in its batch)."
         )
+    if len(texts) > 1:  # one text may hold nothing the model knows; the whole set is checked at the end
+        require_direction(matrix, texts, model.name)
     flat = pa.array(np.ascontiguousarray(matrix, np.float32).ravel())
-    return Rows([1] * len(names), pa.table({"vector": pa.FixedSizeListArray.from_arrays(flat, dims)}))
+    return Rows([1] * len(names), pa.table({"vector": pa.FixedSizeListArray.from_arrays(flat, model.dims)}))
+
+
+def require_direction(matrix: np.ndarray, texts: list[str], model: str) -> None:
+    """Refuse vectors that are all zero although the texts have words: every one is then as near as any other."""
+    if matrix.any() or not any(character.isalnum() for text in texts for character in text):
+        return
+    raise EmbedderError(
+        f"{model} gave only zeros for {len(texts):,} texts (the first: {texts[0][:60]!r}), so no search can rank by "
+        "them. Check the model and its input, or leave it out."
+    )
 
 
 def _matrix(block: object) -> np.ndarray:

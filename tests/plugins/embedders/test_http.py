@@ -187,6 +187,26 @@ def test_nan_is_refused():
         made(server).embed(["a"], Role.DOCUMENT)
 
 
+@pytest.mark.parametrize("numbers", [[0, 0, 0], [1, 2, 3], [0, 2, 2]])
+def test_vectors_without_a_number_of_their_own_are_refused(numbers):
+    same = changed(lambda rows: [{**row, "index": number} for row, number in zip(rows, numbers, strict=True)])
+    with (
+        Loopback(after(1, same)) as server,
+        pytest.raises(EmbedderError, match=rf"numbered the vectors of tiny {numbers[0]}, {numbers[1]}"),
+    ):
+        made(server).embed(["a", "b", "c"], Role.DOCUMENT)
+
+
+@pytest.mark.parametrize("vector", ["1" * 16, ["0.5"] * 16, [True] * 16, "AAAAPwAAAD8="])
+def test_a_vector_that_is_text_is_refused(vector):
+    text = changed(lambda rows: [{**row, "embedding": vector} for row in rows])
+    with (
+        Loopback(after(1, text)) as server,
+        pytest.raises(EmbedderError, match="a vector of tiny that is not a list of numbers"),
+    ):
+        made(server).embed(["a"], Role.DOCUMENT)
+
+
 def test_fewer_vectors_than_texts_are_refused():
     with (
         Loopback(after(1, changed(lambda rows: rows[1:]))) as server,

@@ -105,9 +105,30 @@ class HttpEmbedder(ABC):
     def _batch(self, texts: list[str], role: Role) -> np.ndarray:
         with self._understood():
             given = self._ask(texts, role)
-            rows = [np.array([float(number) for number in row], np.float32) for row in given]
+            if not isinstance(given, list):
+                raise TypeError(f"vectors as {type(given).__name__}")
+            rows = [self._numbers(row) for row in given]
         self._check(rows, len(texts))
         return np.stack(rows)
+
+    def _in_order(self, given: list[dict[str, Any]], texts: int) -> list[Any]:
+        """The embeddings of an answer whose rows are numbered; every text has a number of its own."""
+        numbers = [row["index"] for row in given]
+        if len(numbers) == texts and sorted(numbers) != list(range(texts)):
+            raise EmbedderError(
+                f"{self._server.host} numbered the vectors of {self._model} {_some(numbers)} for {texts} texts, so it "
+                "is not known which vector belongs to which text. None of them is kept."
+            )
+        return [row["embedding"] for row in sorted(given, key=lambda row: row["index"])]
+
+    def _numbers(self, row: Any) -> np.ndarray:
+        """A vector of the answer; text is refused, for its digits would be taken for numbers."""
+        if isinstance(row, str) or not all(type(number) in (int, float) for number in row):
+            raise EmbedderError(
+                f"{self._server.host} gave a vector of {self._model} that is not a list of numbers: "
+                f"{_shortened(row)}. None of this batch is kept."
+            )
+        return np.array(row, np.float32)
 
     @contextlib.contextmanager
     def _understood(self) -> Iterator[None]:
@@ -134,3 +155,13 @@ class HttpEmbedder(ABC):
                 )
             if not np.isfinite(row).all():
                 raise EmbedderError(f"{host} gave a vector that is not finite for {self._model}.")
+
+
+def _some(numbers: list[Any]) -> str:
+    shown = ", ".join(str(number) for number in numbers[:5])
+    return f"{shown}, …" if len(numbers) > 5 else shown
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -56,7 +56,7 @@ class CohereEmbedder(HttpEmbedder):
             body["output_dimension"] = self._params.dims
         if self._params.api == "voyage":
             answer = self._server.post("/v1/embeddings", {**body, "input": texts, "truncation": True})
-            return [row["embedding"] for row in sorted(answer["data"], key=lambda row: row["index"])]
+            return self._in_order(answer["data"], len(texts))
         body |= {"texts": texts, "embedding_types": ["float"], "truncate": "END"}
         return self._server.post("/v2/embed", body)["embeddings"]["float"]
 

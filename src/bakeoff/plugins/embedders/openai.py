@@ -37,7 +37,7 @@ class OpenAIEmbedder(HttpEmbedder):
             body["dimensions"] = self._params.dims
         answer = self._server.post("/embeddings", body)
         self._same_model(str(answer.get("model", "")))
-        return [row["embedding"] for row in sorted(answer["data"], key=lambda row: row["index"])]
+        return self._in_order(answer["data"], len(texts))
 
     def _same_model(self, served: str) -> None:
         """Remember which model answers, and refuse another one later."""
