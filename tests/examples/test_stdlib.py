@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from bakeoff.types import SourceItem
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "src/bakeoff/examples/stdlib"
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 CATEGORIES = {"howto", "where", "behaviour", "internals", "errors"}
@@ -149,7 +151,8 @@ def test_included_globs_count_from_the_folder() -> None:
 def test_product_reads_the_same_documents() -> None:
     source = pytest.importorskip("bakeoff.plugins.sources.folder").FolderSource
     params = source.Params(**{**EXPERIMENT["corpus"], "folder": LIBRARY})
-    assert {item.id for item in source(params).items()} == set(_corpus())
+    read = {item.id for item in source(params).items() if isinstance(item, SourceItem)}
+    assert read == {name for name, text in _corpus().items() if text}
 
 
 @pytest.mark.parametrize("key", ["include", "exclude"])

@@ -108,7 +108,9 @@ def tags(path: Path) -> object:
     column = pa.array([said] * whole.num_rows, whole.schema.field("tags").type)
     at = whole.schema.get_field_index("tags")
     pq.write_table(whole.set_column(at, whole.schema.field(at), column), path.with_name("queries.parquet"))
-    return read_grid(open_run(beside(a_run(), path.with_name("queries.parquet")))), parsed_tags(said)
+    return read_grid(open_run(beside(a_run(), path.with_name("queries.parquet")), trust=True)), parsed_tags(
+        said
+    )
 
 
 def experiment_text(path: Path) -> object:
