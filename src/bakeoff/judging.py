@@ -11,6 +11,7 @@ from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
+from bakeoff.stages.empty_searches import empty_search_sentences
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.case import Case
 from bakeoff.stats.compare import compare
@@ -25,8 +26,9 @@ from bakeoff.stats.verdict import Verdict, decide
 
 
 def judge(result: Result) -> Verdict:
-    """The verdict on the primary measure, under the experiment's limits."""
-    return decide(evidence(result))
+    """The verdict on the primary measure, under the experiment's limits; first of its reasons: empty searches (F56)."""
+    verdict = decide(evidence(result))
+    return replace(verdict, reasons=(*empty_search_sentences(result.record.empty_searches), *verdict.reasons))
 
 
 def evidence(result: Result) -> Evidence:

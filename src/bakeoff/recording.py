@@ -25,6 +25,7 @@ from bakeoff.results import CELL, PASSAGES, QUERIES, Cell, RunFolder, read_recor
 from bakeoff.runrecord import (
     ChunkingRecord,
     CorpusRecord,
+    EncodingRecord,
     Excluded,
     LeftOutRecord,
     LengthRecord,
@@ -34,6 +35,8 @@ from bakeoff.runrecord import (
 )
 from bakeoff.stages import embed, retrieve, serving
 from bakeoff.stages.chunk import Chunking, sizes
+from bakeoff.stages.empty_searches import noteworthy_empty_searches
+from bakeoff.stages.encodings import encoding_sentence, other_encodings
 from bakeoff.stages.latency_check import disagreements
 from bakeoff.stages.lengths import Lengths
 from bakeoff.stages.read import Corpus, left_out, left_out_sentence
@@ -178,6 +181,9 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
                 readers=_readers(corpus),
                 left_out=[LeftOutRecord.model_validate(asdict(one)) for one in left_out(corpus.skipped)],
                 skipped=_named(corpus.skipped),
+                other_encodings=[
+                    EncodingRecord.model_validate(asdict(one)) for one in other_encodings(corpus)[:NAMED]
+                ],
             ),
             "chunkings": [_chunking(chunking) for chunking in made.chunkings.values()],
             "lengths": [LengthRecord.model_validate(asdict(one)) for one in made.lengths],
@@ -185,11 +191,13 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "queries_fingerprint": made.queries_key,
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
+            "empty_searches": noteworthy_empty_searches(cells, made.queries),
             "systems": [cell.systems["system"][0].as_py() for cell in cells],
             "unread_truth": [UnreadRecord.model_validate(asdict(one)) for one in made.truth.unread],
             "excluded": _excluded(cells, made.queries, {one.query_id for one in made.truth.unread}),
             "notes": [
                 *_left_out_note(corpus),
+                *filter(None, [encoding_sentence(other_encodings(corpus))]),
                 *_unread_note(made.truth),
                 *made.notes,
                 *notes,

@@ -11,6 +11,7 @@ passages.parquet    the text of every chunk that is among the first ten of a ran
 losses.parquet      one row a (system, query, step): what the primary measure could still reach after it
 ties.parquet        one row a (system, query, measure) whose value depends on the order of equal scores
 choices.parquet     one row a (system, query) that was fused with a weight chosen on other queries
+empty_searches.parquet  one row per (system, search, query) where a search returned nothing
 cells/              one folder a finished system, durable when it is finished; a rerun starts from here
 """
 
@@ -118,10 +119,16 @@ CHOICES = Schema(
 )
 """The dense share a query was fused with: the best on the queries of the other folds."""
 
+EMPTY_SEARCHES = Schema(
+    "empty_searches",
+    (("run", "string"), ("system", "string"), ("search", "string"), ("query_id", "string")),
+)
+"""The queries a search returned nothing for; a system may make several searches."""
+
 UNFINISHED = ("running", "stopped")
 """States of a run."""
 
-CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES, CHOICES)
+CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES, CHOICES, EMPTY_SEARCHES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +144,7 @@ class Cell:
     losses: pa.Table
     ties: pa.Table
     choices: pa.Table
+    empty_searches: pa.Table
 
 
 class RunFolder:

@@ -17,6 +17,7 @@ from bakeoff.protocols import Executor
 from bakeoff.recording import Ingredients, choose_folder, earlier_results, finished, started, write_tables
 from bakeoff.results import Cell, RunFolder
 from bakeoff.sharedcache import open_cache
+from bakeoff.stages.encodings import encoding_sentence, other_encodings
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.mask import without_leaks
 from bakeoff.stages.read import Corpus, read
@@ -95,6 +96,8 @@ def _measured(
     begin = time.perf_counter()
     corpus = read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
     seconds = time.perf_counter() - begin
+    if encodings := encoding_sentence(other_encodings(corpus)):
+        shop.emit(Warned(encodings))
     kitchen = _kitchen(plan, queries, without_leaks(corpus, queries), shop, seconds)
     try:
         made = prepare(plan, queries, corpus, kitchen, shop.emit)

@@ -51,6 +51,14 @@ class LeftOutRecord(_Record):
     has_text: bool
 
 
+class EncodingRecord(_Record):
+    """A document that is not UTF-8, its encoding, and what that was chosen by: mark, given, declared or guessed."""
+
+    document: str
+    encoding: str
+    basis: str
+
+
 class CorpusRecord(_Record):
     """What was read, by which readers where documents name them, and what was not; `skipped` names some files."""
 
@@ -60,6 +68,8 @@ class CorpusRecord(_Record):
     readers: dict[str, int] = {}
     left_out: list[LeftOutRecord] = []
     skipped: list[tuple[str, str]] = []
+    other_encodings: list[EncodingRecord] = []
+    """The first thousand."""
 
 
 class ChunkingRecord(_Record):
@@ -81,6 +91,16 @@ class LengthRecord(_Record):
     quantiles: tuple[int, int, int, int, int]
     cut: float
     cut_chunks: float
+
+
+class EmptySearchRecord(_Record):
+    """A search that returned nothing for some of the queries with a right answer; `examples` are (id, text)."""
+
+    system: str
+    search: str
+    queries: int
+    of: int
+    examples: list[tuple[str, str]] = []
 
 
 class RunRecord(_Record):
@@ -122,6 +142,7 @@ class RunRecord(_Record):
     """What is missing in the truth, where the experiment allows that: the means of these queries are marked."""
     excluded: list[Excluded] = []
     systems: list[str] = []
+    empty_searches: list[EmptySearchRecord] = []
     notes: list[str] = []
     tables: dict[str, str] = {}
     """The hash of each result table's file, by the table's name."""

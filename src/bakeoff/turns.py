@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from bakeoff import __version__
+from bakeoff import __version__, segmentation
 from bakeoff.blocks import Helpers, helpers
 from bakeoff.errors import CacheError, ConsentError, told
 from bakeoff.events import SystemFinished, Warned
@@ -15,6 +15,7 @@ from bakeoff.plan import System
 from bakeoff.recording import Ingredients
 from bakeoff.results import Cell, RunFolder
 from bakeoff.stages.cell import Measuring, failed_cell, faulty_cell, measure, measuring
+from bakeoff.stages.empty_searches import empty_search_sentences, noteworthy_empty_searches
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.latency_check import LatencyCheck, disagreements
 from bakeoff.stages.marking import WORTH_ROWS
@@ -41,7 +42,8 @@ def cells(made: Ingredients, kitchen: Kitchen, folder: RunFolder, shop: Workshop
             )
             reason = ended.systems["reason"][0].as_py()
             shop.emit(SystemFinished(label, done, total, failed=reason, resumed=cell is not None))
-            for sentence in disagreements(ended.timings):
+            empty = empty_search_sentences(noteworthy_empty_searches([ended], made.queries))
+            for sentence in (*disagreements(ended.timings), *empty):
                 shop.emit(Warned(sentence))
             yield ended
 
@@ -163,4 +165,4 @@ def _cell_key(made: Ingredients, system: System, run_name: str) -> str:
     names = [run_name, system.label]  # they stand in every row
     if isinstance(system.mode.params, Hybrid) and system.mode.params.tuned:
         shaped.append(settings.seed)  # it deals the folds
-    return fingerprint("cell", __version__, names, system.identity(), shaped, inputs)
+    return fingerprint("cell", __version__, segmentation.VERSION, names, system.identity(), shaped, inputs)

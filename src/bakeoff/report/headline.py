@@ -10,6 +10,7 @@ from bakeoff.judging import tie_notes
 from bakeoff.report.grid import Grid
 from bakeoff.report.systems import MeasureNote, SystemsTable
 from bakeoff.report.wording import count, counted, queries, score, some
+from bakeoff.stages.empty_searches import empty_search_sentences
 from bakeoff.stats.verdict import Verdict
 
 
@@ -83,6 +84,8 @@ def _could_change(
     found: Mapping[str, Mapping[str, float | None]],
     verdict: Verdict | None,
 ) -> Iterator[str]:
+    if verdict is None:
+        yield from empty_search_sentences(result.record.empty_searches)
     if verdict is not None and verdict.would_settle:
         yield f"More queries. {verdict.would_settle}"
     yield from _other_measures(table, found)

@@ -14,6 +14,7 @@ from bakeoff.modes import MODES, Hybrid
 from bakeoff.plan import Part, System
 from bakeoff.results import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
+from bakeoff.stages.empty_searches import empty_searches_table
 from bakeoff.stages.judged import Scored
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.latency_check import LatencyCheck
@@ -141,6 +142,7 @@ def _cell(
         losses=losses_table(run, system.label, ids, marks.reachable),
         ties=ties_table(run, system.label, marks.tied),
         choices=_choices(run, system.label, ids, task.tuner),
+        empty_searches=empty_searches_table(run, system, task.queries, answers),
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bakeoff.stages.encodings import documents_with_a_mark, encoding_sentence, other_encodings
 from bakeoff.stages.mask import LEAK
 from bakeoff.stages.read import Corpus, left_out, left_out_sentence
 from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.rules import CharacterRange, Rule, Spans, leaves
 from bakeoff.validation.findings import CorpusFacts, Finding, Level
 from bakeoff.validation.leaks import RUN, SENTENCE, Leak, leaks
 from bakeoff.validation.wording import number, quoted, some
@@ -27,7 +29,28 @@ def check_corpus(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
     if found:
         level: Level = "warning" if found[0].has_text else "note"
         yield Finding(level, "skipped", "corpus", left_out_sentence(found))
+    yield from _check_encodings(corpus, queries)
     yield from check_leaks(corpus, queries)
+
+
+def _check_encodings(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
+    """Files that are not UTF-8, and character offsets into files with a byte order mark."""
+    found = other_encodings(corpus)
+    if found:
+        level: Level = "warning" if found[0].basis == "guessed" else "note"
+        yield Finding(level, "encoding", "corpus", encoding_sentence(found))
+    marked = documents_with_a_mark(corpus)
+    for row, rule in enumerate(queries.rules):
+        for name in sorted(_counted_by_characters(rule) & marked):
+            said = f"{name} starts with a byte order mark, which is not a character of its text."
+            fix = "Character offsets of a tool that counts the mark are one too high."
+            yield Finding("warning", "byte-order-mark", queries.where(row), f"{said} {fix}")
+
+
+def _counted_by_characters(rule: Rule | None) -> set[str]:
+    """The documents that a rule points into by character offsets."""
+    spans = [leaf for _, leaf in leaves(rule) if isinstance(leaf, Spans)] if rule is not None else []
+    return {place.document for leaf in spans for place in leaf.places if isinstance(place, CharacterRange)}
 
 
 def check_leaks(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:

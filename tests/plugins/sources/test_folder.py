@@ -181,10 +181,68 @@ def test_encodings_are_found_and_newlines_kept(tmp_path: Path, data: bytes, text
     assert (document.text, document.fields["encoding"]) == (text, encoding)
 
 
-def test_an_undeclared_encoding_is_guessed(tmp_path: Path) -> None:
-    text = "Der Zähler läuft über, weil die Größe nicht geprüft wird. Das führt später zu Fehlern.\n" * 5
-    write(tmp_path, {"a.txt": text.encode("cp1252")})
-    assert read(tmp_path, "a.txt").text == text
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("crème brûlée", "cp1252"),
+        ("El niño comió piñas. ¿Dónde está el camión?", "cp1252"),
+        ("Perché la città è così bella? Più tardi andrò là.", "cp1252"),
+        ("The “naïve” café — it’s £5 and costs €6.", "cp1252"),
+        ("Der Zähler läuft über, weil die Größe nicht geprüft wird.", "cp1252"),
+        ("Zażółć gęślą jaźń. Święta są już blisko, więc kupiłem książkę.", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy. Dnes je hezké počasí.", "cp1250"),
+        ("Москва является столицей России.", "cp1251"),
+        ("Москва является столицей России.", "koi8-r"),
+        ("Η Αθήνα είναι η πρωτεύουσα της Ελλάδας.", "iso8859-7"),
+        ("富士山は日本で一番高い山で、静岡県と山梨県にあります。", "cp932"),
+        ("富士山は日本で一番高い山で、静岡県と山梨県にあります。", "iso2022_jp"),
+        ("长城是中国古代的军事防御工程，东起山海关。", "gb18030"),
+        ("한라산은 제주도에 있는 산으로 대한민국에서 가장 높다.", "cp949"),
+        ("يقع نهر النيل في أفريقيا ويصب في البحر الأبيض المتوسط.", "cp1256"),
+        ("กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย", "tis-620"),
+    ],
+)
+def test_an_undeclared_encoding_is_guessed_and_named(tmp_path: Path, text: str, encoding: str) -> None:
+    write(tmp_path, {"a.txt": text.encode(encoding)})
+    found = read(tmp_path, "a.txt")
+    assert (found.text, found.fields["encoding_basis"]) == (text, "guessed")
+    assert text.encode(found.fields["encoding"]) == text.encode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [("a.html", '<meta charset="iso-8859-2">'), ("a.txt", '<?xml version="1.0" encoding="ISO-8859-2"?>')],
+)
+def test_a_declared_encoding_is_used(tmp_path: Path, name: str, head: str) -> None:
+    write(tmp_path, {name: f"{head}\n<p>Žluť</p>\n".encode("iso-8859-2")})
+    found = read(tmp_path, name)
+    assert "Žluť" in found.text and found.fields["encoding_basis"] == "declared"
+
+
+def test_a_given_encoding_is_that_of_files_that_are_not_utf_8(tmp_path: Path) -> None:
+    text = "Şu anda İstanbul'da yağmur yağıyor."
+    write(
+        tmp_path,
+        {"a.txt": text.encode("cp1254"), "b.txt": text.encode(), "c.txt": "富士山".encode("iso2022_jp")},
+    )
+    assert [read(tmp_path, name, encoding="cp1254").text for name in ("a.txt", "b.txt")] == [text, text]
+    assert read(tmp_path, "c.txt", encoding="iso-2022-jp").text == "富士山"
+    write(tmp_path, {"d.txt": "größe".encode("utf-16-le")})
+    assert read(tmp_path, "d.txt", encoding="utf-16-le").text == "größe"
+
+
+def test_a_file_that_is_not_in_the_given_encoding_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, {"e.txt": b"\xff\x81\xfe"})
+    found = source(tmp_path, encoding="shift_jis")
+    (item,) = found.items()
+    assert isinstance(item, SourceItem)
+    answer = found.read(item)
+    assert isinstance(answer, Skipped) and "shift_jis" in answer.reason
+
+
+def test_an_encoding_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="utf-9"):
+        source(tmp_path, encoding="utf-9")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterator
@@ -9,7 +10,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+import chardet
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bakeoff.errors import CorpusError
 from bakeoff.kinds import DEFAULT_INCLUDE, KIND_OF_SUFFIX, NOT_INCLUDED, UNSUPPORTED, WITHOUT_TEXT, format_of
@@ -28,7 +30,7 @@ _CPP = re.compile(r"^\s*(?:class|namespace|template)\b", re.MULTILINE)
 class FolderSource:
     """Reads every matching file below a folder; what is not read is named with its reason."""
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = f"3 with chardet {chardet.__version__}"
 
     class Params(BaseModel):
         """Parameters of the folder source."""
@@ -48,7 +50,21 @@ class FolderSource:
         max_memory_mb: int = Field(
             1000, ge=100, le=1_000_000, description="megabytes of memory above which a file is skipped"
         )
+        encoding: str | None = Field(
+            None,
+            description="of the files that are not UTF-8; default: found by marks, declarations and statistics",
+        )
         follow_symlinks: bool = Field(False, description="whether links to files and folders are followed")
+
+        @field_validator("encoding")
+        @classmethod
+        def _known(cls, name: str | None) -> str | None:
+            try:
+                return name if name is None else codecs.lookup(name).name
+            except LookupError as exc:
+                raise ValueError(
+                    f"{name!r} is not an encoding that Python knows: cp1252 or shift_jis, for example"
+                ) from exc
 
     def __init__(self, params: Params) -> None:
         self._params = params
@@ -82,7 +98,7 @@ class FolderSource:
             raise CorpusError(f"{item.id} changed while the corpus was read: run again when it is at rest")
         kind = KIND_OF_SUFFIX.get(Path(item.id).suffix[1:].lower(), "text")
         try:
-            return _pdf(item.id, data) if kind == "pdf" else _text(item.id, data, kind)
+            return _pdf(item.id, data) if kind == "pdf" else _text(item.id, data, kind, self._params.encoding)
         except PdfError as exc:
             return Skipped(item.id, str(exc))
 
@@ -146,7 +162,7 @@ class FolderSource:
         data = path.read_bytes()
         if not data.strip():
             return Skipped(name, "empty", has_text=False)
-        if not name.lower().endswith(".pdf") and is_binary(data):
+        if not name.lower().endswith(".pdf") and is_binary(data, self._params.encoding):
             return Skipped(name, "binary: it holds zero bytes")
         return SourceItem(name, _version(data), len(data))
 
@@ -174,11 +190,14 @@ def _version(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def _text(name: str, data: bytes, kind: str) -> Document | Skipped:
-    found = decode(data)
+def _text(name: str, data: bytes, kind: str, given: str | None) -> Document | Skipped:
+    found = decode(data, given)
     if found is None:
-        return Skipped(name, "unknown encoding: save it as UTF-8")
-    text, encoding = found
+        wrong = (
+            f"neither UTF-8 nor {given}: correct `encoding`" if given else "unknown encoding: give `encoding`"
+        )
+        return Skipped(name, f"{wrong} or save it as UTF-8")
+    text = found.text
     title = ""
     if kind == "html":
         text, title = html_to_text(text)
@@ -186,7 +205,10 @@ def _text(name: str, data: bytes, kind: str) -> Document | Skipped:
         kind = "cpp"
     if not text.strip():
         return Skipped(name, "empty: no text in it", has_text=False)
-    return Document(name, text, kind, title or title_of(text, kind), {"encoding": encoding})
+    fields = {"encoding": found.encoding}
+    if found.basis != "utf-8":
+        fields["encoding_basis"] = found.basis
+    return Document(name, text, kind, title or title_of(text, kind), fields)
 
 
 def _pdf(name: str, data: bytes) -> Document:
