@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +42,7 @@ class Result:
         self.path, self._workers, self._trust = path, workers, trust
         self.record: RunRecord = _mark_changes(path) if trust else read_record(path)
         self.known: dict[str, Any] = {}
+        self._left_out: frozenset[str] = frozenset()
         self._comparisons: dict[str, Comparison] = {}
         self._summaries: dict[str, dict[str, SystemSummary]] = {}
 
@@ -66,7 +67,18 @@ class Result:
     @cached_property
     def queries(self) -> pa.Table:
         """One row a query."""
-        return self._table(QUERIES)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = self._table(QUERIES)
+        left_out = pa.array(sorted(self._left_out), pa.string())
+        return table.filter(pc.invert(pc.is_in(table["query_id"], left_out))) if self._left_out else table
+
+    def without(self, queries: Collection[str]) -> Result:
+        """The same run judged without some of its queries."""
+        found = Result(self.path, self._workers, trust=self._trust)
+        found._left_out = self._left_out | frozenset(queries)
+        return found
 
     @cached_property
     def rankings(self) -> pa.Table:
@@ -157,7 +169,7 @@ class Result:
         place = {query: i for i, query in enumerate(queries)}
         at = {system: i for i, system in enumerate(self.done)}
         for system, query, value in self._values(name):
-            if value is not None and system in at:
+            if value is not None and system in at and query in place:
                 values[at[system], place[query]] = value
         return ScoreMatrix(
             systems=self.done,

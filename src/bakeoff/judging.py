@@ -235,3 +235,22 @@ def _interactions(result: Result) -> tuple[Interaction, ...]:
     if comparison.best is None or not rivals or len({c for c in matrix.categories if c}) < 2:
         return ()
     return interactions(matrix, comparison.best, rivals, BootstrapSettings(result.record.seed))
+
+
+@_once
+def verdict_without_leaks(result: Result) -> Verdict | None:
+    """The verdict on the queries that do not occur in a document; None where none does, or all do (F10)."""
+    leaked = result.record.leaked
+    if not leaked or set(leaked) >= set(result.queries["query_id"].to_pylist()):
+        return None
+    return judge(result.without(leaked))
+
+
+def leak_sentence(result: Result) -> str:
+    """The verdict without leaked queries, in a sentence; '' where there is no such verdict."""
+    verdict = verdict_without_leaks(result)
+    if verdict is None:
+        return ""
+    leaked, every = len(result.record.leaked), result.queries.num_rows
+    questions = f"{leaked:,} of {every:,} questions ({leaked / every:.0%})"
+    return f"Without the {questions} that occur word for word in a document: {verdict.sentence}"

@@ -26,7 +26,7 @@ from bakeoff.validation.strict import counts_chunks, held_against, refuse_errors
 
 def prepare(plan: Plan, queries: QuerySet, corpus: Corpus, kitchen: Kitchen, emit: Emit) -> Ingredients:
     """Chunk, resolve the truth, and build everything that is not timed by the query."""
-    said = held_against(queries, corpus, plan.settings.allow)
+    said, leaked = held_against(queries, corpus, plan.settings.allow)
     chunkings = _chunkings(plan, kitchen, emit)
     _refuse_unscorable(plan, chunkings)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
@@ -50,6 +50,7 @@ def prepare(plan: Plan, queries: QuerySet, corpus: Corpus, kitchen: Kitchen, emi
         tuple(kitchen.known_lengths()),
         (*said, *_only_within(plan, chunkings), *vector_notes(kitchen.known_vectors())),
         kitchen.engines(),
+        leaked,
     )
 
 

@@ -67,6 +67,7 @@ class Ingredients:
     lengths: tuple[Lengths, ...] = ()
     notes: tuple[str, ...] = ()
     engines: Mapping[str, str] = field(default_factory=dict)
+    leaked: tuple[str, ...] = ()
 
 
 def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
@@ -194,6 +195,7 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "empty_searches": noteworthy_empty_searches(cells, made.queries),
             "systems": [cell.systems["system"][0].as_py() for cell in cells],
             "unread_truth": [UnreadRecord.model_validate(asdict(one)) for one in made.truth.unread],
+            "leaked": list(made.leaked),
             "excluded": _excluded(cells, made.queries, {one.query_id for one in made.truth.unread}),
             "notes": [
                 *_left_out_note(corpus),

@@ -140,6 +140,8 @@ class RunRecord(_Record):
     truth_hits: list[RuleHit] = []
     unread_truth: list[UnreadRecord] = []
     """What is missing in the truth, where the experiment allows that: the means of these queries are marked."""
+    leaked: list[str] = []
+    """The queries whose text occurs word for word in a document: the verdict is also given without them."""
     excluded: list[Excluded] = []
     systems: list[str] = []
     empty_searches: list[EmptySearchRecord] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.analysis import open_run
+from bakeoff.analysis import Result, open_run
 from bakeoff.load.datasets import open_dataset
+from bakeoff.report.html import write_html
 from bakeoff.report.markdown import write_markdown
 from bakeoff.validation.checking import validate
 from bakeoff.validation.findings import Finding
 
 LAID = Callable[..., Path]
-SENTENCE = "a refund is granted within thirty days"
+SENTENCE = "the money goes back to the card that was charged"
+SHORT = "a refund is granted within thirty days"
 LONGER = "is it so that an invoice is issued on the first day of each month"
 
 
@@ -26,14 +29,14 @@ def checked(laid_out: LAID, folder: Path, *lines: str) -> list[Finding]:
     queries = folder / "queries.yaml"
     queries.write_text(queries.read_text(encoding="utf-8") + "".join(f"  - {{{line}}}\n" for line in lines))
     report = validate(experiment, home=folder / "home")
-    kinds = ("leak", "leak-run", "leak-synthetic", "duplicate", "near-duplicate")
+    kinds = ("leak", "leak-run", "leak-share", "leak-synthetic", "duplicate", "near-duplicate")
     return [finding for finding in report.findings if finding.code in kinds]
 
 
 def test_f10_a_query_that_stands_in_a_document_is_an_error(laid_out: LAID, tmp_path: Path) -> None:
     (found,) = checked(laid_out, tmp_path, f"id: copied, text: {SENTENCE}, truth: {{file: billing.md}}")
     assert (found.level, found.code) == ("error", "leak")
-    assert found.where.endswith("query copied") and "word for word in guide/billing.md" in found.message
+    assert found.where.endswith("query copied") and "guide/billing.md" in found.message
 
 
 def test_f10_eight_words_of_it_are_a_warning(laid_out: LAID, tmp_path: Path) -> None:
@@ -67,7 +70,7 @@ def test_f10_nearly_the_same_words_are_a_warning(laid_out: LAID, tmp_path: Path)
 
 
 def test_f10_case_and_marks_hide_no_leak(laid_out: LAID, tmp_path: Path) -> None:
-    line = 'id: copied, text: "A REFUND, is granted... within Thirty days?", truth: {file: billing.md}'
+    line = 'id: copied, text: "The MONEY, goes back... to the Card, that was charged?", truth: {file: billing.md}'
     (found,) = checked(laid_out, tmp_path, line)
     assert (found.level, found.code) == ("error", "leak")
 
@@ -79,7 +82,7 @@ TWICE = "  - {id: again, text: Which algorithm hashes passwords?, truth: {file: 
 @pytest.mark.parametrize(
     ("line", "code", "text"),
     [
-        (LEAKED, "leak", "stands word for word in guide/billing.md"),
+        (LEAKED, "leak", "copied from guide/billing.md word for word"),
         (TWICE, "duplicate", "has the words of hashing"),
     ],
 )
@@ -97,6 +100,58 @@ def test_f10_a_run_does_not_go_on(small: Path, cli: Any, line: str, code: str, t
     assert done.code == 0 and text in " ".join(done.out.split())
     page = write_markdown(open_run(Path("run"))).read_text(encoding="utf-8")
     assert text in re.sub(r"\s+", " ", page)
+
+
+IMPORTED = "metadata: {extra: {imported: {format: csv, files: [log.csv]}}}\n"
+
+
+def test_f10_leaks_that_nobody_need_have_copied_are_a_share(laid_out: LAID, tmp_path: Path) -> None:
+    """Short queries, and all of an imported set, occur in documents without being taken from them."""
+    (found,) = checked(laid_out, tmp_path, f"id: short, text: {SHORT}, truth: {{file: billing.md}}")
+    assert (found.level, found.code) == ("warning", "leak-share")
+    queries = tmp_path / "queries.yaml"
+    queries.write_text(IMPORTED + queries.read_text(encoding="utf-8") + LEAKED, encoding="utf-8")
+    found = validate(tmp_path / "bakeoff.yaml", home=tmp_path / "home").findings
+    (share,) = [one for one in found if one.code.startswith("leak")]
+    assert (share.level, share.code) == ("warning", "leak-share")
+    assert "2 of 16 queries (12%)" in share.message and "short, copied" in share.message
+
+
+def test_f10_the_verdict_is_given_with_and_without_leaked_queries(small: Path, cli: Any) -> None:
+    queries = Path("queries.yaml")
+    queries.write_text(IMPORTED + queries.read_text(encoding="utf-8") + LEAKED, encoding="utf-8")
+    small.write_text(small.read_text().replace("modes: [dense]", "modes: [dense, bm25]"))
+    done = cli("run", "--quiet", "--json", "--out", "run")
+    assert done.code == 0
+    verdict = json.loads(done.out)["verdict"]
+    assert verdict["without_leaks"]["leaked"] == ["copied"]
+    result = open_run(Path("run"))
+    assert result.record.leaked == ["copied"]
+    other = result.without(["copied"])
+    assert verdict["without_leaks"]["sentence"] == other.verdict.sentence
+    kept, every = other.summaries(other.record.primary), result.summaries(result.record.primary)
+    for system in result.done:
+        scores = dict(zip(result.matrix(result.record.primary).queries, _row(result, system), strict=True))
+        assert kept[system].n == every[system].n - 1
+        wanted = np.nanmean([value for query, value in scores.items() if query != "copied"])
+        assert kept[system].mean == pytest.approx(wanted)
+    shown = re.sub(r"\s+", " ", cli("run", "--quiet", "--out", "run").out)
+    page = re.sub(r"\s+", " ", write_markdown(result).read_text(encoding="utf-8"))
+    html = re.sub(r"\s+", " ", write_html(result).read_text(encoding="utf-8"))
+    for text in (shown, page, html):
+        assert "Without the 1 of 15 questions (7%)" in text
+    assert 'id="without-leaks"' in html
+
+
+def _row(result: Result, system: str) -> Any:
+    """A system's scores on the primary measure; NaN where a query is negative."""
+    matrix = result.matrix(result.record.primary)
+    return matrix.scored()[matrix.systems.index(system)]
+
+
+def test_f10_without_leaks_there_is_one_verdict(small: Path, cli: Any) -> None:
+    done = cli("run", "--quiet", "--json", "--out", "run")
+    assert json.loads(done.out)["verdict"]["without_leaks"] is None
 
 
 def test_f10_what_is_near_goes_with_the_numbers(small: Path, cli: Any) -> None:

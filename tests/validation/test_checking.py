@@ -151,4 +151,4 @@ def test_a_leaked_run_is_quoted_as_the_query_writes_it(lab: Make) -> None:
     made = lab(queries=(("when do passengers learn of new departures", f'"{text}"'),))
     (found,) = made.found("leak-run")
     assert '"a timetable change is announced two weeks ahead"' in found.message
-    assert found.message.endswith("stand in trains.md. Ask in other words.")
+    assert "trains.md" in found.message

@@ -10,7 +10,9 @@ from bakeoff.cli import console
 from bakeoff.judging import (
     false_alarms,
     held_out,
+    leak_sentence,
     tie_notes,
+    verdict_without_leaks,
     what_makes_the_difference,
     where_the_loss_is,
 )
@@ -92,8 +94,22 @@ def result_json(result: Result) -> dict[str, Any]:
             "sentence": verdict.sentence,
             "reasons": list(verdict.reasons),
             "would_settle": verdict.would_settle,
+            "without_leaks": _without_leaks(result),
         }
     return found
+
+
+def _without_leaks(result: Result) -> dict[str, Any] | None:
+    """The verdict without the queries that occur in a document, where some do."""
+    verdict = verdict_without_leaks(result)
+    if verdict is None:
+        return None
+    return {
+        "leaked": list(result.record.leaked),
+        "kind": str(verdict.kind),
+        "system": verdict.system,
+        "sentence": verdict.sentence,
+    }
 
 
 def _say_table(result: Result) -> None:
@@ -169,6 +185,8 @@ def _say_verdict(result: Result) -> None:
         _say_field("", verdict.would_settle)
     for reason in verdict.reasons:
         _say_field("", reason)
+    if sentence := leak_sentence(result):
+        _say_field("", sentence)
     _say_synthetic(result)
 
 

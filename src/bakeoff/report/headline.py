@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
-from bakeoff.judging import tie_notes
+from bakeoff.judging import leak_sentence, tie_notes
 from bakeoff.report.grid import Grid
 from bakeoff.report.systems import MeasureNote, SystemsTable
 from bakeoff.report.wording import count, counted, queries, score, some
@@ -24,6 +24,7 @@ class Headline:
     heading: str
     sentence: str
     reasons: tuple[str, ...]
+    without_leaks: str
     could_change: tuple[str, ...]
     decided: bool
 
@@ -44,6 +45,7 @@ def headline(
         heading="Verdict" if verdict else "No verdict",
         sentence=verdict.sentence if verdict else _no_verdict(result),
         reasons=verdict.reasons if verdict else (),
+        without_leaks=leak_sentence(result) if verdict else "",
         could_change=(*_could_change(result, grid, table, found, verdict), *notes, *tie_notes(result)),
         decided=verdict is not None and verdict.system is not None,
     )

@@ -68,7 +68,9 @@ def _parts(report: Report) -> Iterator[list[str]]:
 def _head(report: Report) -> list[str]:
     head = report.headline
     lines = [f"# {plain(head.question)}", "", plain(head.summary), ""]
-    return [*lines, f"**{head.heading}.** {plain(head.sentence)}", "", *bullets(head.reasons)]
+    lines += [f"**{head.heading}.** {plain(head.sentence)}", ""]
+    lines += [plain(head.without_leaks), ""] if head.without_leaks else []
+    return [*lines, *bullets(head.reasons)]
 
 
 def _systems(systems: SystemsTable) -> list[str]:

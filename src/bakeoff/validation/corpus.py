@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bakeoff.stages.encodings import documents_with_a_mark, encoding_sentence, other_encodings
 from bakeoff.stages.mask import LEAK
@@ -11,7 +11,8 @@ from bakeoff.stages.read import Corpus, left_out, left_out_sentence
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import CharacterRange, Rule, Spans, leaves
 from bakeoff.validation.findings import CorpusFacts, Finding, Level
-from bakeoff.validation.leaks import RUN, SENTENCE, Leak, leaks
+from bakeoff.validation.leaks import RUN, Leak, leaks
+from bakeoff.validation.queries import is_imported
 from bakeoff.validation.wording import number, quoted, some
 
 
@@ -30,7 +31,7 @@ def check_corpus(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
         level: Level = "warning" if found[0].has_text else "note"
         yield Finding(level, "skipped", "corpus", left_out_sentence(found))
     yield from _check_encodings(corpus, queries)
-    yield from check_leaks(corpus, queries)
+    yield from check_leaks(find_leaks(corpus, queries), corpus, queries)
 
 
 def _check_encodings(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
@@ -53,28 +54,55 @@ def _counted_by_characters(rule: Rule | None) -> set[str]:
     return {place.document for leaf in spans for place in leaf.places if isinstance(place, CharacterRange)}
 
 
-def check_leaks(corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
-    """Leaks of hand-made queries one by one, those of synthetic ones together (F10)."""
+def find_leaks(corpus: Corpus, queries: QuerySet) -> list[Leak]:
+    """Every query of which the whole text or a run of words occurs in a document."""
+    return leaks([query.text for query in queries.queries], corpus.documents["text"])
+
+
+def copied(found: Sequence[Leak], queries: QuerySet) -> tuple[str, ...]:
+    """The queries of people whose whole text occurs in a document."""
+    asked = (queries.queries[leak.query] for leak in found if leak.whole)
+    return tuple(query.id for query in asked if not query.synthetic)
+
+
+def check_leaks(found: Sequence[Leak], corpus: Corpus, queries: QuerySet) -> Iterator[Finding]:
+    """Leaks of people's queries, those that may be chance together; those of synthetic ones together (F10)."""
     ids = corpus.documents["id"]
-    found = leaks([query.text for query in queries.queries], corpus.documents["text"])
-    for leak in found:
-        if not queries.queries[leak.query].synthetic:
-            documents = [ids[row].as_py() for row in leak.documents]
-            yield _leak(queries, leak, documents)
+    asked = [leak for leak in found if not queries.queries[leak.query].synthetic]
+    by_chance = [leak for leak in asked if leak.whole and _may_be_chance(queries, leak)]
+    for leak in asked:
+        if leak not in by_chance:
+            yield _leak(queries, leak, [ids[row].as_py() for row in leak.documents])
+    if by_chance:
+        yield _share(queries, by_chance, ids[by_chance[0].documents[0]].as_py())
     yield from _synthetic(queries, [leak for leak in found if queries.queries[leak.query].synthetic])
+
+
+def _may_be_chance(queries: QuerySet, leak: Leak) -> bool:
+    """Whether nobody need have copied a query: it is short, or its judgments were collected elsewhere."""
+    return is_imported(queries) or len(re.findall(r"\w+", queries.queries[leak.query].text)) < RUN
+
+
+def _share(queries: QuerySet, found: Sequence[Leak], example: str) -> Finding:
+    """The share of queries that occur in documents, where that is no reason to stop."""
+    names, total = [queries.queries[leak.query].id for leak in found], len(queries.queries)
+    text = (
+        f"{len(names):,} of {number(total, 'query', 'queries')} ({len(names) / total:.0%}) occur word for word in a"
+        f" document ({some(names)}; {names[0]} in {example}), which favours word search."
+    )
+    return Finding(
+        "warning", "leak-share", queries.name, f"{text} The verdict is given with and without them."
+    )
 
 
 def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
     where, text = queries.where(leak.query), queries.queries[leak.query].text
     if leak.whole:
-        said = f"its text stands word for word in {some(documents)}: finding it proves nothing."
+        said = f"this question is copied from {some(documents)} word for word, so it is too easy."
         fix = "Ask in other words, take that document out, or mark the query synthetic: true."
-        if len(re.findall(r"\w+", text)) >= SENTENCE:
-            return Finding("error", "leak", where, f"{said} {fix}")
-        said = f"its few words stand in {some(documents)} as they are, perhaps by chance; word search is favoured."
-        return Finding("warning", "leak-run", where, f"{said} Ask in other words.")
+        return Finding("error", "leak", where, f"{said} {fix}")
     said = (
-        f"{RUN} words of it in a row, from {quoted(_words_from(text, leak.at))}, stand in {some(documents)}."
+        f"{RUN} words of it in a row, from {quoted(_words_from(text, leak.at))}, occur in {some(documents)}."
     )
     return Finding("warning", "leak-run", where, f"{said} Ask in other words.")
 

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RUN = 8
-"""Words in a row that are no coincidence."""
-SENTENCE = 6
-"""A whole query of so many words in a document is a sentence taken from it; fewer may be a common phrase."""
+"""Words in a row that are no coincidence; a shorter query may occur in a document by chance."""
 SHORTEST = 4
 """A query of fewer words is a search for a term, and to find the term in the corpus is no leak."""
 _BITS = 22

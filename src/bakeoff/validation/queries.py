@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from bakeoff.measures.conventions import Conventions
 from bakeoff.truth.declared import check_declared
@@ -97,10 +98,18 @@ def _mixed(queries: QuerySet) -> Iterator[Finding]:
 
 def _said(queries: QuerySet) -> int | None:
     """The number of synthetic queries that the file declares."""
-    data = queries.located.data if queries.located else {}
-    extra = (data.get("metadata") or {}).get("extra") or {}
-    value = extra.get(SYNTHETIC)
+    value = _extra(queries).get(SYNTHETIC)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def is_imported(queries: QuerySet) -> bool:
+    """Whether `bakeoff import` wrote the file: its queries and judgments were collected elsewhere."""
+    return "imported" in _extra(queries)
+
+
+def _extra(queries: QuerySet) -> dict[str, Any]:
+    data = queries.located.data if queries.located else {}
+    return (data.get("metadata") or {}).get("extra") or {}
 
 
 def _negatives(queries: QuerySet) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from bakeoff.stages.mask import without_leaks
 from bakeoff.stages.read import Corpus
 from bakeoff.truth.queries import QuerySet
 from bakeoff.types import Unit
-from bakeoff.validation.corpus import check_leaks
+from bakeoff.validation.corpus import check_leaks, copied, find_leaks
 from bakeoff.validation.findings import Finding
 from bakeoff.validation.queries import check_repeated
 from bakeoff.validation.wording import number, some
@@ -21,11 +21,17 @@ SHOWN = 5
 ALLOWABLE = ("leak", "duplicate", "split-overlap")
 
 
-def held_against(queries: QuerySet, corpus: Corpus, allowed: Sequence[str]) -> list[str]:
-    """What goes with the numbers; queries that are there twice or stand in the corpus stop a run, unless allowed."""
+def held_against(
+    queries: QuerySet, corpus: Corpus, allowed: Sequence[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Notes that go with the numbers, and the queries that occur in a document.
+
+    Queries that are there twice, or that were copied from a document, stop a run unless allowed.
+    """
     embedded = without_leaks(corpus, queries)
-    found = eased([*check_repeated(queries), *check_leaks(embedded, queries)], allowed)
-    return refuse_errors(found)
+    leaked = find_leaks(embedded, queries)
+    found = eased([*check_repeated(queries), *check_leaks(leaked, embedded, queries)], allowed)
+    return refuse_errors(found), copied(leaked, queries)
 
 
 def refuse_errors(findings: Iterable[Finding]) -> list[str]:
