@@ -11,7 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bakeoff.cli import imports
+from bakeoff.analysis import open_run
+from bakeoff.cli import console, imports
+from bakeoff.cli.app import app as bakeoff_app
 from bakeoff.errors import SettingError
 from bakeoff.truth.queries import read_queries
 
@@ -44,6 +46,47 @@ def test_import_writes_a_query_file_and_says_where_fields_went(app, cases, tmp_p
     assert "relevant_doc_ids truth.documents 1" in said
     assert "owner tags.owner 1" in said
     assert said.endswith(f"2 queries written to {out}")
+
+
+CODE = {
+    "queries": [
+        {
+            "query": "drop the oldest entry",
+            "expected_files": ["src/cache.py"],
+            "answer_keywords": ["def evict"],
+        },
+        {
+            "query": "pause between attempts",
+            "expected_files": ["src/retry.py"],
+            "answer_keywords": ["time.sleep"],
+        },
+        {"query": "make an address of a heading", "expected_files": ["src/slug.py"], "answer_lines": [7, 10]},
+    ]
+}
+
+
+def test_imported_code_queries_compare_chunkers(small: Path) -> None:
+    """Import, validate and run: files are judged, and lines that hold a keyword are answers under every chunker."""
+    Path("code.json").write_text(json.dumps(CODE), encoding="utf-8")
+    text = small.read_text()
+    chunkers = text[text.index("chunkers:") :].split("\n", 1)[0]
+    small.write_text(text.replace(chunkers, "chunkers: [line, semantic]") + "preset: code\n")
+    done = [
+        typed("import", "code", "code.json", "--force"),
+        typed("validate", "--quiet"),
+        typed("run", "--quiet", "--out", "run"),
+    ]
+    assert done == [0, 0, 0]
+    result = open_run(Path("run"))
+    assert len(result.done) == 2 and result.record.truth_fingerprint
+    hits = result.matrix("Hit@5(answer)")
+    assert hits.values.shape == (2, 3) and set(hits.values.ravel()) <= {0.0, 1.0} and hits.values.any()
+    assert {hit.chunking for hit in result.record.truth_hits} == {""}
+
+
+def typed(*words: str) -> int:
+    """The exit code of a command."""
+    return console.guarded(lambda: bakeoff_app(list(words), standalone_mode=False))
 
 
 def test_import_account_as_json(app, cases, tmp_path):

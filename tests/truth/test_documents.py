@@ -6,6 +6,8 @@ import pytest
 
 from bakeoff.errors import TruthError
 from bakeoff.truth.documents import Names
+from bakeoff.truth.rules import NameMatch
+from bakeoff.types import Skipped
 
 NAMES = Names(
     [
@@ -79,3 +81,44 @@ def test_unknown_names_show_the_nearest() -> None:
         NAMES.find("AAR1401")
     assert 'no document matches "AAR1401". Nearest: AAR1401.pdf, AAR1410.pdf.' in str(caught.value)
     assert 'documents: ["AAR1401*"]' in str(caught.value)
+
+
+UNREAD = Names(
+    ["reports/a.md", "b.pdf"],
+    [
+        Skipped("reports/b.pdf", "broken PDF"),
+        Skipped("reports/c.png", "image, not a document", has_text=False),
+        Skipped("closed/", "unreadable: Permission denied"),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("reports/*", ["reports/b.pdf"]),
+        ("reports/b.pdf", ["reports/b.pdf"]),
+        ("./reports/c.png", ["reports/c.png"]),
+        ("*.png", ["reports/c.png"]),  # nothing else matches, so this file is what is meant
+        ("b.pdf", []),  # a document that was read has this very name
+        ("closed/x.md", ["closed/"]),
+        ("closed/*", ["closed/"]),
+        ("a.md", []),
+    ],
+)
+def test_files_that_were_not_read_are_found_by_name(name: str, files: list[str]) -> None:
+    assert [one.id for one in UNREAD.left_out(name)] == files
+
+
+@pytest.mark.parametrize(
+    ("name", "match", "advice"),
+    [
+        ("x-*", "exact", "remove match: exact"),
+        ("x-*", "auto", "Fix the pattern"),
+        ("x", "auto", 'documents: ["x*"]'),
+    ],
+)
+def test_advice_is_something_new(name: str, match: NameMatch, advice: str) -> None:
+    with pytest.raises(TruthError) as caught:
+        NAMES.find(name, match)
+    assert advice in str(caught.value)

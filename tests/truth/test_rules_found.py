@@ -94,6 +94,15 @@ def test_all_keywords(found: Found) -> None:
     ]
 
 
+def test_lines_that_hold_a_word(found: Found, resolved: Resolved) -> None:
+    truth = "{keywords: {any: [wing spar]}, over: lines}"
+    assert found(truth) == [
+        ("reports/AAR1401.pdf", "A fatigue crack in the wing spar grew over 1,200 flights."),
+        ("reports/AAR1401.pdf", "Inspect the wing spar. Limit duty time and rest."),
+    ]
+    assert resolved(truth).judgments["chunking"].to_pylist() == ["", ""]
+
+
 def test_signals_need_so_many(found: Found, resolved: Resolved) -> None:
     truth = "{signals: {at_least: 2, of: [duty time, rest, circadian]}, over: sections}"
     ((name, text),) = found(truth)

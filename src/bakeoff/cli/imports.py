@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=StrEnum)
 Json = Annotated[bool, typer.Option("--json", help="Print the account as JSON, for scripts.")]
+Column = Annotated[str, typer.Option(help="csv: the header of that column.", metavar="NAME")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
@@ -39,6 +40,20 @@ def import_(
     any_extension: Annotated[
         bool, typer.Option("--any-extension", help="goldsql: AAR0201.pdf also means AAR0201.txt.")
     ] = False,
+    field: Annotated[
+        str,
+        typer.Option(help="trec: the topic field that is the query: title | desc | narr. [default: title]"),
+    ] = "",
+    grades: Annotated[
+        str,
+        typer.Option(
+            help="beir, trec, csv: highest-best, lowest-best (1 is the best grade), or new grades: 1=3,2=2,3=1."
+        ),
+    ] = "",
+    id_column: Column = "",
+    text_column: Column = "",
+    document_column: Column = "",
+    grade_column: Column = "",
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -52,7 +67,15 @@ def import_(
 
     if out.exists() and not force:
         raise SettingError(f"{out} exists already. Choose another with --out, or replace it with --force.")
-    imported = read_foreign(format_, files, Options(split, unjudged, any_extension))
+    options = Options(
+        split=split,
+        keep_unjudged=unjudged,
+        any_extension=any_extension,
+        topic_field=field,
+        grades=grades,
+        columns={"id": id_column, "text": text_column, "document": document_column, "grade": grade_column},
+    )
+    imported = read_foreign(format_, files, options)
     text = query_file(imported)
     out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, text.encode())

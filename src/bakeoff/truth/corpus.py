@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bakeoff.headings import sections
 from bakeoff.truth.documents import Names
@@ -48,17 +48,26 @@ class Corpus:
         blocks = (range(first, min(first + KEPT, len(self))) for first in range(0, len(self), KEPT))
         return pa.Table.from_batches((self._sections(docs, schema) for docs in blocks), schema)
 
-    def _sections(self, docs: range, schema: pa.Schema) -> pa.RecordBatch:
+    @cached_property
+    def lines(self) -> pa.Table:
+        """The lines of all documents that are not blank: doc, start and end (int32)."""
         import pyarrow as pa
 
+        schema = pa.schema([(key, pa.int32()) for key in ("doc", "start", "end")])
+        blocks = (range(first, min(first + KEPT, len(self))) for first in range(0, len(self), KEPT))
+        return pa.Table.from_batches((self._lines(docs, schema) for docs in blocks), schema)
+
+    def _lines(self, docs: range, schema: pa.Schema) -> pa.RecordBatch:
+        rows = [(doc, start, end) for doc in docs for start, end in _line_spans(self.text(doc))]
+        return _batch(rows, schema)
+
+    def _sections(self, docs: range, schema: pa.Schema) -> pa.RecordBatch:
         rows = [
             (doc, part.start, part.end, part.deep_end, part.title)
             for doc in docs
             for part in sections(self.text(doc), self.kind(doc))
         ]
-        columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-        typed = zip(columns, schema.types, strict=True)
-        return pa.record_batch([pa.array(column, kind) for column, kind in typed], schema=schema)
+        return _batch(rows, schema)
 
     def id(self, doc: int) -> str:
         """The id of a document."""
@@ -84,3 +93,21 @@ class Corpus:
 def line_starts(text: str) -> list[int]:
     """The character at which each line starts; LF, CRLF and CR end a line, as for Python."""
     return [0, *(match.end() for match in _BREAK.finditer(text))]
+
+
+def _line_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where each line that is not blank begins and ends, without its newline."""
+    starts = line_starts(text)
+    for start, past in zip(starts, [*starts[1:], len(text)], strict=True):
+        line = text[start:past].rstrip("\r\n")
+        if line.strip():
+            yield start, start + len(line)
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as columns of a schema's types."""
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    typed = zip(columns, schema.types, strict=True)
+    return pa.record_batch([pa.array(column, kind) for column, kind in typed], schema=schema)

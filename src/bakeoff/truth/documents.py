@@ -40,7 +40,7 @@ class Names:
         """The rows of the documents that are meant; only globs and substrings may mean several."""
         rows = self._find(name, match)
         if not rows:
-            raise TruthError(self._unknown(name))
+            raise TruthError(self._unknown(name, match))
         if len(rows) > 1 and match in ("auto", "path_suffix") and not self._is_glob(name, match):
             raise TruthError(self._ambiguous(name, rows))
         return rows
@@ -85,14 +85,19 @@ class Names:
         more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
         return f'"{name}" matches {len(rows)} documents: {some}{more}. Write more of the path, or a glob.'
 
-    def _unknown(self, name: str) -> str:
+    def _unknown(self, name: str, match: NameMatch) -> str:
         near = self.nearest(name)
         nearest = f" Nearest: {', '.join(near)}." if near else ""
-        stem = name.rstrip("*").rsplit("/", 1)[-1]
-        return (
-            f'no document matches "{name}".{nearest} Documents are named by their path below the corpus'
-            f' folder. Fix the name, or use a glob: documents: ["{stem}*"].'
-        )
+        named = "Documents are named by their path below the corpus folder."
+        return f'no document matches "{name}".{nearest} {named} {self._advice(name, match)}'
+
+    def _advice(self, name: str, match: NameMatch) -> str:
+        if match == "exact" and _GLOB.search(name):
+            return "With match: exact it is a name, not a pattern: remove match: exact, or fix the name."
+        if match == "substring" or self._is_glob(name, match):
+            return "Fix the pattern."
+        stem = name.rsplit("/", 1)[-1]
+        return f'Fix the name, or use a glob: documents: ["{stem}*"].'
 
     def nearest(self, name: str) -> list[str]:
         """Up to three ids that look like a name."""

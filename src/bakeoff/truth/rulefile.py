@@ -72,7 +72,7 @@ class RulePart(Part):
         for option, keys in OPTIONS.items():
             if option in self.model_fields_set and written[0] not in keys:
                 raise ValueError(f"{option} has no meaning for {written[0]}, only for {', '.join(keys)}")
-        if written[0] == "sections" and self.over == "sections":
+        if written[0] == "sections" and self.over in ("sections", "lines"):
             raise ValueError(
                 "sections are looked for over: documents (their headings) or over: chunks (labels)"
             )

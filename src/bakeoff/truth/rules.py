@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Over = Literal["chunks", "sections", "documents"]
+Over = Literal["chunks", "lines", "sections", "documents"]
 NameMatch = Literal["auto", "exact", "path_suffix", "substring", "glob"]
 WordMatch = Literal["word", "substring"]
 

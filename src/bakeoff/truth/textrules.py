@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 TextRule = Sql | Words
 Answer = list[Hits] | TruthError
+_FREE = {"documents": scopes.document_texts, "sections": scopes.section_texts, "lines": scopes.line_texts}
+"""Texts that are the same under every chunker."""
 
 
 def answer(
@@ -39,7 +41,7 @@ def answer(
         if over == "chunks" and not chunkings:
             for place in places:
                 answers[place] = TruthError(
-                    "a rule over chunks, but there is no chunking. Name a chunker, or say over: documents."
+                    "a rule over chunks, but there is no chunking. Name a chunker, or say over: lines."
                 )
     return answers
 
@@ -53,7 +55,7 @@ def _together(before: Answer, answered: Hits | TruthError) -> Answer:
 def _scopes(over: str, corpus: Corpus, chunkings: Mapping[str, pa.Table]) -> list[Texts]:
     if over == "chunks":
         return [scopes.chunk_texts(corpus, chunks, name) for name, chunks in chunkings.items()]
-    return [scopes.section_texts(corpus) if over == "sections" else scopes.document_texts(corpus)]
+    return [_FREE[over](corpus)]
 
 
 def _answer(

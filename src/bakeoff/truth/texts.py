@@ -1,4 +1,4 @@
-"""The texts a condition is asked of: chunks, sections or whole documents, an Arrow table each."""
+"""The texts a condition is asked of: chunks, lines, sections or whole documents, an Arrow table each."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _TEXT = {"chunk_text": "text", "section_name": "section"}
 SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "chunks": {"chunk_id": "id", **_DOCUMENT, **_TEXT},
     "sections": {**_DOCUMENT, **_TEXT},
+    "lines": {**_DOCUMENT, "chunk_text": "text"},
     "documents": {"id": "document", **_DOCUMENT, "chunk_text": "text"},
 }
 """Further names of the columns (S4-22)."""
@@ -72,6 +73,15 @@ def section_texts(corpus: Corpus) -> Texts:
     )
 
 
+def line_texts(corpus: Corpus) -> Texts:
+    """Each line that is not blank."""
+    rows = corpus.lines
+    return Texts(
+        *("lines", "", rows, lambda batch: _labelled(corpus, _with_texts(corpus, batch))),
+        *(corpus.table["text"].nbytes, chunk_ranges(rows)),
+    )
+
+
 def chunk_ranges(chunks: pa.Table) -> Ranges:
     """Where the chunks of a chunking stand."""
     return ranges(*(chunks[key].to_numpy() for key in ("doc", "start", "end")))
@@ -81,7 +91,8 @@ def _with_texts(corpus: Corpus, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows with their characters of their documents."""
     places = zip(*(batch[key].to_pylist() for key in ("doc", "start", "end")), strict=True)
     texts = pa.array([corpus.text(doc)[start:end] for doc, start, end in places], pa.large_string())
-    return batch.select(["doc", "section"]).append_column("text", texts)
+    kept = [name for name in batch.schema.names if name not in ("start", "end")]
+    return batch.select(kept).append_column("text", texts)
 
 
 def _labelled(corpus: Corpus, batch: pa.RecordBatch) -> pa.RecordBatch:

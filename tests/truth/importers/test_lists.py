@@ -88,7 +88,7 @@ def test_code_truth_is_files_keywords_and_lines(written, imports):
     assert files == Documents(names=("crates/ignore/src/gitignore.rs",))
     assert isinstance(words, AllOf)
     assert isinstance(words.rules[1], Words)
-    assert words.rules[1].of == ("matched_stripped", "Glob")
+    assert words.rules[1].of == ("matched_stripped", "Glob") and words.rules[1].over == "lines"
     assert isinstance(lines, Spans)
     assert lines.places == (LineRange("crates/ignore/src/gitignore.rs", 210, 260),)
 

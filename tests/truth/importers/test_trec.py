@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, SettingError
 from bakeoff.truth.rules import Documents, leaves
 
 CLASSIC = """<top>
@@ -66,6 +66,56 @@ def test_grades_outside_of_ours_are_kept_beside(data, written, imports):
     assert sum(len(found.get("-1", [])) for found in kept) == 304
     assert sum(len(leaf.names) for rule in queries.rules for _, leaf in leaves(rule)) == 3681
     assert len(imported.attention) == 2
+
+
+NARRATED = """<top>
+<num> 1
+<title> short
+<desc> Description:
+a longer question
+</top>
+<top>
+<num> 2
+<title> other
+<desc> Description:
+</top>
+"""
+
+
+def test_the_field_of_a_topic_is_chosen(written, imports):
+    paths = written("t.txt", NARRATED), written("q.txt", "1 0 a 1\n2 0 b 1\n")
+    imported, queries = imports("trec", *paths, topic_field="desc")
+    assert [query.text for query in queries.queries] == ["a longer question", "other"]
+    assert queries.queries[0].tags == {"title": "short"}
+    (missing,) = imported.attention
+    assert missing.startswith("2: 1 of 2 topics have no text in desc; theirs is from title.")
+    assert imports("trec", *paths)[0].attention == ()
+    with pytest.raises(DataError, match=r"no topic has a field 'narr'\. Fields with a text: title, desc"):
+        imports("trec", *paths, topic_field="narr")
+
+
+CRANFIELD = "".join(f"1 0 d{number} {grade}\n" for number, grade in enumerate([1, 2, 2, 2, 3, 3, 3, 4, -1]))
+
+
+def test_a_scale_on_which_one_is_the_best_is_asked_about(written, imports):
+    paths = written("t.tsv", "1\tfirst\n"), written("q.txt", CRANFIELD)
+    with pytest.raises(DataError, match="--grades lowest-best"):
+        imports("trec", *paths)
+    _, queries = imports("trec", *paths, grades="1=3,2=2,3=1,4=1,-1=0")
+    found = {name: leaf.grade for _, leaf in leaves(queries.rules[0]) for name in leaf.names}
+    assert found == {
+        "d0": 3,
+        **dict.fromkeys(("d1", "d2", "d3"), 2),
+        **dict.fromkeys(("d4", "d5", "d6", "d7")),
+        "d8": 0,
+    }
+    assert json.loads(queries.queries[0].tags["original_grades"])["1"] == ["d0"]
+
+
+@pytest.mark.parametrize("grades", ["best", "1=9", "1=3,2=2", "1=3;2=2"])
+def test_grades_that_mean_nothing_are_refused(written, imports, grades):
+    with pytest.raises(SettingError, match="--grades"):
+        imports("trec", written("t.tsv", "1\tfirst\n"), written("q.txt", CRANFIELD), grades=grades)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 from bakeoff.errors import DataError
 from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options
 from bakeoff.truth.importers.fields import as_tag, difficulty, merged
+from bakeoff.truth.importers.grades import regraded
 from bakeoff.truth.importers.qrels import Judgment, by_query, read_beir
 from bakeoff.truth.importers.rules import Graded, graded
 from bakeoff.truth.importers.textfile import json_lines
@@ -22,12 +23,14 @@ def read(paths: Sequence[Path], options: Options) -> Imported:
     """The queries of one split with their judgments."""
     queries, qrels = _files(paths, options.split)
     ledger = Ledger()
-    judged = by_query(read_beir(qrels))
+    rows = read_beir(qrels)
+    grades, judged = regraded(rows, options.grades, ledger), by_query(rows)
     drafts, left_out = [], 0
     for number, row in json_lines(queries):
         name = _string(row, "_id", f"{queries.name}, line {number}")
         if name in judged or options.keep_unjudged:
-            drafts.append(_draft(name, row, judged.pop(name, []), f"{queries.name}, line {number}", ledger))
+            own = [grades[one] for one in judged.pop(name, [])]
+            drafts.append(_draft(name, row, own, f"{queries.name}, line {number}", ledger))
         else:
             left_out += 1
     _all_found(judged, queries)
@@ -56,13 +59,13 @@ def _files(paths: Sequence[Path], split: str) -> tuple[Path, Path]:
     return paths[0] / "queries.jsonl", found[wanted]
 
 
-def _draft(name: str, row: dict[str, Any], judged: list[Judgment], where: str, ledger: Ledger) -> Draft:
+def _draft(name: str, row: dict[str, Any], judged: list[Graded], where: str, ledger: Ledger) -> Draft:
     text = _string(row, "text", where)
     ledger.moved("_id", "id")
     ledger.moved("text", "text")
     for _ in judged:
         ledger.moved("qrels", "truth.documents")
-    truth, grades = graded((Graded(j.document, j.grade) for j in judged), name, ledger)
+    truth, grades = graded(judged, name, ledger)
     labels, as_written = _labels(row.get("metadata"), name, ledger)
     rest = {key: value for key, value in row.items() if key not in ("_id", "text")}
     if not rest.get("metadata"):

@@ -45,8 +45,8 @@ def _truth(item: Fields, query: str, ledger: Ledger) -> tuple[TruthValue, dict[s
     if words:
         rules.append(_keywords(words, files))
         ledger.attend(
-            "keywords count where any of them stands in a chunk of an expected file, so longer chunks meet them"
-            " more easily: do not compare chunkers by them. Say all: where all must be there.",
+            "keywords became answer spans: every line of an expected file that holds one of them, the same under"
+            " every chunker. Remove keywords that are too common.",
             query,
         )
     if ranges:
@@ -60,7 +60,7 @@ def _truth(item: Fields, query: str, ledger: Ledger) -> tuple[TruthValue, dict[s
 
 
 def _keywords(words: list[str], files: list[str]) -> dict[str, Any]:
-    rule = {"keywords": {"any": words, "match": "substring"}}
+    rule = {"keywords": {"any": words, "match": "substring"}, "over": "lines"}
     return {"all": [documents(files, exact=False), rule]} if files else rule
 
 

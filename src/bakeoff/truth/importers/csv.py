@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.errors import DataError
+from bakeoff.modelerrors import did_you_mean
 from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options, made_id
 from bakeoff.truth.importers.fields import difficulty, merged
+from bakeoff.truth.importers.grades import regraded
 from bakeoff.truth.importers.listing import one_file
 from bakeoff.truth.importers.qrels import Judgment, checked, parse_grade
 from bakeoff.truth.importers.rules import Graded, graded
@@ -41,6 +43,7 @@ COLUMNS = {
 """Our name of a column → names it may have in the header."""
 _KNOWN = {name: ours for ours, names in COLUMNS.items() for name in names}
 _LABELS = ("category", "difficulty", "intent", "notes")
+MERGED_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class _Row:
     """One row by our column names; `other` are the columns we do not know."""
 
     where: str
+    line: int
     known: dict[str, str]
     other: dict[str, str]
 
@@ -56,18 +60,43 @@ class _Row:
         return self.known.get("id") or made_id(self.known["text"])
 
 
-def read(paths: Sequence[Path], options: Options) -> Imported:  # noqa: ARG001 - every importer takes options
+def read(paths: Sequence[Path], options: Options) -> Imported:
     """The queries of a table, one row a judgment."""
     path = one_file(paths, FORMAT)
     ledger = Ledger()
+    rows = _rows(path, options.columns, ledger)
     groups: dict[str, list[_Row]] = {}
-    for row in _rows(path, ledger):
+    for row in rows:
         groups.setdefault(row.query, []).append(row)
-    drafts = [_draft(name, rows, ledger) for name, rows in groups.items()]
+    _attend_merged(groups, len(rows), ledger)
+    judged = {name: checked([_judgment(name, row) for row in own if row.known["document"]])
+              for name, own in groups.items()}  # fmt: skip
+    grades = regraded([one for own in judged.values() for one in own], options.grades, ledger)
+    drafts = [
+        _draft(name, own, [grades[one] for one in judged[name]], ledger) for name, own in groups.items()
+    ]
     return ledger.imported(FORMAT, (path,), {"name": path.stem}, drafts)
 
 
-def _rows(path: Path, ledger: Ledger) -> list[_Row]:
+def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: Ledger) -> None:
+    """Say which rows became one query, and why."""
+    several = [own for own in groups.values() if len(own) > 1]
+    if not several:
+        return
+    key = "id" if several[0][0].known.get("id") else "text"
+    shown = [
+        f"{own[0].known[key]!r} (lines {', '.join(str(row.line) for row in own)})"
+        for own in several[:MERGED_SHOWN]
+    ]
+    more = f" and {len(several) - MERGED_SHOWN:,} more" if len(several) > MERGED_SHOWN else ""
+    advice = "" if key == "id" else " Give each its own id (--id-column) if they are different queries."
+    ledger.attend(
+        f"{rows:,} rows became {len(groups):,} queries: rows with the same {key} are judgments of one query: "
+        f"{', '.join(shown)}{more}.{advice}"
+    )
+
+
+def _rows(path: Path, chosen: Mapping[str, str], ledger: Ledger) -> list[_Row]:
     text = read_text(path)
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
     try:
@@ -79,16 +108,44 @@ def _rows(path: Path, ledger: Ledger) -> list[_Row]:
             f"{path.name} has no row with anything in it. Give a table of query, document and grade."
         )
     header = [cell.strip() for cell in cells[0][1]]
-    ours = [_KNOWN.get(name.lower().replace("-", "_").replace(" ", "_"), "") for name in header]
+    ours = _ours(header, chosen, path)
     if "text" in ours and "document" in ours:
         _check_header(header, ours, path)
         names = list(zip(header, ours, strict=True))
         cells = cells[1:]
     else:
-        names = _by_position(cells[0][1], path, ledger)
-    for source, name in names:
-        ledger.moved(source, _target(source, name))
-    return [_row(path, line, row, names) for line, row in cells]
+        names = _by_position(header, ours, chosen, path, ledger)
+    found = [_row(path, line, row, names) for line, row in cells]
+    for place, (source, name) in enumerate(names):
+        filled = sum(bool(row[place].strip()) for _, row in cells)
+        if filled:
+            ledger.moved(source, _target(source, name), filled)
+    return found
+
+
+def _ours(header: Sequence[str], chosen: Mapping[str, str], path: Path) -> list[str]:
+    """Our name of each column ('' for a column we do not know); columns that were chosen go before names we know."""
+    ours = [_KNOWN.get(_plain(name), "") for name in header]
+    places = {name: _column(header, column, name, path) for name, column in chosen.items() if column}
+    ours = ["" if name in places else name for name in ours]
+    for name, place in places.items():
+        ours[place] = name
+    return ours
+
+
+def _column(header: Sequence[str], column: str, name: str, path: Path) -> int:
+    alike = [place for place, own in enumerate(header) if own == column]
+    alike = alike or [place for place, own in enumerate(header) if _plain(own) == _plain(column)]
+    if not alike:
+        near = did_you_mean(column, list(header))
+        raise DataError(
+            f"{path.name}, line 1: no column {column!r} for --{name}-column.{near} Columns: {', '.join(header)}."
+        )
+    return alike[0]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_").replace(" ", "_")
 
 
 def _delimiter(text: str) -> str:
@@ -103,13 +160,17 @@ def _check_header(header: list[str], ours: list[str], path: Path) -> None:
         raise DataError(f"{path.name}, line 1: two columns mean the same: {', '.join(header)}. Remove one.")
 
 
-def _by_position(first: list[str], path: Path, ledger: Ledger) -> list[tuple[str, str]]:
-    """Columns of a table without a header; a third one that is no number is a header we do not know."""
+def _by_position(
+    first: list[str], ours: list[str], chosen: Mapping[str, str], path: Path, ledger: Ledger
+) -> list[tuple[str, str]]:
+    """Columns of a table without a header; a third one that is not a number is a header we do not know."""
     number = len(first) == 2 or (len(first) == 3 and first[2].strip().lstrip("-").isdigit())
-    if not number:
-        wanted = "; ".join(f"{ours}: {', '.join(names)}" for ours, names in COLUMNS.items())
+    if not number or any(chosen.values()):
+        wanted = "; ".join(f"{name}: {', '.join(names)}" for name, names in COLUMNS.items())
+        missing = " and ".join(f"--{name}-column" for name in ("text", "document") if name not in ours)
         raise DataError(
-            f"{path.name}, line 1: no header with a query and a document. Name the columns so: {wanted}."
+            f"{path.name}, line 1: no header with a query and a document. Columns: {', '.join(first)}. Name yours "
+            f"with {missing}, or use names that are known: {wanted}."
         )
     ledger.attend("no header was found; the columns were taken as query, document and grade in this order.")
     return [("column 1", "text"), ("column 2", "document"), ("column 3", "grade")][: len(first)]
@@ -132,12 +193,12 @@ def _row(path: Path, line: int, row: list[str], names: list[tuple[str, str]]) ->
     }
     if not known["text"]:
         raise DataError(f"{where}: the query is blank. Repeat it in every row.")
-    return _Row(where, known, other)
+    return _Row(where, line, known, other)
 
 
-def _draft(name: str, rows: list[_Row], ledger: Ledger) -> Draft:
-    judged = [_judgment(name, row) for row in rows if row.known["document"]]
-    truth, grades = graded((Graded(j.document, j.grade) for j in checked(judged)), name, ledger)
+def _draft(name: str, rows: list[_Row], judged: list[Graded], ledger: Ledger) -> Draft:
+    """A query from its rows; a document may be written as a pattern."""
+    truth, grades = graded(judged, name, ledger, exact=False)
     labels = {label: _only(label, rows) for label in ("text", *_LABELS)}
     level, as_written = difficulty(labels.pop("difficulty"), ledger, name)
     tags = merged(as_written, _others(rows), grades)

@@ -16,13 +16,17 @@ SHOWN = 5
 SLUG_WORDS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the user may choose: the split of a BEIR folder, and how loosely names of documents are taken."""
+    """What the user may choose: a BEIR split, a field of TREC topics, what grades mean, the columns of a table."""
 
     split: str = ""
     keep_unjudged: bool = False
     any_extension: bool = False
+    topic_field: str = ""
+    grades: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our name of a column → its name in the header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +77,14 @@ class Ledger:
         self._moves: dict[tuple[str, str], int] = {}
         self._attention: dict[str, list[str]] = {}
 
-    def moved(self, source: str, target: str) -> None:
-        """Note that a field went to a place of ours."""
-        self._moves[source, target] = self._moves.get((source, target), 0) + 1
+    def moved(self, source: str, target: str, count: int = 1) -> None:
+        """Note that a field went to a place of ours, as often as it was there."""
+        self._moves[source, target] = self._moves.get((source, target), 0) + count
 
     def attend(self, message: str, subject: str = "") -> None:
         """Note what needs a person, said once for all it is about."""
         about = self._attention.setdefault(message, [])
-        if subject:
+        if subject and subject not in about[-1:]:
             about.append(subject)
 
     def imported(

@@ -19,10 +19,11 @@ _GLOB = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One judgment of a document."""
+    """One judgment of a document; `original` is the grade in the source, where that is on another scale."""
 
     document: str
     grade: int
+    original: int | None = None
 
 
 def documents(names: Sequence[str], grade: int = 1, exact: bool = True) -> dict[str, Any]:
@@ -40,30 +41,33 @@ def combined(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return dict(rules[0]) if len(rules) == 1 else {"any": [dict(rule) for rule in rules]}
 
 
-def graded(judged: Iterable[Graded], query: str, ledger: Ledger) -> tuple[TruthValue, dict[str, str]]:
-    """The truth that says these judgments, and a tag for those that no rule can say."""
-    by_grade: dict[int, list[str]] = {}
-    for judgment in judged:
-        by_grade.setdefault(judgment.grade, []).append(judgment.document)
-    if not any(grade > 0 for grade in by_grade):
-        return _nothing_relevant(by_grade, query, ledger)
-    outside = {grade: names for grade, names in by_grade.items() if not LOWEST <= grade <= HIGHEST}
-    for grade in sorted(outside):
-        near = min(max(grade, LOWEST), HIGHEST)
-        text = f"grade {grade} counts as {near} here, where grades go from {LOWEST} to {HIGHEST}"
-        ledger.attend(f"{text}; the original is kept in the tag {ORIGINAL_GRADES}, and exported.", query)
-        by_grade.setdefault(near, []).extend(by_grade.pop(grade))
-    rules = [documents(by_grade[grade], grade) for grade in sorted(by_grade, reverse=True)]
-    return combined(rules), _original(outside, ledger)
-
-
-def _nothing_relevant(
-    by_grade: dict[int, list[str]], query: str, ledger: Ledger
+def graded(
+    judged: Iterable[Graded], query: str, ledger: Ledger, *, exact: bool = True
 ) -> tuple[TruthValue, dict[str, str]]:
-    ledger.attend(
-        "no document is relevant; written as unjudged. Write negative where nothing answers the query.", query
-    )
-    return "unjudged", _original(by_grade, ledger)
+    """The truth that says these judgments, and a tag for those that no rule can say; patterns stay unless `exact`."""
+    judged = list(judged)
+    by_grade: dict[int, list[str]] = {}
+    original: dict[int, list[str]] = {}
+    relevant = any(one.grade > 0 for one in judged)
+    for one in judged:
+        grade = min(max(one.grade, LOWEST), HIGHEST)
+        written = one.grade if one.original is None else one.original
+        by_grade.setdefault(grade, []).append(one.document)
+        if written != grade or not relevant:
+            original.setdefault(written, []).append(one.document)
+        if grade != one.grade and relevant:
+            _attend_grade(one.grade, grade, query, ledger)
+    if not relevant:
+        text = "no document is relevant; written as unjudged. Write negative where nothing answers the query."
+        ledger.attend(text, query)
+        return "unjudged", _original(original, ledger)
+    rules = [documents(by_grade[grade], grade, exact) for grade in sorted(by_grade, reverse=True)]
+    return combined(rules), _original(original, ledger)
+
+
+def _attend_grade(grade: int, near: int, query: str, ledger: Ledger) -> None:
+    text = f"grade {grade} counts as {near} here, where grades go from {LOWEST} to {HIGHEST}"
+    ledger.attend(f"{text}; the original is kept in the tag {ORIGINAL_GRADES}, and exported.", query)
 
 
 def _original(by_grade: dict[int, list[str]], ledger: Ledger) -> dict[str, str]:

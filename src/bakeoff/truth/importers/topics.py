@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.errors import DataError
+from bakeoff.truth.importers.draft import Ledger
 from bakeoff.truth.importers.textfile import lines, read_text
 
 _TOP = re.compile(r"<top>(.*?)</top>", re.DOTALL)
@@ -19,6 +21,7 @@ _CHILD = re.compile(r"<(\w+)[^>]*>(.*?)</\1>", re.DOTALL)
 _WRAP = re.compile(r"<\?xml[^>]*>|</?topics[^>]*>|<!--.*?-->|<!DOCTYPE[^>]*>", re.DOTALL)
 TEXT_FIELDS = ("title", "query", "question", "desc", "text")
 """Which field is the query, the first that is there."""
+ALIASES = {"desc": "description", "narr": "narrative", "description": "desc", "narrative": "narr"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,37 @@ def read_topics(path: Path) -> list[Topic]:
     if re.search(r"<topic\s", text):
         return list(_elements(text, path))
     return list(_rows(text, path))
+
+
+def text_fields(topics: Sequence[Topic], wanted: str, ledger: Ledger) -> list[str]:
+    """The field that is the text of each topic: the wanted one, or the first of the usual ones that it has."""
+    order = [wanted, ALIASES.get(wanted, ""), *TEXT_FIELDS] if wanted else list(TEXT_FIELDS)
+    found = [next((name for name in order if topic.fields.get(name)), "") for topic in topics]
+    for topic, name in zip(topics, found, strict=True):
+        if not name:
+            raise DataError(
+                f"{topic.where}: topic {topic.id!r} has none of {', '.join(TEXT_FIELDS)}. Add a title."
+            )
+    counts = Counter(found)
+    if wanted and not any(counts[name] for name in order[:2]):
+        known = ", ".join(
+            dict.fromkeys(name for topic in topics for name, value in topic.fields.items() if value)
+        )
+        raise DataError(
+            f"no topic has a field {wanted!r}. Fields with a text: {known}. Choose one with --field."
+        )
+    usual = next((name for name in order[:2] if counts[name]), "") if wanted else counts.most_common(1)[0][0]
+    _attend_mixed(topics, found, usual, ledger)
+    return found
+
+
+def _attend_mixed(topics: Sequence[Topic], found: Sequence[str], usual: str, ledger: Ledger) -> None:
+    """Say which topics have no text in the usual field: a query from another field has another length."""
+    for name in dict.fromkeys(name for name in found if name != usual):
+        others = [topic.id for topic, own in zip(topics, found, strict=True) if own == name]
+        text = f"{len(others):,} of {len(topics):,} topics have no text in {usual}; theirs is from {name}."
+        for identity in others:
+            ledger.attend(f"{text} Choose a field that all have with --field.", identity)
 
 
 def _blocks(text: str, path: Path) -> Iterator[Topic]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bakeoff.errors import DataError
 from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options
 from bakeoff.truth.importers.fields import as_tag, merged
+from bakeoff.truth.importers.grades import regraded
 from bakeoff.truth.importers.qrels import Judgment, by_query, checked, read_trec
 from bakeoff.truth.importers.rules import Graded, graded
 from bakeoff.truth.importers.textfile import lines, read_text
-from bakeoff.truth.importers.topics import TEXT_FIELDS, Topic, read_topics
+from bakeoff.truth.importers.topics import Topic, read_topics, text_fields
 
 FORMAT = "trec"
 ITERATIONS = "qrels_iterations"
@@ -29,10 +30,15 @@ def read(paths: Sequence[Path], options: Options) -> Imported:
             f"trec takes one file of topics and at least one of qrels; given: {names}. Give both."
         )
     ledger = Ledger()
-    judged = by_query(checked([judgment for path in qrels for judgment in read_trec(path)]))
+    rows = checked([judgment for path in qrels for judgment in read_trec(path)])
+    grades, judged = regraded(rows, options.grades, ledger), by_query(rows)
     known = read_topics(topics[0])
     chosen = [topic for topic in known if topic.id in judged or options.keep_unjudged]
-    drafts = [_draft(topic, judged.pop(topic.id, []), ledger) for topic in chosen]
+    fields = text_fields(chosen, options.topic_field, ledger)
+    drafts = [
+        _draft(topic, name, judged.pop(topic.id, []), grades, ledger)
+        for topic, name in zip(chosen, fields, strict=True)
+    ]
     if judged:
         first = next(iter(judged.values()))[0]
         raise DataError(
@@ -52,21 +58,19 @@ def _is_qrels(path: Path) -> bool:
     return len(cells) == 4 and line.strip().count("\t") in (0, 3) and cells[3].lstrip("-").isdigit()
 
 
-def _draft(topic: Topic, judged: list[Judgment], ledger: Ledger) -> Draft:
-    name = next((name for name in TEXT_FIELDS if topic.fields.get(name)), "")
-    if not name:
-        raise DataError(
-            f"{topic.where}: topic {topic.id!r} has none of {', '.join(TEXT_FIELDS)}. Add a title."
-        )
+def _draft(
+    topic: Topic, name: str, judged: list[Judgment], grades: Mapping[Judgment, Graded], ledger: Ledger
+) -> Draft:
+    """A query whose text is one field of a topic."""
     ledger.moved("num", "id")
     ledger.moved(name, "text")
     for _ in judged:
         ledger.moved("qrels", "truth.documents")
-    truth, grades = graded((Graded(j.document, j.grade) for j in judged), topic.id, ledger)
+    truth, kept = graded([grades[one] for one in judged], topic.id, ledger)
     tags = {key: as_tag(value) for key, value in topic.fields.items() if key != name and value}
     for key in tags:
         ledger.moved(key, f"tags.{key}")
-    all_tags = merged(tags, grades, _iterations(judged, ledger))
+    all_tags = merged(tags, kept, _iterations(judged, ledger))
     return Draft(topic.id, topic.fields[name], truth, topic.where, tags=all_tags)
 
 
