@@ -49,9 +49,10 @@ class Names:
         """The files that a name means and that were not read; a pattern means only those that may hold text."""
         if not self._unread or (name in self._rows and match != "substring"):
             return []
-        found = [self._unread[row] for row in self._unread_names._find(name, match)]
+        rows = self._unread_names._find(name, match)
+        named = [one for one in map(self._unread.__getitem__, rows) if not one.id.endswith("/")]
         folders = (one for one in self._unread if one.id.endswith("/"))
-        found += [one for one in folders if _plain_path(name).startswith(one.id)]
+        found = [*named, *(one for one in folders if _plain_path(name).startswith(one.id))]
         pattern = match == "substring" or self._is_glob(name, match)
         return [one for one in found if one.has_text] if pattern and self._find(name, match) else found
 
