@@ -118,3 +118,16 @@ def test_no_relevant_items_no_ceiling() -> None:
     truth = JudgmentArrays(np.array([0]), np.array([1]), np.array([0]))
     best = ceiling(parse("P@5"), truth)
     assert best is not None and np.isnan(best).all()
+
+
+def test_no_ranking_is_deeper_than_the_depth() -> None:
+    truth = JudgmentArrays(np.repeat([0, 1], [8, 2]), np.arange(10), np.ones(10, int))
+    for name, wanted in (("AP", [0.5, 1]), ("R@20", [0.5, 1]), ("P@5", [0.8, 0.4]), ("RR", [1, 1])):
+        assert ceiling(parse(name), truth, depth=4) == pytest.approx(wanted), name
+    assert ceiling(parse("AP"), truth) == pytest.approx([1, 1])
+
+
+def test_what_cannot_be_reached_still_counts_as_relevant() -> None:
+    truth = JudgmentArrays(np.array([0, 0, 1]), np.array([1, 2, 1]), np.array([1, 1, 1]))
+    best = ceiling(parse("R@5"), truth, reachable=np.array([True, False, False]))
+    assert best == pytest.approx([0.5, 0])

@@ -103,3 +103,20 @@ def test_a_target_that_is_no_measure_is_an_error_with_its_line(lab: Make) -> Non
 def test_a_target_for_something_that_should_be_low(lab: Make) -> None:
     report = lab(experiment=measures("P@5", more="targets: {FalseAlarm@0.5: 0.1, tokens@5: 300}\n")).report()
     assert [(t.measure, t.best, t.reachable) for t in report.targets] == [("FalseAlarm@0.5", 0.0, True)]
+
+
+def test_the_best_average_precision_knows_how_deep_is_searched(lab: Make) -> None:
+    made = lab(
+        queries=(("[trains.md]", '["other/*.md"]'),),
+        experiment=measures("AP(document)", more="depth: 3\n"),
+    )
+    assert best(made.report()) == {"AP(document)": pytest.approx((1 + 1 + 3 / 9) / 3)}
+
+
+def test_the_best_mean_knows_what_filters_leave(lab: Make) -> None:
+    filtered = "{id: sign, filter: {document: [auth.md, mail.md]},"
+    made = lab(
+        queries=(("{id: sign,", filtered), ("[auth.md]}}", "[auth.md, trains.md]}}")),
+        experiment=measures("R@5(document)"),
+    )
+    assert best(made.report()) == {"R@5(document)": pytest.approx((0.5 + 1 + 1) / 3)}

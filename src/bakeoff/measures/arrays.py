@@ -13,6 +13,7 @@ from bakeoff.errors import DataError
 
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 Flags = NDArray[np.bool_]
 
 

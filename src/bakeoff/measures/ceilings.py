@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bakeoff.measures.arrays import Floats, Ints, JudgmentArrays, RankingArrays, distinct
+from bakeoff.measures.arrays import Bools, Floats, Ints, JudgmentArrays, RankingArrays, distinct
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.evaluate import evaluate
@@ -21,10 +21,13 @@ def ceiling(
     *,
     conventions: Conventions = DEFAULT,
     queries: Ints | None = None,
+    depth: int | None = None,
+    reachable: Bools | None = None,
 ) -> Floats | None:
     """The best value of each query, NaN where it has no relevant items; None where it is not known.
 
-    Ideal rankings are scored by the measure itself, so that a new measure needs no formula here.
+    Ideal rankings are scored by the measure itself, so that a new measure needs no formula here. They hold at most
+    `depth` items, and only `reachable` ones (one value a judgment): what is not retrieved still counts as relevant.
     """
     asked = distinct(judgments.query) if queries is None else np.unique(queries)
     if measure.definition.needs is not Needs.JUDGMENTS:
@@ -34,8 +37,11 @@ def ceiling(
     if measure.budget is not None or not measure.definition.higher_is_better:
         return None
     # a measure that divides by what was returned is best without the others, one that counts judged items with them
-    reached = [_reached(measure, judgments, least, conventions, asked) for least in (1, 0)]
-    return np.fmax(*reached)
+    there = np.ones(len(judgments.grade), bool) if reachable is None else reachable
+    rankings = [_ideal(judgments, there & (judgments.grade >= least), depth) for least in (1, 0)]
+    rules = replace(conventions, order="served", score_precision="double")
+    reached = [evaluate(one, judgments, [measure], conventions=rules, queries=asked) for one in rankings]
+    return np.fmax(*(found.values[:, 0] for found in reached))
 
 
 def fixed_ceiling(measure: Measure) -> float | None:
@@ -45,14 +51,12 @@ def fixed_ceiling(measure: Measure) -> float | None:
     return _DECLARED.get(measure.definition.ceiling)
 
 
-def _reached(
-    measure: Measure, judgments: JudgmentArrays, least: int, conventions: Conventions, queries: Ints
-) -> Floats:
-    """The values of rankings that hold all items of a grade or a higher one, the highest first."""
-    kept = np.flatnonzero(judgments.grade >= least)
-    order = kept[np.lexsort((-judgments.grade[kept].astype(np.int64), judgments.query[kept]))]
-    ideal = RankingArrays(
-        judgments.query[order], judgments.item[order], -np.arange(len(order), dtype=np.float64)
-    )
-    rules = replace(conventions, order="served", score_precision="double")
-    return evaluate(ideal, judgments, [measure], conventions=rules, queries=queries).values[:, 0]
+def _ideal(judgments: JudgmentArrays, kept: Bools, depth: int | None) -> RankingArrays:
+    """Rankings of the kept items of each query, the highest grade first."""
+    rows = np.flatnonzero(kept)
+    rows = rows[np.lexsort((-judgments.grade[rows].astype(np.int64), judgments.query[rows]))]
+    if depth is not None:
+        query = judgments.query[rows]
+        rows = rows[np.arange(len(rows)) - np.searchsorted(query, query) < depth]
+    scores = -np.arange(len(rows), dtype=np.float64)
+    return RankingArrays(judgments.query[rows], judgments.item[rows], scores)

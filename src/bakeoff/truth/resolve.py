@@ -248,8 +248,9 @@ def _names(rule: Rule) -> list[tuple[str, NameMatch]]:
 def _left_out(name: str, files: Sequence[Skipped]) -> str:
     shown = "; ".join(f"{one.id} ({one.reason})" for one in files[:SHOWN])
     more = f"; and {len(files) - SHOWN:,} more" if len(files) > SHOWN else ""
-    count = "a file that was not read" if len(files) == 1 else f"{len(files):,} files that were not read"
-    fix = f"Repair the file, remove it from the truth, or measure without it: allow: [{UNREAD}]."
+    one = len(files) == 1
+    count = "a document that was not read" if one else f"{len(files):,} documents that were not read"
+    fix = f"Repair {'it' if one else 'them'}, correct the truth, or measure without: allow: [{UNREAD}]."
     return f'"{name}" names {count}: {shown}{more}. {fix}'
 
 

@@ -81,14 +81,27 @@ class Ceilings:
             return {}
         return {"": np.where(self._has_value(needs), best, np.nan)}
 
+    def _reachable(self, measure: Measure, query: np.ndarray, item: np.ndarray) -> np.ndarray | None:
+        """Which judged documents a query's filter leaves; None where all are, or the unit is another one."""
+        left = self._material.filtered if measure.unit in (None, Unit.DOCUMENT) else {}
+        if not left:
+            return None
+        there = np.ones(len(query), bool)
+        for place, kept in left.items():
+            own = query == place
+            there[own] = kept[item[own]]
+        return there
+
     def _by_judgments(self, measure: Measure) -> dict[str, np.ndarray]:
-        found = {}
+        found, plan = {}, self._material.plan
         for label, judged in self._material.judged(measure.unit or Unit.DOCUMENT).items():
             values = ceiling(
                 measure,
                 JudgmentArrays(judged.query, judged.item, judged.grade),
                 conventions=self._material.conventions,
                 queries=np.arange(len(self._material.queries.queries)),
+                depth=max(system.depth or plan.settings.depth for system in plan.systems),
+                reachable=self._reachable(measure, judged.query, judged.item),
             )
             if values is not None:
                 found[label] = values

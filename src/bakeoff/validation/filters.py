@@ -62,6 +62,19 @@ def check_filters(
             yield from _emptied(queries, place, rows, fields, where, judgments)
 
 
+def left_documents(queries: QuerySet, corpus: Corpus) -> dict[int, np.ndarray]:
+    """Which documents the filter of a query leaves, for filters on fields of documents that can be asked for."""
+    wrong = dict(_unusable(queries.filters, corpus, {}))
+    asked = {
+        place: where
+        for place, where in enumerate(queries.filters)
+        if where and not _of_chunks(where) and not any(one.field in wrong for one in where)
+    }
+    rows = _tables(corpus, {})[0]
+    fields = payload(asked.values(), corpus.documents, rows.table)
+    return {place: fields.kept(fields.where(where)) for place, where in asked.items()}
+
+
 def _unusable(
     filters: Iterable[Where], corpus: Corpus, chunks: Mapping[str, pa.Table]
 ) -> Iterator[tuple[str, str]]:

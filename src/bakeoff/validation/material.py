@@ -24,7 +24,7 @@ from bakeoff.truth.resolve import UNREAD, Truth, resolve
 from bakeoff.truth.reviewed import read_judgments, with_judgments
 from bakeoff.truth.rules import leaves
 from bakeoff.types import Unit
-from bakeoff.validation.filters import needs_chunk_fields
+from bakeoff.validation.filters import left_documents, needs_chunk_fields
 from bakeoff.yamlfile import Keys, Located
 
 if TYPE_CHECKING:
@@ -69,6 +69,11 @@ class Material:
     def labels(self) -> dict[str, str]:
         """The chunker of each chunking by fingerprint; '' for judgments bound to none."""
         return {"": "", **{made.fingerprint: label for label, made in self.chunkings.items()}}
+
+    @cached_property
+    def filtered(self) -> dict[int, np.ndarray]:
+        """Which documents the filter of each query that has one leaves."""
+        return left_documents(self.queries, self.corpus)
 
     @cached_property
     def bound(self) -> bool:
