@@ -16,7 +16,7 @@ import pytest
 
 import bakeoff
 from bakeoff import registry
-from bakeoff.errors import CorpusError, StoreError, TruthError
+from bakeoff.errors import CorpusError, ExperimentError, StoreError, TruthError
 from bakeoff.events import Event, StageFinished, SystemFinished, Warned
 from bakeoff.results import read_record
 from bakeoff.runner import run
@@ -492,11 +492,14 @@ def test_a_plan_can_be_run_as_it_is(small: Path) -> None:
     assert set(result.scores["measure"].to_pylist()) == {"Hit@1(document)"}
 
 
-def test_negative_only_queries_have_no_mean_and_no_failure(small: Path) -> None:
+def test_negative_only_queries_are_scored_by_false_alarms_alone(small: Path) -> None:
     Path("queries.yaml").write_text("queries:\n  - {id: a, text: recipe for bread, truth: negative}\n")
+    with pytest.raises(ExperimentError, match="has no value for any query"):
+        run(small, out=Path("run"))
+    small.write_text(small.read_text() + "measures: {primary: FalseAlarm@0.01}\n")
     result = run(small, out=Path("run"))
     assert result.failed == {}
-    assert result.comparison.summary(result.done[0]).mean is None
+    assert result.comparison.summary(result.done[0]).mean == 1.0
     assert str(result.verdict.kind) == "cant_tell"
 
 

@@ -14,26 +14,26 @@ from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.embed import vector_notes
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.read import Corpus
-from bakeoff.stages.scorable import unscorable
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth, require_sound
 from bakeoff.truth.reviewed import judged_by_models
 from bakeoff.truth.units import bound_chunkings
+from bakeoff.validation.ceilings import Ceilings, refused_measures
 from bakeoff.validation.filters import check_filters
-from bakeoff.validation.material import plan_truth
-from bakeoff.validation.strict import counts_chunks, held_against, refuse_errors, unfair
+from bakeoff.validation.material import Material, experiment_text, plan_truth
+from bakeoff.validation.strict import counts_chunks, held_against, refuse_errors
 
 
 def prepare(plan: Plan, queries: QuerySet, corpus: Corpus, kitchen: Kitchen, emit: Emit) -> Ingredients:
     """Chunk, resolve the truth, and build everything that is not timed by the query."""
     said, leaked = held_against(queries, corpus, plan.settings.allow)
     chunkings = _chunkings(plan, kitchen, emit)
-    _refuse_unscorable(plan, chunkings)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
     truth = plan_truth(plan, queries, corpus, tables)
     require_sound(truth)
     said = [*_filter_notes(queries, corpus, chunkings, truth), *said]
-    _refuse_unfair(plan, truth, chunkings)
+    _refuse_measures(Material(plan, queries, corpus, chunkings, truth, experiment_text(plan, plan.file)))
+    _refuse_unfair(truth, chunkings)
     said = [*judged_by_models(truth.judgments), *said]
     for text in (*(problem.message for problem in truth.problems), *said):
         emit(Warned(text))
@@ -54,10 +54,14 @@ def prepare(plan: Plan, queries: QuerySet, corpus: Corpus, kitchen: Kitchen, emi
     )
 
 
-def _refuse_unfair(plan: Plan, truth: Truth, chunkings: dict[str, Chunking]) -> None:
-    """What counts chunks or was decided on them compares no chunkers: long ones meet a condition more easily (F08)."""
-    if why := unfair(parse(plan.primary), list(chunkings)):
-        raise ExperimentError(why)
+def _refuse_measures(material: Material) -> None:
+    """What validate calls an error of a measure stops the run before anything is embedded."""
+    if found := refused_measures(material, Ceilings(material)):
+        raise ExperimentError("\n".join(f"{one.where}: {one.message}" for one in found.values()))
+
+
+def _refuse_unfair(truth: Truth, chunkings: dict[str, Chunking]) -> None:
+    """What was decided on chunks compares no chunkers: long ones meet a condition more easily (F08)."""
     if len(chunkings) < 2 or not bound_chunkings(truth.judgments):
         return
     sources = sorted({hit.source for hit in truth.hits if hit.chunking})
@@ -66,13 +70,6 @@ def _refuse_unfair(plan: Plan, truth: Truth, chunkings: dict[str, Chunking]) -> 
         f"{', '.join(chunkings)}: long chunks meet a condition more easily. Use one chunker, or let these rules "
         "say over: documents or over: sections."
     )
-
-
-def _refuse_unscorable(plan: Plan, chunkings: dict[str, Chunking]) -> None:
-    """A measure that no system could be scored by stops the run before anything is embedded."""
-    counts = {label: made.chunks.num_rows for label, made in chunkings.items()}
-    if found := [why for _, why in unscorable(plan, counts)]:
-        raise ExperimentError("\n".join(found))
 
 
 def _only_within(plan: Plan, chunkings: dict[str, Chunking]) -> list[str]:

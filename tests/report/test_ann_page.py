@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 import shutil
@@ -11,13 +13,14 @@ import numpy as np
 import pytest
 
 from bakeoff.cache import Cache
-from bakeoff.errors import DataError
+from bakeoff.errors import DataError, SettingError
 from bakeoff.load.ann import Options, compare_stores
 from bakeoff.load.datasets import open_dataset
 from bakeoff.load.record import save
 from bakeoff.load.settings import candidates
 from bakeoff.report.ann_data import read_ann
 from bakeoff.report.ann_page import at_target, write_ann_page
+from bakeoff.report.exports.presets import export_run
 from bakeoff.report.planes import Axis, front
 from bakeoff.report.wording import score
 
@@ -104,3 +107,33 @@ def test_what_is_no_record(tmp_path: Path) -> None:
     (tmp_path / "record.json").write_text('{"kind": "load", "format": 1}')
     with pytest.raises(DataError, match="no record of `bakeoff ann`"):
         read_ann(tmp_path)
+
+
+def test_the_export_of_the_ann_preset_is_made_of_the_record(folder: Path) -> None:
+    """S1's table by either of its names; another system's files are not written of it."""
+    record = json.loads((folder / "record.json").read_text())
+    for name in ("ann", "s1"):
+        files = export_run(folder, name)
+        rows = list(csv.DictReader(io.StringIO(files.contents["ann_results.csv"].decode())))
+        assert len(rows) == len(record["points"]) and not files.notes
+        for row, point in zip(rows, record["points"], strict=True):
+            assert row["system"] == f"{point['system']} {point['setting']}"
+            assert float(row["kNN@10"]) == point["kNN@10"]["across_runs"]["median"]
+            assert float(row["R100@10"]) == pytest.approx(float(row["P@10"]) * 10 / 100) == point["R100@10"]
+            assert float(row["MRR"]) == point["MRR@10"]
+            assert float(row["p50 ms"]) == point["latency_across_queries"]["p50_ms"]["value"]
+    with pytest.raises(SettingError, match="--preset ann"):
+        export_run(folder, "vectordb")
+
+
+def test_the_export_of_another_k_has_no_figures_at_ten(folder: Path) -> None:
+    record = json.loads((folder / "record.json").read_text())
+    record["options"]["k"] = 5
+    for point in record["points"]:
+        for name in ("kNN", "R100", "P", "MRR"):
+            point[f"{name}@5"] = point[f"{name}@10"]
+    (folder / "record.json").write_text(json.dumps(record))
+    files = export_run(folder, "ann")
+    (first, *_) = csv.DictReader(io.StringIO(files.contents["ann_results.csv"].decode()))
+    assert first["kNN@10"] == "" and float(first["p50 ms"]) > 0
+    assert len(files.notes) == 1 and "--k 10" in files.notes[0]

@@ -71,6 +71,36 @@ def test_what_was_not_measured_is_null_and_said(run: Result) -> None:
     assert "P@5" in files.notes[0]
 
 
+def test_a_preset_has_its_source_systems_name_too(run: Result) -> None:
+    for name, source in (("lineage", "s0"), ("code", "S2"), ("vectordb", "s3"), ("goldsql", "s4")):
+        assert export_run(run.path, source).contents == export_run(run.path, name).contents
+    with pytest.raises(SettingError, match="trec_eval"):
+        export_run(run.path, "trec_eval")
+
+
+def test_what_was_computed_by_other_conventions_is_null(make_run: Make) -> None:
+    """S3 counts chunks; a run whose k counts documents has no recall of S3's, but its P_unique is the same."""
+    measures = ("R@5(document)", "P_unique@5(document)", "RR@5(document)")
+    made = make_run(labels=TWO, measures=measures, primary="R@5(document)")
+
+    def at_five() -> tuple[dict[str, Any], tuple[str, ...]]:
+        files = export_run(made.path, "vectordb")
+        rows = json.loads(files.contents["minilm_results.json"])["query_results"]
+        return next(row for row in rows if row["top_k"] == 5), files.notes
+
+    row, notes = at_five()
+    assert row["recall_at_k"]["median"] is None and row["mrr"] is None
+    assert row["precision_at_k"]["median"] is not None
+    assert any("k_counts: units | chunks" in note for note in notes)
+    path = made.path / "run.json"
+    record = json.loads(path.read_text())
+    record["conventions"]["k_counts"] = "chunks"
+    path.write_text(json.dumps(record))
+    row, notes = at_five()
+    assert row["recall_at_k"]["median"] is not None and row["mrr"] is not None
+    assert not any("k_counts" in note for note in notes)
+
+
 def test_goldsql_numbers_are_those_of_the_run(run: Result, tmp_path: Path) -> None:
     """S4-60..66: means, per-query rows, differences and winners found again in the stored scores (F23)."""
     export_run(run.path, "goldsql").write(tmp_path)

@@ -17,7 +17,7 @@ from bakeoff.measures.sections import matches
 from bakeoff.stages.scorable import searches_vectors, unscorable
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
-from bakeoff.validation.findings import Ceiling, Finding, Level, Target
+from bakeoff.validation.findings import Ceiling, Finding, Target
 from bakeoff.validation.material import Material, chunkers
 from bakeoff.validation.strict import unfair
 from bakeoff.validation.wording import number, some
@@ -140,28 +140,47 @@ class Ceilings:
         return values
 
 
+def refused_measures(material: Material, ceilings: Ceilings) -> dict[str, Finding]:
+    """The measures that stop a run, by name: those it cannot score, and a primary one that could decide nothing."""
+    plan = material.plan
+    reasons = dict(unscorable(plan, material.chunk_counts))
+    labels = [part.label for part in chunkers(plan)]
+    primary = parse(plan.primary)
+    if why := unfair(primary, labels):
+        reasons.setdefault(plan.primary, why)
+    # a chunker that failed is named by itself: without its chunks nothing is known of the truth
+    if len(material.chunkings) in (0, len(labels)) and _has_no_value(primary, ceilings):
+        reasons.setdefault(plan.primary, _no_value(primary))
+    places = {name: _place(material, at) for at, name in enumerate(plan.measures)}
+    return {name: Finding("error", "measure", places[name], why) for name, why in reasons.items()}
+
+
 def check_measures(material: Material, ceilings: Ceilings) -> Iterator[Finding]:
-    """Measures that have no value on this truth, or look further down than is retrieved."""
+    """Measures that stop a run, have no value on this truth, or look further down than is retrieved."""
     depth = material.plan.settings.depth
-    if why := unfair(parse(material.plan.primary), [part.label for part in chunkers(material.plan)]):
-        yield Finding("error", "measure", material.where(("measures", "primary")), why)
-    refused = dict(unscorable(material.plan, material.chunk_counts))
+    refused = refused_measures(material, ceilings)
+    yield from refused.values()
     for position, name in enumerate(material.plan.measures):
-        measure = parse(name)
-        where = material.where(("measures", "also", position - 1) if position else ("measures", "primary"))
-        if name in refused:
-            yield Finding("error", "measure", where, refused[name])
-        elif measure.needs is not Needs.TOKENS and not ceilings.scorable(measure):
-            level: Level = "warning" if position else "error"
-            text = (
-                f"{name} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
-            )
-            yield Finding(level, "measure", where, text)
+        measure, where = parse(name), _place(material, position)
+        if name not in refused and _has_no_value(measure, ceilings):
+            yield Finding("warning", "measure", where, _no_value(measure))
         if measure.k is not None and measure.k > depth:
             text = (
                 f"{name} looks at {measure.k} results, but depth is {depth}. Set depth: {measure.k} or more."
             )
             yield Finding("warning", "depth", where, text)
+
+
+def _place(material: Material, position: int) -> str:
+    return material.where(("measures", "also", position - 1) if position else ("measures", "primary"))
+
+
+def _has_no_value(measure: Measure, ceilings: Ceilings) -> bool:
+    return measure.needs is not Needs.TOKENS and not ceilings.scorable(measure)
+
+
+def _no_value(measure: Measure) -> str:
+    return f"{measure} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
 
 
 def check_targets(material: Material, ceilings: Ceilings) -> tuple[list[Target], list[Finding]]:
