@@ -183,6 +183,7 @@ class Result:
             },
             higher_is_better=definition.higher_is_better,
             bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
+            clusters=_clusters(rows),
         )
 
     def incomplete(self, measure: str) -> tuple[str, ...]:
@@ -244,6 +245,13 @@ class Result:
     def _with_status(self, status: Status) -> tuple[str, ...]:
         rows = zip(self.systems["system"].to_pylist(), self.systems["status"].to_pylist(), strict=True)
         return tuple(system for system, state in rows if state == status)
+
+
+def _clusters(rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """The cluster of each query; none where the run was written before clusters were recorded."""
+    if not any(row["cluster"] for row in rows):
+        return ()
+    return tuple(row["cluster"] or f"query {row['query_id']}" for row in rows)
 
 
 def _mark_changes(path: Path) -> RunRecord:

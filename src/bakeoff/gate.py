@@ -55,6 +55,9 @@ class SystemCheck:
     verdict: str
     needed: int | None
     categories: tuple[CategoryCheck, ...]
+    clusters: int = 0
+    effective_n: float = 0.0
+    """Independent queries that would show as much as these, which may come in clusters."""
 
     @property
     def passed(self) -> bool:
@@ -103,7 +106,19 @@ def gate(
         matrix = joined(baseline.matrix(name), candidate.matrix(name), *runs)
         checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in kept]
     checks += [_gone(one, candidate) for one in names if one not in kept]
-    return Gate(runs[0], runs[1], name, rules, tuple(checks), tuple(_notes(baseline, candidate, differing)))
+    notes = (*_notes(baseline, candidate, differing), *_cluster_note(checks))
+    return Gate(runs[0], runs[1], name, rules, tuple(checks), notes)
+
+
+def _cluster_note(checks: list[SystemCheck]) -> Iterator[str]:
+    """What queries in clusters are worth, for the system that loses most by them."""
+    together = [one for one in checks if one.clusters < one.n and one.effective_n < one.n]
+    if together:
+        worst = min(together, key=lambda one: one.effective_n)
+        yield (
+            f"{worst.n:,} queries in {worst.clusters:,} clusters show as much as {worst.effective_n:.0f} independent "
+            f"ones ({worst.system})."
+        )
 
 
 def _require_unchanged(result: Result) -> None:
@@ -137,6 +152,8 @@ def _check(system: str, matrix: ScoreMatrix, runs: tuple[str, str], rules: Rules
         verdict=_verdict(pair, low, high, rules.margin),
         needed=_needed(pair, gain, rules.margin),
         categories=tuple(_categories(both, rules, sign, seed)),
+        clusters=pair.clusters,
+        effective_n=pair.effective_n,
     )
 
 

@@ -14,6 +14,7 @@ from bakeoff.measures.names import parse
 from bakeoff.stages.empty_searches import empty_search_sentences
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.case import Case
+from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.evidence import Costs, Evidence, Limits
@@ -178,7 +179,8 @@ def what_makes_the_difference(result: Result) -> FactorAnalysis | None:
     # a keyword engine comes with its mode: it is no choice of a vector store
     factors["store"] = [row["store"] if row["embedder"] else vector for row in rows]
     try:
-        return factor_shares(matrix.scored(), factors, result.record.seed)
+        clusters = Clusters.of(matrix.clusters, len(matrix.queries))
+        return factor_shares(matrix.scored(), factors, result.record.seed, clusters=clusters)
     except ComparisonError:
         return None  # one system, one query or no spread: nothing to explain
 

@@ -41,6 +41,7 @@ from bakeoff.stages.latency_check import disagreements
 from bakeoff.stages.lengths import Lengths
 from bakeoff.stages.read import Corpus, left_out, left_out_sentence
 from bakeoff.stages.timing import unexplained
+from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
 from bakeoff.types import Skipped, Status
@@ -279,19 +280,24 @@ def _digest(rankings: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def write_tables(folder: RunFolder, queries: QuerySet, cells: list[Cell]) -> dict[str, str]:
+def write_tables(folder: RunFolder, made: Ingredients, cells: list[Cell]) -> dict[str, str]:
     """Write the tables of all systems, in the order of the plan, and return the hash of each."""
     digests = {}
     for schema in CELL:
         tables = [getattr(cell, schema.name) for cell in cells]
         digests[schema.name] = folder.table(schema, [_unique(tables)] if schema is PASSAGES else tables)
-    rows = [
-        (q.id, q.text, q.category, q.difficulty, q.intent, q.negative, q.synthetic, json.dumps(dict(q.tags)))
-        for q in queries.queries
-    ]
-    columns = list(zip(*rows, strict=True))
-    named = {name: list(column) for (name, _), column in zip(QUERIES.columns, columns, strict=True)}
-    return digests | {QUERIES.name: folder.table(QUERIES, [QUERIES.table(named)])}
+    return digests | {QUERIES.name: folder.table(QUERIES, [_queries_table(made)])}
+
+
+def _queries_table(made: Ingredients) -> pa.Table:
+    queries = made.queries.queries
+    clusters = query_clusters(queries, made.truth.judgments, made.corpus.documents["id"].to_pylist())
+    plain = ("text", "category", "difficulty", "intent", "negative", "synthetic")
+    columns = {name: [getattr(query, name) for query in queries] for name in plain}
+    tags = [json.dumps(dict(query.tags)) for query in queries]
+    return QUERIES.table(
+        {"query_id": [query.id for query in queries], **columns, "tags": tags, "cluster": clusters}
+    )
 
 
 def queries_key(queries: QuerySet) -> str:

@@ -48,8 +48,11 @@ QUERIES = Schema(
         ("negative", "bool"),
         ("synthetic", "bool"),
         ("tags", "string"),
+        ("cluster", "string"),
     ),
+    added=("cluster",),
 )
+"""`cluster` is the same for queries that are not independent of each other."""
 
 LATENCIES = Schema(
     "latencies",
@@ -288,6 +291,10 @@ def _read(path: Path, schema: Schema) -> pa.Table:
 
     with readable(path):
         table = read_parquet(path)
+    for name in schema.added:
+        if name not in table.schema.names:
+            kind = schema.arrow().field(name).type
+            table = table.append_column(name, pa.nulls(table.num_rows, kind))
     if table.schema.names != schema.arrow().names:
         raise DataError(f"{path} has columns {table.schema.names}, not {schema.arrow().names}.")
     try:

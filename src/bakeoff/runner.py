@@ -58,7 +58,7 @@ def run(
             shop.emit(Warned(earlier))
         notes = _called(shop)
         made, measured = _measured(plan, queries, shop, folder)
-        tables = write_tables(folder, queries, measured)
+        tables = write_tables(folder, made, measured)
         folder.record(finished(record, made, measured, notes).model_copy(update={"tables": tables}))
     except BakeoffError:
         folder.record(record.model_copy(update={"status": "stopped"}))

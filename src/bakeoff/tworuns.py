@@ -48,6 +48,11 @@ def joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> Sc
         for matrix in (left, right)
         for query, category in zip(matrix.queries, matrix.categories, strict=bool(matrix.categories))
     }
+    clusters = {
+        query: cluster
+        for matrix in (right, left)
+        for query, cluster in zip(matrix.queries, matrix.clusters, strict=bool(matrix.clusters))
+    }
     rows = []
     for matrix in (left, right):
         place = {query: i for i, query in enumerate(matrix.queries)}
@@ -62,4 +67,5 @@ def joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> Sc
         values=np.array(rows, dtype=float),
         categories=tuple(categories.get(query, "") for query in queries),
         structural={**left.structural, **right.structural},
+        clusters=tuple(clusters.get(query, f"query {query}") for query in queries) if clusters else (),
     )

@@ -111,6 +111,8 @@ class Query:
     negative: bool = False
     synthetic: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
+    """Queries of one cluster are not independent of each other; '' leaves it to their truth."""
 
 
 # --- models and stores ------------------------------------------------------------------------------
@@ -179,10 +181,14 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A table's columns as (name, Arrow type name); the Arrow schema is made on demand."""
+    """A table's columns as (name, Arrow type name); the Arrow schema is made on demand.
+
+    `added` columns came later: a table that was written before has them as null.
+    """
 
     name: str
     columns: tuple[tuple[str, str], ...]
+    added: tuple[str, ...] = ()
 
     def arrow(self) -> pa.Schema:
         """The Arrow schema of this table."""

@@ -132,8 +132,9 @@ def _say_power(power: Power) -> None:
         f"a difference of {one:.2f} in {power.measure}" if one < 1 else f"no difference in {power.measure}"
     )
     of_all = f"of {every:.2f}" if every < 1 else "none"
+    together = f" in {power.clusters:,} clusters" if power.clusters < power.queries else ""
     text = (
-        f"{power.queries:,} queries show {shown} between two"
+        f"{power.queries:,} queries{together} show {shown} between two"
         f" systems, and {of_all} among all {power.pairs:,} pairs (80 % power)."
         f" Spread of paired differences {power.spread:.2f}, {power.basis}."
     )

@@ -10,7 +10,7 @@ import typer
 from bakeoff.cli.workers import Statistics, workers_of
 
 if TYPE_CHECKING:
-    from bakeoff.stats.comparison import Comparison
+    from bakeoff.stats.comparison import Comparison, PairComparison
 
 
 def register(app: typer.Typer) -> None:
@@ -98,7 +98,7 @@ def compare(
     result = open_run(run, workers_of(executor), trust=trust)
     pair = compare_systems(result, a, b, measure)
     if as_json:
-        console.say_json(asdict(pair))
+        console.say_json({**asdict(pair), "effective_n": pair.effective_n})
         return
     name = result.measure(measure or result.record.primary)
     low, high = pair.interval.low, pair.interval.high
@@ -108,6 +108,7 @@ def compare(
         [f"{name} of {pair.b}", _shown(pair.mean_b)],
         ["difference", f"{_shown(pair.difference)} {interval}"],
         ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
+        *_cluster_rows(pair),
         ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
         ["smallest difference shown", _shown(pair.mdd)],
         ["told apart", f"yes: {pair.better}" if pair.better else "no"],
@@ -117,6 +118,19 @@ def compare(
         console.say(
             f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"
         )
+
+
+def _cluster_rows(pair: PairComparison) -> list[list[str]]:
+    """What questions that depend on each other are worth; nothing where each is its own cluster."""
+    depends = pair.dependence
+    if depends is None or pair.clusters == pair.n:
+        return []
+    icc = "–" if depends.icc is None else f"{depends.icc:.2f}"
+    effect = f"correlation within a cluster {icc}, design effect {depends.design_effect:.2f}"
+    return [
+        ["clusters of questions", f"{pair.clusters:,} ({effect})"],
+        ["independent questions they are worth", f"{pair.effective_n:.0f}"],
+    ]
 
 
 def diff(
@@ -135,6 +149,7 @@ def diff(
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
     from bakeoff.errors import DataError
+    from bakeoff.stats.wording import clustered
     from bakeoff.tworuns import across
 
     one, other = (open_run(folder, trust=trust) for folder in (before, after))
@@ -147,7 +162,7 @@ def diff(
             " be paired. Compare runs of the same query file."
         )
     if as_json:
-        console.say_json([asdict(pair) for pair in pairs])
+        console.say_json([{**asdict(pair), "effective_n": pair.effective_n} for pair in pairs])
         return
     rows = []
     for system, pair in zip(shared, pairs, strict=True):
@@ -160,6 +175,8 @@ def diff(
     headers = ["system", "before", "after", "difference", "interval", "better / worse / equal"]
     console.say(f"{comparison.measure}: {one.record.run} → {other.record.run}")
     console.table(headers, rows, right=(1, 2, 3, 4, 5))
+    if comparison.questions is not None and comparison.questions.clusters < comparison.questions.questions:
+        console.say(f"{clustered(comparison.questions)}.")
 
 
 def _of(comparison: Comparison, run: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from bakeoff.report.grid import read_grid
 from bakeoff.report.pairs import too_many
 from bakeoff.report.sanity import sanity_notes
 from bakeoff.report.systems import order
+from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import SystemSummary
 
 SHOWN = 25
@@ -96,6 +98,7 @@ def result_json(result: Result) -> dict[str, Any]:
             "would_settle": verdict.would_settle,
             "without_leaks": _without_leaks(result),
         }
+        found["questions"] = _questions_json(result.comparison.questions)
     return found
 
 
@@ -110,6 +113,11 @@ def _without_leaks(result: Result) -> dict[str, Any] | None:
         "system": verdict.system,
         "sentence": verdict.sentence,
     }
+
+
+def _questions_json(found: EffectiveQuestions | None) -> dict[str, Any] | None:
+    """How many questions there are, in how many clusters, and what they are worth."""
+    return None if found is None else {**asdict(found), "effective": found.effective}
 
 
 def _say_table(result: Result) -> None:

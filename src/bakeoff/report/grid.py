@@ -15,6 +15,7 @@ from bakeoff.report.rows import score_rows
 from bakeoff.results import read_tags
 from bakeoff.stats.arrays import FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
+from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import SystemSummary
 from bakeoff.stats.intervals import Interval
 
@@ -34,6 +35,7 @@ class QueryRow:
     synthetic: bool
     intent: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
 
     def label(self, name: str) -> str:
         """The category, difficulty, intent, or the value of a tag."""
@@ -114,7 +116,9 @@ def resampled_means(grid: Grid, measure: str, systems: Sequence[str], seed: int)
     # a comparison resamples queries in order of their ids
     order = np.argsort(np.array([query.id for query in grid.queries], dtype=object), kind="stable")
     values = grid.values[measure][[grid.systems.index(system) for system in systems]][:, order]
-    intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds) if len(values) else []
+    labels = [grid.queries[place].cluster for place in order]
+    clusters = Clusters.of(labels if any(labels) else (), len(labels))
+    intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds, clusters) if len(values) else []
     return {
         system: _mean(measure, row, interval)
         for system, row, interval in zip(systems, values, intervals, strict=True)
@@ -170,6 +174,7 @@ def _query_rows(table: pa.Table) -> list[QueryRow]:
             bool(row["synthetic"]),
             row["intent"] or "",
             read_tags(row["tags"]),
+            row["cluster"] or "",
         )
         for row in table.to_pylist()
     ]

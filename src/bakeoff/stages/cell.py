@@ -27,6 +27,7 @@ from bakeoff.stages.serving import Answers
 from bakeoff.stages.ties import ties_table
 from bakeoff.stages.timing import Row, ingest_row, latency_rows, latency_table, phase_row, timings_table
 from bakeoff.stages.tuning import Tuner
+from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
 from bakeoff.types import RANKINGS, SYSTEMS, Status
@@ -80,6 +81,7 @@ def measuring(
         [query.category for query in queries.queries],
         seed,
         higher_is_better=primary.definition.higher_is_better,
+        clusters=query_clusters(queries.queries, truth.judgments),
     )
     return replace(task, tuner=tuner)
 

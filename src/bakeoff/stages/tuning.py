@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,9 +38,10 @@ class Tuner:
         seed: int,
         *,
         higher_is_better: bool = True,
+        clusters: Sequence[str] = (),
     ) -> None:
         self._params, self._depth, self._score = params, depth, score
-        self._categories, self._seed = categories, seed
+        self._categories, self._seed, self._clusters = categories, seed, clusters
         self._sign = 1.0 if higher_is_better else -1.0
         self.choice: Choice | None = None
 
@@ -49,7 +50,8 @@ class Tuner:
         import numpy as np
 
         values = self._sign * np.array([self._score(self._ranked(legs, weight)) for weight in GRID])
-        self.choice = chosen(values, self._categories[: values.shape[1]], self._seed)
+        count = values.shape[1]
+        self.choice = chosen(values, self._categories[:count], self._seed, self._clusters[:count])
         return self.choice.weight
 
     def _ranked(self, legs: tuple[Leg, ...], weight: float) -> Leg:
@@ -58,16 +60,18 @@ class Tuner:
         return Leg(hits, legs[0].milliseconds, True)
 
 
-def chosen(values: np.ndarray, categories: list[str], seed: int) -> Choice:
+def chosen(values: np.ndarray, categories: list[str], seed: int, clusters: Sequence[str] = ()) -> Choice:
     """Cross-validation over queries; `values` are GRID × queries, NaN where a query has no score."""
     import numpy as np
 
+    from bakeoff.stats.clusters import Clusters
     from bakeoff.stats.selection import stratified_folds
 
-    count = values.shape[1]
-    if count < 2:
+    count, together = values.shape[1], Clusters.of(clusters, values.shape[1])
+    if together.count < 2:
         return Choice(np.zeros(count, np.int64), np.full(count, WEIGHT))
-    fold = stratified_folds(count, min(FOLDS, count), seed, categories if any(categories) else ())
+    folds, labels = min(FOLDS, together.count), categories if any(categories) else ()
+    fold = stratified_folds(count, folds, seed, labels, clusters=together)
     weight = np.full(count, WEIGHT)
     scored = ~np.isnan(values).any(axis=0)
     for number in np.unique(fold):

@@ -127,6 +127,13 @@ def dependence(column: FloatArray, clusters: Clusters) -> Dependence:
     return Dependence(n, count, clusters.df, icc, effect)
 
 
+def expected_dependence(clusters: Clusters, icc: float) -> Dependence:
+    """The dependence to expect of columns whose values correlate so within clusters."""
+    sizes, n = clusters.sizes.astype(np.float64), len(clusters.codes)
+    typical = float((sizes**2).sum()) / n if n else 1.0
+    return Dependence(n, clusters.count, clusters.df, icc, 1 + (typical - 1) * max(0.0, icc))
+
+
 def intraclass_correlation(column: FloatArray, clusters: Clusters) -> float | None:
     """The analysis-of-variance estimate; below 0 by chance, None without a cluster of two or without spread."""
     sizes, n = clusters.sizes, len(column)

@@ -16,8 +16,9 @@ from math import factorial
 import numpy as np
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.arrays import NOISE, FloatArray
+from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray
 from bakeoff.stats.bootstrap import resampled_means
+from bakeoff.stats.clusters import Clusters, as_clusters
 
 REST = "interaction of factors"
 
@@ -71,14 +72,20 @@ class _Means:
 
 
 def factor_shares(
-    values: FloatArray, factors: Mapping[str, Sequence[str]], seed: int, resamples: int = 2_000
+    values: FloatArray,
+    factors: Mapping[str, Sequence[str]],
+    seed: int,
+    resamples: int = 2_000,
+    clusters: Clusters | None = None,
 ) -> FactorAnalysis:
     """Shares of each factor from scores (systems × queries) and each system's level of each factor."""
-    kept = values[:, ~np.isnan(values).any(axis=0)]
+    complete: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
+    kept = values[:, complete]
     _check(kept, factors)
     systems, n = kept.shape
-    drawn = resampled_means(np.ascontiguousarray(kept.T), resamples, seed)
-    means = _Means(kept.mean(axis=1), np.cov(kept) / n, drawn)
+    sample = as_clusters(clusters, values.T).among(complete).linearised(kept.T)
+    drawn = resampled_means(np.ascontiguousarray(sample), resamples, seed)
+    means = _Means(kept.mean(axis=1), np.cov(sample.T) / len(sample), drawn)
     whole = np.eye(systems) - 1 / systems
     if means.seen(whole) < NOISE:
         raise ComparisonError("all systems have the same mean, so there is no spread to explain.")

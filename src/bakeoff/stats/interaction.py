@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE, FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
+from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.correction import holm
 from bakeoff.stats.intervals import Interval
+from bakeoff.stats.tests import sign_blocks
 
 PERMUTATIONS = 10_000
 CELLS_PER_BLOCK = 2_000_000
@@ -73,9 +76,11 @@ def interaction(matrix: ScoreMatrix, a: str, b: str, settings: BootstrapSettings
     if not matrix.higher_is_better:
         advantage = -advantage
     common = ~np.isnan(advantage)
-    labels = np.array(matrix.categories)[common]
-    p = label_permutation_p(advantage[common], labels.tolist(), settings.seed)
-    return Interaction(a, b, p, p, _by_category(advantage[common], labels.tolist(), settings))
+    labels = np.array(matrix.categories)[common].tolist()
+    clusters = Clusters.of(matrix.clusters, len(matrix.queries)).among(common)
+    test = label_permutation_p if clusters.alone else partial(cluster_flip_p, clusters=clusters)
+    p = test(advantage[common], labels, settings.seed)
+    return Interaction(a, b, p, p, _by_category(advantage[common], labels, settings, clusters))
 
 
 def label_permutation_p(differences: FloatArray, labels: Sequence[str], seed: int) -> float:
@@ -96,13 +101,36 @@ def label_permutation_p(differences: FloatArray, labels: Sequence[str], seed: in
     return (reached + 1) / (PERMUTATIONS + 1)
 
 
+def cluster_flip_p(differences: FloatArray, labels: Sequence[str], seed: int, *, clusters: Clusters) -> float:
+    """p-value of the spread of category means where queries come in clusters; never 0.
+
+    Labels of queries that depend on each other can't be shuffled. The deviations from the common mean are given random
+    signs, one for each cluster (a wild cluster bootstrap under the hypothesis of no spread).
+    """
+    names = sorted(set(labels))
+    if len(names) < 2 or clusters.count < 2:
+        return 1.0
+    member = np.array([[label == name for name in names] for label in labels], dtype=np.float64)
+    sizes = member.sum(axis=0)
+    sums = clusters.sums((differences - differences.mean())[:, None] * member)
+    observed = float((sums.sum(axis=0) ** 2 / sizes).sum())
+    reached = 0
+    for signs in sign_blocks(clusters.count, PERMUTATIONS, seed):
+        flipped = signs @ sums
+        flipped -= flipped.sum(axis=1, keepdims=True) * (sizes / sizes.sum())
+        reached += int(((flipped**2 / sizes).sum(axis=1) >= observed - NOISE).sum())
+    return (reached + 1) / (PERMUTATIONS + 1)
+
+
 def _by_category(
-    advantage: FloatArray, labels: list[str], settings: BootstrapSettings
+    advantage: FloatArray, labels: list[str], settings: BootstrapSettings, clusters: Clusters
 ) -> tuple[CategoryDifference, ...]:
     names = list(dict.fromkeys(labels))
     wide = settings.at(1 - (1 - settings.level) / max(1, len(names)))
     made = []
     for name in names:
-        part = advantage[[label == name for label in labels]]
-        made.append(CategoryDifference(name, len(part), float(part.mean()), mean_interval(part, wide)))
+        chosen = np.array([label == name for label in labels])
+        part = advantage[chosen]
+        interval = mean_interval(part, wide, clusters=clusters.among(chosen))
+        made.append(CategoryDifference(name, len(part), float(part.mean()), interval))
     return tuple(made)

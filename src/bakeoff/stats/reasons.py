@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from bakeoff.stats.case import Case
 from bakeoff.stats.sentences import told_apart
-from bakeoff.stats.wording import listed, points_to_three, questions
+from bakeoff.stats.wording import clustered, listed, points_to_three, questions
 
 
 def reasons_for(case: Case) -> tuple[str, ...]:
     """The lines below the verdict, in order."""
     lines = list(_limits(case))
     if case.rivals:
-        lines += [*_beaten(case), *_neighbours(case), *_detectable(case), *_dropped(case)]
+        lines += [*_beaten(case), *_neighbours(case), *_clusters(case), *_detectable(case), *_dropped(case)]
     return (*lines, *case.comparison.notes)
 
 
@@ -49,6 +49,13 @@ def _neighbours(case: Case) -> Iterator[str]:
         text = told_apart(case, 1, 2)
         if text:
             yield text
+
+
+def _clusters(case: Case) -> Iterator[str]:
+    """What questions that depend on each other are worth."""
+    found = case.comparison.questions
+    if found is not None and found.clusters < found.questions:
+        yield f"{clustered(found)}."
 
 
 def _detectable(case: Case) -> Iterator[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import BoolArray, FloatArray, IntArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
+from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.intervals import Interval
 
@@ -50,13 +51,25 @@ class Selection:
 
 
 def stratified_folds(
-    n: int, folds: int, seed: int, categories: Sequence[str] = (), split: int = 0
+    n: int,
+    folds: int,
+    seed: int,
+    categories: Sequence[str] = (),
+    split: int = 0,
+    clusters: Clusters | None = None,
 ) -> IntArray:
-    """A fold number for each of n queries, sizes and categories spread as evenly as they divide."""
-    if not 2 <= folds <= n:
-        raise ComparisonError(f"{folds} folds of {n} queries cannot be made. Use between 2 and {n}.")
+    """A fold number for each of n queries, sizes and categories spread as evenly as they divide.
+
+    The queries of a cluster share a fold: what is learned from one must not be scored on another.
+    """
+    most = n if clusters is None else clusters.count
+    if not 2 <= folds <= most:
+        what = f"{n} queries" if most == n else f"{most} clusters of queries"
+        raise ComparisonError(f"{folds} folds of {what} cannot be made. Use between 2 and {most}.")
     labels = list(categories) if categories else [""] * n
     generator = np.random.default_rng([seed, n, 3, split])
+    if clusters is not None and not clusters.alone:
+        return _cluster_folds(clusters, folds, labels, generator)
     order = generator.permutation(n)
     by_category = sorted(order, key=lambda query: labels[query])
     assigned = np.empty(n, dtype=np.int64)
@@ -64,14 +77,33 @@ def stratified_folds(
     return assigned
 
 
+def _cluster_folds(
+    clusters: Clusters, folds: int, labels: list[str], generator: np.random.Generator
+) -> IntArray:
+    """Whole clusters, the largest first, each to the fold with the fewest queries of its category, then of all."""
+    names = sorted(set(labels))
+    held = np.zeros((folds, len(names)))
+    category = np.array([names.index(label) for label in labels])
+    fold_of = np.empty(clusters.count, dtype=np.int64)
+    shuffled = generator.permutation(clusters.count)
+    for cluster in shuffled[np.argsort(-clusters.sizes[shuffled], kind="stable")]:
+        counts = np.bincount(category[clusters.codes == cluster], minlength=len(names))
+        main = int(counts.argmax())
+        fold = int(np.lexsort((held.sum(axis=1), held[:, main]))[0])
+        held[fold] += counts
+        fold_of[cluster] = fold
+    assigned: IntArray = fold_of[clusters.codes]
+    return assigned
+
+
 def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
     """Choose the best system by repeated cross-validation on the queries scored for every system."""
-    values, labels = _complete(matrix.sorted())
-    n = values.shape[1]
+    values, labels, clusters = _complete(matrix.sorted())
+    n, folds = values.shape[1], min(folds, max(2, clusters.count))
     sign = 1.0 if matrix.higher_is_better else -1.0
     won, held_out = np.zeros(len(values)), np.zeros(n)
     for split in range(SPLITS):
-        assigned = stratified_folds(n, folds, seed, labels, split)
+        assigned = stratified_folds(n, folds, seed, labels, split, clusters)
         shares = _choices(values, assigned, folds, sign)
         held_out += (shares[:, assigned] * values).sum(axis=0) / SPLITS
         won += shares.sum(axis=1)
@@ -81,7 +113,7 @@ def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
         winner=matrix.systems[best],
         tuning_score=tuning,
         held_out_score=honest,
-        held_out_interval=mean_interval(held_out, BootstrapSettings(seed), matrix.bounds),
+        held_out_interval=mean_interval(held_out, BootstrapSettings(seed), matrix.bounds, clusters),
         optimism=sign * (tuning - honest),
         agreement=float(won[best]) / (SPLITS * folds),
         choices=SPLITS * folds,
@@ -91,7 +123,7 @@ def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
     )
 
 
-def _complete(matrix: ScoreMatrix) -> tuple[FloatArray, list[str]]:
+def _complete(matrix: ScoreMatrix) -> tuple[FloatArray, list[str], Clusters]:
     values = matrix.scored()
     common: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
     if not len(matrix.systems) or common.sum() < 2:
@@ -104,7 +136,7 @@ def _complete(matrix: ScoreMatrix) -> tuple[FloatArray, list[str]]:
         if matrix.categories
         else []
     )
-    return values[:, common], labels
+    return values[:, common], labels, Clusters.of(matrix.clusters, len(matrix.queries)).among(common)
 
 
 def _choices(values: FloatArray, assigned: IntArray, folds: int, sign: float) -> FloatArray:

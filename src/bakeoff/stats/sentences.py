@@ -46,8 +46,12 @@ def say_only_one_within_limits(case: Case) -> str:
 def say_too_few(case: Case) -> str:
     """There are not enough questions for any claim."""
     fewest = case.evidence.thresholds.fewest_queries
-    shared = min(case.pair(other).n for other in case.rivals)
-    return f"Can't tell: {questions(shared)} scored for both of a pair; a claim needs at least {fewest}."
+    pair = min((case.pair(other) for other in case.rivals), key=lambda pair: (pair.clusters, pair.n))
+    what = (
+        questions(pair.n) if pair.clusters == pair.n else f"{questions(pair.n)} in {pair.clusters} clusters"
+    )
+    kind = "" if pair.clusters == pair.n else " clusters"
+    return f"Can't tell: {what} scored for both of a pair; a claim needs at least {fewest}{kind}."
 
 
 def say_winner(case: Case) -> str:

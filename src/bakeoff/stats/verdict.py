@@ -88,7 +88,8 @@ def _recommended(case: Case, system: str | None) -> tuple[str, ...]:
 
 
 def _shared(case: Case) -> int:
-    return min((case.pair(other).n for other in case.rivals), default=case.comparison.common)
+    """Independent questions of the pair that has fewest: a cluster counts as one."""
+    return min((case.pair(other).clusters for other in case.rivals), default=case.comparison.common)
 
 
 RULES: tuple[Rule, ...] = (
@@ -123,7 +124,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "too-few-queries",
-        "fewer than {fewest_queries} queries are scored for a pair",
+        "fewer than {fewest_queries} queries, or clusters of queries, are scored for a pair",
         Kind.CANT_TELL,
         lambda case: _shared(case) < case.evidence.thresholds.fewest_queries,
         say_too_few,

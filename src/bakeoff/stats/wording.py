@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.intervals import Interval
 
@@ -71,6 +72,18 @@ def settles(pair: PairComparison, least: float, of: str = "") -> str | None:
     if needed is None or needed <= pair.n:
         return None
     return f"about {_rounded(needed):,} {of}would settle a difference of {points(size)[0]}"
+
+
+def clustered(found: EffectiveQuestions) -> str:
+    """Questions in clusters, and how many independent ones would show as much."""
+    text = (
+        f"{questions(found.questions)} in {found.clusters:,} clusters (up to {found.largest} about the same "
+        f"documents) show as much as {found.effective:.0f} independent ones"
+    )
+    if found.icc is None:
+        return text
+    icc, effect = points_to_three(found.icc), f"{found.design_effect:.2f}"
+    return f"{text} (correlation within a cluster {icc}, design effect {effect})"
 
 
 def equality_needs(margin: float, alpha: float) -> str | None:

@@ -30,6 +30,7 @@ def query_text(drafts: Sequence[Draft], name: str) -> str:
             f"    text: {_flow(draft.text)}",
             f"    category: {draft.category}",
             f"    difficulty: {draft.difficulty}",
+            f"    cluster: {_flow(draft.document)}",
             f"    truth: {_flow(draft.truth)}",
         ]
         lines += [f"    tags: {_flow(draft.tags)}"] if draft.tags else []

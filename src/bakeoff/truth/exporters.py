@@ -84,7 +84,8 @@ def _json_lines(rows: Iterable[dict[str, Any]]) -> str:
 def _query_metadata(query: Query) -> dict[str, Any]:
     original = _json_tag(query, "metadata") if query.tags.get("metadata", "").startswith("{") else {}
     labels = {
-        name: getattr(query, name) for name in ("category", "difficulty", "intent", "negative", "synthetic")
+        name: getattr(query, name)
+        for name in ("category", "difficulty", "intent", "cluster", "negative", "synthetic")
     }
     tags = {name: value for name, value in query.tags.items() if name not in _OWN_TAGS}
     said = {**labels, "tags": tags}

@@ -106,6 +106,10 @@ class QueryPart(LabelsPart):
     id: Text
     text: Text
     notes: str | None = None
+    cluster: Text | None = Field(
+        default=None,
+        description="queries that are not independent share one; default: queries with the same documents",
+    )
     filter: Filter = Field(default_factory=dict)
     truth: TruthPart
 
@@ -216,6 +220,7 @@ def _query(part: QueryPart, defaults: LabelsPart) -> Query:
         negative=part.truth.key == NEGATIVE,
         synthetic=defaults.synthetic is True if part.synthetic is None else part.synthetic,
         tags=tags,
+        cluster=part.cluster or "",
     )
 
 

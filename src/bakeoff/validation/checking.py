@@ -14,6 +14,7 @@ from bakeoff.plan import Plan
 from bakeoff.stages.chunk import Chunking, chunk
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop
+from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.validation.automation import automation_rows, check_automation
 from bakeoff.validation.ceilings import Ceilings, check_measures, check_targets
@@ -100,7 +101,8 @@ def _judge(material: Material, findings: list[Finding], pilot: Path | None) -> R
     ceilings = Ceilings(material)
     targets, unreachable = check_targets(material, ceilings)
     plan, queries = material.plan, material.queries
-    power, weak = power_of(plan.primary, ceilings.scorable(parse(plan.primary)), len(plan.systems), pilot)
+    scorable = ceilings.scorable(parse(plan.primary))
+    power, weak = power_of(plan.primary, scorable, len(plan.systems), pilot, _clusters(material))
     findings += check_truth(material)
     findings += check_filters(
         queries,
@@ -112,6 +114,16 @@ def _judge(material: Material, findings: list[Finding], pilot: Path | None) -> R
     findings += check_sections(queries, plan.measures, material.conventions)
     findings += [*check_measures(material, ceilings), *unreachable, *weak]
     return _report(plan.name, eased(findings, plan.settings.allow), material, ceilings, targets, power)
+
+
+def _clusters(material: Material) -> tuple[str, ...]:
+    """The clusters of the queries that have a truth."""
+    import pyarrow.compute as pc
+
+    judgments = material.truth.judgments
+    judged = set(judgments.filter(pc.greater(judgments["grade"], 0))["query"].to_pylist())
+    found = query_clusters(material.queries.queries, judgments)
+    return tuple(cluster for place, cluster in enumerate(found) if place in judged)
 
 
 def _report(

@@ -85,7 +85,8 @@ class Target:
 class Power:
     """The smallest mean difference, in points, that this many queries show: in one pair, and among all pairs.
 
-    `spread` is the standard deviation of paired differences; `basis` says whence it is.
+    `spread` is the standard deviation of paired differences; `basis` says whence it is. `clusters` of queries that are
+    not independent multiply the variance of a mean by the `design_effect`.
     """
 
     measure: str
@@ -95,6 +96,8 @@ class Power:
     basis: str
     detectable: float
     detectable_of_all: float
+    clusters: int
+    design_effect: float
 
 
 @dataclass(frozen=True, slots=True)

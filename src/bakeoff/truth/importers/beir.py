@@ -16,7 +16,7 @@ from bakeoff.truth.importers.textfile import json_lines
 
 FORMAT = "beir"
 DEFAULT_SPLIT = "test"
-_LABELS = ("category", "difficulty", "intent")
+_LABELS = ("category", "difficulty", "intent", "cluster")
 
 
 def read(paths: Sequence[Path], options: Options) -> Imported:

@@ -38,11 +38,12 @@ COLUMNS = {
     "category": ("category",),
     "difficulty": ("difficulty",),
     "intent": ("intent",),
+    "cluster": ("cluster",),
     "notes": ("notes", "note"),
 }
 """Our name of a column → names it may have in the header."""
 _KNOWN = {name: ours for ours, names in COLUMNS.items() for name in names}
-_LABELS = ("category", "difficulty", "intent", "notes")
+_LABELS = ("category", "difficulty", "intent", "cluster", "notes")
 MERGED_SHOWN = 5
 
 

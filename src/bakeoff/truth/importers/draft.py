@@ -42,6 +42,7 @@ class Draft:
     intent: str = ""
     notes: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _metadata(imported: Imported) -> dict[str, Any]:
 
 
 def _query(draft: Draft) -> dict[str, Any]:
-    labels = {name: getattr(draft, name) for name in ("category", "difficulty", "intent", "notes")}
+    labels = {name: getattr(draft, name) for name in ("category", "difficulty", "intent", "cluster", "notes")}
     said: dict[str, Any] = {"id": draft.id, "text": draft.text, **{k: v for k, v in labels.items() if v}}
     said["truth"] = draft.truth
     return {**said, "tags": dict(draft.tags)} if draft.tags else said

@@ -1,0 +1,119 @@
+"""Questions in clusters by simulation: coverage of intervals, false differences, and coverage without clusters.
+
+Run with: python benchmarks/stats_clusters.py [SAMPLES]. It prints the table of docs/statistics.md (1,000 samples).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.stats.bootstrap import BootstrapSettings, interval_ends
+from bakeoff.stats.clusters import Clusters
+from bakeoff.stats.interaction import cluster_flip_p
+from bakeoff.stats.tests import randomisations
+from common import Row, show
+
+SAMPLES, RESAMPLES = 1_000, 1_000
+EQUAL = (10, 20, 30, 50, 100, 200)
+ICCS = (0.0, 0.2, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How many clusters there are and how their sizes are spread."""
+
+    clusters: int
+    sizes: str
+
+    def codes(self, rng: np.random.Generator) -> np.ndarray:
+        """The cluster of each query: ten in each, or one to about twenty."""
+        if self.sizes == "equal":
+            return np.repeat(np.arange(self.clusters), 10)
+        drawn = np.minimum(30, 1 + rng.geometric(0.2, self.clusters))
+        return np.repeat(np.arange(self.clusters), drawn)
+
+
+DESIGNS = [Design(count, sizes) for sizes in ("equal", "unequal") for count in EQUAL]
+
+
+def differences(codes: np.ndarray, icc: float, samples: int, rng: np.random.Generator) -> np.ndarray:
+    """Paired differences of reciprocal rank, queries × samples, of mean 0, correlated within clusters.
+
+    A document moves the latent log rank of its queries for one system and not for the other; which of the two it moves
+    is a matter of chance, so the true mean difference is 0.
+    """
+    count, n = int(codes.max()) + 1, len(codes)
+    shared = rng.normal(size=(2, count, samples))[:, codes] * (2.0 * icc) ** 0.5
+    own = rng.normal(size=(2, n, samples)) * (2.0 * (1 - icc)) ** 0.5
+    rank = np.maximum(1, np.ceil(np.exp(0.6 + (shared + own) * 0.8)))
+    scores = np.where(rank <= 10, 1 / rank, 0.0)
+    return np.asarray(scores[0] - scores[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Shares of samples: intervals that hold the true mean, by cluster and by query, and false differences."""
+
+    by_cluster: float
+    by_query: float
+    false: float
+
+
+def simulate(design: Design, icc: float, samples: int, resamples: int = RESAMPLES) -> Rates:
+    """One design at one correlation; sizes of clusters are drawn again for every block of samples."""
+    found = np.zeros(3)
+    blocks = 10
+    for block in range(blocks):
+        rng = np.random.default_rng([design.clusters, len(design.sizes), int(icc * 100), block])
+        codes = design.codes(rng)
+        drawn = differences(codes, icc, max(1, samples // blocks), rng)
+        clusters, settings = Clusters(codes), BootstrapSettings(1, resamples)
+        covered = []
+        for used in (clusters, None):
+            low, high = interval_ends(drawn, settings, used)
+            covered.append(float(((low <= 0) & (high >= 0)).mean()))
+        flipped = [result.p <= 0.05 for result in randomisations(clusters.sums(drawn), 1, 1_000)]
+        low, high = interval_ends(drawn, settings, clusters)
+        false = np.array(flipped) & ((low > 0) | (high < 0))
+        found += [*covered, float(false.mean())]
+    return Rates(*(float(value) for value in found / blocks))
+
+
+def category_level(clusters: int, icc: float, samples: int) -> float:
+    """Share of samples in which categories that do not matter are found to matter, at 5 %."""
+    rng = np.random.default_rng([clusters, int(icc * 100)])
+    codes = np.repeat(np.arange(clusters), 5)
+    labels = ["x" if code % 2 else "y" for code in codes]
+    drawn = differences(codes, icc, samples, rng)
+    together = Clusters(codes)
+    return float(
+        np.mean([cluster_flip_p(column, labels, 1, clusters=together) <= 0.05 for column in drawn.T])
+    )
+
+
+def main() -> int:
+    """Print the table and the rows."""
+    samples = int(sys.argv[1]) if len(sys.argv) > 1 else SAMPLES
+    rows = []
+    print("| clusters | sizes | ICC of the latent | by cluster | by query | false differences |")
+    print("|---|---|---|---|---|---|")
+    for design in DESIGNS:
+        for icc in ICCS:
+            one = simulate(design, icc, samples)
+            cells = (one.by_cluster, one.by_query, one.false)
+            shown = " | ".join(f"{100 * share:.1f}" for share in cells)
+            print(f"| {design.clusters} | {design.sizes} | {icc} | {shown} |", flush=True)
+            name = f"{design.clusters} {design.sizes} clusters, ICC {icc}"
+            rows.append(Row(f"coverage by cluster, {name}", one.by_cluster, 0.95, ">= 0.979"))
+            rows.append(Row(f"false differences, {name}", one.false, 0.05, ""))
+    for clusters in (12, 30):
+        level = category_level(clusters, 0.2, min(samples, 400))
+        rows.append(Row(f"category test, false, {clusters} clusters of 5, ICC 0.2", level, 0.05, ""))
+    return show(rows)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,49 @@
+"""Which queries belong together: those that name the same cluster, and those that the same documents answer (F59)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bakeoff.fingerprint import fingerprint
+from bakeoff.types import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAMED_DOCUMENTS = 3
+"""A cluster of more documents is named by the first of them and a hash of all."""
+
+
+def query_clusters(
+    queries: Sequence[Query], judgments: pa.Table, documents: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The cluster of each query: its own `cluster:`, else the documents with its highest grade, else the query alone.
+
+    `judgments` number queries and documents by place; `documents` are the ids by which clusters are named.
+    """
+    answers = _answers(judgments)
+    return tuple(
+        query.cluster or _name(answers.get(place, ()), documents) or f"query {query.id}"
+        for place, query in enumerate(queries)
+    )
+
+
+def _answers(judgments: pa.Table) -> dict[int, tuple[int, ...]]:
+    """For each query the documents that have its highest grade above 0, ascending."""
+    best: dict[int, int] = {}
+    found: dict[int, set[int]] = {}
+    columns = (judgments[name].to_pylist() for name in ("query", "doc", "grade"))
+    for query, document, grade in zip(*columns, strict=True):
+        if grade > best.get(query, 0):
+            best[query], found[query] = grade, set()
+        if grade > 0 and grade == best[query]:
+            found[query].add(document)
+    return {query: tuple(sorted(numbers)) for query, numbers in found.items()}
+
+
+def _name(numbers: tuple[int, ...], documents: Sequence[str]) -> str:
+    names = [documents[number] if documents else str(number) for number in numbers]
+    if len(names) <= NAMED_DOCUMENTS:
+        return " + ".join(names)
+    return f"{names[0]} + {len(names) - 1} documents {fingerprint(names)[:8]}"
