@@ -107,6 +107,18 @@ def test_f55_means_without_the_file_are_marked_everywhere(left_out: Path, cli: A
     assert {one["incomplete_truth"] for one in measures.values()} == {2}
 
 
+def test_f55_comparisons_and_exports_say_it_too(left_out: Path, cli: Any) -> None:
+    add(GLOB)
+    text = left_out.read_text().replace("modes: [dense]", "modes: [dense, bm25]")
+    left_out.write_text(text + "allow: [unread]\n")
+    assert cli("run", "--quiet", "--out", "run").code == 0
+    done = cli("compare", "run", "dense", "bm25", "--json")
+    assert json.loads(done.out)["incomplete_truth"] == 1
+    assert re.search(r"\.\d{4}\*", cli("compare", "run", "dense", "bm25").out)
+    done = cli("export", "run", "--preset", "lineage", "--out", "files", "--json")
+    assert any("unread_truth" in note for note in json.loads(done.out)["notes"])
+
+
 def test_f55_whole_truth_is_not_marked(left_out: Path, cli: Any) -> None:
     done = cli("run", "--quiet", "--out", "run")
     assert done.code == 0 and not re.search(r"\.\d{3}\*", done.out)

@@ -97,15 +97,17 @@ def compare(
 
     result = open_run(run, workers_of(executor), trust=trust)
     pair = compare_systems(result, a, b, measure)
-    if as_json:
-        console.say_json({**asdict(pair), "effective_n": pair.effective_n})
-        return
     name = result.measure(measure or result.record.primary)
+    incomplete = len(result.incomplete(name))
+    if as_json:
+        console.say_json({**asdict(pair), "effective_n": pair.effective_n, "incomplete_truth": incomplete})
+        return
+    mark = "*" if incomplete else ""
     low, high = pair.interval.low, pair.interval.high
     interval = f"[{low:.4f} {high:.4f}]" if low is not None and high is not None else "(no interval)"
     rows = [
-        [f"{name} of {pair.a}", _shown(pair.mean_a)],
-        [f"{name} of {pair.b}", _shown(pair.mean_b)],
+        [f"{name} of {pair.a}", _shown(pair.mean_a) + mark],
+        [f"{name} of {pair.b}", _shown(pair.mean_b) + mark],
         ["difference", f"{_shown(pair.difference)} {interval}"],
         ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
         *_cluster_rows(pair),
@@ -114,6 +116,8 @@ def compare(
         ["told apart", f"yes: {pair.better}" if pair.better else "no"],
     ]
     console.table(["", ""], rows)
+    if incomplete:
+        console.say(f"* the truth of {incomplete:,} questions names documents that were not read")
     if pair.dropped:
         console.say(
             f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"

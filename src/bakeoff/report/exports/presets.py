@@ -61,7 +61,13 @@ def _preset(name: str) -> Preset:
 
 
 def _notes(material: Material, preset: str) -> Iterator[str]:
-    """What is null in the files, and why."""
+    """What is null in the files and why, and which means rest on incomplete truth."""
+    incomplete = {one.query_id for one in material.result.record.unread_truth}
+    if incomplete:
+        yield (
+            f"The truth of {len(incomplete):,} queries names documents that were not read: means over them rest on "
+            "incomplete truth (run.json, unread_truth)."
+        )
     if material.missing:
         yield (
             f"{', '.join(material.missing)}: not measured in this run, so null in the files. "
