@@ -166,6 +166,31 @@ class SupportsTuning(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A setting by which an engine trades speed for a promise about reads or writes.
+
+    `name` is its place in Params or Query, `value` what this run uses, and `default` what the engine uses by itself.
+    `kind` is consistency (which writes a search sees), durability (which writes survive a crash), or refresh (when a
+    written row can be found).
+    """
+
+    name: str
+    kind: Literal["consistency", "durability", "refresh"]
+    value: str
+    default: str
+
+
+@runtime_checkable
+class SupportsGuarantees(Protocol):
+    """A store whose engine has such settings; reports show them next to the latency."""
+
+    @classmethod
+    def guarantees(cls, params: Any, query: Any) -> tuple[Guarantee, ...]:
+        """The settings in force with these Params and this Query; none where the engine has none to choose."""
+        ...
+
+
 @runtime_checkable
 class SupportsVectors(Protocol):
     """A store that searches by vector."""

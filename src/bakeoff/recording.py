@@ -13,20 +13,22 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff import __version__
+from bakeoff import __version__, registry
 from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.kinds import format_of
 from bakeoff.machine import machine, versions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
-from bakeoff.plan import Plan
+from bakeoff.plan import Plan, System
+from bakeoff.protocols import SupportsGuarantees
 from bakeoff.results import CELL, PASSAGES, QUERIES, Cell, RunFolder, read_record
 from bakeoff.runrecord import (
     ChunkingRecord,
     CorpusRecord,
     EncodingRecord,
     Excluded,
+    GuaranteeRecord,
     LeftOutRecord,
     LengthRecord,
     RuleHit,
@@ -168,8 +170,22 @@ def started(plan: Plan, folder: Path) -> RunRecord:
     )
 
 
+def _guarantees(system: System, label: str) -> list[GuaranteeRecord]:
+    """What the stores of a system declare about consistency, durability and refresh (F53)."""
+    found = []
+    for part, query in ((system.store, system.search), (system.keyword, system.keyword_search)):
+        plugin = registry.load("stores", part.name) if part is not None else None
+        if part is not None and plugin is not None and issubclass(plugin, SupportsGuarantees):
+            found += [
+                GuaranteeRecord(system=label, store=part.label, **asdict(one))
+                for one in plugin.guarantees(part.params, query)
+            ]
+    return found
+
+
 def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Iterable[str]) -> RunRecord:
     """The record of a run whose systems have all been tried; `notes` are those of its workers."""
+    labels = [cell.systems["system"][0].as_py() for cell in cells]
     failed = [cell for cell in cells if cell.systems["status"][0].as_py() != Status.DONE]
     corpus = made.corpus
     return record.model_copy(
@@ -194,7 +210,12 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "truth_fingerprint": made.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
             "empty_searches": noteworthy_empty_searches(cells, made.queries),
-            "systems": [cell.systems["system"][0].as_py() for cell in cells],
+            "systems": labels,
+            "guarantees": [
+                one
+                for system, label in zip(made.plan.systems, labels, strict=True)
+                for one in _guarantees(system, label)
+            ],
             "unread_truth": [UnreadRecord.model_validate(asdict(one)) for one in made.truth.unread],
             "leaked": list(made.leaked),
             "excluded": _excluded(cells, made.queries, {one.query_id for one in made.truth.unread}),

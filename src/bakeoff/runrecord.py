@@ -103,6 +103,17 @@ class EmptySearchRecord(_Record):
     examples: list[tuple[str, str]] = []
 
 
+class GuaranteeRecord(_Record):
+    """A store's setting that trades speed for a promise: what the run used, and what the engine uses by itself."""
+
+    system: str
+    store: str
+    name: str
+    kind: str
+    value: str
+    default: str
+
+
 class RunRecord(_Record):
     """One run: its experiment, fingerprints, conventions, machine, versions, seeds, exclusions and notes.
 
@@ -145,6 +156,7 @@ class RunRecord(_Record):
     excluded: list[Excluded] = []
     systems: list[str] = []
     empty_searches: list[EmptySearchRecord] = []
+    guarantees: list[GuaranteeRecord] = []
     notes: list[str] = []
     tables: dict[str, str] = {}
     """The hash of each result table's file, by the table's name."""

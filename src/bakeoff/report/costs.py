@@ -23,6 +23,8 @@ PHASES = {
 """Phases as they are shown; all of ingestion is measured by a clock of its own."""
 
 STATISTICS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms")
+PROMISES = "store settings"
+"""The heading of the settings that a latency depends on."""
 STEPS = ("embed", "search", "fuse", "rerank")
 
 
@@ -55,13 +57,17 @@ class PhaseRow:
 
 @dataclass(frozen=True, slots=True)
 class LatencyRow:
-    """Milliseconds a query: statistics of the whole, means of the steps, lowest and highest p50 across runs."""
+    """Milliseconds a query: statistics of the whole, means of the steps, lowest and highest p50 across runs.
+
+    `guarantees` are the store's settings that trade latency for consistency, durability or freshness (F53).
+    """
 
     system: str
     samples: int
     statistics: tuple[Timed, ...]
     steps: tuple[float | None, ...]
     across_runs: tuple[float, float] | None
+    guarantees: str = ""
 
 
 def trade_points(
@@ -104,8 +110,19 @@ def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ..
             statistics=tuple(_time(stored, system, "total", name) for name in STATISTICS),
             steps=tuple(_time(stored, system, step, "mean_ms").value for step in STEPS),
             across_runs=spread.get(system),
+            guarantees=_guarantees(result, system),
         )
         for system in timed
+    )
+
+
+def _guarantees(result: Result, system: str) -> str:
+    """Consistency, durability and refresh of a system's stores, with the engine's own where they differ."""
+    found = [one for one in result.record.guarantees if one.system == system]
+    return "; ".join(
+        f"{one.kind}: {one.name} = {one.value}"
+        + ("" if one.value == one.default else f" (engine's default: {one.default})")
+        for one in found
     )
 
 

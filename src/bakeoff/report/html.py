@@ -13,7 +13,7 @@ from markupsafe import Markup
 from bakeoff.analysis import Result
 from bakeoff.cache import write_file
 from bakeoff.report import drawing, figures, findings, wording
-from bakeoff.report.costs import STATISTICS, STEPS, Timed
+from bakeoff.report.costs import PROMISES, STATISTICS, STEPS, Timed
 from bakeoff.report.percentiles import HOW
 from bakeoff.report.tables import Report, tables
 
@@ -44,6 +44,7 @@ def page(report: Report) -> str:
         statistics=[name.removesuffix("_ms") for name in STATISTICS],
         steps=_happened(report),
         spread=any(row.across_runs for row in report.latencies),
+        promises=PROMISES if any(row.guarantees for row in report.latencies) else "",
         how_timed=HOW,
         latency_notes=_notes(time for row in report.latencies for time in row.statistics),
         phase_notes=_notes(time for row in report.phase_rows for time in row.phases),

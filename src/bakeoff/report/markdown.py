@@ -10,7 +10,7 @@ from bakeoff.cache import write_file
 from bakeoff.report import findings as find
 from bakeoff.report import wording as say
 from bakeoff.report.breakdown import Breakdown
-from bakeoff.report.costs import STATISTICS
+from bakeoff.report.costs import PROMISES, STATISTICS
 from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.grid import Mean
 from bakeoff.report.losses import LossTable
@@ -223,13 +223,19 @@ def _times(report: Report) -> list[str]:
     lines: list[str] = []
     if report.latencies:
         names = [name.removesuffix("_ms") for name in STATISTICS]
+        promised = any(row.guarantees for row in report.latencies)
         rows = [
-            (row.system, *(say.milliseconds(time.value) for time in row.statistics), row.samples)
+            (
+                row.system,
+                *(say.milliseconds(time.value) for time in row.statistics),
+                row.samples,
+                *([row.guarantees or say.ABSENT] if promised else []),
+            )
             for row in report.latencies
         ]
         lines += ["## Latency", "", f"**{plain(find.of_latency(report.latencies))}**", ""]
         lines += [] if report.curves else [plain(HOW), ""]  # the curves say it too
-        lines += table(["system", *names, "samples"], rows)
+        lines += table(["system", *names, "samples", *([PROMISES] if promised else [])], rows)
     if report.curves:
         lines += _chart(report.curves)
     if report.phase_rows:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import StoreError
-from bakeoff.protocols import SearchKnob
+from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.redaction import redact
 from bakeoff.types import Batch, Hits, Metric
 
@@ -56,6 +56,21 @@ class GraphQuery(Settings):
 
 EF = SearchKnob("ef", counts_rows=True, sweep=(16, 32, 64, 128, 256))
 PROBES = SearchKnob("probes", sweep=(1, 2, 4, 8, 16, 32))
+
+
+def guarantee(
+    kind: Literal["consistency", "durability", "refresh"],
+    place: str,
+    model: BaseModel,
+    own: str | None = None,
+) -> Guarantee:
+    """The guarantee that a field of Params or Query sets; `own` is the engine's default where the field's is another.
+
+    `place` is the path of the field from the Params ("build.refresh_interval") or from the Query ("query.consistency").
+    """
+    field = place.rpartition(".")[2]
+    default = type(model).model_fields[field].default
+    return Guarantee(place, kind, str(getattr(model, field)), own if own is not None else str(default))
 
 
 class TunedByEf:

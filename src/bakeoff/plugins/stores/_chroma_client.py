@@ -35,6 +35,9 @@ class Build(GraphBuild):
     """What shapes the graph, and its search: the engine reads ef_search once, when a collection is opened."""
 
     ef_search: Annotated[int, Field(ge=1, description="candidates kept")] = 64
+    sync_threshold: Annotated[
+        int, Field(ge=2, description="writes after which the graph is saved; the log has them before")
+    ] = 1000
 
 
 class ChromaParams(Settings):

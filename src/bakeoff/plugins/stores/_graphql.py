@@ -10,6 +10,7 @@ import numpy as np
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._payload import Declared, Term, terms
 from bakeoff.plugins.stores._rest import Rest, packed, words
+from bakeoff.plugins.stores._weaviate_schema import OWN
 from bakeoff.types import Where
 
 ASKED = 50  # searches a request
@@ -22,6 +23,11 @@ SIGNS = {"in": "ContainsAny", ">=": "GreaterThanEqual", "<=": "LessThanEqual"}
 def literal(value: Any) -> str:
     """A value in the language, whose literals are those of JSON."""
     return packed(value).decode()
+
+
+def fresh(consistency: str) -> str:
+    """How many copies of a shard must answer, where it is not the engine's own number."""
+    return "" if consistency == OWN else f" consistencyLevel:{consistency}"
 
 
 def near(vector: np.ndarray) -> str:

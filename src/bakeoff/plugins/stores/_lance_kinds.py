@@ -33,6 +33,13 @@ class LancedbParams(Settings):
     """How a LanceDB index is built; 256 rows are the fewest PQ can be trained on, and below it all is compared."""
 
     build: Build = Build()
+    read_consistency: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            description="seconds after which a search looks for newer rows of other processes; None: never",
+        ),
+    ] = None
 
 
 class LancedbQuery(GraphQuery):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores import _lucene_state as state
-from bakeoff.plugins.stores._base import GraphBuild, Settings, expect_dims, expect_rows
+from bakeoff.plugins.stores._base import GraphBuild, Settings, expect_dims, expect_rows, guarantee
 from bakeoff.plugins.stores._payload import Declared, Payload, in_order, payload_of
 from bakeoff.plugins.stores._rest import Rest, bodies
 from bakeoff.plugins.stores._server import PREFIX, Spread, ours
+from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Metric
 
 TERM = 8000  # characters: a term of Lucene has at most 32,766 bytes; longer texts are kept, and no filter finds them
@@ -31,6 +32,17 @@ class LuceneBuild(GraphBuild, Spread):
     segments: Annotated[
         int | None, Field(ge=1, description="each shard's, merged; None: as the engine leaves them")
     ] = 1
+    refresh_interval: Annotated[
+        str,
+        Field(
+            pattern=r"^(-1|\d+(ms|s|m))$",
+            description="how often written rows become searchable while inserting; -1: only at the end",
+        ),
+    ] = "1s"
+    durability: Annotated[
+        Literal["request", "async"],
+        Field(description="request: each write reaches the disk before its answer; async: every 5 s"),
+    ] = "request"
 
 
 class Words(Settings):
@@ -51,6 +63,14 @@ class LuceneIndex(Declared, ABC):
     def __init__(self, rest: Rest, build: LuceneBuild, words: Words) -> None:
         self._rest, self._build, self._words = rest, build, words
         self._index, self._rows, self._metric = "", 0, Metric.COSINE
+
+    @classmethod
+    def guarantees(cls, params: Any, query: Any) -> tuple[Guarantee, ...]:  # noqa: ARG003 - all are of the index
+        """When rows can be found, and when they are on disk."""
+        return (
+            guarantee("refresh", "build.refresh_interval", params.build),
+            guarantee("durability", "build.durability", params.build),
+        )
 
     @abstractmethod
     def _vector_type(self, dims: int, metric: Metric) -> dict[str, Any]:
@@ -84,10 +104,17 @@ class LuceneIndex(Declared, ABC):
         self._rest("DELETE", f"/{_name(collection)}?ignore_unavailable=true")
 
     def _settings(self) -> dict[str, Any]:
-        """Rows become visible when `ready` says so."""
+        """Settings of the index; `ready` refreshes it whatever its interval is."""
         bm25 = {"type": "BM25", "k1": self._words.k1, "b": self._words.b}
         shards = {"number_of_shards": self._build.shards, "number_of_replicas": self._build.replicas}
-        return {**shards, "refresh_interval": -1, "similarity": {"default": bm25}}
+        log = {"translog.durability": self._build.durability}
+        return {**shards, **self._refreshing(), **log, "similarity": {"default": bm25}}
+
+    def _refreshing(self) -> dict[str, Any]:
+        """The interval where it is not the engine's own: given a value, the engine no longer rests when idle."""
+        chosen = self._build.refresh_interval
+        own = LuceneBuild.model_fields["refresh_interval"].default
+        return {} if chosen == own else {"refresh_interval": chosen}
 
     def insert(self, batch: Batch) -> None:
         self._write(self._documents(batch))

@@ -73,6 +73,10 @@ class MilvusQuery(GraphQuery):
     """What shapes a search on a server."""
 
     probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 8
+    consistency_level: Annotated[
+        Literal["Strong", "Session", "Bounded", "Eventually"],
+        Field(description="server: how fresh the rows are that a search waits for; Strong waits up to 0.2 s"),
+    ] = "Bounded"
 
 
 def connected(server: Destination | None, file: Path) -> MilvusClient:

@@ -55,7 +55,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     limit: float | None = None  # seconds to wait for the server's word on one statement
 
     @classmethod
-    def to(cls, given: str | None) -> Self:
+    def to(cls, given: str | None, synchronous_commit: str = "on") -> Self:
         """Connect to the address given, or to the one the environment names; one that cannot be read is not shown."""
         server = server_of("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
         try:
@@ -68,6 +68,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         made = cls.connect(autocommit=True, **{**_waiting(patience()), **told, **secret})
         made._give(patience())
         made.execute(EXTENSION)
+        made.execute(f"SET synchronous_commit = {synchronous_commit}")
         know_vectors(made)
         made.tuned, made.asking = (), made.cursor(binary=True)
         return made

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,8 @@ DISTANCES = {
 }
 
 
+READS: dict[str, Any] = {"one": None, **{one.value: one for one in models.ReadConsistencyType}}
+"""A read consistency as the client takes it; None is the engine's own: the answer of one copy."""
 INDEXES: dict[str, Any] = {"text": "keyword", "integer": "integer", "number": "float"}
 
 
@@ -49,12 +53,25 @@ class Words:
         return models.Filter(must=conditions)
 
 
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What a write waits for: that it is applied, and how many copies confirm it."""
+
+    wait: bool = True
+    factor: int = 1
+
+
+WRITING = Writing()
+
+
 class Server(Declared):
     """One collection of a server; its optimizers work in the background, so `ready` waits for them."""
 
-    def __init__(self, url: str, key: str | None, graph: GraphBuild, spread: Spread) -> None:
+    def __init__(
+        self, url: str, key: str | None, graph: GraphBuild, spread: Spread, writing: Writing = WRITING
+    ) -> None:
         self._client = QdrantClient(url=url, api_key=key, timeout=math.ceil(patience()))
-        self._graph, self._spread = graph, spread
+        self._graph, self._spread, self._writing = graph, spread, writing
         self._name, self._dims, self._rows, self._metric = "", 0, 0, Metric.COSINE
 
     @ENGINE
@@ -68,6 +85,7 @@ class Server(Declared):
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=THRESHOLD_KB),
             shard_number=self._spread.shards,
             replication_factor=self._spread.replicas + 1,
+            write_consistency_factor=self._writing.factor,
         )
         for field in self.fields:
             self._client.create_payload_index(self._name, field.name, INDEXES[field.kind], wait=True)
@@ -93,7 +111,7 @@ class Server(Declared):
             points = models.Batch(
                 ids=batch.ids[rows].tolist(), vectors=batch.vectors[rows].tolist(), payloads=mine
             )
-            self._client.upsert(self._name, points, wait=True)
+            self._client.upsert(self._name, points, wait=self._writing.wait)
 
     @ENGINE
     def ready(self) -> None:
@@ -127,17 +145,21 @@ class Server(Declared):
         return self._rows
 
     @ENGINE
-    def search(self, vector: np.ndarray, k: int, ef: int, where: Where | None = None) -> Hits:
+    def search(
+        self, vector: np.ndarray, k: int, ef: int, where: Where | None = None, consistency: str = "one"
+    ) -> Hits:
         among = filter_of(self, where, Words()) if where else None
         how = models.SearchParams(hnsw_ef=max(ef, k))
         asked = {"limit": k, "search_params": how, "query_filter": among, "with_payload": False}
+        asked["consistency"] = READS[consistency]
         return self._answer(self._client.query_points(self._name, vector.tolist(), **asked))
 
     @ENGINE
-    def search_many(self, vectors: np.ndarray, k: int, ef: int) -> list[Hits]:
+    def search_many(self, vectors: np.ndarray, k: int, ef: int, consistency: str = "one") -> list[Hits]:
         how = models.SearchParams(hnsw_ef=max(ef, k))
         asked = [models.QueryRequest(query=row, limit=k, params=how) for row in vectors.tolist()]
-        return [self._answer(found) for found in self._client.query_batch_points(self._name, asked)]
+        found_for = partial(self._client.query_batch_points, self._name, consistency=READS[consistency])
+        return [self._answer(found) for found in found_for(asked)]
 
     @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
@@ -166,4 +188,8 @@ class Server(Declared):
         state = self._client.get_collection(self._name)
         small = self._rows * self._dims * 4 <= THRESHOLD_KB * 1024
         covered = small or (state.indexed_vectors_count or 0) >= self._rows
-        return state.status == models.CollectionStatus.GREEN and covered
+        return state.status == models.CollectionStatus.GREEN and covered and self._applied()
+
+    def _applied(self) -> bool:
+        """Every write is applied; where writes do not wait for it, the rows are counted."""
+        return self._writing.wait or self._client.count(self._name, exact=True).count >= self._rows

@@ -55,8 +55,8 @@ def remove(connection: Any, collection: str, ids: np.ndarray) -> None:
 class Connections:
     """Connections to one file; `mode` is "rwc" to make it, "rw" to open one that is there."""
 
-    def __init__(self, file: Path) -> None:
-        self._file, self._mode = file, "rw"
+    def __init__(self, file: Path, synchronous: str = "full") -> None:
+        self._file, self._mode, self._synchronous = file, "rw", synchronous
         self._local, self._made = threading.local(), list[Any]()
 
     def begin(self, mode: str) -> None:
@@ -89,4 +89,5 @@ class Connections:
         connection.enable_load_extension(True)
         sqlite_vec.load(connection)
         connection.enable_load_extension(False)
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         return connection

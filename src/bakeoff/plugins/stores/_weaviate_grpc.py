@@ -16,12 +16,15 @@ import numpy as np
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._server import patience
+from bakeoff.plugins.stores._weaviate_schema import OWN
 from bakeoff.redaction import redact
 
 SEARCH = "/weaviate.v1.Weaviate/Search"
 LARGEST = 104_858_000  # bytes of an answer, as the engine's own clients allow
 NUMBER, EIGHT_BYTES, BLOCK, FOUR_BYTES = 0, 1, 2, 5
 FLOAT = struct.Struct("<f")
+LEVELS = {"ONE": 1, "QUORUM": 2, "ALL": 3}
+"""Consistency levels by their number."""
 Found = tuple[list[int], list[float]]
 """The integers in the UUIDs of rows, and their distances."""
 
@@ -39,9 +42,9 @@ class Channel:
         self._search, self._seconds = self._channel.unary_unary(SEARCH), patience()
         self._told = tuple((name.lower(), value) for name, value in headers.items())
 
-    def near(self, collection: str, vector: np.ndarray, k: int) -> Found:
+    def near(self, collection: str, vector: np.ndarray, k: int, consistency: str = OWN) -> Found:
         """The k rows nearest to a vector."""
-        asked = _request(collection, np.ascontiguousarray(vector, np.float32).tobytes(), k)
+        asked = _request(collection, np.ascontiguousarray(vector, np.float32).tobytes(), k, consistency)
         try:
             return _answer(self._search(asked, timeout=self._seconds, metadata=self._told))
         except grpc.RpcError as exc:
@@ -52,11 +55,12 @@ class Channel:
         self._channel.close()
 
 
-def _request(collection: str, vector: bytes, k: int) -> bytes:
+def _request(collection: str, vector: bytes, k: int, consistency: str = OWN) -> bytes:
     """No properties, the UUID and the distance, so many rows, near a vector, in the form of version 1.27 and later."""
     return b"".join(
         (
             _block(1, collection.encode()),
+            b"" if consistency == OWN else _key(11, NUMBER) + _varint(LEVELS[consistency]),
             _block(20, b""),
             _block(21, _flag(1) + _flag(5)),
             _key(30, NUMBER) + _varint(k),

@@ -13,7 +13,7 @@ from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import expect_dims
 from bakeoff.plugins.stores._rest import Rest, packed, wait, words
 from bakeoff.plugins.stores._server import Spread, expect_spread, ours
-from bakeoff.plugins.stores._weaviate_schema import WeaviateParams
+from bakeoff.plugins.stores._weaviate_schema import OWN_WRITES, WeaviateParams
 from bakeoff.types import Batch, Metric, PayloadField
 
 PREFIX = "Bakeoff_"  # a class of this engine begins with a capital
@@ -28,8 +28,9 @@ kill -9 version 1.35.2 counted every row and no longer found the last few."""
 class Rows:
     """The rows of one collection; each is known by a UUID with its integer in it."""
 
-    def __init__(self, rest: Rest, collection: str) -> None:
+    def __init__(self, rest: Rest, collection: str, writes: str = OWN_WRITES) -> None:
         self._rest, self.name = rest, f"{PREFIX}{collection}"
+        self._objects = "/v1/batch/objects" + ("" if writes == OWN_WRITES else f"?consistency_level={writes}")
         self._path = f"/v1/schema/{self.name}"
         self._tuning, self._ef = threading.Lock(), 0
 
@@ -57,7 +58,7 @@ class Rows:
             list(lines.map(self._post, parts))
 
     def _post(self, objects: list[dict[str, Any]]) -> None:
-        for one in self._rest("POST", "/v1/batch/objects", {"objects": objects}):
+        for one in self._rest("POST", self._objects, {"objects": objects}):
             if one["result"].get("errors"):
                 raise StoreError(f"Weaviate refused a row: {words(packed(one['result']))}")
 
@@ -103,7 +104,7 @@ class Rows:
 
     def _remove(self, gone: list[str]) -> None:
         chosen = {"path": ["id"], "operator": "ContainsAny", "valueTextArray": gone}
-        told = self._rest("DELETE", "/v1/batch/objects", {"match": {"class": self.name, "where": chosen}})
+        told = self._rest("DELETE", self._objects, {"match": {"class": self.name, "where": chosen}})
         if told["results"]["failed"]:
             raise StoreError(f"Weaviate did not delete {told['results']['failed']} of {len(gone)} rows.")
 

@@ -17,6 +17,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "integer": {"dataType": ["int"]},
     "number": {"dataType": ["number"]},
 }
+OWN, OWN_WRITES = "ONE", "QUORUM"
+"""The engine's own consistency of searches and of writes, which is not sent."""
 WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
 
 
@@ -29,6 +31,9 @@ class WeaviateParams(Settings):
 
     url: Address = None
     build: Build = Build()
+    write_consistency: Annotated[
+        Literal["ONE", "QUORUM", "ALL"], Field(description="copies of a shard that must confirm a write")
+    ] = "QUORUM"
     k1: Annotated[float, Field(ge=0)] = 1.2
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
 
@@ -54,3 +59,6 @@ class WeaviateQuery(GraphQuery):
 
     alpha: Annotated[float, Field(ge=0, le=1, description="hybrid: the share of the vector")] = 0.5
     fusion: Literal["relativeScoreFusion", "rankedFusion"] = "relativeScoreFusion"
+    consistency_level: Annotated[
+        Literal["ONE", "QUORUM", "ALL"], Field(description="copies of a shard that must answer a search")
+    ] = "ONE"

@@ -9,10 +9,11 @@ import numpy as np
 from chromadb.errors import ChromaError
 from httpx import HTTPError
 
-from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows
+from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows, guarantee
 from bakeoff.plugins.stores._chroma_client import FAR, ChromaParams, Connection, answers, filter_of
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
 from bakeoff.plugins.stores._server import PREFIX, speaking_of
+from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
 SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
@@ -26,6 +27,11 @@ class ChromaStore(Declared):
     Params = ChromaParams
     Query = NoQuery
     gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT
+
+    @classmethod
+    def guarantees(cls, params: ChromaParams, query: NoQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
+        """How often the graph is saved."""
+        return (guarantee("durability", "build.sync_threshold", params.build),)
 
     def __init__(self, params: ChromaParams, home: Path) -> None:
         self._build, self._connection = params.build, Connection(params.url, home)
@@ -41,6 +47,7 @@ class ChromaStore(Declared):
         self._connection.drop(PREFIX + collection)
         shape = {"space": SPACES[metric], "max_neighbors": build.m}
         shape |= {"ef_construction": build.ef_construction, "ef_search": build.ef_search}
+        shape |= {"sync_threshold": build.sync_threshold}
         made = {"configuration": {"hnsw": shape}, "embedding_function": None}
         self._collection = client.create_collection(PREFIX + collection, **made)
 

@@ -15,7 +15,7 @@ os.environ.setdefault("LANCEDB_LOG", "error")  # else new tables are announced o
 import lancedb
 
 from bakeoff.plugins.stores import _arrow
-from bakeoff.plugins.stores._base import Packaged, expect_dims, translated
+from bakeoff.plugins.stores._base import Packaged, expect_dims, guarantee, translated
 from bakeoff.plugins.stores._lance_kinds import (
     LancedbParams,
     LancedbQuery,
@@ -26,7 +26,7 @@ from bakeoff.plugins.stores._lance_kinds import (
     knob,
 )
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, sql_text
-from bakeoff.protocols import SearchKnob
+from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
 ENGINE = translated("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
@@ -42,20 +42,27 @@ class LancedbStore(Packaged, Declared):
     gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT
 
     @classmethod
+    def guarantees(cls, params: LancedbParams, query: LancedbQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
+        """Whether a search looks for rows that another process wrote."""
+        return (guarantee("consistency", "read_consistency", params),)
+
+    @classmethod
     def search_knob(cls, params: LancedbParams) -> SearchKnob | None:
         """The candidates of a graph, or the cells looked at."""
         return knob(params.build)
 
     def __init__(self, params: LancedbParams, home: Path) -> None:
-        self._build, self._home = params.build, home
+        self._build, self._home, seconds = params.build, home, params.read_consistency
+        self._fresh = None if seconds is None else timedelta(seconds=seconds)
         self._metric, self._rows = Metric.COSINE, 0
         self._table: Any = None
 
     @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._rows = metric, 0
-        database = lancedb.connect(self._home)
-        self._table = database.create_table(collection, schema=_arrow.schema(self, dims), mode="overwrite")
+        self._table = self._connected().create_table(
+            collection, schema=_arrow.schema(self, dims), mode="overwrite"
+        )
 
     @ENGINE
     def insert(self, batch: Batch) -> None:
@@ -72,7 +79,7 @@ class LancedbStore(Packaged, Declared):
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._metric = metric
-        self._table = lancedb.connect(self._home).open_table(collection)
+        self._table = self._connected().open_table(collection)
         expect_dims("LanceDB", self._table.schema.field("vector").type.list_size, dims)
         self._rows = self._table.count_rows()
         if self._indexed():
@@ -113,6 +120,9 @@ class LancedbStore(Packaged, Declared):
 
     def close(self) -> None:
         self._table = None
+
+    def _connected(self) -> Any:
+        return lancedb.connect(self._home, read_consistency_interval=self._fresh)
 
     def _answer(self, found: pa.Table, query: LancedbQuery) -> Hits:
         quantised = self._indexed() and self._build.index in ("ivf_pq", "ivf_hnsw_sq") and not query.refine

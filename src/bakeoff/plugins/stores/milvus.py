@@ -9,11 +9,14 @@ import numpy as np
 from pymilvus import MilvusException
 
 from bakeoff.plugins.stores import _milvus_client as milvus
-from bakeoff.plugins.stores._base import expect_dims, expect_rows, hits, installed, translated
+from bakeoff.plugins.stores._base import expect_dims, expect_rows, guarantee, hits, installed, translated
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows
 from bakeoff.plugins.stores._server import PREFIX, given_server, ours, speaking_of
-from bakeoff.protocols import SearchKnob
+from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
+
+SETTLED = "Strong"
+"""The level of a query that waits until every write so far is visible."""
 
 
 @speaking_of("Milvus", MilvusException)
@@ -28,6 +31,13 @@ class MilvusStore(Declared):
         **VECTORS_ONLY,
         "clients": "embedded, one client at a time has the file; a server takes many",
     }
+
+    @classmethod
+    def guarantees(cls, params: milvus.MilvusParams, query: milvus.MilvusQuery) -> tuple[Guarantee, ...]:
+        """How fresh a server's answer is; embedded, every write is seen at once."""
+        if params.uri is None:
+            return ()
+        return (guarantee("consistency", "query.consistency_level", query),)
 
     @classmethod
     def search_knob(cls, params: milvus.MilvusParams) -> SearchKnob | None:
@@ -48,7 +58,7 @@ class MilvusStore(Declared):
         self.drop(collection)
         self._name, self._metric, self._rows = PREFIX + collection, metric, 0
         made, shards = milvus.schema(self._client, self, dims), self._params.build.shards
-        self._client.create_collection(self._name, schema=made, consistency_level="Strong", num_shards=shards)
+        self._client.create_collection(self._name, schema=made, num_shards=shards)
 
     def collections(self) -> list[str]:
         return [] if self._embedded else ours(self._client.list_collections())
@@ -64,6 +74,7 @@ class MilvusStore(Declared):
     def replace(self, batch: Batch) -> None:
         for rows in milvus.requests(self, batch):
             self._client.upsert(self._name, rows)
+        self._settled_rows()
 
     def ready(self) -> None:
         self._client.flush(self._name)
@@ -94,6 +105,7 @@ class MilvusStore(Declared):
 
     def delete(self, ids: np.ndarray) -> None:
         self._client.delete(self._name, ids=ids.tolist())
+        self._settled_rows()
 
     def close(self) -> None:
         self._client.close()
@@ -103,17 +115,24 @@ class MilvusStore(Declared):
 
     def _nearest(self, vectors: list[Any], k: int, query: milvus.MilvusQuery, where: str = "") -> list[Hits]:
         how = {"hnsw": {"ef": max(query.ef, k)}, "ivf_flat": {"nprobe": query.probes}}.get(self._index, {})
-        asked = {"limit": k, "search_params": {"params": how}}
+        asked: dict[str, Any] = {"limit": k, "search_params": {"params": how}}
+        if not self._embedded:
+            asked["consistency_level"] = query.consistency_level
         sign = -1 if self._metric is Metric.L2 else 1
         return [
             hits([hit["id"] for hit in found], [sign * hit["distance"] for hit in found])
             for found in self._client.search(self._name, data=vectors, filter=where, **asked)
         ]
 
+    def _settled_rows(self) -> int:
+        """The rows of the collection, counted when every write so far can be found by any search."""
+        counted = self._client.query(self._name, output_fields=["count(*)"], consistency_level=SETTLED)
+        return int(counted[0]["count(*)"])
+
     def _load(self, *, counting: bool = False) -> None:
         """Into memory, as often as was asked for, with every row in the finished index."""
         self._client.load_collection(self._name, replica_number=self._params.build.replicas + 1)
-        held = int(self._client.query(self._name, output_fields=["count(*)"])[0]["count(*)"])
+        held = self._settled_rows()
         self._rows = held if counting else self._rows
         expect_rows("Milvus", held, self._rows)
         milvus.expect_finished(self._client, self._name, self._index)

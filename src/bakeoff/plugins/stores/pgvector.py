@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import psycopg
+from pydantic import Field
 
 from bakeoff.plugins.stores import _postgres as pg
-from bakeoff.plugins.stores._base import Settings, expect_dims
+from bakeoff.plugins.stores._base import Settings, expect_dims, guarantee
 from bakeoff.plugins.stores._payload import Declared, Payload, from_rows, sql
 from bakeoff.plugins.stores._postgres_sql import LIMITS, TABLES, Build, Table
 from bakeoff.plugins.stores._server import PREFIX, Address, ThreadLocalConnections, ours, speaking_of
-from bakeoff.protocols import SearchKnob
+from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
@@ -22,6 +23,10 @@ class PgvectorParams(Settings):
 
     dsn: Address = None
     build: Build = Build()
+    synchronous_commit: Annotated[
+        Literal["on", "off", "local", "remote_write", "remote_apply"],
+        Field(description="on: a write reaches the disk before its answer"),
+    ] = "on"
 
 
 @speaking_of("pgvector", psycopg.Error)
@@ -34,6 +39,11 @@ class PgvectorStore(Declared):
     gaps: ClassVar[dict[str, str]] = {"batch": "PostgreSQL takes one vector a statement"}
 
     @classmethod
+    def guarantees(cls, params: PgvectorParams, query: pg.PgvectorQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
+        """When a write is on disk."""
+        return (guarantee("durability", "synchronous_commit", params),)
+
+    @classmethod
     def search_knob(cls, params: PgvectorParams) -> SearchKnob | None:
         """The candidates of a graph, or the cells looked at."""
         return params.build.knob()
@@ -41,7 +51,9 @@ class PgvectorStore(Declared):
     def __init__(self, params: PgvectorParams, home: Path) -> None:
         self._build, self._rows, self._texts, self._further = params.build, 0, False, False
         self._table = Table("", 0, Metric.COSINE, params.build)
-        self._threads = ThreadLocalConnections(lambda: pg.Connection.to(params.dsn))
+        self._threads = ThreadLocalConnections(
+            lambda: pg.Connection.to(params.dsn, params.synchronous_commit)
+        )
 
     def engine_version(self) -> str:
         ((found,),) = self._sql.rows("SELECT extversion FROM pg_extension WHERE extname = 'vector'")

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from bakeoff.consent import secret_for
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, installed
+from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, guarantee, installed
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Payload
 from bakeoff.plugins.stores._qdrant_edge import Edge
 from bakeoff.plugins.stores._server import ServerUrl, Spread, given_server, whole
+from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 
 class Build(GraphBuild, Spread):
     """What shapes the graph; a server's collection may be spread over its nodes."""
+
+    wait: Annotated[
+        bool, Field(description="server: a write is answered when it is applied, not when it is in the log")
+    ] = True
+    write_consistency_factor: Annotated[
+        int, Field(ge=1, description="server: copies that must confirm a write")
+    ] = 1
+
+
+class QdrantQuery(GraphQuery):
+    """What shapes a search."""
+
+    consistency: Annotated[
+        Literal["one", "majority", "quorum", "all"],
+        Field(description="server: copies of a shard whose answers are compared"),
+    ] = "one"
 
 
 class QdrantParams(Settings):
@@ -37,21 +54,34 @@ class QdrantStore(TunedByEf):
 
     version: ClassVar[str] = "2"
     Params = QdrantParams
-    Query = GraphQuery
+    Query = QdrantQuery
     gaps: ClassVar[dict[str, str]] = {
         **VECTORS_ONLY,
         "dims limit": "the embedded engine names none; a server's is 65,536",
         "clients": "embedded, one process has the folder; a server takes many",
     }
 
+    @classmethod
+    def guarantees(cls, params: QdrantParams, query: QdrantQuery) -> tuple[Guarantee, ...]:
+        """What a server's writes and searches wait for; embedded there is one copy, written at once."""
+        if given_server(params.url, "QDRANT_URL") is None:
+            return ()
+        return (
+            guarantee("consistency", "query.consistency", query),
+            guarantee("consistency", "build.write_consistency_factor", params.build),
+            guarantee("durability", "build.wait", params.build),
+        )
+
     def __init__(self, params: QdrantParams, home: Path) -> None:
         build = params.build
         server = given_server(params.url, "QDRANT_URL")
         if server is not None:
-            from bakeoff.plugins.stores._qdrant_server import Server
+            from bakeoff.plugins.stores._qdrant_server import Server, Writing
 
             key = secret_for("QDRANT_API_KEY", server)
-            self._engine: Edge | Server = Server(server.url, key, build, build)
+            self._engine: Edge | Server = Server(
+                server.url, key, build, build, Writing(build.wait, build.write_consistency_factor)
+            )
         else:
             self._engine = Edge(home, m=build.m, ef_construction=build.ef_construction)
 
@@ -81,14 +111,23 @@ class QdrantStore(TunedByEf):
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         return int(self._engine.open(collection, dims, metric))
 
-    def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
-        return self._engine.search(vector, k, query.ef)
+    def search(self, vector: np.ndarray, k: int, query: QdrantQuery) -> Hits:
+        return self._nearest(vector, k, query)
 
-    def search_many(self, vectors: np.ndarray, k: int, query: GraphQuery) -> list[Hits]:
-        return self._engine.search_many(vectors, k, query.ef)
+    def search_many(self, vectors: np.ndarray, k: int, query: QdrantQuery) -> list[Hits]:
+        engine = self._engine
+        if isinstance(engine, Edge):
+            return engine.search_many(vectors, k, query.ef)
+        return engine.search_many(vectors, k, query.ef, query.consistency)
 
-    def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
-        return self._engine.search(vector, k, query.ef, where)
+    def search_where(self, vector: np.ndarray, k: int, query: QdrantQuery, where: Where) -> Hits:
+        return self._nearest(vector, k, query, where)
+
+    def _nearest(self, vector: np.ndarray, k: int, query: QdrantQuery, where: Where | None = None) -> Hits:
+        engine = self._engine
+        if isinstance(engine, Edge):
+            return engine.search(vector, k, query.ef, where)
+        return engine.search(vector, k, query.ef, where, query.consistency)
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         return self._engine.payloads(ids)

@@ -11,9 +11,10 @@ from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores import _vector_sets as vs
-from bakeoff.plugins.stores._base import GraphQuery, Settings, TunedByEf, expect_dims
+from bakeoff.plugins.stores._base import GraphQuery, Settings, TunedByEf, expect_dims, guarantee
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
 from bakeoff.plugins.stores._server import Address, ThreadLocalConnections, speaking_of
+from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
@@ -22,6 +23,10 @@ class RedisParams(Settings):
 
     url: Address = None
     build: vs.Build = vs.Build()
+    wait_aof: Annotated[
+        bool,
+        Field(description="an index is ready when its rows are in the server's log on disk, if it keeps one"),
+    ] = True
 
 
 class RedisQuery(GraphQuery):
@@ -42,8 +47,14 @@ class RedisStore(TunedByEf, Declared):
         **dict.fromkeys(("dot", "l2"), "vector sets compare by cosine only"),
     }
 
+    @classmethod
+    def guarantees(cls, params: RedisParams, query: RedisQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
+        """Whether a build waits for the disk; the engine by itself answers before."""
+        return (guarantee("durability", "wait_aof", params, own="False"),)
+
     def __init__(self, params: RedisParams, home: Path) -> None:
         self._build, self._key, self._rows = params.build, "", 0
+        self._wait_aof = params.wait_aof
         self._threads = ThreadLocalConnections(lambda: vs.client(params.url))
 
     def engine_version(self) -> str:
@@ -73,7 +84,7 @@ class RedisStore(TunedByEf, Declared):
     def ready(self) -> None:
         """A row is in the graph when VADD answers; where the server keeps a log, it reaches the disk here."""
         vs.expect(self._client, self._key, self._rows, self._build.quantization)
-        if self._client.info("persistence")["aof_enabled"]:
+        if self._wait_aof and self._client.info("persistence")["aof_enabled"]:
             self._client.execute_command("WAITAOF", 1, 0, 0)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import (
@@ -14,12 +15,14 @@ from bakeoff.plugins.stores._base import (
     Settings,
     expect_dims,
     expect_rows,
+    guarantee,
     hits,
     nearness,
     translated,
 )
 from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows, sql
 from bakeoff.plugins.stores._sqlite import Connections, Error, add, remove, schema
+from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
 ENGINE = translated("sqlite-vec", Error)
@@ -28,7 +31,11 @@ AMONG = ' AND id IN (SELECT id FROM "{0}_payload" WHERE {1})'
 
 
 class SqliteVecParams(Settings):
-    """Nothing to choose: there is no index, every row is compared."""
+    """How rows are written; there is no index, every row is compared."""
+
+    synchronous: Annotated[
+        Literal["off", "normal", "full", "extra"], Field(description="full: a commit waits for the disk")
+    ] = "full"
 
 
 class SqliteVecStore(Packaged, Declared):
@@ -45,8 +52,13 @@ class SqliteVecStore(Packaged, Declared):
         "batch": "a statement searches for one vector",
     }
 
+    @classmethod
+    def guarantees(cls, params: SqliteVecParams, query: NoQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
+        """When a write is on disk."""
+        return (guarantee("durability", "synchronous", params),)
+
     def __init__(self, params: SqliteVecParams, home: Path) -> None:
-        self._connections = Connections(home / "rows.sqlite")
+        self._connections = Connections(home / "rows.sqlite", params.synchronous)
         self._metric, self._rows, self._table = Metric.COSINE, 0, ""
 
     @ENGINE

@@ -10,12 +10,13 @@ import numpy as np
 
 from bakeoff.plugins.stores import _graphql as graphql
 from bakeoff.plugins.stores import _weaviate_rows as rows
-from bakeoff.plugins.stores._base import TunedByEf, expect_rows, hits
+from bakeoff.plugins.stores._base import TunedByEf, expect_rows, guarantee, hits
 from bakeoff.plugins.stores._payload import Declared, Payload, payload_of
 from bakeoff.plugins.stores._rest import Rest, bearer
 from bakeoff.plugins.stores._server import server_of
 from bakeoff.plugins.stores._weaviate_grpc import Channel
 from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
+from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
@@ -27,6 +28,14 @@ class WeaviateStore(TunedByEf, Declared):
     Query = WeaviateQuery
     max_dims: ClassVar[int] = 65_535
     gaps: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def guarantees(cls, params: WeaviateParams, query: WeaviateQuery) -> tuple[Guarantee, ...]:
+        """How many copies of a shard a search and a write wait for."""
+        return (
+            guarantee("consistency", "query.consistency_level", query),
+            guarantee("consistency", "write_consistency", params),
+        )
 
     def __init__(self, params: WeaviateParams, home: Path) -> None:
         server = server_of("weaviate", "BAKEOFF_WEAVIATE_URL", params.url)
@@ -40,8 +49,11 @@ class WeaviateStore(TunedByEf, Declared):
         return f"Weaviate {self._rest('GET', '/v1/meta')['version']}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._rows, self._metric, self._inserted = rows.Rows(self._rest, collection), metric, 0
+        self._rows, self._metric, self._inserted = self._of(collection), metric, 0
         self._rows.create(self._params, metric, self.columns())
+
+    def _of(self, collection: str) -> rows.Rows:
+        return rows.Rows(self._rest, collection, self._params.write_consistency)
 
     def collections(self) -> list[str]:
         return rows.collections(self._rest)
@@ -66,7 +78,7 @@ class WeaviateStore(TunedByEf, Declared):
         expect_rows("Weaviate", graphql.count(self._rest, self._rows.name), self._inserted)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._rows, self._metric = rows.Rows(self._rest, collection), metric
+        self._rows, self._metric = self._of(collection), metric
         self._rows.check(dims, self._params.build)
         self._inserted = graphql.count(self._rest, self._rows.name)
         return self._inserted
@@ -79,7 +91,7 @@ class WeaviateStore(TunedByEf, Declared):
         if self._channel is None:
             return self.search_where(vector, k, query, ())
         self._rows.tune(query.ef)
-        return self._nearest(*self._channel.near(self._rows.name, vector, k))
+        return self._nearest(*self._channel.near(self._rows.name, vector, k, query.consistency_level))
 
     def search_where(self, vector: np.ndarray, k: int, query: WeaviateQuery, where: Where) -> Hits:
         return self._near([vector], k, query, where)[0]
@@ -89,7 +101,8 @@ class WeaviateStore(TunedByEf, Declared):
 
     def _near(self, vectors: list[np.ndarray], k: int, query: WeaviateQuery, where: Where = ()) -> list[Hits]:
         self._rows.tune(query.ef)
-        asked = [graphql.near(one) + graphql.conditions(self, where) for one in vectors]
+        rest = graphql.conditions(self, where) + graphql.fresh(query.consistency_level)
+        asked = [graphql.near(one) + rest for one in vectors]
         return [
             self._nearest(*one) for one in graphql.rows(self._rest, self._rows.name, asked, k, "distance")
         ]
@@ -104,11 +117,13 @@ class WeaviateStore(TunedByEf, Declared):
     def search_text_where(self, text: str, k: int, query: WeaviateQuery, where: Where) -> Hits:
         if not text.strip():
             return hits([], [])  # the engine refuses a query without words
-        return self._scored(graphql.bm25(text) + graphql.conditions(self, where), k)
+        rest = graphql.conditions(self, where) + graphql.fresh(query.consistency_level)
+        return self._scored(graphql.bm25(text) + rest, k)
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
         self._rows.tune(query.ef)
-        return self._scored(graphql.hybrid(text, vector, query.alpha, query.fusion), k)
+        both = graphql.hybrid(text, vector, query.alpha, query.fusion)
+        return self._scored(both + graphql.fresh(query.consistency_level), k)
 
     def _scored(self, asked: str, k: int) -> Hits:
         return hits(*graphql.rows(self._rest, self._rows.name, [asked], k, "score")[0])
