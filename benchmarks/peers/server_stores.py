@@ -21,7 +21,7 @@ from storepeers import EF, EF_CONSTRUCTION, K, M, Peer, Search
 PART = 1000  # rows a request
 FOUND = "hits.hits._id,hits.hits._score"
 SHAPE = {"m": M, "ef_construction": EF_CONSTRUCTION}
-SETTINGS: dict[str, Any] = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": -1}
+SETTINGS: dict[str, Any] = {"number_of_shards": 1, "number_of_replicas": 0}
 
 
 def _postgres() -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import bakeoff.plugins.stores as stores
 
 FILES = sorted(Path(stores.__path__[0]).glob("*.py"))
-LINES, RUN = 120, 6
+LINES, RUN = 150, 6
 
 
 def code(path: Path) -> list[str]:
@@ -19,7 +19,7 @@ def runs(path: Path) -> set[tuple[str, ...]]:
     return {tuple(lines[i : i + RUN]) for i in range(len(lines) - RUN + 1)}
 
 
-def test_an_adapter_is_under_120_lines() -> None:
+def test_an_adapter_is_under_150_lines() -> None:
     long = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: count for name, count in long.items() if count >= LINES and name[0] != "_"} == {}
 
