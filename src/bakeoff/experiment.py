@@ -175,7 +175,7 @@ class _Reader:
     def _check_tuned(self, ways: Iterable[Way], primary: str) -> None:
         """A weight is tuned on the primary measure, so that must be scored against judgments."""
         tuned = [way for way in ways if isinstance(way.mode.params, Hybrid) and way.mode.params.tuned]
-        if tuned and parse(primary).definition.needs is not Needs.JUDGMENTS:
+        if tuned and parse(primary).needs is not Needs.JUDGMENTS:
             self._read.refuse(
                 ("measures", "primary"),
                 f"{primary} is not scored against judgments, so no weight can be tuned on it. "
