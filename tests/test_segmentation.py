@@ -102,3 +102,16 @@ def test_forced_cuts_keep_words_and_written_characters() -> None:
     assert THAI[: boundary_before(THAI, 0, 6)] == "ภาษา"
     assert THAI[: boundary_after(THAI, 5, len(THAI))] == "ภาษาไทย"
     assert boundary_before("plain ascii", 0, 3) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("don't parse_args!", ["don", "t", "parse_args"]),
+        ("_a é, b", ["_a", "é", "b"]),
+        (CHINESE, ["自然", "语言", "处理", "很", "有趣"]),
+        (HINDI + "।", HINDI.split()),
+    ],
+)
+def test_word_spans_are_the_words_a_reader_counts(text: str, wanted: list[str]) -> None:
+    assert [text[a:b] for a, b in segmentation.word_spans(text)] == wanted

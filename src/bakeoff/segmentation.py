@@ -25,17 +25,20 @@ LONGEST_TOKEN = 64
 PHRASE = 100
 """Characters after which a blank ends a sentence of Thai or Lao, which have no full stop: their usual length."""
 
-_CJK = (
+_HAN_KANA = (
     "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u3099-\u309f\u30a1-\u30fa\u30fc-\u312f"
-    "\u3131-\u318e\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97c\uac00-\ud7fb\uf900-\ufaff"
-    "\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff\u1100-\u11ff"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-"""Han, kana, bopomofo and Hangul."""
+_CJK = _HAN_KANA + "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
+"""Han, kana and bopomofo; with Hangul."""
 _BREAKERS = {"character": "CharacterBreaker", "sentence": "SentenceBreaker", "word": "WordBreaker"}
 _THAI_LAO = "\u0e00-\u0eff"
 _ASCII_WORD = re.compile("[0-9A-Za-z]+")
 _LETTER = re.compile(r"[^\W_]")
+_READ_WORD = re.compile(r"\w+")
 _ASCII_TOKEN = re.compile(rf"\w{{1,{LONGEST_TOKEN}}}|[^\w\s]")
+_SPACELESS = re.compile(f"[{_HAN_KANA}{_THAI_LAO}\u1000-\u109f\u1780-\u17ff\uaa60-\uaa7f]")
 _CJK_RUN = re.compile(f"[{_CJK}]+")
 _PHRASE_END = re.compile(rf"(?<=[{_THAI_LAO}])[ \u00a0]+(?=[{_THAI_LAO}])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -70,6 +73,25 @@ def token_starts(text: str) -> list[int]:
     if text.isascii():
         return [match.start() for match in _ASCII_TOKEN.finditer(text)]
     return list(_token_starts(text))
+
+
+def word_spans(text: str) -> list[Span]:
+    """Where the words are that a reader would count: a dictionary's where the script has no blanks."""
+    if text.isascii():
+        return [match.span() for match in _READ_WORD.finditer(text)]
+    starts = list(_token_starts(text))
+    ends = [*starts[1:], len(text)]
+    spans = zip(starts, ends, strict=True)
+    return [
+        (start, start + len(text[start:end].rstrip()))
+        for start, end in spans
+        if _READ_WORD.match(text, start)
+    ]
+
+
+def has_spaceless_script(text: str) -> bool:
+    """Whether a part of the text is in a script that is written without blanks between words."""
+    return not text.isascii() and _SPACELESS.search(text) is not None
 
 
 def sentences(text: str) -> Iterator[Span]:

@@ -43,6 +43,20 @@ def test_eight_words_in_a_row_are_found_and_seven_are_not() -> None:
     assert leaks(["please say one two three four five six seven to me"], text) == []
 
 
+@pytest.mark.parametrize(
+    ("question", "before", "after"),
+    [
+        ("长城的西端在哪里结束", "有人问：", "？没有人知道。"),
+        ("เมืองหลวงของประเทศไทยคือที่ไหน", "เขาถามว่า ", " แล้วก็ไป"),
+        ("गंगा नदी कहाँ से निकलती है", "उसने पूछा। ", "। किसी ने नहीं बताया।"),
+        ("أين يقع نهر النيل الطويل", "سأل: ", "؟ لا أحد يعرف"),
+    ],
+)
+def test_a_copied_question_is_found_in_every_script(question: str, before: str, after: str) -> None:
+    (leak,) = leaks([question], column("别的文字", before + question + after))
+    assert (leak.whole, leak.documents) == (True, (1,))
+
+
 def test_a_search_for_a_term_is_no_leak() -> None:
     assert leaks(["rudder hardover event"], column("a rudder hardover event was seen")) == []
 

@@ -8,12 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from bakeoff.segmentation import sentences, word_spans
 from bakeoff.stages.mask import LEAK
 from bakeoff.suggest.draft import Draft
 from bakeoff.truth.spans import passages
 
 FEWEST_WORDS, MOST_WORDS = 5, 30
 _SENTENCE = re.compile(r"(.+?[.!?])(?:\s+[A-Z(`*]|$)", re.DOTALL)
+"""Of ASCII text, where an abbreviation is followed by a small letter."""
 _MARKUP = re.compile(r":[a-z:]+:(?=`)|`+")
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -44,9 +46,16 @@ def first_sentence(docstring: str) -> str:
     paragraph = inspect.cleandoc(docstring).split("\n\n", 1)[0].strip()
     if re.match(r"\w+\(.*?\)\s*(->|--)", paragraph) or ">>>" in paragraph:
         return ""
+    sentence = " ".join(_first(paragraph).split())
+    count = len(sentence.split()) if sentence.isascii() else len(word_spans(sentence))
+    return sentence if FEWEST_WORDS <= count <= MOST_WORDS else ""
+
+
+def _first(paragraph: str) -> str:
+    if not paragraph.isascii():
+        return next((paragraph[start:end] for start, end in sentences(paragraph)), "")
     found = _SENTENCE.match(paragraph)
-    sentence = " ".join((found[1] if found else paragraph).split())
-    return sentence if FEWEST_WORDS <= len(sentence.split()) <= MOST_WORDS else ""
+    return found[1] if found else paragraph
 
 
 def _described(

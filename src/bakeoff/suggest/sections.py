@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from bakeoff.headings import Section, normalised, sections
+from bakeoff.segmentation import word_spans
 from bakeoff.stages.mask import LEAK
 from bakeoff.suggest.draft import Draft
 from bakeoff.truth.corpus import line_starts
@@ -61,7 +62,7 @@ def _question(part: Section, above: list[Section]) -> str:
     title = _plain(part.title)
     if not title or normalised(title) in _GENERIC:
         return ""
-    if len(title.split()) >= WORDS_ALONE:
+    if max(len(title.split()), 0 if title.isascii() else len(word_spans(title))) >= WORDS_ALONE:
         return title
     return f"{_plain(above[-1].title)}: {title}" if above else ""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from bakeoff.segmentation import has_spaceless_script
 from bakeoff.truth.rules import Words
 
-_EDGE = r"[^\p{L}\p{N}_]"
+_EDGE = r"[^\p{L}\p{M}\p{N}_]"
 """What may stand beside a whole word; RE2's own word boundary knows only ASCII."""
 
 
@@ -21,7 +22,7 @@ def condition(rule: Words) -> str:
 
 
 def _contains(word: str, rule: Words) -> str:
-    if rule.match == "substring":
+    if rule.match == "substring" or has_spaceless_script(word):  # such a word has no edges
         return _holds(word.strip(), rule.case)
     parts = word.split()
     flag = "" if rule.case else "(?i)"

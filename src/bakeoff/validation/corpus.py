@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from bakeoff.segmentation import word_spans
 from bakeoff.stages.encodings import documents_with_a_mark, encoding_sentence, other_encodings
 from bakeoff.stages.mask import LEAK
 from bakeoff.stages.read import Corpus, left_out, left_out_sentence
@@ -80,7 +80,7 @@ def check_leaks(found: Sequence[Leak], corpus: Corpus, queries: QuerySet) -> Ite
 
 def _may_be_chance(queries: QuerySet, leak: Leak) -> bool:
     """Whether nobody need have copied a query: it is short, or its judgments were collected elsewhere."""
-    return is_imported(queries) or len(re.findall(r"\w+", queries.queries[leak.query].text)) < RUN
+    return is_imported(queries) or len(word_spans(queries.queries[leak.query].text)) < RUN
 
 
 def _share(queries: QuerySet, found: Sequence[Leak], example: str) -> Finding:
@@ -124,5 +124,5 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
 
 def _words_from(text: str, at: int) -> str:
     """The part of a text from one of its words on, as long as a run."""
-    found = list(re.finditer(r"\w+", text))[at : at + RUN]
-    return text[found[0].start() : found[-1].end()] if found else text
+    found = word_spans(text)[at : at + RUN]
+    return text[found[0][0] : found[-1][1]] if found else text

@@ -1,7 +1,8 @@
 """Hashes of words and of runs of words over many texts at once, on the bytes Arrow holds.
 
 A word is a run of letters, digits and underscores without case; other scripts' letters count too, and the common
-punctuation beyond ASCII separates. Hashes are 64 bits of a polynomial, so any run's hash is a difference of two sums.
+punctuation beyond ASCII separates. Scripts without blanks are cut by a dictionary first. Hashes are 64 bits of a
+polynomial, so any run's hash is a difference of two sums.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bakeoff.segmentation import word_spans
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCK = 1 << 18
 """Bytes of text hashed in one step; a longer text is cut into parts that overlap."""
 OVERLAP = 1 << 14
+MARKS = "،؛؟۔।॥"
+"""Punctuation of Arabic, Urdu and the scripts of India."""
+SPACELESS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT = np.uint64(31)
@@ -81,9 +87,26 @@ def _buffers(array: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
 
     data, offsets = _raw(array)
     if len(offsets) > 1 and (data[offsets[0] : offsets[-1]] >= 0x80).any():
-        data, offsets = _raw(pc.utf8_lower(array))
+        data, offsets = _raw(pc.utf8_lower(_with_blanks(array)))
         data = _without_punctuation(data)
     return data, offsets
+
+
+def _with_blanks(array: pa.LargeStringArray) -> pa.LargeStringArray:
+    """The texts with blanks between words where their script has none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    spaceless = pc.match_substring_regex(array, SPACELESS)
+    if not spaceless.true_count:
+        return array
+    texts = [spaced(text) for text in array.filter(spaceless).to_pylist()]
+    return pc.replace_with_mask(array, spaceless, pa.array(texts, pa.large_string()))
+
+
+def spaced(text: str) -> str:
+    """The words of a text, with blanks between them."""
+    return " ".join(text[start:end] for start, end in word_spans(text))
 
 
 def _raw(array: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,9 +116,16 @@ def _raw(array: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _without_punctuation(data: np.ndarray) -> np.ndarray:
-    """The bytes with the signs of U+00A0–00BF, U+2000–203F and U+3000–303F blank."""
+    """The bytes with the signs of U+00A0–00BF, U+2000–203F and U+3000–303F and the marks of MARKS blank."""
     made = data.copy()
     pairs = ((0xC2, 0xA0, 0xBF, 2), (0xE2, 0x80, 0x80, 3), (0xE3, 0x80, 0x80, 3))
+    for mark in MARKS:
+        own = np.frombuffer(mark.encode(), np.uint8)
+        at = np.flatnonzero(data[: max(len(data) - len(own) + 1, 0)] == own[0])
+        for step in range(1, len(own)):
+            at = at[data[at + step] == own[step]]
+        for step in range(len(own)):
+            made[at + step] = 0x20
     for lead, low, high, length in pairs:
         at = np.flatnonzero(data[: max(len(data) - length + 1, 0)] == lead)
         at = at[(data[at + 1] >= low) & (data[at + 1] <= high)]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-"""Kana, Han and Hangul, where each character counts as a word."""
-_WORD = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
+from bakeoff.segmentation import word_spans
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in order."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    """The words of a text in order, in any script."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return [folded[start:end] for start, end in word_spans(folded)]
