@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,9 +12,9 @@ from bakeoff.report.grid import Grid, averages, read_grid, resampled_means
 from bakeoff.report.rows import rows_where
 from bakeoff.report.systems import order
 from bakeoff.results import PASSAGES
+from bakeoff.segmentation import word_spans
 from bakeoff.types import RANKINGS
 
-_WORD = re.compile(r"\w+")
 SHORTEST = 3
 
 
@@ -123,7 +122,7 @@ def returned(
     chunks = sorted({row["chunk_id"] for row in rows})
     stored = rows_where(result, PASSAGES, [("chunk_id", "in", chunks)]).to_pylist() if chunks else []
     passages = {row["chunk_id"]: row for row in stored}
-    words = frozenset(word for word in _WORD.findall(text.lower()) if len(word) >= SHORTEST)
+    words = frozenset(word for word in _words(text.lower()) if len(word) >= SHORTEST or not word.isascii())
     found: dict[str, list[Shown]] = {system: [] for system in systems}
     for row in sorted(rows, key=lambda row: row["rank"]):
         passage = passages.get(row["chunk_id"], {})
@@ -140,15 +139,19 @@ def marked(text: str, words: frozenset[str]) -> tuple[tuple[str, bool], ...]:
     """A text in pieces, the given words apart from what is between them; together they are the text."""
     pieces: list[tuple[str, bool]] = []
     at = 0
-    for match in _WORD.finditer(text):
-        if match.group().lower() in words:
-            if match.start() > at:
-                pieces.append((text[at : match.start()], False))
-            pieces.append((match.group(), True))
-            at = match.end()
+    for start, end in word_spans(text):
+        if text[start:end].lower() in words:
+            if start > at:
+                pieces.append((text[at:start], False))
+            pieces.append((text[start:end], True))
+            at = end
     if at < len(text):
         pieces.append((text[at:], False))
     return tuple(pieces)
+
+
+def _words(text: str) -> list[str]:
+    return [text[start:end] for start, end in word_spans(text)]
 
 
 def _higher(measure: str) -> bool:

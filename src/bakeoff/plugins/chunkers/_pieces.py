@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import ceil
 
 from bakeoff.segmentation import boundary_before, stops
@@ -67,11 +68,17 @@ def _after_lines(text: str, start: int, end: int, count: int) -> int:
 def cut(text: str, start: int, limit: int, levels: Sequence[Sequence[str]]) -> int:
     """The last good place to cut in the later two thirds of a window, or its end where there is none."""
     floor = start + (limit - start) // 3
-    for separators in levels:
+    for separators in _ascii_only(tuple(levels)) if text.isascii() else levels:
         at = max(_last(text, separator, floor, limit) for separator in separators)
         if at > start:
             return at
     return boundary_before(text, max(floor, limit - _BACK), limit)
+
+
+@lru_cache
+def _ascii_only(levels: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """The separators that ASCII text can have."""
+    return [[separator for separator in separators if separator.isascii()] for separators in levels]
 
 
 def _last(text: str, separator: str, floor: int, limit: int) -> int:

@@ -48,9 +48,10 @@ class LuceneBuild(GraphBuild, Spread):
 class Words(Settings):
     """How texts are cut into words, and what BM25 makes of them."""
 
-    analyzer: Annotated[str, Field(description="one the engine has: standard, whitespace, english …")] = (
-        "standard"
-    )
+    analyzer: Annotated[
+        str,
+        Field(description="one the engine has: standard, english, cjk, thai, hindi, arabic, whitespace …"),
+    ] = "standard"
     k1: Annotated[float, Field(ge=0)] = 1.2
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
 

@@ -36,6 +36,12 @@ class WeaviateParams(Settings):
     ] = "QUORUM"
     k1: Annotated[float, Field(ge=0)] = 1.2
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
+    tokenization: Annotated[
+        Literal["word", "lowercase", "whitespace", "trigram", "gse", "gse_ch", "kagome_ja", "kagome_kr"],
+        Field(
+            description="of texts; trigram serves scripts without blanks, gse and kagome must be on in the server"
+        ),
+    ] = "word"
 
     def described(self, name: str, metric: Metric, columns: dict[str, PayloadField]) -> dict[str, Any]:
         """A collection with whole vectors in its graph."""
@@ -50,7 +56,7 @@ class WeaviateParams(Settings):
             "invertedIndexConfig": {"bm25": {"k1": self.k1, "b": self.b}},
             "shardingConfig": {"desiredCount": build.shards},
             "replicationConfig": {"factor": build.replicas + 1},
-            "properties": [WORDS, *payload],
+            "properties": [WORDS | {"tokenization": self.tokenization}, *payload],
         }
 
 

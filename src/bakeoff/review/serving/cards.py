@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bakeoff.kinds import CODE, DATA, KIND_OF_SUFFIX
 from bakeoff.review.pool import Item
 from bakeoff.review.settle import Opinion
+from bakeoff.segmentation import has_spaceless_script, word_spans
 
 REACH = 600
 """So many characters before and after a passage are shown as its context."""
@@ -132,9 +133,11 @@ def marked(text: str, words: Sequence[str], query: str) -> tuple[Part, ...]:
 
 
 def _pattern(words: Sequence[str], query: str) -> re.Pattern[str] | None:
-    own = (word for word in re.findall(r"\w+", query) if _tells(word))
+    spoken = [query[start:end] for start, end in word_spans(query)]
+    own = [word for word in spoken if _tells(word) and not has_spaceless_script(word)]
     choices = [re.escape(word.strip()) for word in words if word.strip()]
     choices += [rf"\b{re.escape(_stem(word))}\w*" for word in own]
+    choices += [re.escape(word) for word in spoken if has_spaceless_script(word) and len(word) > 1]
     # the longest first, so that a phrase is marked whole
     return (
         re.compile("|".join(sorted(set(choices), key=len, reverse=True)), re.IGNORECASE) if choices else None
