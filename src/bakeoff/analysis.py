@@ -40,9 +40,12 @@ class Result:
 
     def __init__(self, path: Path, workers: Helpers | None = None, *, trust: bool = False) -> None:
         self.path, self._workers, self._trust = path, workers, trust
-        self.record: RunRecord = _mark_changes(path) if trust else read_record(path)
+        record = read_record(path)
+        self.trusted_changes = _describe_changes(path, record) if trust else ()
+        self.record: RunRecord = record.model_copy(update={"notes": [*record.notes, *self.trusted_changes]})
         self.known: dict[str, Any] = {}
         self._left_out: frozenset[str] = frozenset()
+        self._unchanged: set[str] = set()
         self._comparisons: dict[str, Comparison] = {}
         self._summaries: dict[str, dict[str, SystemSummary]] = {}
 
@@ -236,11 +239,16 @@ class Result:
         columns = [rows[name].to_pylist() for name in ("system", "query_id", "value")]
         return zip(*columns, strict=True)
 
-    def _table(self, schema: Schema) -> pa.Table:
+    def table_file(self, schema: Schema) -> Path:
+        """The file of a table, for who reads a part of it; one of an unfinished run or changed since is refused."""
         require_finished(self.path, self.record)
-        if not self._trust:
+        if not self._trust and schema.name not in self._unchanged:
             require_unchanged(self.path, schema, self.record)
-        return read_table(self.path, schema)
+            self._unchanged.add(schema.name)
+        return self.path / f"{schema.name}.parquet"
+
+    def _table(self, schema: Schema) -> pa.Table:
+        return read_table(self.table_file(schema).parent, schema)
 
     def _with_status(self, status: Status) -> tuple[str, ...]:
         rows = zip(self.systems["system"].to_pylist(), self.systems["status"].to_pylist(), strict=True)
@@ -254,16 +262,10 @@ def _clusters(rows: list[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(row["cluster"] or f"query {row['query_id']}" for row in rows)
 
 
-def _mark_changes(path: Path) -> RunRecord:
-    """The record of a trusted run, with a note that names the tables changed since."""
-    record = read_record(path)
-    changed = changed_tables(path, record)
-    if not changed:
-        return record
-    note = (
-        f"Read with --trust although changed after the run: {', '.join(f'{one}.parquet' for one in changed)}."
-    )
-    return record.model_copy(update={"notes": [*record.notes, note]})
+def _describe_changes(path: Path, record: RunRecord) -> tuple[str, ...]:
+    """A note that names the tables changed since the run; none where none was."""
+    changed = [f"{name}.parquet" for name in changed_tables(path, record)]
+    return (f"Read with --trust although changed after the run: {', '.join(changed)}.",) if changed else ()
 
 
 def _not_asked(rows: list[dict[str, Any]], needs: Needs) -> dict[str, str]:

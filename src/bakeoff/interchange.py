@@ -86,10 +86,10 @@ class Exported:
         return paths
 
 
-def export(source: Path, choice: Choice, emit: Emit = ignore) -> Exported:
-    """The files of a run's folder (rankings) or of an experiment (queries, judgments, documents)."""
+def export(source: Path, choice: Choice, emit: Emit = ignore, *, trust: bool = False) -> Exported:
+    """The files of a run's folder (rankings), edited or not with `trust`, or of an experiment (queries, judgments)."""
     if (source / "run.json").is_file():
-        return export_run(open_run(source), choice)
+        return export_run(open_run(source, trust=trust), choice)
     if not source.exists():
         raise DataError(f"{source} does not exist. Give a run's folder, or an experiment.")
     return export_experiment(experiment.load(source), choice, emit)
@@ -188,7 +188,8 @@ def export_run(result: Result, choice: Choice) -> Exported:
     """The rankings of every measured system of a run, one file a system."""
     queries = result.queries["query_id"].to_pylist()
     files: dict[str, str] = {}
-    notes: list[str] = [f"{system} failed and has no ranking: {why}" for system, why in result.failed.items()]
+    failed = (f"{system} failed and has no ranking: {why}" for system, why in result.failed.items())
+    notes: list[str] = [*result.trusted_changes, *failed]
     for system in result.done:
         ranking = _ranking(result, system, choice)
         notes += _unsorted(system, ranking)

@@ -216,7 +216,7 @@ def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, flo
     from bakeoff.results import LATENCIES, readable
     from bakeoff.tablefile import read_parquet
 
-    path = result.path / f"{LATENCIES.name}.parquet"
+    path = result.table_file(LATENCIES)
     if not path.is_file():
         return {}
     with readable(path):

@@ -248,7 +248,8 @@ def require_unchanged(folder: Path, schema: Schema, record: RunRecord) -> None:
     if digest is not None and path.is_file() and _digest(path) != digest:
         raise DataError(
             f"{path} was changed after the run: its hash is not the one in run.json. Restore the file, or run the "
-            "experiment again. `bakeoff report`, `compare` and `diff` read it as it is with --trust."
+            "experiment again. `bakeoff report`, `final-report`, `compare`, `diff` and `export` read it as it is "
+            "with --trust."
         )
 
 

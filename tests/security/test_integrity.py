@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bakeoff import results
 from bakeoff.analysis import open_run
 from bakeoff.errors import DataError
 
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
     from conftest import Ran
 
 Cli = Callable[..., str]
+DASHBOARD = Path(results.__file__).parent / "dashboard" / "app.py"
 
 
 @pytest.fixture
 def finished(ran: Ran, tmp_path: Path) -> Path:
-    """A copy of a finished run."""
+    """A copy of a finished run; another copy, in the folder `before`, is an earlier run."""
+    before = shutil.copytree(ran.result.path, tmp_path / "before")
+    edit_record(before, run="before")
     return shutil.copytree(ran.result.path, tmp_path / "finished")
 
 
@@ -45,13 +49,74 @@ def test_the_record_has_the_hash_of_every_table(finished: Path) -> None:
     assert sorted(tables) == sorted(path.stem for path in finished.glob("*.parquet"))
 
 
-def test_edited_scores_are_refused(finished: Path, cli: Cli) -> None:
-    systems = open_run(finished).done
+TABLES = ("scores", "systems", "queries", "rankings", "latencies", "passages", "losses", "ties")
+"""What a report is made of."""
+
+
+def rewrite(run: Path, table: str) -> None:
+    """The same rows in a file of other bytes, which stands for any edit."""
+    path = run / f"{table}.parquet"
+    pq.write_table(pq.read_table(path), path, compression="none", store_schema=False)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_report_refuses_every_table_that_was_edited(finished: Path, cli: Cli, table: str) -> None:
+    rewrite(finished, table)
+    assert f"{table}.parquet" in cli("report", finished, code=2)
+    cli("report", finished, "--trust")
+
+
+def commands(run: Path) -> dict[str, tuple[object, ...]]:
+    """Every command that reads the scores or the rankings of a run."""
+    return {
+        "report": ("report", run),
+        "compare": ("compare", run, "dense", "bm25"),
+        "diff": ("diff", run.with_name("before"), run),
+        "gate": ("gate", run.with_name("before"), run, "--margin", 0.5),
+        "export trec": ("export", run, "--out", run / "trec", "--format", "trec"),
+        "export preset": ("export", run, "--out", run / "preset", "--preset", "lineage"),
+        "review export": ("review", "export", run, "--to", run / "review"),
+    }
+
+
+@pytest.mark.parametrize("name", commands(Path("run")))
+def test_edited_tables_are_refused_by_every_command(finished: Path, cli: Cli, name: str) -> None:
+    words = commands(finished)[name]
+    for table in ("scores", "rankings"):
+        rewrite(finished, table)
+    assert ".parquet" in cli(*words, code=2)
+    if words[0] in ("report", "diff", "export"):
+        assert "Read with --trust" in cli(*words, "--trust") or words[0] != "export"
+
+
+@pytest.mark.parametrize("name", [*commands(Path("run")), "load"])
+@pytest.mark.parametrize("status", ["running", "stopped"])
+def test_a_run_that_is_not_finished_is_not_read(
+    finished: Path, ran: Ran, cli: Cli, name: str, status: str
+) -> None:
+    edit_record(finished, status=status)
+    words = commands(finished).get(name, ("load", finished, "--experiment", ran.result.path.parent))
+    assert status in cli(*words, code=2)
+
+
+def test_edited_scores_are_not_read_by_a_script(finished: Path) -> None:
     edit_scores(finished)
-    for command in (("report", finished), ("compare", finished, *systems[:2]), ("diff", finished, finished)):
-        assert "scores.parquet" in cli(*command, code=2)
     with pytest.raises(DataError):
         _ = open_run(finished).scores
+
+
+@pytest.mark.parametrize("how", ["edited", "running"])
+def test_the_dashboard_shows_why_instead_of_the_numbers(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    testing = pytest.importorskip("streamlit.testing.v1")
+    from bakeoff.dashboard.folder import VARIABLE
+
+    edit_scores(finished) if how == "edited" else edit_record(finished, status="running")
+    monkeypatch.setenv(VARIABLE, str(finished))
+    shown = testing.AppTest.from_file(str(DASHBOARD)).run(timeout=120)
+    assert len(shown.error) == 1 and not shown.dataframe
+    assert ("scores.parquet" if how == "edited" else "running") in shown.error[0].value
 
 
 def test_trusted_scores_are_read_and_named(finished: Path, cli: Cli) -> None:
@@ -68,12 +133,6 @@ def test_the_gate_refuses_edited_tables_whatever_is_said(finished: Path, cli: Cl
     cli("gate", finished, other, "--margin", 0.5)
     edit_scores(other)
     assert "scores.parquet" in cli("gate", finished, other, "--margin", 0.5, code=2)
-
-
-@pytest.mark.parametrize("status", ["running", "stopped"])
-def test_a_run_that_is_not_finished_is_not_read(finished: Path, cli: Cli, status: str) -> None:
-    edit_record(finished, status=status)
-    assert status in cli("report", finished, code=2)
 
 
 def test_a_run_of_version_0_1_has_no_hashes_and_is_read(finished: Path, cli: Cli) -> None:

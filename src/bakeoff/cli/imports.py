@@ -102,6 +102,9 @@ def export(
         str, typer.Option(help="served | rank: scores as served, or falling by rank.")
     ] = "served",
     force: Force = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Read tables although they were changed after the run.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a run in the files of a source system, or queries, judgments and rankings as files of BEIR or TREC."""
@@ -110,10 +113,10 @@ def export(
     from bakeoff.report.exports.presets import export_run
 
     if preset:
-        _write(export_run(source, preset), out, force, as_json)
+        _write(export_run(source, preset, trust=trust), out, force, as_json)
         return
     choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
-    _write(exported(source, choice), out, force, as_json)
+    _write(exported(source, choice, trust=trust), out, force, as_json)
 
 
 def _write(files: Exported | Files, out: Path, force: bool, as_json: bool) -> None:

@@ -92,6 +92,6 @@ def _record(path: Path) -> RunRecord | str:
 
 
 def _changed(path: Path) -> float:
-    """When a run's record or scores were last written."""
-    files = (path / "run.json", path / "scores.parquet")
+    """When a run's record or one of its tables was last written."""
+    files = (path / "run.json", *path.glob("*.parquet"))
     return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)

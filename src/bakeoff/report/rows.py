@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def rows_where(result: Result, schema: Schema, filters: list[tuple[str, str, Any]]) -> pa.Table:
     """The rows of a table that pass every filter, given as (column, operator, value)."""
-    path = result.path / f"{schema.name}.parquet"
+    path = result.table_file(schema)
     with readable(path):
         return read_where(path, filters).cast(schema.arrow())
 
@@ -24,14 +24,14 @@ def row_count(result: Result, schema: Schema) -> int:
     """How many rows a table has, without reading them."""
     import pyarrow.parquet as pq
 
-    path = result.path / f"{schema.name}.parquet"
+    path = result.table_file(schema)
     with readable(path):
         return int(pq.read_metadata(path).num_rows)
 
 
 def score_rows(result: Result) -> pa.Table:
     """All scores; names are kept once each, which makes ten million rows fit where strings would not."""
-    path = result.path / f"{SCORES.name}.parquet"
+    path = result.table_file(SCORES)
     names = ["system", "query_id", "measure", "unit", "source"]
     with readable(path):
         table = read_parquet(path, columns=[*names, "value"], read_dictionary=names)

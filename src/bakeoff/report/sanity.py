@@ -58,7 +58,7 @@ def _too_shallow(result: Result, grid: Grid) -> Iterator[str]:
 
 def _short_lists(result: Result, k: int, asked: set[str]) -> dict[str, int]:
     """How many queries of each system have fewer than k documents in a ranking that was cut at the depth."""
-    path = result.path / f"{RANKINGS.name}.parquet"
+    path = result.table_file(RANKINGS)
     with readable(path):
         rows = read_parquet(path, columns=["system", "query_id", "document_id"])
     counted = rows.group_by(["system", "query_id"]).aggregate(

@@ -24,17 +24,17 @@ EXPORTS: dict[str, Export] = {
 }
 
 
-def export_run(folder: Path, name: str) -> Files:
+def export_run(folder: Path, name: str, *, trust: bool = False) -> Files:
     """The files of a preset, named as itself or as its source system, for the folder of a run or of `bakeoff ann`."""
     preset = _preset(name)
     if (folder / RECORD).is_file() and not (folder / "run.json").is_file():
         return _export_benchmark(folder, preset.name)
-    result = open_run(folder)
+    result = open_run(folder, trust=trust)
     if not result.done:
         raise DataError(f"{folder} has no finished system. Finish the run first: bakeoff run --out {folder}")
     material = Material(result, str(preset.unit), preset.conventions)
     files = EXPORTS[preset.name](material)
-    return replace(files, notes=(*files.notes, *_notes(material, preset.name)))
+    return replace(files, notes=(*result.trusted_changes, *files.notes, *_notes(material, preset.name)))
 
 
 def _export_benchmark(folder: Path, preset: str) -> Files:
