@@ -140,3 +140,56 @@ def test_a_run_of_version_0_1_has_no_hashes_and_is_read(finished: Path, cli: Cli
     del record["tables"]
     (finished / "run.json").write_text(json.dumps(record))
     cli("report", finished)
+
+
+TWO_MODELS = """\
+name: two models
+corpus: {folder: corpus}
+queries: queries.yaml
+chunkers: [whole]
+embedders: [{wordllama: {dims: 64}}, {wordllama: {dims: 128}}]
+stores: [exact]
+modes: [dense]
+depth: 5
+"""
+
+
+def scored(run: Path) -> list[tuple[str, str, str, float | None]]:
+    rows = open_run(run).scores.to_pylist()
+    return sorted((row["system"], row["query_id"], row["measure"], row["value"]) for row in rows)
+
+
+def swap(root: Path) -> int:
+    """Exchange the first entry of every stage with the last one; how many stages had two."""
+    swapped = 0
+    for stage in [path for path in root.iterdir() if path.name not in ("aside", "locks") and path.is_dir()]:
+        entries = sorted(stage.glob("??/*"))
+        if len(entries) > 1:
+            entries[0].rename(root / "held")
+            entries[-1].rename(entries[0])
+            (root / "held").rename(entries[-1])
+            swapped += 1
+    return swapped
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["cache", "shared cache"])
+def test_swapped_cache_entries_are_rebuilt_with_a_warning(
+    home: Path,
+    cli: Cli,
+    laid_out: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    shared: bool,
+) -> None:
+    path, place = laid_out(Path.cwd(), TWO_MODELS), home / "cache"
+    if shared:
+        place = home.parent / "shared"
+        place.mkdir()
+        monkeypatch.setenv("BAKEOFF_CACHE", place.as_uri())
+    cli("run", path, "--out", "first")
+    assert swap(place) >= 1
+    if shared:
+        shutil.rmtree(home / "cache")
+    cli("run", path, "--out", "second")
+    assert scored(Path("second")) == scored(Path("first"))
+    assert "rebuilding" in caplog.text
