@@ -235,7 +235,8 @@ def test_a_client_killed_in_mid_run(tmp_path: Path, plugged: Path, monkeypatch: 
     assert gone[0].name in why and "the figures are of the other 1" in why and made.stopped == why
     assert made.answered == made.sent > 0 and made.qps is not None, "what the other measured is kept"
     (row, other) = sorted(open_load(tmp_path / "out").clients.to_pylist(), key=lambda one: not one["lost"])
-    assert row["lost"] == "killed by SIGKILL" and row["answered"] is None and other["answered"] == 25
+    assert row["lost"] == "killed by SIGKILL" and row["answered"] is None
+    assert other["answered"] == made.answered
 
 
 def test_systems_of_an_experiment_by_client_processes(home: Path, tiny: Path) -> None:

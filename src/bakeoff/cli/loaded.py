@@ -8,7 +8,7 @@ from bakeoff.cli import console
 from bakeoff.cli.loadclients import say_clients
 from bakeoff.cli.vectors import number
 from bakeoff.load.points import LoadPoint
-from bakeoff.load.sentences import sentence, sentences
+from bakeoff.load.sentences import closing
 
 if TYPE_CHECKING:
     from bakeoff.load.cost import Cost, Priced
@@ -53,8 +53,8 @@ def say_load(done: Done) -> None:
     for label, why in found.failed.items():
         console.warn(f"{label}: {why}")
     console.say()
-    for line in [sentence(found)] if found.stopped else sentences(found):
-        console.say(line, style="bold")
+    for one in closing(found):
+        console.say(one.text, style="bold")
     console.say(f"{done.folder}/record.json")
 
 

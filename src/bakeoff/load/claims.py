@@ -23,7 +23,7 @@ class Row:
     """One row of a table of results: recall, and the speed of each complete run; null recall was not measured.
 
     `compared` rows are the tuned settings of stores that did not fail. `held` is whether a rate was held, null for a
-    closed loop.
+    closed loop; `p99` is in milliseconds. `cut_short` runs ended early: no speed here is of them.
     """
 
     system: str
@@ -32,6 +32,8 @@ class Row:
     recall: float | None = None
     compared: bool = False
     held: bool | None = None
+    p99: float | None = None
+    cut_short: int = 0
 
     @property
     def rate(self) -> float | None:
@@ -45,10 +47,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows that sentences summarise, and why systems failed; `seed` is of the intervals of compared speeds."""
+    """The rows that sentences summarise, and why systems failed.
+
+    `highest` is by system the highest rate that kept a promise in each run, null where none did; `seed` is of the
+    intervals of compared speeds.
+    """
 
     rows: tuple[Row, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
+    highest: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     seed: int = 7
 
     def row(self, system: str, setting: str) -> Row | None:
@@ -291,17 +298,73 @@ class HoldsRate:
     setting: str
     held: bool
     answered: float | None
+    p99: float | None
 
     @property
     def text(self) -> str:
         if self.held:
-            return f"{self.system} holds {self.setting}"
+            p99 = "not known" if self.p99 is None else f"{self.p99:,.1f} ms"
+            return f"{self.system} holds {self.setting}, p99 {p99}"
         answered = "" if self.answered is None else f": {self.answered:,.0f} per second were answered"
         return f"{self.system} does not hold {self.setting}{answered}"
 
     def holds(self, rows: Rows) -> bool:
         row = rows.row(self.system, self.setting)
-        return row is not None and row.held is self.held and row.rate == self.answered
+        return row is not None and (row.held, row.rate, row.p99) == (self.held, self.answered, self.p99)
+
+
+@dataclass(frozen=True, slots=True)
+class CutShort:
+    """Runs of a row ended early; no figure is of them."""
+
+    system: str
+    setting: str
+    runs: int
+
+    @property
+    def text(self) -> str:
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        return f"{self.system}: {runs} at {self.setting} ended early, and no speed here is of them"
+
+    def holds(self, rows: Rows) -> bool:
+        row = rows.row(self.system, self.setting)
+        return row is not None and row.cut_short == self.runs > 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeepsPromise:
+    """The highest rate that kept a promise: the median of the runs in which there was one."""
+
+    system: str
+    promise: str
+    rate: float | None
+    quartiles: tuple[float, float] | None
+    runs: int
+    without: int
+    spread: float | None
+
+    @property
+    def text(self) -> str:
+        if self.rate is None:
+            return f"{self.system} keeps {self.promise} at no rate that was tried"
+        low, high = self.quartiles or (self.rate, self.rate)
+        runs = f" ({low:,.0f}–{high:,.0f} over {self.runs} runs" if self.runs > 1 else " (one run"
+        noise = f"; unstable: runs differ by {self.spread:.0%})" if self.spread is not None else ")"
+        missed = f"; in {self.without} of {self.runs + self.without} runs at no rate" if self.without else ""
+        return f"{self.system} keeps {self.promise} up to {self.rate:,.0f} queries per second{runs}{noise}{missed}"
+
+    def holds(self, rows: Rows) -> bool:
+        return self == promise_of(self.system, self.promise, rows.highest.get(self.system, ()))
+
+
+def promise_of(system: str, promise: str, rates: Sequence[float | None]) -> KeepsPromise:
+    """The claim of the highest rates of the runs."""
+    kept = [rate for rate in rates if rate is not None]
+    found = summarise(kept)
+    quartiles = None if found.q1 is None or found.q3 is None else (found.q1, found.q3)
+    return KeepsPromise(
+        system, promise, found.median, quartiles, len(kept), len(rates) - len(kept), unstable_share(kept)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from bakeoff.load.limits import check_energy
 
 POWERCAP = Path("/sys/class/powercap")
 
@@ -25,6 +28,7 @@ class Meter:
     def __init__(self, root: Path = POWERCAP) -> None:
         self._packages = sorted(root.glob("*-rapl:[0-9]")) if root.is_dir() else []
         self._begin, self._note = _counters(self._packages)
+        self._since = time.perf_counter()
 
     def read(self) -> Energy:
         """The energy since this meter was made."""
@@ -36,7 +40,7 @@ class Meter:
         used = 0
         for package, before, after in zip(self._packages, self._begin, end, strict=True):
             used += after - before if after >= before else after - before + _range(package)
-        return Energy(used / 1e6)
+        return Energy(*check_energy(used / 1e6, time.perf_counter() - self._since, len(self._packages)))
 
 
 def _counters(packages: list[Path]) -> tuple[list[int] | None, str]:

@@ -10,7 +10,7 @@ from bakeoff.load.load_tables import USES, client_dicts
 from bakeoff.load.points import LoadPoint
 from bakeoff.load.pressure import Pressed
 from bakeoff.load.resources import Resources
-from bakeoff.load.sentences import sentence
+from bakeoff.load.sentences import closing
 from bakeoff.load.targets import Target
 from bakeoff.machine import machine, versions
 from bakeoff.plan import Prices
@@ -22,13 +22,14 @@ FORMAT = 1
 
 def to_dict(found: Pressed, prices: Prices | None = None) -> dict[str, Any]:
     """Everything but the rows, as plain values."""
-    points = found.points()
+    points, sentences = found.points(), closing(found)
     return {
         "format": FORMAT,
         "kind": "load",
         "status": found.status.value,
         "stopped": found.stopped,
-        "sentence": sentence(found),
+        "sentence": " ".join(one.text for one in sentences),
+        "sentences": [one.to_dict() for one in sentences],
         "origin": asdict(found.origin),
         "demand": asdict(found.demand),
         "harness_us": {load.name: seconds * 1e6 for load, seconds in found.harness.items()},
@@ -72,6 +73,8 @@ def _point(point: LoadPoint, found: Pressed) -> dict[str, Any]:
         "probe": point.probe,
         "top_k": k,
         "runs": point.runs,
+        "complete": point.complete,
+        "cut_short": point.cut_short,
         "avg_latency_ms": _alias(point.mean_ms),
         "queries_per_second": _alias(point.qps),
         "recall_at_k": _alias(point.quality),

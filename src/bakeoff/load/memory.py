@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from bakeoff.load.limits import check_memory, machine_limits, memory_bytes
+
 ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
 """Parameters that say where a server is."""
 SHARED = "the index keeps the caller's own rows: their size"
@@ -30,13 +32,7 @@ def resident_bytes() -> int:
     gc.collect()
     _give_back()
     me = psutil.Process()
-    total = 0
-    for process in (me, *me.children(recursive=True)):
-        try:
-            total += int(process.memory_info().rss)
-        except psutil.Error:
-            continue  # it has ended, and holds nothing
-    return total
+    return memory_bytes([me, *me.children(recursive=True)])
 
 
 def grown(before: int, params: BaseModel, least: int = 0, *, elsewhere: bool = False) -> Memory:
@@ -48,7 +44,7 @@ def grown(before: int, params: BaseModel, least: int = 0, *, elsewhere: bool = F
         return Memory(None, UNSEEN)
     growth = resident_bytes() - before
     if growth > least:
-        return Memory(growth / 1e6)
+        return Memory(*check_memory(growth / 1e6, machine_limits()))
     return Memory(least / 1e6, SHARED) if least else Memory(None, NONE)
 
 

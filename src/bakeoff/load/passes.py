@@ -14,6 +14,7 @@ from bakeoff.load.open import OpenLoop
 from bakeoff.load.resources import Resources
 from bakeoff.load.targets import Target
 from bakeoff.stages.client_loop import HARNESS_LIMIT
+from bakeoff.stages.client_threads import GONE, INTERRUPTED
 from bakeoff.stages.loop_times import NOT_RUN, Latency, Loop
 from bakeoff.stages.timing import PERCENTILES, samples_needed
 from bakeoff.types import Hits
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from bakeoff.load.teamloop import Member, Window
 
 DRIFT_SAMPLES = 200
+LOST = "was lost"
+"""In the reason of a pass that a client process did not survive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,16 @@ class Pass:
     window: Window | None = None
     team: tuple[Member, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end with its engine and all its clients.
+
+        An open loop that falls behind its rate is stopped too: that is a result, and complete.
+        """
+        if self.load.kind == "closed":
+            return not self.stopped
+        return not any(why in self.stopped for why in (GONE, LOST, INTERRUPTED))
 
     @property
     def qps(self) -> float | None:

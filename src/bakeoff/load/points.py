@@ -19,11 +19,17 @@ from bakeoff.stats.runs import RunSummary, summarise
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """One row of a load's table; `qps`, `mean_ms`, `quality` are across runs, latencies across queries (C-15)."""
+    """One row of a load's table; `qps`, `mean_ms`, `quality` are across runs, latencies across queries (C-15).
+
+    Figures are of the complete runs, counts of all. Runs that ended early are counted in `cut_short`; without any
+    complete run the figures are of what there is, and `complete` is false.
+    """
 
     system: str
     load: Load
     runs: int
+    complete: bool
+    cut_short: int
     qps: RunSummary
     mean_ms: RunSummary
     quality: RunSummary
@@ -55,7 +61,8 @@ def load_points(passes: Sequence[Pass]) -> tuple[LoadPoint, ...]:
     return tuple(_point([one for one in passes if (one.system, one.load) == key]) for key in keys)
 
 
-def _point(passes: Sequence[Pass]) -> LoadPoint:
+def _point(everything: Sequence[Pass]) -> LoadPoint:
+    passes = [one for one in everything if one.complete] or everything
     first = passes[0]
     qps = summarise(_numbers([one.qps for one in passes]))
     latencies = percentiles(merged(one.latency for one in passes))
@@ -65,30 +72,34 @@ def _point(passes: Sequence[Pass]) -> LoadPoint:
         first.system,
         first.load,
         len(passes),
+        first.complete,
+        sum(not one.complete for one in everything),
         qps,
         summarise(_numbers([one.mean_ms for one in passes])),
         summarise(_numbers([one.quality for one in passes])),
         latencies,
         percentiles(merged(lags)) if lags else (),
-        sum(one.sent for one in passes),
-        sum(one.answered for one in passes),
-        sum(one.errors for one in passes),
-        sum(one.timeouts for one in passes),
-        sum(one.unsent for one in passes),
-        _sum([one.short for one in passes]),
+        sum(one.sent for one in everything),
+        sum(one.answered for one in everything),
+        sum(one.errors for one in everything),
+        sum(one.timeouts for one in everything),
+        sum(one.unsent for one in everything),
+        _sum([one.short for one in everything]),
         float(np.median(shares)) if shares else None,
         any(one.marked for one in passes),
-        None if first.reached is None else all(one.reached for one in passes),
+        _reached(everything),
         _use([one.resources.client for one in passes]),
         _use([one.resources.server for one in passes]),
-        _sum([one.resources.energy.joules for one in passes]),
-        _notes(passes, qps, latencies),
+        _sum([one.resources.energy.joules for one in everything]),
+        _notes(everything, passes, qps, latencies),
         first.probe,
     )
 
 
-def _notes(passes: Sequence[Pass], qps: RunSummary, latencies: Sequence[Latency]) -> tuple[str, ...]:
-    """What a reader must know about the figures."""
+def _notes(
+    everything: Sequence[Pass], passes: Sequence[Pass], qps: RunSummary, latencies: Sequence[Latency]
+) -> tuple[str, ...]:
+    """What a reader must know about the figures, which are of `passes`."""
     name = f"{passes[0].system} at {passes[0].load.name}"
     drifts = [one.drift for one in passes if one.drift is not None]
     found = [row.note for row in latencies if row.note][:1]
@@ -96,27 +107,43 @@ def _notes(passes: Sequence[Pass], qps: RunSummary, latencies: Sequence[Latency]
         found += [note for note in (unstable(qps.values), drifting(qps.values, drifts)) if note]
     if any(one.reached is False for one in passes):
         found.append(f"the rate was not reached: {qps.median or 0:,.0f} a second were answered")
-    if any(one.short for one in passes):
-        found.append(f"{sum(one.short or 0 for one in passes)} answers had fewer rows than asked for")
-    if error := next((one.error for one in passes if one.error), ""):
-        found.append(f"{sum(one.errors for one in passes)} errors, the first: {error}")
-    found += dict.fromkeys(one.stopped for one in passes if one.stopped)
-    found += dict.fromkeys(note for one in passes for note in one.notes)
+    if any(one.short for one in everything):
+        found.append(f"{sum(one.short or 0 for one in everything)} answers had fewer rows than asked for")
+    if error := next((one.error for one in everything if one.error), ""):
+        found.append(f"{sum(one.errors for one in everything)} errors, the first: {error}")
+    found += [_stop_note(one, one.complete or not passes[0].complete) for one in everything if one.stopped]
+    found += dict.fromkeys(note for one in everything for note in one.notes)
     return tuple(f"{name}: {note}" for note in found)
 
 
+def _reached(passes: Sequence[Pass]) -> bool | None:
+    """Whether every run held the rate; null for a closed loop, and where only runs that ended early did not."""
+    known = [one.reached for one in passes if one.complete or not any(other.complete for other in passes)]
+    if None in known:
+        return None
+    return None if all(known) and len(known) < len(passes) else all(known)
+
+
+def _stop_note(one: Pass, counted: bool) -> str:
+    return f"run {one.run + 1} ended early{'' if counted else ' and is not in these figures'}: {one.stopped}"
+
+
 def _use(uses: Sequence[Use]) -> Use:
-    """Means of means and the highest peak; null where a side was not seen."""
-    seen = [use for use in uses if use.avg_cpu_percent is not None]
-    if not seen:
-        return Use(note=uses[0].note)
+    """Means of means and the highest peak of the runs in which they are known; null where they are in none."""
+    notes = "; ".join(dict.fromkeys(use.note for use in uses if use.note))
     return Use(
-        float(np.mean([use.avg_cpu_percent for use in seen])),
-        max(use.peak_cpu_percent or 0.0 for use in seen),
-        float(np.mean([use.avg_memory_mb for use in seen])),
-        max(use.peak_memory_mb or 0.0 for use in seen),
-        sum(use.samples for use in seen),
+        _mean([use.avg_cpu_percent for use in uses]),
+        max((use.peak_cpu_percent for use in uses if use.peak_cpu_percent is not None), default=None),
+        _mean([use.avg_memory_mb for use in uses]),
+        max((use.peak_memory_mb for use in uses if use.peak_memory_mb is not None), default=None),
+        sum(use.samples for use in uses),
+        notes,
     )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def _numbers(values: Sequence[float | None]) -> list[float]:

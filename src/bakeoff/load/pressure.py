@@ -10,14 +10,13 @@ from bakeoff.load.cost import Cost
 from bakeoff.load.demand import Demand, Load
 from bakeoff.load.faults import failing
 from bakeoff.load.launching import Launcher, Processes
-from bakeoff.load.passes import Pass
+from bakeoff.load.passes import LOST, Pass
 from bakeoff.load.passing import Ground, harness, one_pass, sending
 from bakeoff.load.points import LoadPoint, load_points
 from bakeoff.load.rates import HIGHEST, MaxRate, Sent, lowest_rate, max_rate
 from bakeoff.load.targets import Pids, Target
-from bakeoff.load.teamloop import LOST
 from bakeoff.stages.client_loop import WarmUp, warm_up
-from bakeoff.stages.client_threads import HUNG, INTERRUPTED
+from bakeoff.stages.client_threads import GONE, HUNG, INTERRUPTED
 from bakeoff.types import Status
 
 
@@ -127,6 +126,8 @@ def _one(found: Pressed, target: Target, load: Load | None, run: int, ground: Gr
     made = one_pass(ground, target, load, run, found.harness)
     found.passes.append(made)
     _judge_end(found, made)
+    if GONE in made.stopped and target.label not in found.failed:
+        target.connect()  # an open loop that lost its engine: is it still gone?
 
 
 def _judge_end(found: Pressed, made: Pass) -> None:
@@ -135,7 +136,8 @@ def _judge_end(found: Pressed, made: Pass) -> None:
     elif made.stopped and (made.load.kind == "closed" or HUNG in made.stopped or LOST in made.stopped):
         found.failed[made.system] = made.stopped
     elif not made.answered:
-        raise StoreError(f"every search failed: {made.error or 'no reason given'}")
+        why = made.error or "no reason given"
+        raise StoreError(f"no search of run {made.run + 1} at {made.load.name} was answered: {why}")
 
 
 def _highest(found: Pressed, target: Target, run: int, ground: Ground) -> None:

@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
 from bakeoff.load.energy import UNMEASURED, Energy, Meter
+from bakeoff.load.limits import machine_limits, memory_bytes, within_limits
 
 INTERVAL = 0.1
 RESCAN = 1.0
@@ -21,7 +23,10 @@ NO_SERVER = (
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Processor in percent of one core and memory (RSS) in MB of one side; null with the reason in `note`."""
+    """Processor in per cent of one core and memory in MB of one side; null with the reason in `note`.
+
+    Peaks of the processor are over about a second. Memory that processes of one program share counts once.
+    """
 
     avg_cpu_percent: float | None = None
     peak_cpu_percent: float | None = None
@@ -100,46 +105,63 @@ class Sampler:
         import psutil
 
         me = psutil.Process()
-        self._client.sample([me])
+        self._client.sample([me], scan)
         if scan:
             self._others.known = _server_trees(me, self._servers, self._children)
         if self._others.known:
-            self._others.sample(self._others.known)
+            self._others.sample(self._others.known, scan)
 
 
 class _Side:
-    """The samples of one side: (time, processor seconds, bytes)."""
+    """The samples of one side: (time, processor seconds since the begin, bytes, whether new processes were looked for).
+
+    A process that is first seen later than the others counts from its start if that was after the begin. Rates are
+    taken from one look for new processes to the next: what a new one did before it was seen fell into that time.
+    """
 
     def __init__(self) -> None:
         self.known: list[Any] = []
-        self._rows: list[tuple[float, float, int]] = []
-        self._gone: dict[int, float] = {}
+        self._begin = time.time()
+        self._rows: list[tuple[float, float, int, bool]] = []
+        self._spent: dict[tuple[int, float], float] = {}
+        self._before: dict[tuple[int, float], float] = {}
 
-    def sample(self, processes: list[Any]) -> None:
+    def sample(self, processes: list[Any], scanned: bool) -> None:
         import psutil
 
-        memory = 0
         for process in processes:
             try:
-                with process.oneshot():
-                    times = process.cpu_times()
-                    self._gone[process.pid] = times.user + times.system
-                    memory += process.memory_info().rss
+                times, key = process.cpu_times(), (process.pid, process.create_time())
             except psutil.Error:
                 continue  # it ended; its processor time so far stays counted
-        self._rows.append((time.perf_counter(), sum(self._gone.values()), memory))
+            spent = times.user + times.system
+            if key not in self._before:
+                self._before[key] = 0.0 if self._rows and key[1] >= self._begin else spent
+            self._spent[key] = spent
+        total = sum(spent - self._before[key] for key, spent in self._spent.items())
+        self._rows.append((time.perf_counter(), total, memory_bytes(processes), scanned))
 
     def use(self, unseen: str) -> Use:
-        if len(self._rows) < 2 or not any(memory for _, _, memory in self._rows):
+        if len(self._rows) < 2 or not any(row[2] for row in self._rows):
             return Use(note=unseen or "nothing was sampled")
-        pairs = zip(self._rows, self._rows[1:], strict=False)
-        rates = [100 * (b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if b[0] - a[0] >= INTERVAL / 2]
         first, last = self._rows[0], self._rows[-1]
+        seconds = last[0] - first[0]
+        average = 100 * (last[1] - first[1]) / max(seconds, 1e-9)
         memory = [row[2] / 1e6 for row in self._rows]
-        average = 100 * (last[1] - first[1]) / max(last[0] - first[0], 1e-9)
-        return Use(
-            average, max(rates, default=average), sum(memory) / len(memory), max(memory), len(self._rows)
+        found = Use(
+            average,
+            max((average, *self._rates())),
+            sum(memory) / len(memory),
+            max(memory),
+            len(self._rows),
         )
+        shortest = min(seconds, RESCAN / 2)
+        return within_limits(found, machine_limits(), seconds=shortest, processes=len(self._spent))
+
+    def _rates(self) -> list[float]:
+        """Per cent of a core between looks that are far enough apart."""
+        looks = [row for row in self._rows if row[3]]
+        return [100 * (b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(looks) if b[0] - a[0] >= RESCAN / 2]
 
 
 def _server_trees(me: Any, given: Iterable[int], children: bool) -> list[Any]:

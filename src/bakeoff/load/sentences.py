@@ -1,58 +1,87 @@
-"""What a load found, in one sentence a system; speeds of unequal quality are told, never ranked (F36)."""
+"""What a load found, in sentences that its rows support; speeds of unequal quality are not ranked (F36, F57)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from bakeoff.load.claims import (
+    CutShort,
+    Failed,
+    HoldsRate,
+    Row,
+    Rows,
+    Sentence,
+    checked,
+    promise_of,
+    speed_of,
+)
 from bakeoff.load.points import LoadPoint
 from bakeoff.load.pressure import Pressed
-from bakeoff.load.rates import Slo
-from bakeoff.stats.runs import summarise
 
 
-def sentence(found: Pressed) -> str:
-    """All of it in one line."""
+def closing(found: Pressed) -> tuple[Sentence, ...]:
+    """The closing sentences: for each system its speed, and why it failed if it did."""
     if found.stopped:
-        return f"Partial: {found.stopped}; what was measured is kept."
-    lines = sentences(found)
-    return " ".join(lines) if lines else "Nothing was measured."
+        return (Sentence((f"Partial: {found.stopped}; what was measured is kept.",)),)
+    rows = table_rows(found)
+    sentences = tuple(_of_systems(found, rows))
+    return checked(sentences, rows) if sentences else (Sentence(("Nothing was measured.",)),)
 
 
-def sentences(found: Pressed) -> tuple[str, ...]:
-    """One sentence for each system that was measured."""
-    if found.demand.slo is not None:
-        return tuple(_highest(found, system, found.demand.slo) for system in found.highest)
-    points = found.points()
-    systems = dict.fromkeys(point.system for point in points)
-    return tuple(_best(system, [point for point in points if point.system == system]) for system in systems)
+def table_rows(found: Pressed) -> Rows:
+    """The rows of the table, as sentences need them."""
+    highest = {system: tuple(one.rate for one in rates) for system, rates in found.highest.items()}
+    return Rows(tuple(_row(point) for point in found.points()), dict(found.failed), highest)
 
 
-def _best(system: str, points: list[LoadPoint]) -> str:
-    """The most a closed loop answered, or the rates of an open loop that were held and not."""
-    if points[0].load.kind == "closed":
-        best = max(points, key=lambda point: point.qps.median or 0.0)
-        return f"{system}: {best.qps.median or 0:,.0f} queries a second with {best.load.name}."
-    missed = [point for point in points if point.reached is False]
-    held = [point for point in points if point.reached]
-    if not missed:
-        top = held[-1]
-        return f"{system} holds {top.load.name}, p99 {_ms(top.percentile(99))}."
-    worst = missed[0]
-    answered = f"{worst.qps.median or 0:,.0f} a second were answered"
-    return f"{system} does not hold {worst.load.name}: {answered}."
-
-
-def _highest(found: Pressed, system: str, slo: Slo) -> str:
-    rates = [one.rate for one in found.highest[system]]
-    kept = [rate for rate in rates if rate is not None]
-    promise = f"p{slo.percentile} below {slo.milliseconds:g} ms"
-    if not kept:
-        return f"{system} keeps {promise} at no rate that was tried."
-    summary = summarise(kept)
-    spread = f" ({summary.q1:,.0f}–{summary.q3:,.0f} over {summary.n} runs)" if summary.n > 1 else ""
-    missed = (
-        f"; in {len(rates) - len(kept)} of {len(rates)} runs at no rate" if len(kept) < len(rates) else ""
+def _row(point: LoadPoint) -> Row:
+    return Row(
+        point.system,
+        point.load.name,
+        point.qps.values if point.complete else (),
+        held=point.reached,
+        p99=point.percentile(99),
+        cut_short=point.cut_short,
     )
-    return f"{system} keeps {promise} up to {summary.median:,.0f} queries a second{spread}{missed}."
 
 
-def _ms(value: float | None) -> str:
-    return "not known" if value is None else f"{value:,.1f} ms"
+def _of_systems(found: Pressed, rows: Rows) -> Iterator[Sentence]:
+    slo = found.demand.slo
+    for system in dict.fromkeys((*(target.label for target in found.targets), *found.failed)):
+        if slo is not None:
+            if system in found.highest:
+                promise = f"p{slo.percentile} below {slo.milliseconds:g} ms"
+                yield Sentence((promise_of(system, promise, rows.highest[system]), "."))
+        else:
+            mine = [row for row in rows.rows if row.system == system]
+            yield from _rates(mine) if found.demand.rates else _fastest(system, mine)
+        if system in found.failed:
+            yield Sentence((Failed(system, found.failed[system]), "."))
+
+
+def _fastest(system: str, rows: list[Row]) -> Iterator[Sentence]:
+    """The most a closed loop answered in complete runs."""
+    known = [row for row in rows if row.rate is not None]
+    if known:
+        best = max(known, key=lambda row: row.rate or 0.0)
+        yield Sentence((f"{system}: ", speed_of(best, best.setting), "."))
+    yield from _cut_short(rows)
+
+
+def _rates(rows: list[Row]) -> Iterator[Sentence]:
+    """The first rate that was not held, else the highest that was."""
+    missed = [row for row in rows if row.held is False and row.rate is not None]
+    held = [row for row in rows if row.held]
+    if missed:
+        yield Sentence(
+            (HoldsRate(missed[0].system, missed[0].setting, False, missed[0].rate, missed[0].p99), ".")
+        )
+    elif held:
+        yield Sentence((HoldsRate(held[-1].system, held[-1].setting, True, held[-1].rate, held[-1].p99), "."))
+    yield from _cut_short(rows)
+
+
+def _cut_short(rows: list[Row]) -> Iterator[Sentence]:
+    for row in rows:
+        if row.cut_short:
+            yield Sentence((CutShort(row.system, row.setting, row.cut_short), "."))

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bakeoff.load.histogram import Histogram, merged
+from bakeoff.load.limits import machine_limits, within_limits
 from bakeoff.load.messages import Told
 from bakeoff.load.offsets import ClockCheck
 from bakeoff.load.open import held
-from bakeoff.load.passes import percentiles
+from bakeoff.load.passes import LOST, percentiles
 from bakeoff.load.resources import Use
 from bakeoff.stages.loop_times import Latency
 
-LOST = "was lost"
 LATE_SECONDS = 0.05
 """A client that begins so long after the common moment is marked."""
 EARLY_SHARE = 0.1
@@ -143,16 +143,19 @@ class TeamLoop:
     @property
     def use(self) -> Use:
         """Processor and memory of all clients together, as each saw itself; peaks need not have been at one moment."""
-        uses = [one.use for one in self.told if one.use.avg_cpu_percent is not None]
+        uses = [one.use for one in self.told if one.use.samples]
         if not uses:
             return Use(note="no client was sampled")
-        return Use(
-            sum(use.avg_cpu_percent or 0.0 for use in uses),
-            sum(use.peak_cpu_percent or 0.0 for use in uses),
-            sum(use.avg_memory_mb or 0.0 for use in uses),
-            sum(use.peak_memory_mb or 0.0 for use in uses),
+        together = Use(
+            _sum([use.avg_cpu_percent for use in uses]),
+            _sum([use.peak_cpu_percent for use in uses]),
+            _sum([use.avg_memory_mb for use in uses]),
+            _sum([use.peak_memory_mb for use in uses]),
             sum(use.samples for use in uses),
+            "; ".join(dict.fromkeys(use.note for use in uses if use.note)),
         )
+        apart = len({one.host for one in self.members}) > 1  # each client was held against its own machine
+        return together if apart else within_limits(together, machine_limits())
 
     def latencies(self) -> tuple[Latency, ...]:
         """Percentiles over every client's queries."""
@@ -168,6 +171,12 @@ class TeamLoop:
                 f"all clients were on duty for {self.window.seconds:,.2f} of {self.seconds:,.2f} s only"
             )
         return tuple(found)
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """The sum; null where one of them is not known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def on_duty(members: Sequence[Member]) -> tuple[float, float] | None:

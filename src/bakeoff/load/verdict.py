@@ -56,7 +56,7 @@ def table_rows(outcome: Outcome) -> Rows:
             for point in outcome.points()
         ),
         dict(outcome.failed),
-        outcome.options.seed,
+        seed=outcome.options.seed,
     )
 
 
