@@ -91,3 +91,36 @@ def test_f33_what_cannot_be_seen_is_null_not_zero() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+SHARES = """\
+import mmap, os, sys
+size = 100_000_000
+shared = mmap.mmap(-1, size)
+pages = range(0, size, 4096)
+for at in pages:
+    shared[at] = 1
+for _ in range(3):
+    read, write = os.pipe()
+    if os.fork() == 0:
+        sum(shared[at] for at in pages)
+        os.write(write, b".")
+        sys.stdin.read()
+        os._exit(0)
+    os.read(read, 1)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_f33_memory_that_the_processes_of_a_server_share_counts_once() -> None:
+    """Four processes of one server over the same 100 MB: 400 MB were reported."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SHARES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin and server.stdout and server.stdout.readline() == "ready\n"
+        with Sampler(server=server.pid, children=False) as sampler:
+            pass
+        server.stdin.close()
+    found = sampler.found.server.peak_memory_mb
+    assert found is not None and 100 < found < 250

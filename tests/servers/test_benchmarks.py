@@ -63,17 +63,22 @@ def compared(
     )
 
 
-def test_every_client_has_one_connection_that_is_closed_with_its_pass(tmp_path: Path, server: Server) -> None:
-    """Eight threads and fifteen runs left 136 backends once; PostgreSQL allows 100."""
+@pytest.mark.parametrize("threads", [8, 16])
+def test_every_client_has_one_connection_that_is_closed_with_its_pass(
+    tmp_path: Path, server: Server, threads: int
+) -> None:
+    """Eight threads and fifteen runs left 136 backends, sixteen failed; PostgreSQL allows 100."""
     seen: list[int] = []
     outcome = compared(
         tmp_path,
         open_dataset("synthetic:300x8", queries=40),
-        Options(runs=15, threads=8, target=0.5),
+        Options(runs=15, threads=threads, target=0.5),
         lambda *_: seen.append(server.count(BACKENDS)),
     )
     assert not outcome.failed and len(seen) > 15
-    assert max(seen) <= 1 + 8, "the driver's own connection, and at most the last pass still being closed"
+    assert max(seen) <= 1 + threads, (
+        "the driver's own connection, and at most the last pass still being closed"
+    )
     assert outcome.points()[0].errors == 0
     assert server.count(TABLES) == 0
 
@@ -206,3 +211,94 @@ def test_the_connection_is_not_part_of_a_measured_search(tmp_path: Path, server:
     )
     target.close()
     assert not loop.stopped and len(first[0]) == 4
+
+
+@pytest.fixture
+def far(engine: Engine, line: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch, home: Path) -> Any:
+    """A line to the server that a test can cut."""
+    ((variable, dsn),) = engine("pgvector").items()
+    port = int(psycopg.conninfo.conninfo_to_dict(dsn)["port"])
+    made = line(port)
+    monkeypatch.setenv(variable, dsn.replace(str(port), str(made.port)))
+    return made
+
+
+def test_a_run_that_lost_its_server_is_in_no_figure(tmp_path: Path, far: Any) -> None:
+    """Run 1 is whole, run 2 loses its server: percentiles, speed and recall are those of run 1."""
+    from bakeoff.load.demand import Demand
+    from bakeoff.load.jobs import Job, Tools, run_load
+    from bakeoff.load.sentences import closing
+    from bakeoff.stages.work import Workshop
+
+    def cut(text: str) -> None:
+        if text.startswith("run 2"):
+            threading.Timer(0.3, far.close).start()
+
+    done = run_load(
+        Job(
+            "synthetic:300x8",
+            Demand((2,), runs=3, seconds=1.0),
+            stores="pgvector",
+            queries=40,
+            out=tmp_path / "out",
+        ),
+        Tools(Workshop(Cache(tmp_path / "cache")), cut, lambda _: None, lambda *_: ()),
+    )
+    whole, broken = done.found.passes
+    (point,) = done.found.points()
+    assert not whole.stopped and broken.stopped and "pgvector" in done.found.failed
+    assert (point.runs, point.cut_short, point.qps.values) == (1, 1, (whole.qps,))
+    assert point.answered == whole.answered + broken.answered and point.errors >= 25
+    assert point.percentile(50) == whole.latency.percentile(50) / 1e6
+    kinds = {type(claim).__name__: claim for one in closing(done.found) for claim in one.claims}
+    assert kinds["Speed"].rate == whole.qps and kinds["CutShort"].runs == 1 and "Failed" in kinds
+
+
+def test_an_open_loop_that_lost_its_server_in_its_last_run_has_failed(tmp_path: Path, far: Any) -> None:
+    from bakeoff.load.demand import Demand
+    from bakeoff.load.jobs import Job, Tools, run_load
+    from bakeoff.stages.work import Workshop
+
+    def cut(text: str) -> None:
+        if text.startswith("run 2"):
+            threading.Timer(0.3, far.close).start()
+
+    done = run_load(
+        Job("synthetic:300x8", Demand((1,), rates=(100.0,), runs=2, seconds=1.0, workers=2), stores="pgvector",
+            queries=40, out=tmp_path / "out"),
+        Tools(Workshop(Cache(tmp_path / "cache")), cut, lambda _: None, lambda *_: ()),
+    )  # fmt: skip
+    (point,) = done.found.points()
+    assert "pgvector" in done.found.failed and point.cut_short == 1 and point.reached is None
+
+
+def test_memory_that_backends_share_counts_once(server: Server, store: Callable[..., Any]) -> None:
+    """Sixteen backends: the sum of their resident memory counts the shared buffers sixteen times."""
+    import psutil
+
+    from bakeoff.load.resources import Sampler
+
+    one, first = store("pgvector"), threading.Barrier(17)
+    last = threading.Barrier(17)
+
+    def connected() -> None:
+        one.collections()
+        first.wait(60)
+        last.wait(60)
+
+    threads = [threading.Thread(target=connected) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    first.wait(60)
+    backend = server.count("SELECT pg_backend_pid()")
+    postmaster = psutil.Process(backend).parent()
+    with Sampler(server=postmaster.pid, children=False) as sampler:
+        tree = [postmaster, *postmaster.children(recursive=True)]
+        resident = sum(process.memory_info().rss for process in tree) / 1e6
+        proportional = sum(process.memory_full_info().pss for process in tree) / 1e6
+    last.wait(60)
+    for thread in threads:
+        thread.join()
+    found = sampler.found.server.peak_memory_mb
+    assert len(tree) >= 17 and found is not None and resident > 3 * proportional
+    assert 0.5 * proportional < found < 1.5 * proportional

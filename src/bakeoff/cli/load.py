@@ -49,7 +49,7 @@ Rates = Annotated[
 FindMaxRate = Annotated[bool, typer.Option("--find-max-rate", help="The highest rate that keeps --slo.")]
 Promise = Annotated[str, typer.Option("--slo", help="What --find-max-rate keeps.")]
 Runs = Annotated[int, typer.Option(help="Times everything is repeated, systems taking turns.")]
-Seconds = Annotated[float, typer.Option(help="About how long one pass lasts.")]
+Seconds = Annotated[float, typer.Option(help="How long one pass lasts.")]
 Workers = Annotated[int, typer.Option(help="Client threads of an open loop, in each process.")]
 ArrivalKind = Annotated[str, typer.Option("--arrivals", help="poisson or fixed.")]
 Depth = Annotated[

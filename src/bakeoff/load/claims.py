@@ -324,7 +324,7 @@ class CutShort:
     @property
     def text(self) -> str:
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        return f"{self.system}: {runs} at {self.setting} ended early, and no speed here is of them"
+        return f"{self.system}: the speeds are without {runs} at {self.setting} that ended early"
 
     def holds(self, rows: Rows) -> bool:
         row = rows.row(self.system, self.setting)

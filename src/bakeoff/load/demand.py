@@ -50,7 +50,7 @@ class Load:
 class Demand:
     """Closed loops by `concurrency`, open loops by `rates`, or the highest rate that keeps `slo`: one of the three.
 
-    `seconds` is how long a pass lasts about, `timeout` how long one query may take, `workers` the open loop's threads
+    `seconds` is how long a pass lasts, `timeout` how long one query may take, `workers` the open loop's threads
     in each process. `processes` client processes share a load; of `clients` "processes" there is one for each thread.
     """
 

@@ -115,13 +115,13 @@ class Sampler:
 class _Side:
     """The samples of one side: (time, processor seconds since the begin, bytes, whether new processes were looked for).
 
-    A process that is first seen later than the others counts from its start if that was after the begin. Rates are
-    taken from one look for new processes to the next: what a new one did before it was seen fell into that time.
+    The first look finds every process there is; one that is first seen later has started since, and counts whole.
+    Rates are taken from one look for new processes to the next: what a new one did before it was seen fell into that
+    time.
     """
 
     def __init__(self) -> None:
         self.known: list[Any] = []
-        self._begin = time.time()
         self._rows: list[tuple[float, float, int, bool]] = []
         self._spent: dict[tuple[int, float], float] = {}
         self._before: dict[tuple[int, float], float] = {}
@@ -136,7 +136,7 @@ class _Side:
                 continue  # it ended; its processor time so far stays counted
             spent = times.user + times.system
             if key not in self._before:
-                self._before[key] = 0.0 if self._rows and key[1] >= self._begin else spent
+                self._before[key] = 0.0 if self._rows else spent
             self._spent[key] = spent
         total = sum(spent - self._before[key] for key, spent in self._spent.items())
         self._rows.append((time.perf_counter(), total, memory_bytes(processes), scanned))
