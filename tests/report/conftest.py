@@ -140,7 +140,7 @@ def _queries(queries: list[str], made: Made) -> Iterator[tuple]:
         negative = number >= len(queries) - made.negatives
         text = made.text.replace("{number}", str(number + 1))
         category, difficulty = CATEGORIES[number % 3], DIFFICULTIES[number % 7 % 3]
-        yield query, text, category, difficulty, "", negative, number % 10 == 0, "{}"
+        yield query, text, category, difficulty, "", negative, number % 10 == 0, "{}", None
 
 
 def _value(measure: str, rank: int, place: int) -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -69,6 +70,20 @@ def test_what_was_not_measured_is_null_and_said(run: Result) -> None:
     files = export_run(run.path, "lineage")
     assert json.loads(files.contents["minilm_results.json"])["precision_at_5"] is None
     assert "P@5" in files.notes[0]
+
+
+def test_a_preset_that_validate_would_refuse_is_not_recommended(run: Result) -> None:
+    """Without 100 chunks and a depth of 100 there are no 100 neighbours."""
+    record = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps(record | {"depth": 100}))
+    path = run.path / "systems.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("chunks")
+    for chunks, recommended in ((99, False), (500, True)):
+        column = pa.array([chunks] * table.num_rows, table.schema.field(at).type)
+        pq.write_table(table.set_column(at, table.schema.field(at), column), path)
+        (note,) = export_run(run.path, "ann").notes
+        assert ("preset: ann" in note) is recommended
 
 
 def test_a_preset_has_its_source_systems_name_too(run: Result) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 from bakeoff.analysis import open_run
 from bakeoff.errors import DataError, MeasureError, SettingError
 from bakeoff.measures import presets
+from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.measures.presets import Preset
 from bakeoff.report.ann_data import RECORD, kind_of
 from bakeoff.report.exports import ann, code, goldsql, lineage, vectordb
 from bakeoff.report.exports.files import Export, Files
 from bakeoff.report.exports.material import Material
+from bakeoff.types import Unit
 
 EXPORTS: dict[str, Export] = {
     "lineage": lineage.export,
@@ -34,7 +36,7 @@ def export_run(folder: Path, name: str, *, trust: bool = False) -> Files:
         raise DataError(f"{folder} has no finished system. Finish the run first: bakeoff run --out {folder}")
     material = Material(result, str(preset.unit), preset.conventions)
     files = EXPORTS[preset.name](material)
-    return replace(files, notes=(*result.trusted_changes, *files.notes, *_notes(material, preset.name)))
+    return replace(files, notes=(*result.trusted_changes, *files.notes, *_notes(material, preset)))
 
 
 def _export_benchmark(folder: Path, preset: str) -> Files:
@@ -60,22 +62,24 @@ def _preset(name: str) -> Preset:
     return found
 
 
-def _notes(material: Material, preset: str) -> Iterator[str]:
-    """What is null in the files and why, and which means rest on incomplete truth."""
-    incomplete = {one.query_id for one in material.result.record.unread_truth}
-    if incomplete:
-        yield (
-            f"The truth of {len(incomplete):,} queries names documents that were not read: means over them rest on "
-            "incomplete truth (run.json, unread_truth)."
-        )
+def _notes(material: Material, preset: Preset) -> Iterator[str]:
+    """What is null in the files, and why."""
     if material.missing:
-        yield (
-            f"{', '.join(material.missing)}: not measured in this run, so null in the files. "
-            f"`preset: {preset}` in the experiment measures all of them."
-        )
+        names = ", ".join(material.missing)
+        yield f"{names}: not measured in this run, so null in the files. {_remedy(material, preset)}"
     for other in dict.fromkeys(material.unlike.values()):
         names = ", ".join(shown for shown, text in material.unlike.items() if text == other)
         yield (
-            f"{names}: computed by other conventions than those of {preset} ({other}), so null in the files. "
-            f"`preset: {preset}` in the experiment computes them by its own."
+            f"{names}: computed by other conventions than those of {preset.name} ({other}), so null in the files. "
+            f"`preset: {preset.name}` in the experiment computes them by its own."
         )
+
+
+def _remedy(material: Material, preset: Preset) -> str:
+    """What measures them; the preset itself only where a run of this corpus could be scored by it."""
+    fewest = min([material.result.record.depth, *(row["chunks"] or 0 for row in material.systems)])
+    if preset.unit is Unit.VECTOR and fewest < TRUE_NEIGHBOURS:
+        return (
+            f"They need {TRUE_NEIGHBOURS} chunks and depth: {TRUE_NEIGHBOURS} or more; this run has {fewest}."
+        )
+    return f"`preset: {preset.name}` in the experiment measures all of them."
