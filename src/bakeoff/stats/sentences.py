@@ -56,7 +56,10 @@ def say_too_few(case: Case) -> str:
 
 def say_winner(case: Case) -> str:
     """The best against its runner-up."""
-    return f"Use {case.best}. {_beats(case, case.rivals[0])}"
+    text = f"Use {case.best}. {_beats(case, case.rivals[0])}"
+    if all(case.pair(other).holds_level for other in case.rivals):
+        return text
+    return f"{text.removesuffix('.')}; a kind of question too rare to be among these could undo it."
 
 
 def say_cheaper(case: Case) -> str:

@@ -1,0 +1,294 @@
+"""Verdicts in simulated worlds whose truth is known: how often is a system recommended that is truly worse?
+
+Run with: python benchmarks/stats_worlds.py [ROUNDS]. It prints the tables of docs/statistics.md (300 rounds).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.case import Case
+from bakeoff.stats.compare import compare
+from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.evidence import Costs, Evidence, Limits
+from bakeoff.stats.interaction import interactions
+from bakeoff.stats.verdict import RULES, Kind, Verdict, decide
+from common import Row, show
+
+SIZES = (5, 10, 20, 50, 200)
+ROUNDS, RESAMPLES, MARGIN = 300, 300, 0.02
+NAMES = ("a", "b", "c")
+MILLISECONDS = (30.0, 20.0, 1.0)
+"""The last system of every world is the cheapest."""
+
+NO_LIMITS = Limits()
+
+Draw = Callable[[np.random.Generator, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Scores of systems × queries given the category (0 or 1) of each query, and what is true of them.
+
+    `truth` has each system's true mean in each category. `lift` draws the scores of semantic lift.
+    """
+
+    name: str
+    draw: Draw
+    truth: tuple[tuple[float, float], ...]
+    limits: Limits = NO_LIMITS
+    lift: Draw | None = None
+    clusters: int = 1
+    milliseconds: tuple[float, ...] = MILLISECONDS
+
+    @property
+    def means(self) -> list[float]:
+        """True means, both categories being equally frequent."""
+        return [sum(both) / 2 for both in self.truth]
+
+
+def hits(*rates: float) -> Draw:
+    """Independent hits and misses."""
+    return lambda rng, kinds: (rng.random((len(rates), len(kinds))) < np.array(rates)[:, None]).astype(float)
+
+
+def graded(*shifts: float, noise: float = 0.15) -> Draw:
+    """Graded scores around a difficulty that the systems share; inside 0 to 1, so that means are exact."""
+
+    def draw(rng: np.random.Generator, kinds: np.ndarray) -> np.ndarray:
+        base = rng.uniform(0.4, 0.6, len(kinds))
+        spread = rng.uniform(-noise, noise, (len(shifts), len(kinds)))
+        return base + np.array(shifts)[:, None] + spread
+
+    return draw
+
+
+def crossed(gain: float) -> Draw:
+    """The first system is better on one category, the second on the other; the third is worse on both."""
+
+    def draw(rng: np.random.Generator, kinds: np.ndarray) -> np.ndarray:
+        values = graded(0.0, 0.0, -0.05)(rng, kinds)
+        values[0] += np.where(kinds == 0, gain, -gain)
+        return values
+
+    return draw
+
+
+def same_but_for(share: float, loss: float) -> Draw:
+    """The same scores on nearly all queries; the cheapest system loses on a share of them."""
+
+    def draw(rng: np.random.Generator, kinds: np.ndarray) -> np.ndarray:
+        base = np.tile(rng.uniform(0.5, 0.9, len(kinds)), (3, 1))
+        base[2] -= np.where(rng.random(len(kinds)) < share, loss, 0.0)
+        return base
+
+    return draw
+
+
+def rarely_ruined(share: float, gain: float, loss: float) -> Draw:
+    """The cheapest system is a little better on nearly every query, and much worse on a few that decide everything."""
+
+    def draw(rng: np.random.Generator, kinds: np.ndarray) -> np.ndarray:
+        values = np.tile(rng.uniform(0.66, 0.94, len(kinds)), (3, 1)) + rng.uniform(
+            -0.01, 0.01, (3, len(kinds))
+        )
+        values[2] += np.where(rng.random(len(kinds)) < share, -loss, gain)
+        return values
+
+    return draw
+
+
+def by_document(*shifts: float) -> Draw:
+    """Graded scores with five queries a document, which moves all five for one system."""
+
+    def draw(rng: np.random.Generator, kinds: np.ndarray) -> np.ndarray:
+        documents = rng.uniform(-0.2, 0.2, (len(shifts), len(kinds) // 5 + 1))
+        return graded(*shifts, noise=0.1)(rng, kinds) * 0.6 + 0.2 + documents[:, np.arange(len(kinds)) // 5]
+
+    return draw
+
+
+def level(*means: float) -> tuple[tuple[float, float], ...]:
+    """True means that do not depend on the category."""
+    return tuple((mean, mean) for mean in means)
+
+
+WORLDS = (
+    World("hits .98 .98 .90, the worst the cheapest", hits(0.98, 0.98, 0.90), level(0.98, 0.98, 0.90)),
+    World("hits .99 .99 .95, the worst the cheapest", hits(0.99, 0.99, 0.95), level(0.99, 0.99, 0.95)),
+    World("hits .80 .80 .76, the worst the cheapest", hits(0.80, 0.80, 0.76), level(0.80, 0.80, 0.76)),
+    World("graded, the cheapest worse by .03", graded(0.0, 0.0, -0.03), level(0.5, 0.5, 0.47)),
+    World("graded, one clearly best", graded(0.15, 0.0, -0.03), level(0.65, 0.5, 0.47)),
+    World("all equal, costs differ", graded(0.0, 0.0, 0.0, noise=0.02), level(0.5, 0.5, 0.5)),
+    World("all equal, no costs", graded(0.0, 0.0, 0.0, noise=0.02), level(0.5, 0.5, 0.5), milliseconds=()),
+    World(
+        "the same but for 3 % of queries, where the cheapest loses .5",
+        same_but_for(0.03, 0.5),
+        level(0.7, 0.7, 0.685),
+    ),
+    World(
+        "the same but for 4.2 % of queries, where the cheapest loses .5",
+        same_but_for(0.042, 0.5),
+        level(0.7, 0.7, 0.679),
+    ),
+    World(
+        "the same but for 6 % of queries, where the cheapest loses .5",
+        same_but_for(0.06, 0.5),
+        level(0.7, 0.7, 0.67),
+    ),
+    World(
+        "categories cross",
+        crossed(0.15),
+        ((0.65, 0.35), (0.5, 0.5), (0.45, 0.45)),
+    ),
+    World(
+        "five queries a document, the cheapest worse by .04",
+        by_document(0.0, 0.0, -0.07),
+        level(0.5, 0.5, 0.458),
+        clusters=5,
+    ),
+    World(
+        "a limit leaves two",
+        graded(0.10, 0.0, -0.03),
+        level(0.6, 0.5, 0.47),
+        Limits(p95_ms=25),
+    ),
+    World("a limit leaves one", graded(0.10, 0.0, -0.03), level(0.6, 0.5, 0.47), Limits(p95_ms=5)),
+    World("a limit leaves none", graded(0.10, 0.0, -0.03), level(0.6, 0.5, 0.47), Limits(p95_ms=0.5)),
+    World(
+        "lift prefers the system that is worse by .04",
+        graded(0.0, 0.0, -0.04),
+        level(0.5, 0.5, 0.46),
+        lift=graded(0.0, 0.0, 0.2),
+    ),
+    World(
+        "lift prefers the system that is slightly better",
+        graded(0.0, 0.0, 0.012, noise=0.1),
+        level(0.5, 0.5, 0.512),
+        lift=graded(0.0, 0.0, 0.2),
+        milliseconds=(),
+    ),
+)
+RARE = (
+    World(
+        "better by .01 on 95 % of queries, worse by .62 on 5 %",
+        rarely_ruined(0.05, 0.01, 0.62),
+        level(0.8, 0.8, 0.7785),
+    ),
+    World(
+        "better by .02 on 94 % of queries, worse by .65 on 6 %",
+        rarely_ruined(0.06, 0.02, 0.65),
+        level(0.8, 0.8, 0.7798),
+    ),
+)
+"""Worlds in which a few queries decide everything and small samples often hold none of them."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the verdicts of one world at one size said."""
+
+    rounds: int = 0
+    recommended: int = 0
+    wrong: int = 0
+    wrong_unmarked: int = 0
+    rules: Counter[str] = field(default_factory=Counter)
+
+
+def evidence_of(world: World, n: int, seed: int, resamples: int = RESAMPLES) -> Evidence:
+    """The evidence of one sample of n queries."""
+    rng = np.random.default_rng([seed, n, len(world.name)])
+    kinds = rng.permutation(np.arange(n) % 2)
+    labels = tuple(f"k{kind}" for kind in kinds)
+    queries = tuple(f"q{i:04d}" for i in range(n))
+    clusters = tuple(f"d{i // world.clusters}" for i in range(n)) if world.clusters > 1 else ()
+
+    def compared(draw: Draw, measure: str) -> ScoreMatrix:
+        return ScoreMatrix(NAMES, queries, draw(rng, kinds), measure, categories=labels, clusters=clusters)
+
+    matrix = compared(world.draw, "score")
+    comparison = compare(matrix, seed, resamples=resamples)
+    rivals = [system for system in comparison.indistinguishable_from_best if system != comparison.best]
+    crossing = (
+        interactions(matrix, comparison.ranking[0], rivals, BootstrapSettings(seed, resamples))
+        if rivals
+        else ()
+    )
+    lift = compare(compared(world.lift, "lift"), seed, resamples=resamples) if world.lift else None
+    costs = {name: Costs(p95_ms=value) for name, value in zip(NAMES, world.milliseconds, strict=False)}
+    return Evidence(comparison, crossing, lift, costs, world.limits)
+
+
+def is_wrong(world: World, verdict: Verdict, evidence: Evidence) -> bool:
+    """Whether a recommended system is truly worse than an eligible one by more than the margin.
+
+    A verdict by category recommends a system for each category that it names.
+    """
+    if verdict.kind is Kind.DEPENDS_ON_CATEGORY:
+        crossing = Case.of(evidence).crossing
+        assert crossing is not None
+        a, b = (world.truth[NAMES.index(name)] for name in (crossing.a, crossing.b))
+        lost = [b[int(one.category[1])] - a[int(one.category[1])] for one in crossing.for_a]
+        lost += [a[int(one.category[1])] - b[int(one.category[1])] for one in crossing.for_b]
+        return max(lost) > MARGIN
+    limit = world.limits.p95_ms or float("inf")
+    within = [i for i, cost in enumerate(world.milliseconds or (0.0,) * 3) if cost <= limit]
+    best = max((world.means[i] for i in within), default=0.0)
+    chosen = [world.means[NAMES.index(system)] for system in verdict.recommended]
+    return any(best - mean > MARGIN + 1e-9 for mean in chosen)
+
+
+def tally(world: World, n: int, rounds: int, resamples: int = RESAMPLES) -> Tally:
+    """Many samples of one world."""
+    found = Tally()
+    for seed in range(rounds):
+        evidence = evidence_of(world, n, seed, resamples)
+        verdict = decide(evidence)
+        wrong = is_wrong(world, verdict, evidence)
+        found.rounds += 1
+        found.recommended += verdict.system is not None
+        found.wrong += wrong
+        found.wrong_unmarked += wrong and verdict.holds_level
+        found.rules[verdict.rule] += 1
+        assert verdict.kind is not Kind.USE or verdict.recommended == (verdict.system,)
+    return found
+
+
+def main() -> int:
+    """Print the table of worlds, the rules that decided, and the rows."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    worst: dict[int, float] = dict.fromkeys(SIZES, 0.0)
+    rules: Counter[str] = Counter()
+    print("| world | " + " | ".join(f"n = {n}" for n in SIZES) + " |")
+    print("|---|" + "---|" * len(SIZES))
+    for world in (*WORLDS, *RARE):
+        cells = []
+        for n in SIZES:
+            one = tally(world, n, rounds)
+            rules += one.rules
+            share = one.wrong_unmarked / rounds
+            worst[n] = max(worst[n], share)
+            marked = (
+                f" (+{100 * (one.wrong - one.wrong_unmarked) / rounds:.1f} marked)"
+                if one.wrong > one.wrong_unmarked
+                else ""
+            )
+            cells.append(f"{100 * share:.1f}{marked} of {100 * one.recommended / rounds:.0f}")
+        print(f"| {world.name} | " + " | ".join(cells) + " |", flush=True)
+    print("\nrules that decided: " + ", ".join(f"{name} {count:,}" for name, count in rules.most_common()))
+    missing = {rule.name for rule in RULES} - set(rules) - {"no-queries", "one-system"}
+    rows = [
+        Row(f"a truly worse system recommended, worst world, n={n}", worst[n], 0.05, "<= 1") for n in SIZES
+    ]
+    rows.append(Row("rules of the table that no world reached", len(missing), 1.0, "<= 0"))
+    return show(rows)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
