@@ -70,7 +70,7 @@ def test_equal_systems_are_seldom_told_apart_without_a_mark(
 
 @pytest.mark.parametrize("n", [1, 10, 50, 149])
 def test_equal_differences_leave_the_exact_binomial_bound(n: int) -> None:
-    (bounds,) = possible_means(np.zeros((n, 1)), [1.0], 0.05, seed=1)
+    ((bounds,),) = possible_means(np.zeros((n, 1)), [1.0], (0.05,), seed=1)
     assert bounds is not None
     assert bounds[1] == pytest.approx(1 - 0.05 ** (1 / n), rel=0.06)
     assert bounds[0] == pytest.approx(-bounds[1], rel=0.12)
@@ -81,7 +81,7 @@ def test_differences_of_0_and_1_have_the_exact_binomial_bound() -> None:
 
     column = np.zeros((60, 1))
     column[:9] = 1.0
-    (bounds,) = possible_means(column, [1.0], 0.05, seed=1)
+    ((bounds,),) = possible_means(column, [1.0], (0.05,), seed=1)
     assert bounds is not None
     assert bounds[1] == pytest.approx(beta.ppf(0.95, 10, 51), rel=0.03)
 
@@ -90,7 +90,7 @@ def test_the_bound_keeps_its_level_where_few_differ() -> None:
     """A difference of 1 on 3 % of the queries, above a margin of .02: at most one sample in twenty hides it."""
     rng = np.random.default_rng(5)
     columns = (rng.random((200, 400)) < 0.03).astype(float)
-    bounds = possible_means(columns, np.ones(400), 0.05, seed=1)
+    (bounds,) = possible_means(columns, np.ones(400), (0.05,), seed=1)
     below = sum(ends is not None and ends[1] < 0.03 for ends in bounds)
     assert below / 400 <= 0.05 + 0.02
 

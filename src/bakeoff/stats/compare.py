@@ -69,6 +69,7 @@ class _PairNumbers:
     p_holm: float
     p_max_t: float | None
     possible: Bounds | None
+    holds_level: bool
 
 
 def compare(
@@ -148,8 +149,11 @@ def _pair_numbers(
     if settings.correction == "max-t":
         stepped = max_t(summed, seed, flips)
     largest = np.full(pairs, _largest_difference(scored))
-    possible = possible_means(columns, largest, settings.alpha, seed, clusters=clusters, each=each)
-    rows = zip(intervals, equivalence, p_values, holm(p_values), stepped, possible, strict=True)
+    rivals = max(1, len(scored.matrix.systems) - 1)
+    levels = (settings.alpha, settings.alpha / rivals)
+    possible, corrected = possible_means(columns, largest, levels, seed, clusters=clusters, each=each)
+    sure = [ends is not None and not ends[0] <= 0.0 <= ends[1] for ends in corrected]
+    rows = zip(intervals, equivalence, p_values, holm(p_values), stepped, possible, sure, strict=True)
     return [_PairNumbers(*row) for row in rows]
 
 
@@ -236,6 +240,7 @@ def _pair(
         higher_is_better=matrix.higher_is_better,
         dependence=depends,
         possible=numbers.possible,
+        holds_level=numbers.holds_level,
     )
 
 

@@ -129,6 +129,8 @@ class PairComparison:
     dependence: Dependence | None = None
     possible: tuple[float, float] | None = None
     """Least and largest true difference left possible, each at alpha, however rare the queries that were not drawn."""
+    holds_level: bool = False
+    """Whether the sign of the difference is sure against such queries too, corrected over one system's comparisons."""
 
     @property
     def clusters(self) -> int:
@@ -189,11 +191,6 @@ class PairComparison:
         ends = self.possible if self.higher_is_better else (0.0 - self.possible[1], 0.0 - self.possible[0])
         interval = self.equivalence_interval if self.higher_is_better else self.equivalence_interval.negated()
         return ends[0] > -margin and (self.identical or (interval.low or -margin) > -margin)
-
-    @property
-    def holds_level(self) -> bool:
-        """Whether a separation would survive queries that are too rare to be among these."""
-        return self.possible is not None and not self.possible[0] <= 0.0 <= self.possible[1]
 
     def queries_for(self, difference: float) -> int | None:
         """Queries that would show a difference of that many points, with this pair's spread and clusters."""

@@ -29,41 +29,44 @@ Bounds = tuple[float, float]
 def possible_means(
     columns: npt.ArrayLike,
     largest: npt.ArrayLike,
-    alpha: float,
+    alphas: tuple[float, ...],
     seed: int,
     *,
     clusters: Clusters | None = None,
     each: Each | None = None,
-) -> list[Bounds | None]:
-    """For each column the least and the largest true mean left possible, each at `alpha`; None without a query.
+) -> list[list[Bounds | None]]:
+    """For each level and column the least and the largest true mean left possible; None without a query.
 
     `largest` is the largest absolute value that each column could hold. Where queries come in clusters, clusters are
     weighted.
     """
     matrix, extremes = as_columns(columns), np.asarray(largest, dtype=np.float64)
     grouped = as_clusters(clusters, matrix)
-    found: list[Bounds | None] = [None] * matrix.shape[1]
+    found: list[list[Bounds | None]] = [[None] * matrix.shape[1] for _ in alphas]
     for numbers, mask in groups_by_mask(matrix):
         if not mask.any():
             continue
         values = grouped.among(mask).linearised(matrix[np.ix_(mask, numbers)])
         with_extremes = np.vstack([values, extremes[numbers]])
-        for number, ends in zip(numbers, _bounds(with_extremes, alpha, seed, each), strict=True):
-            found[number] = ends
+        for row, bounds in zip(found, _bounds(with_extremes, alphas, seed, each), strict=True):
+            for number, ends in zip(numbers, bounds, strict=True):
+                row[number] = ends
     return found
 
 
-def _bounds(values: FloatArray, alpha: float, seed: int, each: Each | None) -> list[Bounds]:
-    """The bounds of columns whose last row is the extreme."""
-    work, parts = partial(_block_bounds, alpha, seed), in_blocks(values)
+def _bounds(
+    values: FloatArray, alphas: tuple[float, ...], seed: int, each: Each | None
+) -> list[list[Bounds]]:
+    """The bounds at each level of columns whose last row is the extreme."""
+    work, parts = partial(_block_bounds, alphas, seed), in_blocks(values)
     if each is not None and worth(values, DRAWS):
         blocks = each(work, parts, "equivalence")
     else:
         blocks = [work(part) for part in parts]
-    return [ends for block in blocks for ends in block]
+    return [[ends for block in levels for ends in block] for levels in zip(*blocks, strict=True)]
 
 
-def _block_bounds(alpha: float, seed: int, part: FloatArray) -> list[Bounds]:
+def _block_bounds(alphas: tuple[float, ...], seed: int, part: FloatArray) -> list[list[Bounds]]:
     values, extreme = part[:-1], part[-1]
     least, most = np.empty((DRAWS, part.shape[1])), np.empty((DRAWS, part.shape[1]))
     start = 0
@@ -72,9 +75,11 @@ def _block_bounds(alpha: float, seed: int, part: FloatArray) -> list[Bounds]:
         seen, unseen = weights[:, :-1] @ values, weights[:, -1:] * extreme
         least[start:stop], most[start:stop] = seen - unseen, seen + unseen
         start = stop
-    low = np.round(np.quantile(least, alpha, axis=0), DECIMALS)
-    high = np.round(np.quantile(most, 1 - alpha, axis=0), DECIMALS)
-    return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    low = np.round(np.quantile(least, alphas, axis=0), DECIMALS)
+    high = np.round(np.quantile(most, [1 - alpha for alpha in alphas], axis=0), DECIMALS)
+    return [
+        [(float(a), float(b)) for a, b in zip(*ends, strict=True)] for ends in zip(low, high, strict=True)
+    ]
 
 
 def _weight_blocks(n: int, seed: int) -> Iterator[FloatArray]:

@@ -22,7 +22,8 @@ def say_rare_questions(case: Case) -> Iterator[str]:
     for other in case.rivals:
         pair = case.pair(other)
         if not pair.holds_level:
-            unseen = 1 - pair.alpha ** (1 / pair.clusters)
+            rivals = max(1, len(case.comparison.systems) - 1)
+            unseen = 1 - (pair.alpha / rivals) ** (1 / pair.clusters)
             yield (
                 f"The claim over {other} can't hold its error rate of {pair.alpha:.0%} for every kind of data: "
                 f"{questions(pair.n)} can miss a kind that is up to {unseen:.1%} of all questions, and a few of these "
