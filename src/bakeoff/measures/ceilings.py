@@ -40,8 +40,9 @@ def ceiling(
     there = np.ones(len(judgments.grade), bool) if reachable is None else reachable
     rankings = [_ideal(judgments, there & (judgments.grade >= least), depth) for least in (1, 0)]
     rules = replace(conventions, order="served", score_precision="double")
-    reached = [evaluate(one, judgments, [measure], conventions=rules, queries=asked) for one in rankings]
-    return np.fmax(*(found.values[:, 0] for found in reached))
+    found = (evaluate(one, judgments, [measure], conventions=rules, queries=asked) for one in rankings)
+    reached = [one.values[:, 0] for one in found]
+    return np.fmax(*reached)
 
 
 def fixed_ceiling(measure: Measure) -> float | None:
