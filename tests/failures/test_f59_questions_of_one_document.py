@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bakeoff.analysis import Result, open_run
 from bakeoff.runner import run
+from bakeoff.stats.compare import compare
+from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.tworuns import across
 
 DOCUMENTS, EACH = 12, 4
@@ -71,6 +74,15 @@ def test_f59_questions_with_the_same_truth_are_one_cluster(together: Result) -> 
     assert (pair.n, pair.clusters) == (DOCUMENTS * EACH, DOCUMENTS)
     assert together.comparison.questions is not None
     assert together.comparison.questions.clusters == DOCUMENTS
+
+
+def test_f59_signs_flip_by_cluster() -> None:
+    """Three documents with six equal differences each are three differences, not eighteen."""
+    queries = tuple(f"q{i:02d}" for i in range(18))
+    values = np.vstack([np.full(18, 0.5), np.full(18, 0.2)])
+    labels = tuple("a" * 6 + "b" * 6 + "c" * 6)
+    pair = compare(ScoreMatrix(("x", "y"), queries, values, "RR@10", clusters=labels), seed=1).pairs[0]
+    assert pair.p_randomisation == pytest.approx(1 / 8)
 
 
 def test_f59_the_author_can_name_clusters(home: Path) -> None:

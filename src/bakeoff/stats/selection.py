@@ -99,7 +99,8 @@ def _cluster_folds(
 def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
     """Choose the best system by repeated cross-validation on the queries scored for every system."""
     values, labels, clusters = _complete(matrix.sorted())
-    n, folds = values.shape[1], min(folds, max(2, clusters.count))
+    n = values.shape[1]
+    folds = folds if clusters.alone else min(folds, max(2, clusters.count))
     sign = 1.0 if matrix.higher_is_better else -1.0
     won, held_out = np.zeros(len(values)), np.zeros(n)
     for split in range(SPLITS):
