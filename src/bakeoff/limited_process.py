@@ -18,6 +18,9 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Self
 
+WAIT_FACTOR = 10
+"""Wall seconds per CPU second of a limit: work that waits, on a network disk for example, ends too."""
+
 
 class ProcessEndedError(Exception):
     """The process ended before it answered."""
@@ -40,16 +43,21 @@ class ProcessEndedError(Exception):
 class LimitedProcess:
     """A module that `serve`s in a process, started by the first question and replaced when it has ended."""
 
+    _process: subprocess.Popen[bytes] | None = None
+
     def __init__(self, module: str, setup: object = None) -> None:
         """`setup` is the first message, sent again to each replacement."""
         self._command = [sys.executable, "-m", module]
         self._setup = setup
-        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def __del__(self) -> None:
+        """End with the last reference, where nobody ended it."""
         self.end()
 
     def start(self) -> subprocess.Popen[bytes]:

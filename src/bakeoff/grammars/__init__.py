@@ -45,6 +45,7 @@ class Grammar:
 class Loaded:
     """A grammar ready to parse: what each node type's number is, and how definitions are spoken of."""
 
+    kind: str
     language: Language
     parts: Mapping[int, Part]
     namers: Mapping[int, tuple[str, Namer]]
@@ -234,4 +235,4 @@ def load(kind: str) -> Loaded:
         if name in names and language.node_kind_is_named(number):
             parts[number] = names[name]
             namers[number] = (words.get(name, ""), namer(name))
-    return Loaded(language, parts, namers)
+    return Loaded(kind, language, parts, namers)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import local
 from typing import TYPE_CHECKING
 
-from bakeoff.grammars import Loaded
+from bakeoff.grammars import Loaded, load
+from bakeoff.limited_process import (
+    WAIT_FACTOR,
+    LimitedProcess,
+    ProcessEndedError,
+    limit_cpu,
+    limit_memory,
+    serve,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
+PROBED_BYTES = 20_000
+"""Longer texts are parsed in a process with limits first: tree-sitter takes quadratic time where it finds errors."""
+PROBE_SECONDS = 10
+PROBE_MB = 1000
 # noise has an error every 2 to 10 characters, prose or a file cut off in a comment one in 25 or more
 _LONG, _SAMPLE, _ERROR_EVERY = 60_000, 2000, 15
 
@@ -20,10 +32,11 @@ class ParseError(ValueError):
 
 
 class _Parsers(local):
-    """Parsers of one thread by grammar."""
+    """Parsers of one thread by grammar, and the process in which long texts are parsed first."""
 
     def __init__(self) -> None:
         self.made: dict[int, tuple[Loaded, Parser]] = {}
+        self.probe = LimitedProcess("bakeoff.grammars.parsing")
 
 
 _here = _Parsers()
@@ -34,10 +47,34 @@ def parse(text: str, grammar: Loaded) -> tuple[bytes, Node]:
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > _LONG and _foreign(text[:_SAMPLE], grammar):
         raise ParseError("its beginning is no program text")
+    if len(data) > PROBED_BYTES:
+        _probe(data, grammar)
     root = _parser(grammar).parse(data).root_node
     if _broken(root):
         raise ParseError("more than half of it is not understood")
     return data, root
+
+
+def _probe(data: bytes, grammar: Loaded) -> None:
+    """Raise ParseError for a text that this process had better not parse."""
+    try:
+        _here.probe.ask((grammar.kind, data, PROBE_SECONDS), PROBE_SECONDS * WAIT_FACTOR)
+    except ProcessEndedError as exc:
+        if exc.waited or exc.out_of_cpu_time:
+            raise ParseError(f"parsing it takes more than {PROBE_SECONDS} s of CPU time") from exc
+        raise ParseError(f"its parser ends with {exc.crash}") from exc
+
+
+def _open_probe(_: object) -> Callable[[tuple[str, bytes, float]], None]:
+    """In the process: parses, and answers nothing."""
+    limit_memory(PROBE_MB)
+
+    def probe(message: tuple[str, bytes, float]) -> None:
+        kind, data, seconds = message
+        limit_cpu(seconds)
+        _parser(load(kind)).parse(data)
+
+    return probe
 
 
 def _parser(grammar: Loaded) -> Parser:
@@ -82,3 +119,7 @@ def _broken(root: Node) -> bool:
         return False
     lost = sum(node.end_byte - node.start_byte for node in root.named_children if node.is_error)
     return lost * 2 > root.end_byte - root.start_byte
+
+
+if __name__ == "__main__":
+    serve(_open_probe)

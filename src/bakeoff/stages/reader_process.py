@@ -14,14 +14,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from bakeoff.errors import BakeoffError, CorpusError
-from bakeoff.limited_process import LimitedProcess, ProcessEndedError, limit_cpu, limit_memory, serve
+from bakeoff.limited_process import (
+    WAIT_FACTOR,
+    LimitedProcess,
+    ProcessEndedError,
+    limit_cpu,
+    limit_memory,
+    serve,
+)
 from bakeoff.protocols import Source, SupportsReadLimits
 from bakeoff.types import Document, ReadLimits, Skipped, SourceItem
 
 ITEMS_PER_PROCESS = 250
 """Fewer items than this do not repay the start of another process."""
-WAIT_FACTOR = 10
-"""Wall seconds per CPU second of the limit: a file that waits, on a network disk for example, ends too."""
 Answer = Document | Skipped
 
 

@@ -24,7 +24,7 @@ def from_docstrings(document: str, text: str) -> Iterator[Draft]:
     """One draft for each public definition that its docstring's first sentence describes."""
     try:
         tree = ast.parse(text.removeprefix("\ufeff"))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: too deeply nested
         return
     found = list(_described(tree.body, ""))
     names = Counter(name for name, _ in found)

@@ -32,7 +32,7 @@ def python(text: str, document: str) -> Definitions:
     """Classes, functions, methods and assigned names of a Python file."""
     try:
         tree = ast.parse(text.removeprefix("\ufeff"))
-    except (SyntaxError, ValueError) as exc:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:  # the last two: too deeply nested
         raise TruthError(
             f'"{document}" is not valid Python ({exc}), so it has no symbols. Use lines or passage.'
         ) from exc

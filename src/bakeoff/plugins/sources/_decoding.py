@@ -54,7 +54,7 @@ def decode(data: bytes, given: str | None = None) -> Decoded | None:
     for name, basis in _candidates(data, given):
         try:
             return Decoded(data.decode(name), codecs.lookup(name).name if basis == "guessed" else name, basis)
-        except (UnicodeDecodeError, LookupError):
+        except (UnicodeError, LookupError):  # "undefined" is an encoding that refuses every text
             continue
     return None
 

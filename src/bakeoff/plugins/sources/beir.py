@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import CorpusError, DataError
 from bakeoff.types import Document, Skipped, SourceItem
+
+LINE_BYTES = 20_000_000
+"""A longer line is not parsed: values of JSON take many times their text in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,9 @@ class BeirSource:
         """The documents in the order of the file; a malformed line is an error that names its number."""
         seen: dict[str, int] = {}
         for number, offset, line in self._lines():
+            if len(line) > LINE_BYTES:
+                yield Skipped(f"line {number}", f"too large: it has more than {LINE_BYTES / 1e6:g} MB")
+                continue
             record = self._record(line, number)
             if record.id in seen:
                 raise DataError(f"{self._path}:{number}: _id {record.id!r} is also on line {seen[record.id]}")
@@ -81,9 +88,14 @@ class BeirSource:
             raise CorpusError(f"{self._path} does not exist: give the folder that holds corpus.jsonl")
         offset = 0
         with self._path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for number in count(1):
+                line = file.readline(LINE_BYTES + 1)
+                if not line:
+                    return
                 yield number, offset, line
-                offset += len(line)
+                while line and not line.endswith(b"\n"):  # the rest of one that is too long
+                    line = file.readline(LINE_BYTES)
+                offset = file.tell()
 
     def _record(self, line: bytes, number: int) -> _Record:
         where = f"{self._path}:{number}"

@@ -45,6 +45,8 @@ def read_topics(path: Path) -> list[Topic]:
 
 def text_fields(topics: Sequence[Topic], wanted: str, ledger: Ledger) -> list[str]:
     """The field that is the text of each topic: the wanted one, or the first of the usual ones that it has."""
+    if not topics:
+        return []
     order = [wanted, ALIASES.get(wanted, ""), *TEXT_FIELDS] if wanted else list(TEXT_FIELDS)
     found = [next((name for name in order if topic.fields.get(name)), "") for topic in topics]
     for topic, name in zip(topics, found, strict=True):
