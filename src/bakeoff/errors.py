@@ -26,11 +26,17 @@ A message says what happened, shows the value, and says what to do.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class BakeoffError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose; `lines` are those of a message that has several."""
 
     exit_code = 1
+
+    def __init__(self, message: str = "", *, lines: Iterable[str] = ()) -> None:
+        self.lines = tuple(lines) or (message,)
+        super().__init__(message or "\n".join(self.lines))
 
 
 class UserError(BakeoffError):

@@ -44,7 +44,7 @@ def explain(model: type[M], located: Located, error: type[UserError], name: str 
         lines = [_sentence(item, model, located, name or located.name, at) for item in found[:SHOWN]]
         if len(found) > SHOWN:
             lines.append(f"… and {len(found) - SHOWN} more of this kind.")
-        raise error("\n".join(lines)) from exc
+        raise error(lines=lines) from exc
 
 
 def _sentence(item: ErrorDetails, model: type[BaseModel], located: Located, name: str, at: Keys) -> str:

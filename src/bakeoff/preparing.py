@@ -57,7 +57,7 @@ def prepare(plan: Plan, queries: QuerySet, corpus: Corpus, kitchen: Kitchen, emi
 def _refuse_measures(material: Material) -> None:
     """What validate calls an error of a measure stops the run before anything is embedded."""
     if found := refused_measures(material, Ceilings(material)):
-        raise ExperimentError("\n".join(f"{one.where}: {one.message}" for one in found.values()))
+        raise ExperimentError(lines=[f"{one.where}: {one.message}" for one in found.values()])
 
 
 def _refuse_unfair(truth: Truth, chunkings: dict[str, Chunking]) -> None:

@@ -56,6 +56,15 @@ class SupportsReadLimits(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsReadsFrom(Protocol):
+    """A source of files, which tells whether files that a command writes to a folder would become documents."""
+
+    def reads_from(self, folder: Path) -> bool:
+        """Whether files that are put into this folder would be read."""
+        ...
+
+
 class Chunker(Plugin, Protocol):
     """Cuts one document into character spans that together cover every non-blank character."""
 

@@ -21,7 +21,7 @@ from bakeoff.machine import machine, versions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan, System
-from bakeoff.protocols import SupportsGuarantees
+from bakeoff.protocols import SupportsGuarantees, SupportsReadsFrom
 from bakeoff.results import CELL, PASSAGES, QUERIES, Cell, RunFolder, read_record
 from bakeoff.runrecord import (
     ChunkingRecord,
@@ -78,9 +78,9 @@ def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
 
     A folder that holds the run of another experiment is refused; with `force` that run is moved aside (F64).
     """
-    if out is None:
-        out = _unfinished(plan) or RUNS / f"{_slug(plan.name)}-{_stamp()}"
-    elif (out / "run.json").is_file():
+    given, out = out, out or _unfinished(plan) or RUNS / f"{_slug(plan.name)}-{_stamp()}"
+    _refuse_inside_corpus(plan, out)
+    if given is not None and (out / "run.json").is_file():
         _claim(plan, out, force)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -89,6 +89,16 @@ def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
             f"cannot make the folder {out}: {exc.strerror}. Choose another with --out."
         ) from exc
     return out
+
+
+def _refuse_inside_corpus(plan: Plan, out: Path) -> None:
+    """Results between the documents would be documents of the next run."""
+    source = registry.load("sources", plan.source.name)(plan.source.params)
+    if isinstance(source, SupportsReadsFrom) and source.reads_from(out):
+        raise SettingError(
+            f"{out} is inside the corpus folder, so the next run would read these results as documents. Choose another "
+            "folder with --out, or leave it out of the corpus with `exclude`."
+        )
 
 
 def _claim(plan: Plan, out: Path, force: bool) -> None:

@@ -39,7 +39,7 @@ def test_what_a_command_returns_is_the_code() -> None:
 
 
 def test_a_long_message_is_one_line_and_a_list_is_indented(capsys: Any) -> None:
-    console.guarded(fails(SettingError("first " + "word " * 60 + "\nsecond")))
+    console.guarded(fails(SettingError(lines=["first " + "word " * 60, "second"])))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and lines[1] == "       second"
 
@@ -108,7 +108,7 @@ def test_on_a_terminal_an_error_is_wrapped_at_words_below_itself(monkeypatch: py
     screen = Screen(60)
     monkeypatch.setattr(console, "err", screen.console)
     text = "queries.yaml, line 2: unknown key. " + "Known keys: category, difficulty, filter, id. " * 2
-    console.guarded(fails(SettingError(text + "\nsecond")))
+    console.guarded(fails(SettingError(lines=[text, "second"])))
     first, *rest = screen.lines
     assert first.startswith("error  queries.yaml") and len(rest) > 1
     assert all(len(line) <= 60 for line in screen.lines)

@@ -337,7 +337,8 @@ def test_status_never_counts_below_zero(small: Path, cli: Any) -> None:
 
 def test_status_of_nothing(home: Path, cli: Any) -> None:
     assert "runs holds no run. Start one with: bakeoff run" in one_paragraph(cli("status"), 2)
-    assert cli("status", "--json").json == []
+    done = cli("status", "--json")
+    assert done.code == 2 and done.json["error"]["kind"] == "DataError"
 
 
 def test_a_table_is_no_query_file_and_the_command_for_it_is_said(small: Path, cli: Any) -> None:

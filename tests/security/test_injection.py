@@ -54,7 +54,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 def test_nothing_printed_steers_the_terminal(text: str, screen: io.StringIO) -> None:
     console.say(text)
     console.warn(text)
-    console._failed(f"{text}\n{text}", 2)
+    console._failed((text, text), 2, "DataError")
     console.table(["a", "b"], [[text, "x"]])
     console.err.print(text, markup=False)
     shown = screen.getvalue()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from bakeoff import __version__
 from bakeoff.cli import (
@@ -34,8 +36,21 @@ from bakeoff.cli import (
     tests,
 )
 
+
+class _Commands(TyperGroup):
+    """All commands; whether a script asked for JSON is known before anything can fail."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
+        from bakeoff.cli import console
+
+        words = sys.argv[1:] if args is None else args
+        console.answer_in_json("--json" in words)
+        return super().main(args, *rest, **options)
+
+
 app = typer.Typer(
     name="bakeoff",
+    cls=_Commands,
     help="Which embedding model, chunker, vector database and retrieval mode suits your documents?",
     no_args_is_help=True,
     rich_markup_mode=None,

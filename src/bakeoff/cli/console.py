@@ -14,11 +14,11 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from bakeoff.cli.visible import VisibleFormatter, visible, visible_json
-from bakeoff.errors import BakeoffError
+from bakeoff.cli.visible import VisibleFormatter, one_line, visible, visible_json
+from bakeoff.errors import BakeoffError, SettingError
 from bakeoff.events import Emit
 from bakeoff.redaction import redact
 
@@ -29,15 +29,18 @@ _Mistyped: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or o
 
 
 class _Terminal(Console):
-    """A console on which no printed text can steer the terminal; cells and bars go through `marked`."""
+    """A console on which no printed text can steer the terminal; cells and bars go through `plain`."""
 
     def print(self, *objects: Any, **how: Any) -> None:
         super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **how)
 
 
-out = _Terminal(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
-err = _Terminal(stderr=True, highlight=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL)
+out = _Terminal(highlight=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
+err = _Terminal(
+    stderr=True, highlight=False, emoji=False, width=None if sys.stderr.isatty() else WIDTH_WITHOUT_TERMINAL
+)
 _debug = False
+_json = False
 _kept = ""
 
 
@@ -51,8 +54,15 @@ def configure(*, debug: bool, home: Path | None) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
+    logging.captureWarnings(True)  # a client's warning may repeat what a server says
     for noisy in ("httpx", "httpcore", "urllib3", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def answer_in_json(yes: bool) -> None:
+    """Whether a script reads the standard output: then a failure is JSON there too."""
+    global _json  # noqa: PLW0603 - one process, one command
+    _json = yes
 
 
 def if_stopped(kept: str) -> None:
@@ -70,42 +80,65 @@ def guarded(command: Callable[[], Any]) -> int:
     except typer.Abort as exc:
         return _stopped() if isinstance(exc.__cause__, KeyboardInterrupt) else STOPPED
     except _Mistyped as exc:
-        exc.show()
-        return int(exc.exit_code)
+        if exc.ctx is not None:
+            err.print(visible(exc.ctx.get_usage()), markup=False, soft_wrap=True)
+        return _failed((exc.format_message(),), int(exc.exit_code), "UsageError")
     except KeyboardInterrupt:
         return _stopped()
     except BakeoffError as exc:
-        return _failed(str(exc), exc.exit_code)
+        return _failed(exc.lines, exc.exit_code, type(exc).__name__)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as exc:  # noqa: BLE001 - the last resort: a fault of ours is said, not dumped
-        return _failed(f"{type(exc).__name__}: {exc}. This is a fault in bakeoff; --debug shows where.", 1)
+    except OSError as exc:
+        return _failed((_os_failure(exc),), SettingError.exit_code, type(exc).__name__)
+    except Exception as exc:  # noqa: BLE001 - the last resort: a fault of ours is reported, not dumped
+        text = f"{type(exc).__name__}: {exc}. This is a fault in bakeoff; --debug shows where."
+        return _failed((text,), 1, type(exc).__name__)
     if code == STOPPED:  # how typer says that it was interrupted
         return _stopped()
     return code if isinstance(code, int) else 0
 
 
+def _os_failure(exc: OSError) -> str:
+    """The refusal of the operating system with the file it is about."""
+    where = f"{exc.filename}: " if exc.filename is not None else ""
+    return (
+        f"{where}{exc.strerror or exc or type(exc).__name__}. Check the path, its permissions and the free space; "
+        "BAKEOFF_HOME, --home and --out name the folders that are written to."
+    )
+
+
 def _stopped() -> int:
-    _complain("stopped", "bold", _kept)
+    if _json:
+        say_json({"error": {"kind": "Interrupted", "message": _kept, "exit_code": STOPPED}})
+    _complain("stopped", "bold", (_kept,))
     return STOPPED
 
 
-def _failed(message: str, code: int) -> int:
+def _failed(lines: tuple[str, ...], code: int, kind: str) -> int:
+    """Report a failure on the error stream, and as JSON to a script."""
+    shown = tuple(redact(line) for line in lines)
     if _debug:
-        err.print(redact(traceback.format_exc()), markup=False, soft_wrap=True)
-    _complain("error", "bold red", redact(message))
+        err.print(_indented(redact(traceback.format_exc())), markup=False, soft_wrap=True)
+    if _json:
+        say_json({"error": {"kind": kind, "message": "\n".join(shown), "exit_code": code}})
+    _complain("error", "bold red", shown)
     return code
 
 
-def _complain(label: str, style: str, text: str) -> None:
-    """A label and a text on the error stream, further lines below the first; wrapped at words on a terminal only."""
+def _indented(text: str) -> str:
+    return "".join(f"  {line}" for line in text.splitlines(keepends=True))
+
+
+def _complain(label: str, style: str, lines: tuple[str, ...]) -> None:
+    """A label and lines on the error stream, further lines below the first; wrapped at words on a terminal only."""
     indent = " " * (len(label) + 2)
     room = max(err.width - len(indent), 30) if err.is_terminal else None
-    first, *rest = [piece for line in text.splitlines() or [""] for piece in _pieces(line, room)]
-    err.print(f"[{style}]{label}[/]  {escape(first)}".rstrip(), soft_wrap=True)
+    first, *rest = [piece for line in lines for piece in _pieces(one_line(line), room)]
+    err.print(Text.assemble((label, style), f"  {first}".rstrip()), soft_wrap=True)
     for line in rest:
-        err.print(f"{indent}{escape(line)}", soft_wrap=True)
+        err.print(Text(f"{indent}{line}"), soft_wrap=True)
 
 
 def _pieces(line: str, room: int | None) -> list[str]:
@@ -117,13 +150,14 @@ def _pieces(line: str, room: int | None) -> list[str]:
     return textwrap.wrap(line, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def marked(text: str) -> str:
-    """A text from outside as a part of something rich draws: neither markup nor control characters do anything."""
-    return escape(visible(text))
+def plain(text: str) -> Text:
+    """A text from outside as a part of something rich draws: no markup, emoji code or control character works."""
+    return Text(one_line(text))
 
 
 def say(text: str = "", style: str | None = None) -> None:
     """Print a line of plain text; on a terminal one that is too long goes on below its text, not below its label."""
+    text = one_line(text)
     lines = [text]
     if out.is_terminal and len(text) > out.width and not text.startswith(" "):
         label = _LABEL.match(text)
@@ -131,12 +165,12 @@ def say(text: str = "", style: str | None = None) -> None:
         pieces = _pieces(rest, max(out.width - len(first), 30))
         lines = [f"{' ' * len(first) if i else first}{piece}" for i, piece in enumerate(pieces)]
     for line in lines:
-        out.print(escape(line), style=style, soft_wrap=True)
+        out.print(Text(line, style or ""), soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print a warning to the error stream."""
-    _complain("warning", "yellow", text)
+    _complain("warning", "yellow", (redact(text),))
 
 
 def say_json(value: object) -> None:
@@ -150,10 +184,13 @@ def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     for i, header in enumerate(headers):
         grid.add_column(
-            header, justify="right" if i in right else "left", overflow="fold", no_wrap=i in right
+            Text(visible(header)),
+            justify="right" if i in right else "left",
+            overflow="fold",
+            no_wrap=i in right,
         )
     for row in rows:
-        grid.add_row(*(marked(cell) for cell in row))
+        grid.add_row(*(plain(cell) for cell in row))
     out.print(grid)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.cli import console
+from bakeoff.cli.visible import one_line
 from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Level, Power, QueryRow, Report, RuleRow
 
 WIDTH = 106
@@ -180,18 +181,16 @@ def _say_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) ->
     for code in dict.fromkeys(finding.code for finding in findings):
         same = [finding for finding in findings if finding.code == code]
         for finding in same if verbose else same[:SHOWN]:
-            for line in _sentences(finding):
-                _paragraph(line, "  ", "    ")
+            _paragraph(_sentence(finding), "  ", "    ")
         if len(same) > SHOWN and not verbose:
             console.say(f"  … and {len(same) - SHOWN:,} more of this kind ({code}); --verbose shows them")
     console.say()
 
 
-def _sentences(finding: Finding) -> list[str]:
-    """What was found, a line each, with its place where the text does not begin with it."""
-    lines = finding.message.splitlines() or [""]
-    named = lines[0].startswith(finding.where)
-    return lines if named else [f"{finding.where}: {lines[0]}", *lines[1:]]
+def _sentence(finding: Finding) -> str:
+    """What was found, with its place where the text does not begin with it."""
+    named = finding.message.startswith(finding.where)
+    return finding.message if named else f"{finding.where}: {finding.message}"
 
 
 def _say_end(report: Report, experiment: Path, strict: bool) -> None:
@@ -216,7 +215,7 @@ def _line(name: str, text: str) -> None:
 
 def _paragraph(text: str, first: str, rest: str = " " * 10) -> None:
     lines: Iterable[str] = textwrap.wrap(
-        text,
+        one_line(text),
         min(WIDTH, console.out.width),
         initial_indent=first,
         subsequent_indent=rest,

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Column
 from rich.text import Text
 
-from bakeoff.cli.console import marked
-from bakeoff.cli.visible import visible
+from bakeoff.cli.console import plain
+from bakeoff.cli.visible import one_line
 from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted, SystemFinished, Warned
 
 LINE_SECONDS = 10.0
@@ -24,7 +24,7 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         if task.fields["summary"]:
-            return Text(f"{visible(task.fields['summary'])}  {task.fields['seconds']:.1f} s", style="dim")
+            return Text(f"{one_line(task.fields['summary'])}  {task.fields['seconds']:.1f} s", style="dim")
         if not task.speed:
             return Text("")
         left = f"{task.time_remaining:.0f} s left" if task.time_remaining else ""
@@ -37,7 +37,7 @@ class Bars:
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
             TextColumn("{task.fields[stage]:<9}"),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=BAR if console.width >= WIDE else SHORT_BAR),
             _Rate(table_column=Column(no_wrap=True)),
             console=console,
@@ -60,7 +60,11 @@ class Bars:
         match event:
             case StageStarted():
                 self._tasks[event.stage, event.label] = self._progress.add_task(
-                    marked(event.label), total=max(event.total, 1), stage=event.stage, summary="", seconds=0.0
+                    one_line(event.label),
+                    total=max(event.total, 1),
+                    stage=event.stage,
+                    summary="",
+                    seconds=0.0,
                 )
             case StageAdvanced():
                 self._progress.advance(self._tasks[event.stage, event.label], event.count)
@@ -73,13 +77,12 @@ class Bars:
             case SystemFinished():
                 self._system(event)
             case Warned():
-                self._progress.console.print(f"[yellow]warning[/]  {marked(event.message)}")
+                self._progress.console.print(Text.assemble(("warning", "yellow"), "  ", plain(event.message)))
 
     def _system(self, event: SystemFinished) -> None:
         if event.failed:
-            self._progress.console.print(
-                f"[bold red]failed[/]   {marked(event.system)}  {marked(event.failed)}"
-            )
+            words = ("   ", plain(event.system), "  ", plain(event.failed))
+            self._progress.console.print(Text.assemble(("failed", "bold red"), *words))
         key = ("measure", "systems")
         if key not in self._tasks:
             self._tasks[key] = self._progress.add_task(
@@ -100,7 +103,7 @@ class Lines:
         with self._lock:
             line = self._line(event)
             if line:
-                self._console.print(marked(line), soft_wrap=True)
+                self._console.print(plain(line), soft_wrap=True)
 
     def _line(self, event: Event) -> str:
         match event:

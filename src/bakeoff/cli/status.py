@@ -19,8 +19,6 @@ LABEL = 9
 def say_status(folder: Path) -> int:
     """What is done and what is next, for one run or for a folder of runs."""
     runs = _runs(folder)
-    if not runs:
-        raise DataError(f"{folder} holds no run. Start one with: bakeoff run")
     rows = [_status_row(path, record) for path, record in runs]
     console.table(["run", "status", "done", "failed", "to do"], rows, right=(2, 3, 4))
     path, record = runs[-1]
@@ -87,10 +85,12 @@ def _stages_json(path: Path, record: RunRecord) -> dict[str, Any]:
 
 
 def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
-    """The runs in a folder, oldest first; a run's own folder counts as one."""
+    """The runs in a folder, oldest first; a run's own folder counts as one, and no run at all is an error."""
     paths = (
         [folder] if (folder / "run.json").exists() else sorted(p.parent for p in folder.glob("*/run.json"))
     )
+    if not paths:
+        raise DataError(f"{folder} holds no run. Start one with: bakeoff run")
     found = [(path, read_record(path)) for path in paths]
     return sorted(found, key=lambda item: item[1].started)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from bakeoff.analysis import Result
 from bakeoff.cli import console
+from bakeoff.cli.visible import one_line
 from bakeoff.judging import (
     false_alarms,
     held_out,
@@ -253,7 +254,7 @@ def _say_field(name: str, text: str) -> None:
     import textwrap
 
     width = max(console.out.width - LABEL, 40)
-    whole = text.replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
+    whole = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
     first, *rest = textwrap.wrap(whole, width, break_long_words=False, break_on_hyphens=False) or [""]
     console.say(f"{name:<{LABEL}}{first.replace(HARD_SPACE, ' ')}")
     for line in rest:

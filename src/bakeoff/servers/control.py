@@ -181,15 +181,12 @@ def _first_answer(server: Server, site: Site, pid: int) -> str:
     deadline, reason = time.monotonic() + server.deadline, "it says nothing"
     while time.monotonic() < deadline:
         if not processes.living(processes.marks(pid), site.data):
-            raise StoreError(
-                f"{server.name} ended while it started. Its last words:\n{tail(site.folder / LOG)}"
-            )
+            words = tail(site.folder / LOG).splitlines()
+            raise StoreError(lines=[f"{server.name} ended while it started. Its last words:", *words])
         try:
             return server.version(site)
         except NOT_YET as exc:
             reason = str(exc)
         time.sleep(PAUSE)
-    raise StoreError(
-        f"{server.name} does not answer on {HOST}:{site.port} after {server.deadline:.0f} s ({reason}). "
-        f"Its last words:\n{tail(site.folder / LOG)}"
-    )
+    silent = f"{server.name} does not answer on {HOST}:{site.port} after {server.deadline:.0f} s ({reason})."
+    raise StoreError(lines=[f"{silent} Its last words:", *tail(site.folder / LOG).splitlines()])

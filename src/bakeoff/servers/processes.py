@@ -55,8 +55,8 @@ def finish(command: list[str], folder: Path, user: str | None, what: str) -> str
         command, cwd=folder, capture_output=True, text=True, check=False, **_as(user)
     )
     if done.returncode != 0:
-        words = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
-        raise StoreError(f"{what} failed with exit code {done.returncode}:\n{words}")
+        words = (done.stdout + done.stderr).strip().splitlines()[-10:]
+        raise StoreError(lines=[f"{what} failed with exit code {done.returncode}:", *words])
     return done.stdout
 
 

@@ -112,4 +112,4 @@ def _lost(wanted: str, titles: list[str], what: str, other: str) -> str:
 
 def _raise(wrong: list[str]) -> None:
     if wrong:
-        raise TruthError("\n".join(wrong))
+        raise TruthError(lines=wrong)

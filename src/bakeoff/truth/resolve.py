@@ -91,7 +91,7 @@ def resolve(
 def require_sound(truth: Truth) -> None:
     """Raise one TruthError that lists every error of a truth, if it has any."""
     if truth.errors:
-        raise TruthError("\n".join(problem.message for problem in truth.errors))
+        raise TruthError(lines=[problem.message for problem in truth.errors])
 
 
 class _Resolver:

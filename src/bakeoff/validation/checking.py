@@ -69,7 +69,7 @@ def _read(plan: Plan, shop: Workshop, findings: list[Finding]) -> tuple[QuerySet
     try:
         queries = read_queries(plan.queries)
     except UserError as exc:
-        findings.append(Finding("error", "queries", plan.queries.name, str(exc)))
+        findings += [Finding("error", "queries", plan.queries.name, line) for line in exc.lines]
     try:
         corpus = read_corpus(plan, shop)
     except UserError as exc:

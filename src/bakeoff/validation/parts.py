@@ -34,7 +34,7 @@ def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
     if missing:
         yield from missing
     else:
-        yield Finding("error", "experiment", path.name, str(error))
+        yield from (Finding("error", "experiment", path.name, line) for line in error.lines)
 
 
 def _ask(part: Part) -> None:

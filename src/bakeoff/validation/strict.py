@@ -39,7 +39,7 @@ def refuse_errors(findings: Iterable[Finding]) -> list[str]:
     found = list(findings)
     wrong = [one for one in found if one.level == "error"]
     if wrong:
-        raise QueryFileError(_refusal(wrong))
+        raise QueryFileError(lines=_refusal(wrong))
     told = [one for one in found if one.level == "warning"]
     codes = dict.fromkeys(one.code for one in told)
     return [_note([one for one in told if one.code == code]) for code in codes]
@@ -70,14 +70,14 @@ def _is_allowed(finding: Finding, allowed: Sequence[str]) -> bool:
     return finding.level == "error" and finding.code in allowed
 
 
-def _refusal(wrong: list[Finding]) -> str:
+def _refusal(wrong: list[Finding]) -> list[str]:
     lines = [f"{one.where}: {one.message}" for one in wrong[:SHOWN]]
     if len(wrong) > SHOWN:
         lines.append(f"and {len(wrong) - SHOWN:,} more: bakeoff validate shows them all.")
     kinds = ", ".join(dict.fromkeys(one.code for one in wrong if one.code in ALLOWABLE))
     if kinds:
         lines.append(f"To measure with them anyway: allow: [{kinds}] in the experiment.")
-    return "\n".join(lines)
+    return lines
 
 
 def _note(found: list[Finding]) -> str:

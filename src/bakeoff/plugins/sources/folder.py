@@ -88,6 +88,18 @@ class FolderSource:
         """The limits that the parameters give."""
         return ReadLimits(self._params.max_seconds, self._params.max_memory_mb)
 
+    def reads_from(self, folder: Path) -> bool:
+        """Whether a folder is below this one, and neither hidden nor left out by `exclude`."""
+        root, inner = self._params.folder.resolve(), folder.resolve()
+        if not inner.is_relative_to(root):
+            return False
+        parts = inner.relative_to(root).parts
+        if any(part.startswith(".") or part in _NEVER for part in parts):
+            return False
+        below = "".join(f"{part}/" for part in parts)
+        steps = ["".join(f"{part}/" for part in parts[: end + 1]) for end in range(len(parts))]
+        return not any(self._excluded(name) for name in (*steps, f"{below}report.html"))
+
     def read(self, item: SourceItem) -> Document | Skipped:
         """The text of one file as Unicode, with its newlines as they are."""
         try:

@@ -13,11 +13,12 @@ import re
 import secrets
 import sys
 from dataclasses import asdict
+from datetime import datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from bakeoff.errors import BakeoffError, SettingError
 from bakeoff.measures.labels import Label
@@ -31,7 +32,7 @@ BODY_LIMIT = 200_000
 TOKEN = "X-Review-Token"  # noqa: S105 - the name of a header
 _LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 _LENGTH = re.compile(r"[0-9]{1,9}")
-_TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$"
+_TIME = "%Y-%m-%dT%H:%M:%S.%f+00:00"
 log = logging.getLogger(__name__)
 
 
@@ -51,10 +52,21 @@ class _Sent(BaseModel):
     have: list[str] = Field(default=[], max_length=200)
 
 
+def _moment(value: str) -> str:
+    """A time in the form the ledger keeps; 2026-13-40 is not one."""
+    try:
+        same = datetime.strptime(value, _TIME).strftime(_TIME) == value
+    except ValueError:
+        same = False
+    if not same:
+        raise ValueError("it is not a UTC time such as 2026-01-31T12:00:00.000000+00:00")
+    return value
+
+
 class Undoing(_Sent):
     """Take back the last answer; the time names the keystroke."""
 
-    time: str = Field(pattern=_TIME)
+    time: Annotated[str, AfterValidator(_moment)]
 
 
 class Saying(Undoing):
