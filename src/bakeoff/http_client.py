@@ -19,12 +19,12 @@ from urllib.request import getproxies, proxy_bypass
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
+from bakeoff.consent import LOOPBACK
 from bakeoff.redaction import redact_answer
 
 CONNECT_SECONDS = 5.0
 LARGEST_ANSWER = 256 * 2**20
 """Bytes of an answer, counted after decompression."""
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _CONNECTIONS = 256  # kept for the threads of one client
 _PIECE = 2**16
 _GZIP_OR_ZLIB = 47
@@ -266,12 +266,19 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _WatchedTlsConnection
 
 
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address; none for this machine's own servers."""
+    at = urllib3.util.parse_url(url)
+    host = at.host or "localhost"
+    if host.strip("[]") in LOOPBACK or proxy_bypass(host):
+        return None
+    return getproxies().get(at.scheme or "")
+
+
 def _pool(at: urllib3.util.Url) -> urllib3.HTTPConnectionPool:
     """Kept connections to one address, straight or through the proxy that the environment names for it."""
-    host = at.host or "localhost"
-    local = host.strip("[]") in LOOPBACK  # a proxy cannot reach this machine's own servers
-    proxy = None if local or proxy_bypass(host) else getproxies().get(at.scheme or "")
+    proxy = proxy_for(at.url)
     kept: dict[str, Any] = {"maxsize": _CONNECTIONS}
     manager = urllib3.ProxyManager(proxy, **kept) if proxy else urllib3.PoolManager(**kept)
     manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
-    return manager.connection_from_host(host, at.port, at.scheme)
+    return manager.connection_from_host(at.host or "localhost", at.port, at.scheme)

@@ -141,6 +141,36 @@ def opensearch(url: str) -> None:
     plugin(plugin.Params(url=url), Path()).engine_version()
 
 
+def qdrant(url: str) -> None:
+    plugin = registry.load("stores", "qdrant")
+    plugin(plugin.Params(url=url), Path()).engine_version()
+
+
+def chroma(url: str) -> None:
+    plugin = registry.load("stores", "chroma")
+    plugin(plugin.Params(url=url), Path()).engine_version()
+
+
+@pytest.mark.parametrize("answer", ["chunked", "no length", "gzip"])
+@pytest.mark.parametrize("ask", [qdrant, chroma])
+def test_a_huge_answer_to_an_official_client(
+    ask: Callable[[str], None], answer: str, raw: Callable[..., Raw], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_SERVER_TIMEOUT", "60")
+    monkeypatch.setattr(http_client, "LARGEST_ANSWER", 8 * 2**20)
+    with pytest.raises(StoreError, match=r"8,388,608 bytes|compressed"):
+        ask(raw(LARGE[answer]).url)
+
+
+@pytest.mark.parametrize("answer", ["body", "chunks", "no length"])
+@pytest.mark.parametrize("ask", [qdrant, chroma])
+def test_a_slow_answer_to_an_official_client(
+    ask: Callable[[str], None], answer: str, raw: Callable[..., Raw]
+) -> None:
+    with pytest.raises(StoreError, match="timed out"):
+        ask(raw(SLOW[answer]).url)
+
+
 ASKING: dict[str, Callable[[str], None]] = {"model": openai, "reranker": rerank, "store": opensearch}
 
 

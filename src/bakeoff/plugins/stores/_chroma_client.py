@@ -19,6 +19,7 @@ from pydantic import Field
 from bakeoff.consent import Destination, secret_for
 from bakeoff.environment import Source
 from bakeoff.plugins.stores._base import GraphBuild, Settings
+from bakeoff.plugins.stores._bounded_transport import BoundedTransport
 from bakeoff.plugins.stores._payload import Declared, terms
 from bakeoff.plugins.stores._server import ServerUrl, ours, patience
 from bakeoff.scratch import Scratch
@@ -105,9 +106,11 @@ def _connected(url: str, settings: ClientSettings) -> ClientAPI:
     seconds, token = patience(), secret_for("CHROMA_TOKEN", Destination(url, Source.EXPERIMENT))
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     limit = httpx.Timeout(seconds, connect=min(CONNECTING, seconds))
-    httpx.get(f"{url.rstrip('/')}/api/v2/heartbeat", headers=headers, timeout=limit)
+    with httpx.Client(transport=BoundedTransport(url, seconds), headers=headers, timeout=limit) as first:
+        first.get(f"{url.rstrip('/')}/api/v2/heartbeat")
     client = chromadb.HttpClient(url, headers=headers, settings=settings)
     client._server._session.timeout = limit
+    client._server._session._transport = BoundedTransport(url, seconds)
     return client
 
 

@@ -16,6 +16,7 @@ from qdrant_client.http.exceptions import ApiException
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphBuild, expect_dims, hits, translated
+from bakeoff.plugins.stores._bounded_transport import BoundedTransport
 from bakeoff.plugins.stores._payload import Declared, Payload, in_order
 from bakeoff.plugins.stores._qdrant_filter import filter_of
 from bakeoff.plugins.stores._server import PREFIX, Spread, expect_spread, ours, patience
@@ -70,7 +71,11 @@ class Server(Declared):
     def __init__(
         self, url: str, key: str | None, graph: GraphBuild, spread: Spread, writing: Writing = WRITING
     ) -> None:
-        self._client = QdrantClient(url=url, api_key=key, timeout=math.ceil(patience()))
+        seconds = patience()
+        self._client = QdrantClient(
+            url=url, api_key=key, timeout=math.ceil(seconds), check_compatibility=False,
+            transport=BoundedTransport(url, seconds),
+        )  # fmt: skip
         self._graph, self._spread, self._writing = graph, spread, writing
         self._name, self._dims, self._rows, self._metric = "", 0, 0, Metric.COSINE
 
