@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from pydantic import BaseModel, ConfigDict
 
 from bakeoff import registry
 from bakeoff.errors import StoreError
+from bakeoff.protocols import SearchKnob
 from bakeoff.testing.bench import Bench, outcome
 from bakeoff.testing.storechecks import CHECKS
 from bakeoff.types import Batch, Hits, Metric
@@ -133,7 +138,130 @@ class Leaks(EXACT):
         raise RuntimeError("connection reset")
 
 
+class NeedsWritable(EXACT):
+    """It normalises the rows it is given in place; a run gives maps that are read only."""
+
+    def insert(self, batch: Batch) -> None:
+        assert batch.vectors is not None
+        batch.vectors[:] = batch.vectors / np.linalg.norm(batch.vectors, axis=1, keepdims=True)
+        super().insert(batch)
+
+
+class Knobbed(EXACT):
+    """Looks at the first `breadth` rows only."""
+
+    class Query(BaseModel):
+        model_config = ConfigDict(extra="forbid", frozen=True)
+        breadth: int = 2000
+
+    @classmethod
+    def search_knob(cls, params: Any) -> SearchKnob:
+        return SearchKnob("breadth", low=1, high=2000)
+
+    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+        hits = super().search(vector, 10_000, query)
+        kept = hits.ids % 2000 < query.breadth
+        return Hits(hits.ids[kept][:k], hits.scores[kept][:k])
+
+
+class IdleKnob(Knobbed):
+    """The declared knob changes nothing."""
+
+    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+        return EXACT.search(self, vector, k, query)
+
+
+class WrongWay(Knobbed):
+    """Recall rises with the knob; it says that it falls."""
+
+    @classmethod
+    def search_knob(cls, params: Any) -> SearchKnob:
+        return SearchKnob("breadth", low=1, high=2000, recall="falls")
+
+
+class NoSuchField(Knobbed):
+    """The knob is a field that Query does not have."""
+
+    @classmethod
+    def search_knob(cls, params: Any) -> SearchKnob:
+        return SearchKnob("ef")
+
+
+class OneForAll(EXACT):
+    """Every collection lies in the same place."""
+
+    rows: ClassVar[list[Any]] = []
+
+    def ready(self) -> None:
+        type(self).rows = self._blocks
+
+    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+        return self._among(self.rows, vector, k)
+
+
+class AnswersClosed(EXACT):
+    """A closed store answers as if it were empty."""
+
+    def close(self) -> None:
+        self._blocks = []
+
+
+class AnyDimension(EXACT):
+    """A query of another dimension is cut or filled up."""
+
+    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+        return super().search(np.resize(vector, self._dims), k, query)
+
+
+class Litters(EXACT):
+    """It leaves a file in the working folder."""
+
+    def ready(self) -> None:
+        Path("engine.log").write_text("ready")
+
+
+class LittersTemporary(EXACT):
+    """It leaves a file among the temporary ones."""
+
+    def ready(self) -> None:
+        tempfile.mkstemp()
+
+
+class Prints(EXACT):
+    """It says that it is ready."""
+
+    def ready(self) -> None:
+        print("ready")
+
+
+class PrintsBelow(EXACT):
+    """A library below Python writes to the terminal."""
+
+    def ready(self) -> None:
+        os.write(2, b"WARNING: clustering 300 points")
+
+
+class Sleeps(EXACT):
+    """It waits before it answers."""
+
+    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+        time.sleep(0.001)
+        return super().search(vector, k, query)
+
+
 CASES = {
+    NeedsWritable: "finds the nearest by cosine",
+    IdleKnob: "the search knob has an effect",
+    WrongWay: "the search knob has an effect",
+    NoSuchField: "the search knob has an effect",
+    OneForAll: "collections of two names are two",
+    AnswersClosed: "a closed store answers nothing",
+    AnyDimension: "a query of another dimension is refused",
+    Litters: "files are in its home only",
+    LittersTemporary: "files are in its home only",
+    Prints: "prints nothing",
+    PrintsBelow: "prints nothing",
+    Sleeps: "a search does not sleep",
     Worst: "finds the nearest by cosine",
     Distances: "finds the nearest by cosine",
     Twice: "finds the nearest by l2",
@@ -193,3 +321,13 @@ def test_the_checks_need_no_pytest() -> None:
 
     code = "import sys; import bakeoff.testing.trial; sys.exit('pytest' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_knob_with_an_effect_passes(tmp_path: Path) -> None:
+    found = tried(Knobbed, "the search knob has an effect", tmp_path)
+    assert (found.state, found.why) == ("ok", "")
+
+
+def test_vectors_are_given_as_a_run_gives_them(tmp_path: Path) -> None:
+    given = Bench("exact", EXACT, tmp_path).vectors()
+    assert isinstance(given, np.memmap) and not given.flags.writeable

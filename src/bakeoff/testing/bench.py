@@ -90,18 +90,29 @@ class Bench:
             hint = f"give it {_methods(ability)}, or say why not: gaps = {{{ability!r}: '…'}}"
             raise Broken(f"no {ability}: {hint}.")
 
+    @property
+    def given(self) -> Path:
+        """Where the vectors lie that a store is given."""
+        return self.folder / "given"
+
     def vectors(self, rows: int | None = None, seed: int = 7) -> np.ndarray:
-        """Seeded vectors of unequal length, so that the metrics differ."""
-        generator, count = np.random.default_rng(seed), rows or self.rows
-        scale = generator.uniform(0.5, 2.0, (count, 1))
-        return (generator.normal(size=(count, self.dims)) * scale).astype(np.float32)
+        """Seeded vectors of unequal length, so that the metrics differ, as a run gives them: a read-only memory map."""
+        count = rows or self.rows
+        file = self.given / f"{count}-{self.dims}-{seed}.npy"
+        if not file.exists():
+            self.given.mkdir(exist_ok=True)
+            generator = np.random.default_rng(seed)
+            scale = generator.uniform(0.5, 2.0, (count, 1))
+            np.save(file, (generator.normal(size=(count, self.dims)) * scale).astype(np.float32))
+        mapped: np.ndarray = np.load(file, mmap_mode="r")
+        return mapped
 
     def filled(self, metric: Metric = Metric.COSINE) -> tuple[Any, np.ndarray]:
         """A store with the seeded vectors, inserted in two batches with ids that do not start at 0."""
         store, rows = self.made(), self.vectors()
         store.create("contract_rows", self.dims, metric)
         for part in np.array_split(np.arange(self.rows), 2):
-            store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=rows[part]))
+            store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=rows[part[0] : part[-1] + 1]))
         store.ready()
         return store, rows
 

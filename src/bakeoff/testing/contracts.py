@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from enum import Enum
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from bakeoff import registry
-from bakeoff.errors import MissingExtraError
+from bakeoff.errors import BakeoffError, MissingExtraError
 from bakeoff.types import Document, Role
 
 TEXTS = {
@@ -22,6 +24,20 @@ TEXTS = {
     "one long line": "word " * 20_000,
     "nul": "before\x00after\n",
 }
+LONG = {
+    "markdown": "".join(
+        f"# Part {i}\n\n" + "A plain sentence of some words ends here. Another one follows it! " * 12 + "\n\n"
+        for i in range(12)
+    )
+    + "- a line\n" * 300,
+    "python": "".join(
+        f'class Thing{i}:\n    """About things."""\n\n    def work(self):\n'
+        + "        step = 1\n" * (3 + 40 * (i % 3))
+        for i in range(9)
+    ),
+    "text": "word " * 3000,
+}
+"""Documents long enough that every limit of a chunker is reached."""
 KINDS = ("text", "markdown", "python", "sql", "html", "nobody-knows-this-kind")
 
 
@@ -47,9 +63,13 @@ class PluginContract:
 
 
 class ChunkerContract(PluginContract):
-    """Every piece is a true span, and every non-blank character is in one (F44, F45)."""
+    """Every piece is a true span, every non-blank character is in one (F44, F45), and every parameter has an effect.
+
+    `others` gives values to try for parameters whose other values cannot be guessed, such as names.
+    """
 
     kind = "chunkers"
+    others: ClassVar[dict[str, list[Any]]] = {}
 
     @pytest.fixture
     def chunker(self) -> Any:
@@ -73,6 +93,45 @@ class ChunkerContract(PluginContract):
     def test_same_twice(self, chunker: Any) -> None:
         document = Document("folder/file", TEXTS["plain"] * 50, "markdown")
         assert list(chunker.chunk(document)) == list(chunker.chunk(document))
+
+    def test_every_parameter_has_an_effect(self) -> None:
+        plugin = self.plugin()
+        before = _cut(plugin, self.params)
+        idle = [
+            name
+            for name in plugin.Params.model_fields
+            if not any(_cut(plugin, tried) not in (before, None) for tried in self._tries(plugin, name))
+        ]
+        assert not idle, f"no other value of {', '.join(idle)} changes a chunk; `others` gives values to try"
+
+    def _tries(self, plugin: Any, name: str) -> Iterator[dict[str, Any]]:
+        usual = getattr(plugin.Params(**self.params), name)
+        for value in (
+            *self.others.get(name, []),
+            *_other_values(plugin.Params.model_fields[name].annotation, usual),
+        ):
+            yield {**self.params, name: value}
+
+
+def _cut(plugin: Any, params: dict[str, Any]) -> list[Any] | None:
+    """The pieces of the long documents; None where the parameters are refused."""
+    try:
+        chunker = plugin(plugin.Params(**params))
+    except (ValidationError, BakeoffError):
+        return None
+    documents = [Document(f"folder/file.{kind}", text, kind) for kind, text in LONG.items()]
+    return [piece for document in documents for piece in chunker.chunk(document)]
+
+
+def _other_values(annotation: Any, usual: Any) -> list[Any]:
+    """Values of a parameter that differ from the one it has: the other choices, or smaller and larger numbers."""
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return [one for one in annotation if one != usual]
+    if isinstance(usual, bool):
+        return [not usual]
+    if isinstance(usual, int | float):
+        return [usual * 2, usual / 2 if isinstance(usual, float) else usual // 2, usual + 1, 0, 1, 3]
+    return [one for one in get_args(annotation) if one != usual]
 
 
 class EmbedderContract(PluginContract):

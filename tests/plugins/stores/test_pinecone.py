@@ -26,6 +26,7 @@ class Service:
         self.url = ""
         self.indexes: dict[str, dict[str, Any]] = {}
         self.rows: dict[str, dict[str, Any]] = {}
+        self.kept: dict[str, dict[str, dict[str, Any]]] = {}
         self.late = 1
 
     def __call__(self, asked: Any) -> tuple[int, Any]:
@@ -34,7 +35,11 @@ class Service:
         at = urlsplit(asked.path)
         if at.path.startswith("/indexes"):
             return self.control(asked, at.path)
-        return self.data(asked, at.path, parse_qs(at.query))
+        _, name, path = at.path.split("/", 2)
+        self.rows = self.kept[name]
+        answer = self.data(asked, f"/{path}", parse_qs(at.query), name)
+        self.kept[name] = self.rows
+        return answer
 
     def control(self, asked: Any, path: str) -> tuple[int, Any]:
         if asked.method == "POST":
@@ -43,8 +48,9 @@ class Service:
             assert set(body["spec"]["serverless"]) == {"cloud", "region"} and len(body["name"]) <= 45
             if body["dimension"] > 20_000:
                 return 400, {"error": {"code": "INVALID_ARGUMENT", "message": "dimension over 20000"}}
-            self.rows = {}
-            self.indexes[body["name"]] = {**body, "host": self.url, "status": {"ready": True}}
+            self.kept[body["name"]] = {}
+            host = f"{self.url}/{body['name']}"
+            self.indexes[body["name"]] = {**body, "host": host, "status": {"ready": True}}
             return 201, self.indexes[body["name"]]
         name = path.rsplit("/", 1)[1]
         if name not in self.indexes:
@@ -54,7 +60,7 @@ class Service:
             return 202, None
         return 200, self.indexes[name]
 
-    def data(self, asked: Any, path: str, options: dict[str, list[str]]) -> tuple[int, Any]:
+    def data(self, asked: Any, path: str, options: dict[str, list[str]], name: str) -> tuple[int, Any]:
         if path == "/vectors/upsert":
             assert len(asked.body["vectors"]) <= 1000
             if any(len(str(row.get("metadata", ""))) > 40_960 for row in asked.body["vectors"]):
@@ -76,11 +82,11 @@ class Service:
             self.rows = {name: row for name, row in self.rows.items() if name not in asked.body["ids"]}
             return 200, {}
         assert path == "/query" and set(asked.body) <= {"vector", "topK", "filter"}
-        return self.query(asked.body)
+        return self.query(asked.body, name)
 
-    def query(self, body: dict[str, Any]) -> tuple[int, Any]:
+    def query(self, body: dict[str, Any], name: str) -> tuple[int, Any]:
         rows = [row for row in self.rows.values() if _holds(row.get("metadata", {}), body.get("filter", {}))]
-        metric = METRICS[next(iter(self.indexes.values()))["metric"]]
+        metric = METRICS[self.indexes[name]["metric"]]
         asked = np.array(body["vector"])
         if not rows:
             return 200, {"matches": []}

@@ -132,6 +132,19 @@ def arrow_rows(batch: Batch, more: dict[str, pa.Array] | None = None) -> pa.Tabl
     return pa.table({"id": batch.ids, "vector": vectors, **(more or {})})
 
 
+def require_open(engine: str, handle: T | None) -> T:
+    """What a store searches with, or a StoreError where the store is closed."""
+    if handle is None:
+        raise StoreError(f"{engine} is closed: create or open a collection before searching.")
+    return handle
+
+
+def require_dims(engine: str, held: int, vector: np.ndarray) -> None:
+    """A query has the dimension of the collection, or a StoreError says both."""
+    if vector.shape[-1] != held:
+        raise StoreError(f"{engine} holds vectors of {held} numbers; the query has {vector.shape[-1]}.")
+
+
 def expect_dims(engine: str, held: int, asked: int) -> None:
     """An existing collection's vectors have the length that was asked for, or a StoreError says both."""
     if held != asked:

@@ -25,6 +25,10 @@ class Beside(Declared):
         self._file = file
         self._parts: list[pa.Table] = []
 
+    def keep_at(self, file: Path) -> None:
+        """Write to and read from another file from now on."""
+        self._file = file
+
     def clear(self) -> None:
         """Forget every row."""
         self._parts = []

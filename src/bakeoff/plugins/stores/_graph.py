@@ -16,6 +16,7 @@ from bakeoff.plugins.stores._base import (
     expect_rows,
     hits,
     nearness,
+    require_open,
     translated,
 )
 from bakeoff.types import Batch, Hits, Metric
@@ -31,13 +32,14 @@ class GraphFile(TunedByEf, ABC):
     engine: ClassVar[str]
 
     def __init__(self, params: Any, home: Path) -> None:
-        self._build, self._file = params.build, home / "index.graph"
+        self._build, self._home, self._file = params.build, home, home
         self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
         self._index: Any = None
 
     @translated("", *ERRORS)
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._dims, self._rows = metric, dims, 0
+        self._name(collection)
         self._index = self._empty()
 
     @translated("", *ERRORS)
@@ -52,6 +54,7 @@ class GraphFile(TunedByEf, ABC):
 
     @translated("", *ERRORS)
     def open(self, collection: str, dims: int, metric: Metric) -> int:
+        self._name(collection)
         if not self._file.exists():
             raise StoreError(f"{self.engine} has no index at {self._file.name}.")
         self._metric, self._dims = metric, dims
@@ -61,6 +64,7 @@ class GraphFile(TunedByEf, ABC):
 
     @translated("", *ERRORS)
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
+        require_open(self.engine, self._index)
         if not self._rows:
             return hits([], [])
         ids, far = self._nearest(self._row(vector), min(k, self._rows), query.ef)
@@ -68,6 +72,7 @@ class GraphFile(TunedByEf, ABC):
 
     @translated("", *ERRORS)
     def search_many(self, vectors: np.ndarray, k: int, query: GraphQuery) -> list[Hits]:
+        require_open(self.engine, self._index)
         if not self._rows or not len(vectors):
             return [hits([], [])] * len(vectors)
         ids, far = self._nearest(vectors, min(k, self._rows), query.ef)
@@ -75,6 +80,10 @@ class GraphFile(TunedByEf, ABC):
 
     def close(self) -> None:
         self._index = None
+
+    def _name(self, collection: str) -> None:
+        """Keep the collection in a file of its name."""
+        self._file = self._home / f"{collection}.graph"
 
     def _row(self, vector: np.ndarray) -> np.ndarray:
         """A query as a matrix of one row; an engine would read past the end of a shorter one."""

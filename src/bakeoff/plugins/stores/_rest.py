@@ -29,7 +29,7 @@ class Rest:
             raise StoreError(
                 f"{engine}: its address cannot be read. It looks like http://host:port."
             ) from None
-        self._engine, self._host = engine, self._client.host
+        self._engine, self._host, self._closed = engine, self._client.host, False
         self._headers, self._patience = {"Content-Type": "application/json", **(headers or {})}, patience()
 
     def __call__(
@@ -39,6 +39,8 @@ class Rest:
         content = body if isinstance(body, bytes) else packed(body) if body is not None else None
         limit = self._patience if seconds is None else max(seconds, self._patience)
         page = path.partition("?")[0]
+        if self._closed:
+            raise StoreError(f"{self._engine} is closed: {method} {page} was not sent.")
         answer = self._answer(method, path, content, limit)
         if absent and answer.status == HTTPStatus.NOT_FOUND:
             return None
@@ -81,7 +83,8 @@ class Rest:
         )
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; nothing is sent after it."""
+        self._closed = True
         self._client.close()
 
 

@@ -166,11 +166,13 @@ class ThreadLocalConnections(Generic[C]):
 
     def __init__(self, connect: Callable[[], C]) -> None:
         self._connect = connect
-        self._local = threading.local()
+        self._local, self._closed = threading.local(), False
         self._held: weakref.WeakSet[_Held[C]] = weakref.WeakSet()
 
     def mine(self) -> C:
         """This thread's connection, made when it is first asked for."""
+        if self._closed:
+            raise StoreError("this store is closed: open the collection again with a new one.")
         held: _Held[C] | None = getattr(self._local, "held", None)
         if held is None:
             held = self._local.held = _Held(self._connect())
@@ -178,7 +180,8 @@ class ThreadLocalConnections(Generic[C]):
         return held.connection
 
     def close(self) -> None:
-        """Close every thread's connection; a thread that asks again gets a new one."""
+        """Close every thread's connection; from now on there are none."""
+        self._closed = True
         for held in list(self._held):
             held.connection.close()
         self._local = threading.local()

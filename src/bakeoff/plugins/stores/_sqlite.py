@@ -57,15 +57,17 @@ class Connections:
 
     def __init__(self, file: Path, synchronous: str = "full") -> None:
         self._file, self._mode, self._synchronous = file, "rw", synchronous
-        self._local, self._made = threading.local(), list[Any]()
+        self._local, self._made, self._open = threading.local(), list[Any](), False
 
     def begin(self, mode: str) -> None:
         """Close what is open; later connections are of this mode."""
         self.close()
-        self._mode = mode
+        self._mode, self._open = mode, True
 
     def here(self) -> Any:
         """This thread's own connection."""
+        if not self._open:
+            raise StoreError("sqlite-vec is closed: create or open a collection before searching.")
         if not hasattr(self._local, "connection"):
             self._local.connection = self._connected()
             self._made.append(self._local.connection)
@@ -79,7 +81,7 @@ class Connections:
         """Close them all, whichever thread made them."""
         for connection in self._made:
             connection.close()
-        self._made, self._local = [], threading.local()
+        self._made, self._local, self._open = [], threading.local(), False
 
     def _connected(self) -> Any:
         where = f"file:{self._file}?mode={self._mode}"

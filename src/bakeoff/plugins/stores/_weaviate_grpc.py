@@ -47,6 +47,8 @@ class Channel:
         asked = _request(collection, np.ascontiguousarray(vector, np.float32).tobytes(), k, consistency)
         try:
             return _answer(self._search(asked, timeout=self._seconds, metadata=self._told))
+        except ValueError as exc:
+            raise StoreError(f"Weaviate at {self._at} is closed: {exc}") from exc
         except grpc.RpcError as exc:
             raise StoreError(redact(f"Weaviate at {self._at}, search: {exc.details()}")) from exc
 

@@ -9,7 +9,7 @@ import numpy as np
 from chromadb.errors import ChromaError
 from httpx import HTTPError
 
-from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows, guarantee
+from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows, guarantee, require_open
 from bakeoff.plugins.stores._chroma_client import FAR, ChromaParams, Connection, answers, filter_of
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
 from bakeoff.plugins.stores._server import PREFIX, speaking_of
@@ -79,17 +79,17 @@ class ChromaStore(Declared):
         return self._rows
 
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
-        return answers(self._collection.query([vector], n_results=k, include=FAR), self._metric)[0]
+        return self._nearest([vector], k)[0]
 
     def search_many(self, vectors: np.ndarray, k: int, query: NoQuery) -> list[Hits]:
-        if not len(vectors):
-            return []
-        return answers(self._collection.query(list(vectors), n_results=k, include=FAR), self._metric)
+        return self._nearest(list(vectors), k) if len(vectors) else []
 
     def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
-        among = filter_of(self, where)
-        found = self._collection.query([vector], n_results=k, where=among, include=FAR)
-        return answers(found, self._metric)[0]
+        return self._nearest([vector], k, where=filter_of(self, where))[0]
+
+    def _nearest(self, vectors: list[np.ndarray], k: int, **among: Any) -> list[Hits]:
+        collection = require_open("Chroma", self._collection)
+        return answers(collection.query(vectors, n_results=k, include=FAR, **among), self._metric)
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         found = self._collection.get([str(number) for number in ids], include=["metadatas"])

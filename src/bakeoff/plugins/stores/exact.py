@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bakeoff.plugins.stores._base import NoQuery, Packaged, Settings
+from bakeoff.plugins.stores._base import NoQuery, Packaged, Settings, require_dims, require_open
 from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
 from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.types import Batch, Hits, Metric, Where
@@ -38,11 +38,12 @@ class ExactStore(Packaged, PayloadsBeside):
     def __init__(self, params: ExactParams, home: Path) -> None:
         self._blocks: list[Block] = []
         self._metric = Metric.COSINE
+        self._dims: int | None = None
         self._beside = Beside()
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
-        self._metric = metric
+        self._metric, self._dims = metric, dims
 
     def insert(self, batch: Batch) -> None:
         assert batch.vectors is not None
@@ -71,10 +72,11 @@ class ExactStore(Packaged, PayloadsBeside):
         self.insert(batch)
 
     def close(self) -> None:
-        self._blocks = []
+        self._blocks, self._dims = [], None
         self._beside.clear()
 
     def _among(self, blocks: list[Block], vector: np.ndarray, k: int) -> Hits:
+        require_dims("exact", require_open("exact", self._dims), vector)
         if not blocks:
             return Hits(np.empty(0, np.int64), np.empty(0, np.float64))
         found = [_nearest(ids, self._scores(rows, norms, vector), k) for ids, rows, norms in blocks]

@@ -14,6 +14,8 @@ from bakeoff.plugins.stores._base import (
     expect_dims,
     expect_rows,
     hits,
+    require_dims,
+    require_open,
     translated,
 )
 from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
@@ -39,7 +41,7 @@ class FaissStore(Packaged, PayloadsBeside):
     A filtered search is widened by the share of rows the filter leaves: a tenth of the rows, ten times the candidates.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     package = "faiss-cpu"
     Params = FaissParams
     Query = FaissQuery
@@ -56,15 +58,17 @@ class FaissStore(Packaged, PayloadsBeside):
         return knob(params.build)
 
     def __init__(self, params: FaissParams, home: Path) -> None:
-        self._build, self._file = params.build, home / "index.faiss"
-        self._beside = Beside(home / "payload.arrow")
+        self._build, self._home, self._file = params.build, home, home
+        self._beside = Beside()
         self._batches: list[Batch] = []
-        self._metric, self._dims = Metric.COSINE, 0
+        self._metric = Metric.COSINE
+        self._dims: int | None = None
         self._index: faiss.Index | None = None
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
         self._dims, self._metric = dims, metric
+        self._name(collection)
 
     def insert(self, batch: Batch) -> None:
         self._batches.append(batch)
@@ -87,6 +91,7 @@ class FaissStore(Packaged, PayloadsBeside):
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
+        self._name(collection)
         if not self._file.exists():
             raise StoreError(f"FAISS has no index at {self._file.name}.")
         self._dims, self._metric = dims, metric
@@ -106,17 +111,20 @@ class FaissStore(Packaged, PayloadsBeside):
         return self._nearest(vector.reshape(1, -1), k, query, allowed)[0] if len(allowed) else hits([], [])
 
     def close(self) -> None:
-        self._index, self._batches = None, []
+        self._index, self._batches, self._dims = None, [], None
         self._beside.clear()
+
+    def _name(self, collection: str) -> None:
+        self._file = self._home / f"{collection}.faiss"
+        self._beside.keep_at(self._home / f"{collection}.arrow")
 
     @ENGINE
     def _nearest(
         self, rows: np.ndarray, k: int, query: FaissQuery, allowed: np.ndarray | None = None
     ) -> list[Hits]:
+        require_dims("FAISS", require_open("FAISS", self._dims), rows)
         if self._index is None:
             return [hits([], [])] * len(rows)
-        if rows.shape[1] != self._dims:
-            raise StoreError(f"FAISS holds vectors of {self._dims} numbers; the query has {rows.shape[1]}.")
         k = min(k, self._index.ntotal)
         how = arguments(self._build.index, query, k, self._index.ntotal, allowed)
         faiss.omp_set_num_threads(1)  # OpenMP keeps it per thread; more would only wait for each other

@@ -17,6 +17,7 @@ from bakeoff.plugins.stores._base import (
     Settings,
     hits,
     nearness,
+    require_open,
     translated,
 )
 from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
@@ -45,7 +46,7 @@ class HnswlibParams(Settings):
 class HnswlibStore(Packaged, PayloadsBeside, GraphFile):
     """One hnswlib graph, kept as a file; payloads are a table beside it, and a filter is asked for each row met."""
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     engine = "hnswlib"
     package = "hnswlib"
     Params = HnswlibParams
@@ -58,7 +59,11 @@ class HnswlibStore(Packaged, PayloadsBeside, GraphFile):
 
     def __init__(self, params: HnswlibParams, home: Path) -> None:
         super().__init__(params, home)
-        self._beside = Beside(home / "payload.arrow")
+        self._beside = Beside()
+
+    def _name(self, collection: str) -> None:
+        super()._name(collection)
+        self._beside.keep_at(self._home / f"{collection}.arrow")
 
     @translated("", *ERRORS)
     def replace(self, batch: Batch) -> None:
@@ -70,6 +75,7 @@ class HnswlibStore(Packaged, PayloadsBeside, GraphFile):
 
     @translated("", *ERRORS)
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
+        require_open(self.engine, self._index)
         allowed = set(self._beside.allowed(where).tolist())
         if not allowed:
             return hits([], [])

@@ -15,7 +15,7 @@ os.environ.setdefault("LANCEDB_LOG", "error")  # else new tables are announced o
 import lancedb
 
 from bakeoff.plugins.stores import _arrow
-from bakeoff.plugins.stores._base import Packaged, expect_dims, guarantee, translated
+from bakeoff.plugins.stores._base import Packaged, expect_dims, guarantee, require_open, translated
 from bakeoff.plugins.stores._lance_kinds import (
     LancedbParams,
     LancedbQuery,
@@ -88,18 +88,18 @@ class LancedbStore(Packaged, Declared):
 
     @ENGINE
     def search(self, vector: np.ndarray, k: int, query: LancedbQuery) -> Hits:
-        return self._answer(asked(self._table, vector, k, self._metric, query).to_arrow(), query)
+        return self._answer(self._asked(vector, k, query).to_arrow(), query)
 
     @ENGINE
     def search_where(self, vector: np.ndarray, k: int, query: LancedbQuery, where: Where) -> Hits:
-        search = asked(self._table, vector, k, self._metric, query)
+        search = self._asked(vector, k, query)
         return self._answer(search.where(sql_text(self, where), prefilter=True).to_arrow(), query)
 
     @ENGINE
     def search_many(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> list[Hits]:
         if not len(vectors):
             return []
-        found = asked(self._table, vectors, k, self._metric, query).to_arrow()
+        found = self._asked(vectors, k, query).to_arrow()
         whose = found["query_index"].to_numpy()
         return [self._answer(found.filter(whose == i), query) for i in range(len(vectors))]
 
@@ -120,6 +120,9 @@ class LancedbStore(Packaged, Declared):
 
     def close(self) -> None:
         self._table = None
+
+    def _asked(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> Any:
+        return asked(require_open("LanceDB", self._table), vectors, k, self._metric, query)
 
     def _connected(self) -> Any:
         return lancedb.connect(self._home, read_consistency_interval=self._fresh)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from bakeoff import segmentation
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import Settings, installed
+from bakeoff.plugins.stores._base import Settings, installed, require_open
 from bakeoff.plugins.stores._beside import Beside
 from bakeoff.plugins.stores._bm25 import Arrays, best, gain, inverted
 from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer, spaced
@@ -77,7 +77,8 @@ class PostingsStore:
         return len(self._arrays["ids"])
 
     def search_text(self, text: str, k: int, query: Bm25Query) -> Hits:
-        return best(self._arrays["ids"], self._scores(text, query), k)
+        scores = self._scores(text, query)
+        return best(self._arrays["ids"], scores, k)
 
     def search_text_where(self, text: str, k: int, query: Bm25Query, where: Where) -> Hits:
         scores = self._scores(text, query)
@@ -93,6 +94,7 @@ class PostingsStore:
 
     def _scores(self, text: str, query: Bm25Query) -> np.ndarray:
         """BM25 of every row."""
+        require_open("postings", self._arrays or None)
         scores = np.zeros(len(self._arrays["lengths"]))
         for word, times in Counter(self._analyzer.analyze(spaced(text))).items():
             place = self._words.get(word)

@@ -10,7 +10,7 @@ import tantivy
 
 from bakeoff import segmentation
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import NoQuery, installed
+from bakeoff.plugins.stores._base import NoQuery, installed, require_open
 from bakeoff.plugins.stores._payload import Declared, terms
 from bakeoff.plugins.stores._tantivy_schema import ANALYZER, compared, schema
 from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer, spaced
@@ -111,9 +111,9 @@ class TantivyStore(Declared):
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
 
     def _best(self, asked: tantivy.Query | None, k: int) -> Hits:
-        assert self._searcher is not None
-        if asked is None or not self._searcher.num_docs:
+        searcher = require_open("Tantivy", self._searcher)
+        if asked is None or not searcher.num_docs:
             return Hits(np.empty(0, np.int64), np.empty(0, np.float64))
-        hits = self._searcher.search(asked, limit=k, count=False).hits
-        ids = self._searcher.fast_field_values("id", [address for _, address in hits])
+        hits = searcher.search(asked, limit=k, count=False).hits
+        ids = searcher.fast_field_values("id", [address for _, address in hits])
         return Hits(np.array(ids, np.int64), np.array([score for score, _ in hits], np.float64))

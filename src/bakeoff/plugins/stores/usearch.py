@@ -33,7 +33,7 @@ class UsearchParams(Settings):
 class UsearchStore(Packaged, GraphFile):
     """One USearch graph, kept as a file."""
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     engine = "USearch"
     package = "usearch"
     Params = UsearchParams

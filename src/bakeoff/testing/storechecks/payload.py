@@ -79,7 +79,8 @@ def shelved(bench: Bench, rows: int = ROWS) -> tuple[Any, np.ndarray]:
     store.create(NAME, bench.dims, METRIC)
     for part in np.array_split(np.arange(rows), 2):
         mine = [payload(i) for i in part.tolist()]
-        store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=vectors[part], payloads=mine))
+        given = vectors[part[0] : part[-1] + 1]
+        store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=given, payloads=mine))
     store.ready()
     return store, vectors
 
