@@ -48,11 +48,15 @@ class Source(Plugin, Protocol):
 
 
 @runtime_checkable
-class SupportsReadLimits(Protocol):
+class SupportsReadLimits(Source, Protocol):
     """A source that reads files of unknown origin: its items are read in processes with these limits."""
 
     def read_limits(self) -> ReadLimits:
         """What one item may cost."""
+        ...
+
+    def needs_limits(self, item: SourceItem) -> bool:
+        """Whether an item could reach them; one that is small and not packed is read without a process."""
         ...
 
 

@@ -23,7 +23,9 @@ class HostileSource:
     version = "1"
 
     class Params(BaseModel):
-        """None."""
+        """What an item may cost."""
+
+        limits: ReadLimits = LIMITS
 
     def __init__(self, params: Params) -> None:
         self.params = params
@@ -32,7 +34,10 @@ class HostileSource:
         return []
 
     def read_limits(self) -> ReadLimits:
-        return LIMITS
+        return self.params.limits
+
+    def needs_limits(self, item: SourceItem) -> bool:
+        return not item.id.startswith("small")
 
     def read(self, item: SourceItem) -> Document | Skipped:
         match item.id:
@@ -43,7 +48,7 @@ class HostileSource:
                 return Document(item.id, "x" * (500 * 2**20), "text")
             case "crash":
                 os.kill(os.getpid(), signal.SIGSEGV)
-            case "raise":
+            case "raise" | "small raise":
                 raise ZeroDivisionError("by this file")
             case "print":
                 print("noise on standard output", flush=True)
@@ -55,9 +60,10 @@ class HostileSource:
 
 
 def read(*names: str, limits: ReadLimits = LIMITS) -> dict[str, Document | Skipped]:
-    source = HostileSource(HostileSource.Params())
-    with ReaderProcesses(sendable(source, HostileSource.Params()), limits, len(names)) as processes:
-        answers = processes.read([SourceItem(name, "1", 1) for name in names])
+    params = HostileSource.Params(limits=limits)
+    source, items = HostileSource(params), [SourceItem(name, "1", 1) for name in names]
+    with ReaderProcesses(source, sendable(source, params), items) as processes:
+        answers = processes.read(items)
     return dict(zip(names, answers, strict=True))
 
 
@@ -86,8 +92,14 @@ def test_a_corpus_that_changes_while_it_is_read_ends_the_run() -> None:
         read("before", "changed")
 
 
+def test_a_small_item_is_read_here_and_its_error_is_its_own() -> None:
+    found = read("small raise", "before", "small")
+    assert isinstance(found["small raise"], Skipped) and isinstance(found["before"], Document)
+    assert isinstance(found["small"], Document)
+
+
 def test_many_items_keep_their_order() -> None:
-    names = [f"item {number}" for number in range(1200)]
+    names = [f"{'small ' * (number % 3 == 0)}item {number}" for number in range(1200)]
     assert [answer.id for answer in read(*names).values()] == names
 
 
@@ -113,6 +125,6 @@ def test_a_page_that_costs_too_much_is_left_out(tmp_path: Path, text: str, reaso
     )
     source = FolderSource(params)
     items = [item for item in source.items() if isinstance(item, SourceItem)]
-    with ReaderProcesses(sendable(source, params), source.read_limits(), 2) as processes:
+    with ReaderProcesses(source, sendable(source, params), items) as processes:
         bad, good = processes.read(items)
     assert isinstance(bad, Skipped) and reason in bad.reason and isinstance(good, Document)

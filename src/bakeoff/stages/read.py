@@ -52,7 +52,7 @@ def read(part: Part, source: Source, shop: Workshop) -> Corpus:
     keys = [fingerprint(item.id, item.version) for item in items]
     with stage(shop, "read", "", len(items), "files") as report:
         size = sum(item.size for item in items)
-        with _reader(source, part, len(items)) as answers:
+        with _reader(source, part, items) as answers:
             fresh = pool.fill(
                 keys,
                 lambda at: _rows([items[i] for i in at], answers),
@@ -78,13 +78,15 @@ def _reading(part: Part) -> list[object]:
 
 
 @contextlib.contextmanager
-def _reader(source: Source, part: Part, items: int) -> Iterator[Callable[[list[SourceItem]], list[Answer]]]:
+def _reader(
+    source: Source, part: Part, items: list[SourceItem]
+) -> Iterator[Callable[[list[SourceItem]], list[Answer]]]:
     """Reads items: in processes with limits where the source has some, else here."""
     order = sendable(source, part.params)
     if not order or not isinstance(source, SupportsReadLimits):
         yield lambda some: [source.read(item) for item in some]
         return
-    with ReaderProcesses(order, source.read_limits(), items) as processes:
+    with ReaderProcesses(source, order, items) as processes:
         yield processes.read
 
 

@@ -42,12 +42,14 @@ def sendable(source: Source, params: object) -> bytes:
 
 
 class ReaderProcesses:
-    """Processes that read the items of one source, started with the first items."""
+    """Processes that read those items of a source that need limits, started with the first of them."""
 
-    def __init__(self, source: bytes, limits: ReadLimits, items: int) -> None:
+    def __init__(self, source: SupportsReadLimits, sent: bytes, items: Sequence[SourceItem]) -> None:
+        """`sent` is the source as another process gets it."""
+        self._source, limits = source, source.read_limits()
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        count = max(1, min(cores, items // ITEMS_PER_PROCESS))
-        self._readers = [_Reader(source, limits) for _ in range(count)]
+        count = max(1, min(cores, sum(map(source.needs_limits, items)) // ITEMS_PER_PROCESS))
+        self._readers = [_Reader(sent, limits) for _ in range(count)]
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="read")
 
     def __enter__(self) -> Self:
@@ -59,14 +61,17 @@ class ReaderProcesses:
         self._threads.shutdown(cancel_futures=True)
 
     def read(self, items: Sequence[SourceItem]) -> list[Answer]:
-        """The document of each item or why there is none, in order."""
-        share = -(-len(items) // len(self._readers))
-        parts = [items[i : i + share] for i in range(0, len(items), share)]
+        """The document of each item or why there is none, in order; the others are read here meanwhile."""
+        apart = [item for item in items if self._source.needs_limits(item)]
+        share = -(-len(apart) // len(self._readers)) or 1
+        parts = [apart[i : i + share] for i in range(0, len(apart), share)]
         asked = [
             self._threads.submit(reader.read, part)
             for reader, part in zip(self._readers, parts, strict=False)
         ]
-        return [answer for one in asked for answer in one.result()]
+        here = {item.id: _read(self._source, item) for item in items if not self._source.needs_limits(item)}
+        answers = here | {answer.id: answer for one in asked for answer in one.result()}
+        return [answers[item.id] for item in items]
 
 
 class _Reader:
@@ -120,20 +125,25 @@ def _open_service(setup: tuple[bytes, ReadLimits]) -> Callable[[list[SourceItem]
 def _answers(source: Source, items: list[SourceItem], limits: ReadLimits) -> list[Answer] | str:
     """An answer to each item, or the message of an error that ends the run."""
     try:
-        return [_read(source, item, limits) for item in items]
+        return [_read_within(source, item, limits) for item in items]
     except BakeoffError as exc:
         return str(exc)
 
 
-def _read(source: Source, item: SourceItem, limits: ReadLimits) -> Answer:
-    """The document, or why there is none."""
+def _read_within(source: Source, item: SourceItem, limits: ReadLimits) -> Answer:
     limit_cpu(limits.seconds)
     try:
-        return source.read(item)
-    except BakeoffError:
-        raise
+        return _read(source, item)
     except MemoryError:
         return Skipped(item.id, f"reading it needs more than {limits.memory_mb:,} MB (max_memory_mb)")
+
+
+def _read(source: Source, item: SourceItem) -> Answer:
+    """The document, or why there is none."""
+    try:
+        return source.read(item)
+    except (BakeoffError, MemoryError):
+        raise
     except Exception as exc:  # noqa: BLE001 - whatever a reader raises on one file, the others are read
         return Skipped(item.id, f"its reader failed ({type(exc).__name__}: {exc})"[:300])
 

@@ -22,6 +22,8 @@ from bakeoff.plugins.sources._html import html_to_text
 from bakeoff.plugins.sources._pdf import PdfError, pdf_to_text
 from bakeoff.types import Document, ReadLimits, Skipped, SourceItem
 
+SMALL_BYTES = 16_000
+"""The worst text of this size takes a fraction of a second and some megabytes to read."""
 _NEVER = frozenset({"node_modules", "__pycache__", "venv", "CVS"})  # and every hidden folder
 _LINK = "symbolic link: set follow_symlinks to read it"
 _CPP = re.compile(r"^\s*(?:class|namespace|template)\b", re.MULTILINE)
@@ -99,6 +101,10 @@ class FolderSource:
         below = "".join(f"{part}/" for part in parts)
         steps = ["".join(f"{part}/" for part in parts[: end + 1]) for end in range(len(parts))]
         return not any(self._excluded(name) for name in (*steps, f"{below}report.html"))
+
+    def needs_limits(self, item: SourceItem) -> bool:
+        """Whether a file is large, or a PDF, which may hold far more than its size."""
+        return item.size > SMALL_BYTES or item.id.lower().endswith(".pdf")
 
     def read(self, item: SourceItem) -> Document | Skipped:
         """The text of one file as Unicode, with its newlines as they are."""
