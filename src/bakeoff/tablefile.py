@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from bakeoff.limited_process import (
+    WAIT_FACTOR,
+    LimitedProcess,
+    ProcessEndedError,
+    limit_cpu,
+    limit_memory,
+    serve,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-BATCH_ROWS = 131_072
-BATCH_BYTES = 64 * 2**20
+BATCH_ROWS = 16_384
+PROBED_ROWS = 1024
+PROBE_MB = 1000
+"""How much memory 1,024 rows of a file from elsewhere may take."""
+PROBE_SECONDS = 300
 MOST_PACKED = 100
 """How many times its file an array or table may be; vectors reach about 4, rows of results about 50."""
 SMALL_TABLE = 2**30
@@ -32,8 +44,8 @@ def read_parquet(
 ) -> pa.Table:
     """The table in a file; an ArrowException or OSError reports what is wrong with it.
 
-    Arrow takes any bytes for a text, and any numbers for the places of values, until they are looked at; and it
-    allocates what a file claims. More than MOST_PACKED times the file, and more than `always`, is refused.
+    Arrow takes any bytes for a text, and any numbers for the places of values, until they are looked at. More rows
+    than MOST_PACKED times the file, and more than `always`, are refused.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -50,40 +62,61 @@ def read_parquet(
     return table
 
 
-def _bounded(file: pq.ParquetFile, columns: list[str] | None, most: int) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of about BATCH_BYTES, until they are more than a file may hold."""
-    claimed = _claimed_bytes(file.metadata, columns)
-    _refuse_above(most, claimed)
-    rows = max(1, min(BATCH_ROWS, file.metadata.num_rows * BATCH_BYTES // max(claimed, 1)))
+def probe_parquet(path: Path, columns: list[str] | None = None, *, always: int = SMALL_TABLE) -> None:
+    """Read a file from elsewhere in a process with limits first; an ArrowException reports what it must not do here.
+
+    One row may hold any number of values in a few bytes, and Arrow ends the process on some damaged files.
+    """
+    import pyarrow as pa
+
+    with LimitedProcess("bakeoff.tablefile") as process:
+        try:
+            fault = process.ask((str(path), columns, most_bytes(path, always)), PROBE_SECONDS * WAIT_FACTOR)
+        except ProcessEndedError as exc:
+            if exc.waited or exc.out_of_cpu_time:
+                raise pa.ArrowInvalid(f"reading it takes more than {PROBE_SECONDS} s") from exc
+            raise pa.ArrowInvalid(f"its reader ends with {exc.crash}: it is damaged") from exc
+    if fault:
+        raise pa.ArrowInvalid(fault)
+
+
+def _open_probe(_: object) -> Callable[[tuple[str, list[str] | None, int]], str]:
+    """In the process: reads all rows and keeps none; answers what is wrong."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_cpu_count(1)  # threads reserve address space
+    pa.set_io_thread_count(1)
+    limit_memory(PROBE_MB)
+
+    def probe(message: tuple[str, list[str] | None, int]) -> str:
+        path, columns, most = message
+        limit_cpu(PROBE_SECONDS)
+        try:
+            with pq.ParquetFile(path) as file:
+                for _ in _bounded(file, columns, most, PROBED_ROWS):
+                    pass
+        except (pa.ArrowMemoryError, MemoryError):
+            return f"{PROBED_ROWS:,} of its rows take more than {PROBE_MB:,} MB, many bytes more than the file has"
+        except (pa.ArrowException, OSError, ValueError) as exc:
+            return str(exc) or type(exc).__name__
+        return ""
+
+    return probe
+
+
+def _bounded(
+    file: pq.ParquetFile, columns: list[str] | None, most: int, rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The rows in batches, until they are more bytes than a file may hold."""
+    import pyarrow as pa
+
     total = 0
     for batch in file.iter_batches(rows, columns=columns):
         total += batch.nbytes
-        _refuse_above(most, total)
+        if total > most:
+            raise pa.ArrowInvalid(f"more than {most:,} bytes come out of it, which its size does not explain")
         yield batch
-
-
-def _claimed_bytes(metadata: pq.FileMetaData, columns: list[str] | None) -> int:
-    """How large the values are by the file's own account: by their number where a value has a fixed width."""
-    total = 0
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for place in range(group.num_columns):
-            column = group.column(place)
-            if columns is None or column.path_in_schema.split(".")[0] in columns:
-                width = _WIDTHS.get(column.physical_type, 0) or max(metadata.schema.column(place).length, 0)
-                total += max(column.num_values * width, column.total_uncompressed_size)
-    return total
-
-
-_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
-
-
-def _refuse_above(most: int, size: int) -> None:
-    import pyarrow as pa
-
-    if size > most:
-        raise pa.ArrowInvalid(
-            f"{size:,} bytes come out of it, which its size does not explain; at most {most:,}"
-        )
 
 
 def _selected(schema: pa.Schema, columns: list[str] | None) -> pa.Schema:
@@ -108,3 +141,7 @@ def read_where(path: Path, filters: list[tuple[str, str, Any]]) -> pa.Table:
             part.validate(full=True)
             parts.append(part if wanted is None else part.filter(wanted))
     return pa.concat_tables(parts)
+
+
+if __name__ == "__main__":
+    serve(_open_probe)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import lzma
 import pickle
 import re
 import resource
+import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -328,3 +332,23 @@ def test_hdf5_reads_no_other_file(lay: Callable[..., None], tmp_path: Path) -> N
         lay(h5py, file, other)
     with pytest.raises(DataError, match="train"):
         vectorfiles.read(path)
+
+
+ABORTING = (
+    "{Wp48S^xk9=GL@E0stWa761SMbT8$j-~yQekzD{N5Jrehl5CDbXqXOA1i(Z(q~Peo)iAQG5-=3bxg=DWbmy7&a<<y;eJexvA7XJM"
+    "NCFT(M9j#2dR?_~SbkFOZM|5t0*$@I_&OL5Ow*KOX9b`&%Z7L?fgg77+Yya=76x_I%Vt=yqv@l##m|PpxLTmr&rw~fDQm0u*C7Ea"
+    "4Pp}0u;M@g*yp|WodCRWNZqXHwLiC$PH?8>R0PA$fv@y&FFO<zRTI=bq`_b|C&q&WXR{6WK{XR`Oesq0MDo9oJM)9$??-3;>yyUm"
+    "<FY}yuj$^4oO!7N;VU@C=5PU}r1yH;L){Z_2)4rN2Y%KK9M%EaHDZ~08Rp+-FtkT^(^Mr&BZ+fITLJ1sO0O^+*wO-3;eVRWQM5~a"
+    "$Bbmj?L;N=(rZ`c0`^I~95hIC4@if<;lB-*x5VRcI?J<^Bf;HLrk4`{gm#~aBw0hsKI7+Pm}OX~2AkW^Z7=~q45O#qxShh?t=;e*"
+    "4p{&iq1am7!%BQ@IoYX3ZpwdoJAtI<^@xe}Kqf^%00000l%5TKe(Fb(00FH7ngsv=7H>iIvBYQl0ssI200dcD"
+)
+"""Vectors in Parquet, packed, with one byte of the footer changed: Arrow ends the process that asks for statistics."""
+
+
+def test_a_file_that_ends_its_reader_is_refused_or_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(lzma.decompress(base64.b85decode(ABORTING)))
+    code = f"from bakeoff.load import vectorfiles; from pathlib import Path; vectorfiles.read(Path({str(path)!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 0 or "DataError" in done.stderr

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import DataError, MissingExtraError
-from bakeoff.tablefile import most_bytes, read_parquet
+from bakeoff.tablefile import most_bytes, probe_parquet, read_parquet
 
 VECTOR_SUFFIXES = (".npy", ".fvecs", ".bvecs", ".parquet")
 TRUTH_SUFFIXES = (".npy", ".ivecs")
@@ -220,6 +220,7 @@ def _parquet(path: Path) -> np.ndarray:
         found = ", ".join(lists) or "none"
         raise DataError(f"{path.name} needs exactly one column of lists of numbers; found: {found}.")
     try:
+        probe_parquet(path, lists, always=SMALL_FILE)
         column = read_parquet(path, columns=lists, always=SMALL_FILE).column(0).combine_chunks()
     except (pa.ArrowException, OSError, ValueError) as exc:
         raise DataError(f"{path.name} is damaged: {exc}. Fetch it again.") from exc

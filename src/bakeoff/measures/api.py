@@ -16,7 +16,7 @@ from bakeoff.measures.plain import evaluate_plain
 from bakeoff.measures.presets import preset as find_preset
 from bakeoff.measures.result import Result
 from bakeoff.measures.task import Task
-from bakeoff.tablefile import read_parquet
+from bakeoff.tablefile import probe_parquet, read_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,6 +142,7 @@ def _table(source: Any) -> pa.Table:
     import pyarrow as pa
 
     try:
+        probe_parquet(Path(source))
         return read_parquet(source)
     except (OSError, pa.ArrowException) as exc:
         raise DataError(f"{source} cannot be read as Parquet: {exc}.") from exc

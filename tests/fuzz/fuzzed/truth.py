@@ -86,11 +86,11 @@ READERS = [
     ),
     Reader(
         "qrels in Parquet", "qrels.parquet", lambda path: evaluate(path, {"q1": {"d1": 0.9}}, ["nDCG@10"]),
-        lambda: parquet({"query": ["q1"], "item": ["d1"], "grade": [1]}),
+        lambda: parquet({"query": ["q1"], "item": ["d1"], "grade": [1]}), dear=True,
     ),
     Reader(
         "run in Parquet", "run.parquet", lambda path: evaluate({"q1": {"d1": 1}}, path, ["nDCG@10"]),
-        lambda: parquet({"query": ["q1"], "item": ["d1"], "score": [0.5]}),
+        lambda: parquet({"query": ["q1"], "item": ["d1"], "score": [0.5]}), dear=True,
     ),
     Reader(
         "truth of lineage", "truth.json", foreign("lineage"),

@@ -65,7 +65,7 @@ READERS = [
     Reader("neighbours in npy", "truth.npy", truth, written(lambda out: np.save(out, ROWS.astype(np.int32)))),
     Reader("npy", "a.npy", vectorfiles.read, written(lambda out: np.save(out, ROWS))),
     Reader("npz", "a.npz", vectorfiles.read, written(lambda out: np.savez_compressed(out, train=ROWS, test=ROWS[:1]))),
-    Reader("vectors in Parquet", "a.parquet", vectorfiles.read, lambda: parquet({"vector": ROWS.tolist()})),
+    Reader("vectors in Parquet", "a.parquet", vectorfiles.read, lambda: parquet({"vector": ROWS.tolist()}), dear=True),
     Reader("HDF5", "a.hdf5", vectorfiles.read, hdf5, needs=("h5py",)),
     Reader("HDF5 with a text", "a.hdf5", vectorfiles.read, lambda: hdf5("angular"), needs=("h5py",), dear=True),
     Reader("package of npm", "package.tgz", member, package),
