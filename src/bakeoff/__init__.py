@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from bakeoff.measures.api import evaluate
     from bakeoff.measures.retrieval_metrics import calculate_all_metrics
     from bakeoff.runner import run
+    from bakeoff.score_files import compare_scores
 
 _HOMES = {
     "BakeoffError": "bakeoff.errors",
     "Result": "bakeoff.analysis",
     "calculate_all_metrics": "bakeoff.measures.retrieval_metrics",
     "compare": "bakeoff.analysis",
+    "compare_scores": "bakeoff.score_files",
     "evaluate": "bakeoff.measures.api",
     "open_run": "bakeoff.analysis",
     "run": "bakeoff.runner",
@@ -37,6 +39,7 @@ __all__ = [
     "__version__",
     "calculate_all_metrics",
     "compare",
+    "compare_scores",
     "evaluate",
     "open_run",
     "run",

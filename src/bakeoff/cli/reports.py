@@ -10,7 +10,7 @@ import typer
 from bakeoff.cli.workers import Statistics, workers_of
 
 if TYPE_CHECKING:
-    from bakeoff.stats.comparison import Comparison, PairComparison
+    from bakeoff.stats.comparison import Comparison
 
 
 def register(app: typer.Typer) -> None:
@@ -80,61 +80,92 @@ def _formats(text: str) -> list[str]:
 
 
 def compare(
-    run: Annotated[Path, typer.Argument(help="A run's folder.")],
-    a: Annotated[str, typer.Argument(help="A system, or words that fit only it.")],
-    b: Annotated[str, typer.Argument(help="Another system.")],
-    measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN A B | FILE FILE…",
+            help="A run's folder and two of its systems (or words that fit only one); or files of other tools: "
+            "TREC runs with --qrels, or tables of scores per query (CSV, TSV, JSON, Parquet).",
+        ),
+    ],
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "--measure", "-m", help="[default: the run's primary one; nDCG@10 of files with --qrels]"
+        ),
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", help="Judgments of the files: TREC qrels, BEIR tsv or Parquet.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Conventions by which files are scored, such as trec_eval.")
+    ] = None,
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="A query that one file lacks: refuse, zero (scores 0) or leave-out (pairs use the queries both have)."
+        ),
+    ] = "refuse",
+    score_range: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="LOW,HIGH",
+            help="Range of a measure bakeoff does not know, or none. [default: 0,1]",
+        ),
+    ] = None,
+    lower_is_better: Annotated[
+        bool,
+        typer.Option("--lower-is-better", help="Of a measure bakeoff does not know: low scores are good."),
+    ] = False,
     executor: Statistics = None,
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
-    """Compare two systems of a run, paired by query."""
+    """Compare two systems of a run, or files of other tools, paired by query."""
+    from bakeoff.cli.compare_files import compare_files
+    from bakeoff.errors import SettingError
+
+    if qrels is None and _is_run(what):
+        if preset or missing != "refuse" or score_range or lower_is_better:
+            raise SettingError("--preset, --missing, --range and --lower-is-better apply only to files.")
+        if len(what) != 3:
+            raise SettingError(f"a run's folder needs two systems after it; {len(what) - 1} given.")
+        _compare_systems(what, measure, executor, trust, as_json)
+        return
+    if trust or executor:
+        raise SettingError("--trust and --executor apply only to a run's folder.")
+    if folder := next((name for name in what if Path(name).is_dir()), None):
+        raise SettingError(
+            f"{folder} is a folder. Give files, or a run's folder first and two of its systems."
+        )
+    compare_files(what, measure, qrels, preset, missing, score_range, lower_is_better, as_json)
+
+
+def _is_run(what: list[str]) -> bool:
+    """Whether the first word is a run's folder; one that does not exist is, where two systems follow it."""
+    first = Path(what[0])
+    return first.is_dir() or (len(what) == 3 and not first.exists() and not Path(what[1]).is_file())
+
+
+def _compare_systems(
+    what: list[str], measure: str | None, executor: str | None, trust: bool, as_json: bool
+) -> None:
     from dataclasses import asdict
 
     from bakeoff.analysis import compare as compare_systems
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
+    from bakeoff.cli.compare_files import say_pair
 
-    result = open_run(run, workers_of(executor), trust=trust)
-    pair = compare_systems(result, a, b, measure)
+    result = open_run(what[0], workers_of(executor), trust=trust)
+    pair = compare_systems(result, what[1], what[2], measure)
     name = result.measure(measure or result.record.primary)
     incomplete = len(result.incomplete(name))
     if as_json:
         console.say_json({**asdict(pair), "effective_n": pair.effective_n, "incomplete_truth": incomplete})
         return
-    mark = "*" if incomplete else ""
-    low, high = pair.interval.low, pair.interval.high
-    interval = f"[{low:.4f} {high:.4f}]" if low is not None and high is not None else "(no interval)"
-    rows = [
-        [f"{name} of {pair.a}", _shown(pair.mean_a) + mark],
-        [f"{name} of {pair.b}", _shown(pair.mean_b) + mark],
-        ["difference", f"{_shown(pair.difference)} {interval}"],
-        ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
-        *_cluster_rows(pair),
-        ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
-        ["smallest difference shown", _shown(pair.mdd)],
-        ["told apart", f"yes: {pair.better}" if pair.better else "no"],
-    ]
-    console.table(["", ""], rows)
-    if incomplete:
-        console.say(f"* the truth of {incomplete:,} questions names documents that were not read")
-    if pair.dropped:
-        console.say(
-            f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"
-        )
-
-
-def _cluster_rows(pair: PairComparison) -> list[list[str]]:
-    """What questions that depend on each other are worth; nothing where each is its own cluster."""
-    depends = pair.dependence
-    if depends is None or pair.clusters == pair.n:
-        return []
-    icc = "–" if depends.icc is None else f"{depends.icc:.2f}"
-    effect = f"correlation within a cluster {icc}, design effect {depends.design_effect:.2f}"
-    return [
-        ["clusters of questions", f"{pair.clusters:,} ({effect})"],
-        ["independent questions they are worth", f"{pair.effective_n:.0f}"],
-    ]
+    say_pair(pair, name, incomplete)
 
 
 def diff(

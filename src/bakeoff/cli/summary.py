@@ -26,6 +26,7 @@ from bakeoff.report.sanity import sanity_notes
 from bakeoff.report.systems import order
 from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import SystemSummary
+from bakeoff.stats.verdict import Verdict
 
 SHOWN = 25
 PRESET_LINES = 3
@@ -44,14 +45,14 @@ def say_result(result: Result, report: Path | None) -> None:
     if _comparable(result):
         _say_judged(result)
     else:
-        _say_field("Verdict", f"{len(result.done):,} systems are too many to compare all pairs of them here.")
-        _say_field("", "Compare two of them: bakeoff compare RUN A B")
+        say_field("Verdict", f"{len(result.done):,} systems are too many to compare all pairs of them here.")
+        say_field("", "Compare two of them: bakeoff compare RUN A B")
     _say_failed(result)
     for note in (*result.record.notes, *tie_notes(result), *sanity_notes(result, read_grid(result))):
         if note:
-            _say_field("Note", note)
+            say_field("Note", note)
     if report is not None:
-        _say_field("Report", str(report))
+        say_field("Report", str(report))
 
 
 def _say_judged(result: Result) -> None:
@@ -63,7 +64,7 @@ def _say_judged(result: Result) -> None:
         _say_loss(result, best)
     _say_spread(result)
     for line in preset_lines(result)[:PRESET_LINES]:
-        _say_field("Preset", line)
+        say_field("Preset", line)
 
 
 def _comparable(result: Result) -> bool:
@@ -76,7 +77,7 @@ def result_json(result: Result) -> dict[str, Any]:
     for system in result.done:
         means = {
             name: {
-                **_mean_json(result.summaries(name)[system]),
+                **mean_json(result.summaries(name)[system]),
                 "incomplete_truth": len(result.incomplete(name)),
             }
             for name in result.record.measures
@@ -87,20 +88,23 @@ def result_json(result: Result) -> dict[str, Any]:
         )
     found: dict[str, Any] = {"run": str(result.path), "systems": rows, "failed": result.failed}
     if result.done and _comparable(result):
-        verdict = result.verdict
-        found["verdict"] = {
-            "kind": str(verdict.kind),
-            "rule": verdict.rule,
-            "system": verdict.system,
-            "recommended": list(verdict.recommended),
-            "holds_level": verdict.holds_level,
-            "sentence": verdict.sentence,
-            "reasons": list(verdict.reasons),
-            "would_settle": verdict.would_settle,
-            "without_leaks": _without_leaks(result),
-        }
+        found["verdict"] = {**verdict_json(result.verdict), "without_leaks": _without_leaks(result)}
         found["questions"] = _questions_json(result.comparison.questions)
     return found
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """A verdict for a script."""
+    return {
+        "kind": str(verdict.kind),
+        "rule": verdict.rule,
+        "system": verdict.system,
+        "recommended": list(verdict.recommended),
+        "holds_level": verdict.holds_level,
+        "sentence": verdict.sentence,
+        "reasons": list(verdict.reasons),
+        "would_settle": verdict.would_settle,
+    }
 
 
 def _without_leaks(result: Result) -> dict[str, Any] | None:
@@ -179,7 +183,7 @@ def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[st
 def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:
     found, interval = result.summaries(name), name == result.record.primary
     mark = "*" if result.incomplete(name) else ""
-    return _heading(name), [_mean(found[system], interval=interval, mark=mark) for system in systems]
+    return _heading(name), [mean_text(found[system], interval=interval, mark=mark) for system in systems]
 
 
 def _width(columns: list[tuple[str, list[str]]]) -> int:
@@ -188,15 +192,19 @@ def _width(columns: list[tuple[str, list[str]]]) -> int:
 
 
 def _say_verdict(result: Result) -> None:
-    verdict = result.verdict
-    _say_field("Verdict", verdict.sentence)
-    if verdict.would_settle:  # about the pair the sentence names, so it stands beside it
-        _say_field("", verdict.would_settle)
-    for reason in verdict.reasons:
-        _say_field("", reason)
+    say_verdict_of(result.verdict)
     if sentence := leak_sentence(result):
-        _say_field("", sentence)
+        say_field("", sentence)
     _say_synthetic(result)
+
+
+def say_verdict_of(verdict: Verdict) -> None:
+    """A verdict with what would settle it, next to the sentence it is about, and its reasons."""
+    say_field("Verdict", verdict.sentence)
+    if verdict.would_settle:
+        say_field("", verdict.would_settle)
+    for reason in verdict.reasons:
+        say_field("", reason)
 
 
 def _say_synthetic(result: Result) -> None:
@@ -206,7 +214,7 @@ def _say_synthetic(result: Result) -> None:
         which = (
             f"All {every:,} questions are" if drafts == every else f"{drafts:,} of {every:,} questions are"
         )
-        _say_field("", f"{which} synthetic drafts: this says that systems work, not what your users need.")
+        say_field("", f"{which} synthetic drafts: this says that systems work, not what your users need.")
 
 
 def _say_negatives(result: Result, system: str) -> None:
@@ -214,13 +222,13 @@ def _say_negatives(result: Result, system: str) -> None:
     if alarms is not None:
         share = f"{system}: {alarms.above} of {alarms.negatives} questions without an answer"
         how = "above a threshold set on the other half of the questions"
-        _say_field("", f"{share} score {how} (AUROC {number(alarms.auroc)}).")
+        say_field("", f"{share} score {how} (AUROC {number(alarms.auroc)}).")
 
 
 def _say_loss(result: Result, system: str) -> None:
     steps = where_the_loss_is(result, system)
     if steps is not None:
-        _say_field("Loss", f"{system}: {steps.sentence}")
+        say_field("Loss", f"{system}: {steps.sentence}")
 
 
 def _say_spread(result: Result) -> None:
@@ -229,10 +237,10 @@ def _say_spread(result: Result) -> None:
     if shares is not None:
         parts = sorted(shares.factors, key=lambda factor: -factor.adjusted)
         told = " · ".join(f"{part.factor} {part.adjusted:.0%}" for part in parts if part.adjusted >= 0.005)
-        _say_field("Spread", f"of the systems' means goes with: {told or 'no one choice'}")
+        say_field("Spread", f"of the systems' means goes with: {told or 'no one choice'}")
     chosen = held_out(result)
     if chosen is not None and chosen.candidates > 2:
-        _say_field("Choice", chosen.sentence)
+        say_field("Choice", chosen.sentence)
 
 
 def _say_failed(result: Result) -> None:
@@ -240,17 +248,18 @@ def _say_failed(result: Result) -> None:
     for system, reason in result.failed.items():
         alike.setdefault(reason, []).append(system)
     for reason, systems in alike.items():
-        _say_field("failed", f"{', '.join(systems)}: {reason}")
+        say_field("failed", f"{', '.join(systems)}: {reason}")
     if result.failed:
         done = len(result.done)
-        _say_field(
+        say_field(
             "",
             f"The other {done} system{'' if done == 1 else 's'} finished; their results are kept. "
             "The same command tries only the failed again.",
         )
 
 
-def _say_field(name: str, text: str) -> None:
+def say_field(name: str, text: str) -> None:
+    """A labelled line, wrapped to the terminal."""
     import textwrap
 
     width = max(console.out.width - LABEL, 40)
@@ -276,7 +285,7 @@ def _heading(measure: str) -> str:
     return f"{name}\n({unit})" if unit else name
 
 
-def _mean(summary: SystemSummary, *, interval: bool, mark: str = "") -> str:
+def mean_text(summary: SystemSummary, *, interval: bool, mark: str = "") -> str:
     """A mean, with a mark where the truth of some of its queries is incomplete."""
     if summary.mean is None:
         return "–"
@@ -294,7 +303,8 @@ def number(value: float) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
-def _mean_json(summary: SystemSummary) -> dict[str, Any]:
+def mean_json(summary: SystemSummary) -> dict[str, Any]:
+    """A mean with its interval for a script."""
     interval = [summary.interval.low, summary.interval.high]
     return {"mean": summary.mean, "interval": interval, "n": summary.n, "excluded": len(summary.excluded)}
 

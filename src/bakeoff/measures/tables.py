@@ -76,6 +76,11 @@ def _check_overlap(rankings: RankingArrays, judgments: JudgmentArrays) -> None:
         raise DataError("no query of the run is in the judgments. Check that both name their queries alike.")
 
 
+def query_column(table: pa.Table) -> pa.ChunkedArray:
+    """The column that names the queries."""
+    return _pick(table, QUERY)
+
+
 def _pick(table: pa.Table, names: tuple[str, ...]) -> pa.ChunkedArray:
     for name in names:
         if name in table.column_names:

@@ -1,0 +1,159 @@
+"""bakeoff compare FILE FILE …: rankings or scores of other tools, paired by query."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.cli import console
+from bakeoff.errors import SettingError
+
+if TYPE_CHECKING:
+    from bakeoff.score_files import ScoreComparison
+    from bakeoff.stats.comparison import PairComparison
+
+
+def compare_files(
+    files: list[str],
+    measure: str | None,
+    qrels: Path | None,
+    preset: str | None,
+    missing: str,
+    score_range: str | None,
+    lower_is_better: bool,
+    as_json: bool,
+) -> None:
+    """Compare the systems of some files and print means, pairs and the verdict."""
+    from bakeoff.score_files import compare_scores
+
+    outcome = compare_scores(
+        [Path(file) for file in files],
+        measure,
+        qrels=qrels,
+        preset=preset,
+        missing=missing,  # type: ignore[arg-type]  # compare_scores refuses other words
+        score_range=parse_range(score_range),
+        lower_is_better=lower_is_better,
+    )
+    if as_json:
+        console.say_json(outcome_json(outcome))
+    else:
+        say_outcome(outcome)
+
+
+def parse_range(text: str | None) -> tuple[float, float] | None:
+    """LOW,HIGH as numbers; None for `none`; 0 to 1 where nothing is given."""
+    if text is None:
+        return (0.0, 1.0)
+    if text == "none":
+        return None
+    try:
+        low, high = (float(word) for word in text.split(","))
+    except ValueError as exc:
+        raise SettingError(f"--range is {text!r}; write LOW,HIGH, for example 0,100, or none.") from exc
+    return low, high
+
+
+def outcome_json(outcome: ScoreComparison) -> dict[str, Any]:
+    """The outcome for a script."""
+    from bakeoff.cli.summary import mean_json, verdict_json
+
+    comparison = outcome.comparison
+    return {
+        "measure": comparison.measure,
+        "systems": [{"system": one.system, **mean_json(one)} for one in comparison.systems],
+        "pairs": [{**asdict(pair), "effective_n": pair.effective_n} for pair in comparison.pairs],
+        "verdict": verdict_json(outcome.verdict),
+        "conventions": outcome.conventions.to_dict() if outcome.conventions else None,
+        "seed": comparison.seed,
+        "notes": list(outcome.notes),
+    }
+
+
+def say_outcome(outcome: ScoreComparison) -> None:
+    """Systems, pairs and the verdict on the screen."""
+    from bakeoff.cli.summary import say_field, say_verdict_of
+
+    comparison = outcome.comparison
+    if len(comparison.systems) == 2:
+        names = comparison.ranking if len(comparison.ranking) == 2 else [s.system for s in comparison.systems]
+        say_pair(comparison.pair(names[0], names[1]), comparison.measure)
+    else:
+        _say_systems(outcome)
+    say_verdict_of(outcome.verdict)
+    for note in outcome.notes:
+        say_field("Note", note)
+
+
+def _say_systems(outcome: ScoreComparison) -> None:
+    from bakeoff.cli.summary import mean_text
+
+    comparison = outcome.comparison
+    names = [
+        *comparison.ranking,
+        *(s.system for s in comparison.systems if s.system not in comparison.ranking),
+    ]
+    rows = [
+        [name, mean_text(comparison.summary(name), interval=True), str(comparison.summary(name).n)]
+        for name in names
+    ]
+    console.table(["system", comparison.measure, "questions"], rows, right=(1, 2))
+    pairs = [
+        [
+            f"{pair.a} − {pair.b}",
+            shown(pair.difference),
+            interval_text(pair),
+            f"{pair.wins} / {pair.losses} / {pair.ties}",
+            f"{pair.p_holm:.4f}",
+        ]
+        for pair in comparison.pairs
+    ]
+    headers = ["pair", "difference", "interval", "better / worse / equal", "p (Holm)"]
+    console.table(headers, pairs, right=(1, 2, 3, 4))
+
+
+def say_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
+    """One pair of systems; `incomplete` counts questions whose truth was not wholly read."""
+    mark = "*" if incomplete else ""
+    rows = [
+        [f"{name} of {pair.a}", shown(pair.mean_a) + mark],
+        [f"{name} of {pair.b}", shown(pair.mean_b) + mark],
+        ["difference", f"{shown(pair.difference)} {interval_text(pair)}"],
+        ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
+        *_cluster_rows(pair),
+        ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
+        ["smallest difference shown", shown(pair.mdd)],
+        ["separated", f"yes: {pair.better}" if pair.better else "no"],
+    ]
+    console.table(["", ""], rows)
+    if incomplete:
+        console.say(f"* the truth of {incomplete:,} questions names documents that were not read")
+    if pair.dropped:
+        console.say(
+            f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"
+        )
+
+
+def interval_text(pair: PairComparison) -> str:
+    """The interval of a pair's difference."""
+    low, high = pair.interval.low, pair.interval.high
+    return f"[{low:.4f} {high:.4f}]" if low is not None and high is not None else "(no interval)"
+
+
+def shown(value: float | None) -> str:
+    """A score with four digits."""
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _cluster_rows(pair: PairComparison) -> list[list[str]]:
+    """What questions that depend on each other are worth; nothing where each is its own cluster."""
+    depends = pair.dependence
+    if depends is None or pair.clusters == pair.n:
+        return []
+    icc = "–" if depends.icc is None else f"{depends.icc:.2f}"
+    effect = f"correlation within a cluster {icc}, design effect {depends.design_effect:.2f}"
+    return [
+        ["clusters of questions", f"{pair.clusters:,} ({effect})"],
+        ["independent questions they are worth", f"{pair.effective_n:.0f}"],
+    ]
