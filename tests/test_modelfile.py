@@ -38,17 +38,35 @@ def test_every_table_becomes_an_embedder(tmp_path: Path, home: Path) -> None:
     bge, minilm, gemma, own, ollama = read(tmp_path, SHAPE)
     kept = home / "models"
     assert bge.given() == {
-        "onnx": {"folder": str(kept / "BAAI--bge-small-en-v1.5"), "name": "BAAI/bge-small-en-v1.5"}
+        "onnx": {
+            "folder": str(kept / "BAAI--bge-small-en-v1.5"),
+            "name": "BAAI/bge-small-en-v1.5",
+            "pooling": "cls",
+            "as": "BAAI/bge-small-en-v1.5",
+        }
     }
-    assert "BAAI/bge-small-en-v1.5 is not at hand" in bge.missing
-    assert minilm.given() == {"minilm": {}} and not minilm.missing
+    assert str(kept / "BAAI--bge-small-en-v1.5") in bge.missing
+    assert minilm.given() == {"minilm": {"as": minilm.model}} and not minilm.missing
     assert gemma.params == {
         "file": str(kept / "embedding-gemma" / "embedding-gemma-q8.gguf"),
         "device": "metal",
     }
     assert "precision q8" in gemma.missing
     assert own.params["file"] == str(tmp_path / "own" / "model.gguf")
-    assert ollama.given() == {"ollama": {"model": "nomic-embed-text"}}
+    assert ollama.given() == {"ollama": {"model": "nomic-embed-text", "as": "nomic-embed-text"}}
+    assert gemma.label == "embedding-gemma q8"
+
+
+def test_models_of_one_name_are_labelled_by_their_engine(tmp_path: Path, home: Path) -> None:
+    text = '[[fastembed]]\nmodel = "x/y"\n[[mistralrs]]\nmodel = "x/y"\n'
+    assert [one.label for one in read(tmp_path, text)] == ["x/y (fastembed)", "x/y (mistralrs)"]
+    with pytest.raises(DataError, match="2 times"):
+        read(tmp_path, '[[fastembed]]\nmodel = "x/y"\n[[fastembed]]\nmodel = "x/y"\n')
+
+
+def test_paths_are_below_the_folder_of_the_file(tmp_path: Path, home: Path) -> None:
+    (one,) = read(tmp_path, '[[onnx]]\nfolder = "weights/bge"\n')
+    assert one.params["folder"] == str(tmp_path / "weights" / "bge") and one.label == "bge"
 
 
 def test_a_model_that_is_there_is_not_missing(tmp_path: Path, home: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import sysconfig
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from bakeoff import registry, yamlfile
-from bakeoff.errors import DataError, ExperimentError, UserError
+from bakeoff import modelfile, registry, yamlfile
+from bakeoff.errors import DataError, ExperimentError, SettingError, UserError
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
@@ -27,14 +27,27 @@ from bakeoff.types import Unit
 from bakeoff.yamlfile import Keys, Located
 
 
-def load(path: Path) -> Plan:
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A models.toml instead of an experiment's models (None for the experiment's own), and the models to run of it."""
+
+    path: Path | None = None
+    only: tuple[str, ...] = ()
+
+
+OWN_MODELS = ModelFile()
+"""All models that the experiment names itself."""
+
+
+def load(path: Path, models: ModelFile = OWN_MODELS) -> Plan:
     """The plan of an experiment file; every mistake in it is an error that names line, key and remedy."""
     if path.is_dir():
         path = path / "bakeoff.yaml"
     if not path.exists():
         raise ExperimentError(f"{path} does not exist. Write one with: bakeoff init FOLDER")
     located = yamlfile.read(path, ExperimentError, name=path.name)
-    plan = _Reader(located, path.resolve().parent).plan(path.read_text(encoding="utf-8"))
+    reader = _Reader(located, path.resolve().parent, models)
+    plan = reader.plan(path.read_text(encoding="utf-8"))
     return replace(plan, file=path.name)
 
 
@@ -51,9 +64,9 @@ def executor(text: str, name: str = "--executor") -> Part:
 class _Reader:
     """Turns the parts of one experiment file into a plan."""
 
-    def __init__(self, located: Located, folder: Path) -> None:
+    def __init__(self, located: Located, folder: Path, models: ModelFile = OWN_MODELS) -> None:
         self._located, self._read = located, PartReader(located, folder)
-        self._folder = folder
+        self._folder, self._models = folder, models
         self._file = yamlfile.validate_model(ExperimentFile, located, ExperimentError)
 
     def plan(self, text: str) -> Plan:
@@ -75,6 +88,7 @@ class _Reader:
             settings=self._file.model_copy(update={"preset": preset.name}) if preset else self._file,
             executor=self.executor(),
             conventions=self._conventions(preset),
+            models=self._models_text(),
         )
 
     def executor(self) -> Part | None:
@@ -83,7 +97,7 @@ class _Reader:
 
     def _systems(self) -> Iterator[System]:
         chunkers = self._parts("chunkers")
-        embedders = self._parts("embedders")
+        embedders = self._embedders()
         stores = [(p, s) for p in self._parts("stores") for s in self._searches(p)]
         ways = self._ways()
         if any(MODES[way.mode.name].vectors for way in ways):
@@ -104,6 +118,38 @@ class _Reader:
                 yield _named(
                     replace(one, embedder=embedder, store=store, search=search), many=len(stores) > 1
                 )
+
+    def _embedders(self) -> list[Part]:
+        """The models: those of `embedders`, of the file of models, or of both where both are written."""
+        path, only = self._models_path(), self._models.only
+        if path is None:
+            if only:
+                raise SettingError(
+                    f"--models-only {','.join(only)} needs a models.toml. Add --models FILE, or write models: FILE "
+                    f"into {self._located.name}."
+                )
+            return self._parts("embedders")
+        both = self._models.path is None and "embedders" in self._file.model_fields_set
+        listed = self._parts("embedders") if both else []
+        try:
+            chosen = modelfile.read_available(path, only)
+        except UserError as exc:
+            where = "--models" if self._models.path else self._located.where(("models",))
+            raise type(exc)(f"{where}: {exc}") from exc
+        made = [self._read.part("embedders", ("models",), choice.given()) for choice in chosen]
+        twice = {one.label for one in listed} & {one.label for one in made}
+        if twice:
+            self._read.refuse(("models",), f"{min(twice)} is in embedders too. Remove one.")
+        return [*listed, *made]
+
+    def _models_path(self) -> Path | None:
+        """The file of models that was asked for, else the one the experiment names."""
+        named = self._file.models
+        return self._models.path or (self._path(named) if named is not None else None)
+
+    def _models_text(self) -> str:
+        path = self._models_path()
+        return path.read_text(encoding="utf-8") if path is not None else ""
 
     def _ways(self) -> list[Way]:
         """How queries are answered, in the order of the file."""

@@ -72,6 +72,13 @@ class ExperimentFile(_Strict):
     ] = None
     chunkers: Annotated[list[Given], Field(min_length=1, description="how documents are cut")] = ["semantic"]
     embedders: Annotated[list[Given], Field(min_length=1, description="models")] = ["wordllama"]
+    models: Annotated[
+        Path | None,
+        Field(
+            exclude_if=lambda value: value is None,
+            description="a models.toml whose models are compared, with those of embedders where both are written",
+        ),
+    ] = None
     stores: Annotated[list[Given], Field(min_length=1, description="where vectors are kept")] = ["exact"]
     modes: Annotated[
         list[Given | list[Given]],
@@ -181,7 +188,10 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything a run needs to know, checked; `file` is the name of the experiment file in its folder."""
+    """Everything a run needs to know, checked; `file` is the name of the experiment file in its folder.
+
+    `models` is the text of the models.toml that named the embedders, '' where none did.
+    """
 
     name: str
     text: str
@@ -195,6 +205,7 @@ class Plan:
     executor: Part | None = None
     file: str = ""
     conventions: Conventions = DEFAULT
+    models: str = ""
 
     def fingerprint(self) -> str:
         """The name of this plan: equal plans measure the same thing."""

@@ -162,6 +162,7 @@ def started(plan: Plan, folder: Path) -> RunRecord:
         started=_now().isoformat(timespec="seconds"),
         bakeoff=__version__,
         experiment=plan.text,
+        models=plan.models,
         experiment_file=plan.file,
         experiment_place=_experiment_place(plan, folder),
         primary=plan.primary,

@@ -131,6 +131,8 @@ class RunRecord(_Record):
     experiment: str
     experiment_file: str = ""
     experiment_place: str = ""
+    models: str = ""
+    """The text of the models.toml that named the embedders."""
     primary: str
     measures: list[str]
     depth: int

@@ -141,5 +141,5 @@ def test_list_of_a_models_file(app, tmp_path: Path, home: Path):
     )
     rows = json.loads(invoke(app, "models", "list", "--models-toml", str(file), "--json").stdout)
     assert [row["embedder"] for row in rows] == ["onnx", "llamacpp"]
-    assert "is not at hand" in rows[0]["weights"]
+    assert "BAAI--bge-small-en-v1.5" in rows[0]["weights"]
     assert "quantization=q8" in rows[1]["parameters"]

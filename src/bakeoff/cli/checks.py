@@ -21,6 +21,17 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     experiment: Experiment = DEFAULT,
+    queries: Annotated[
+        Path | None,
+        typer.Option("--queries", metavar="FILE", help="Check this query file alone, without an experiment."),
+    ] = None,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="With --queries: read it as `bakeoff import` does: lineage | code | vectordb | goldsql",
+        ),
+    ] = "",
     pilot: Annotated[
         Path | None, typer.Option(help="Folder of an earlier run: its spread says what the queries can show.")
     ] = None,
@@ -32,8 +43,13 @@ def validate(
     """Check an experiment before any model is loaded: truth, targets, leaks, and what its queries can show."""
     from bakeoff.cli import console
     from bakeoff.cli.findings import report_json, say_report
+    from bakeoff.errors import SettingError
     from bakeoff.validation.checking import validate as check
 
+    if queries is not None:
+        return _validate_queries(queries, format_, strict=strict, verbose=verbose, as_json=as_json)
+    if format_:
+        raise SettingError(f"--format {format_} needs --queries FILE.")
     listening = console.listener(quiet or as_json)
     try:
         report = check(experiment, pilot=pilot, emit=listening)
@@ -43,6 +59,19 @@ def validate(
         console.say_json(report_json(report, strict=strict))
     else:
         say_report(report, experiment, strict=strict, verbose=verbose)
+    return 2 if report.faults(strict=strict) else 0
+
+
+def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, as_json: bool) -> int:
+    from bakeoff.cli import console
+    from bakeoff.cli.findings import report_json, say_query_file
+    from bakeoff.validation.query_file import validate_queries
+
+    report = validate_queries(path, format_)
+    if as_json:
+        console.say_json(report_json(report, strict=strict))
+    else:
+        say_query_file(report, strict=strict, verbose=verbose)
     return 2 if report.faults(strict=strict) else 0
 
 

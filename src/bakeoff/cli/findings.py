@@ -37,6 +37,24 @@ def say_report(report: Report, experiment: Path, *, strict: bool, verbose: bool)
     _say_end(report, experiment, strict)
 
 
+def say_query_file(report: Report, *, strict: bool, verbose: bool) -> None:
+    """Print what is known of a query file that was checked by itself."""
+    counts = Counter(
+        {row.category or "without category": sum(row.counts.values()) for row in report.automation}
+    )
+    if counts:
+        _line("queries", f"{sum(counts.values()):,}: {_counted(counts)}")
+        _line("", _by_rules(report))
+        console.say()
+    for level in LEVELS:
+        _say_findings(level, report.of(level), verbose)
+    faults = report.faults(strict=strict)
+    if faults:
+        console.say(f"{report.name}: {faults:,} error{'' if faults == 1 else 's'}", style="bold red")
+    else:
+        console.say(f"{report.name}: valid", style="bold green")
+
+
 def _say_facts(report: Report) -> None:
     if report.corpus is None:
         return

@@ -31,6 +31,14 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Move the run of another experiment in --out aside and take its place."),
 ]
+Models = Annotated[
+    Path | None,
+    typer.Option("--models", help="A models.toml: run its models instead of the experiment's embedders."),
+]
+OnlyModels = Annotated[
+    str | None,
+    typer.Option("--models-only", metavar="A,B", help="Run only these models of the models.toml."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
@@ -76,12 +84,15 @@ def run(
     out: Out = None,
     executor: Where = None,
     runs: Repeats = None,
+    models: Models = None,
+    models_only: OnlyModels = None,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Measure every system of an experiment and print the verdict."""
-    return _run(experiment, out, executor, as_json, quiet, runs, force=force)
+    plan = _plan(experiment, models, models_only, runs)
+    return _run(plan, out, executor, as_json, quiet, force=force)
 
 
 def status(
@@ -101,12 +112,11 @@ def status(
 
 
 def _run(
-    experiment: Path,
+    what: Path | Plan,
     out: Path | None,
     executor: str | None,
     as_json: bool,
     quiet: bool,
-    runs: int | None = None,
     *,
     force: bool = False,
 ) -> int:
@@ -114,7 +124,6 @@ def _run(
     from bakeoff.cli.summary import result_json, say_result
     from bakeoff.runner import run as run_experiment
 
-    what = experiment if runs is None else _repeated(experiment, runs)
     same = "the same command" if out is not None else "the same command with --out FOLDER"
     console.if_stopped(f"What was finished is kept; {same} goes on from there (`bakeoff status`).")
     listening = console.listener(quiet or as_json)
@@ -130,13 +139,16 @@ def _run(
     return 1 if result.failed else 0
 
 
-def _repeated(experiment: Path, runs: int) -> Plan:
-    """The plan with another number of timing runs."""
+def _plan(experiment: Path, models: Path | None, only: str | None, runs: int | None) -> Plan:
+    """The plan of an experiment with the models and the number of timing runs asked for."""
     from dataclasses import replace
 
-    from bakeoff.experiment import load
+    from bakeoff.experiment import ModelFile, load
 
-    plan = load(experiment)
+    names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
+    plan = load(experiment, ModelFile(models, names))
+    if runs is None:
+        return plan
     return replace(plan, settings=plan.settings.model_copy(update={"runs": runs}))
 
 

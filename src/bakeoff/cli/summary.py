@@ -20,6 +20,7 @@ from bakeoff.judging import (
 )
 from bakeoff.measures.names import parse
 from bakeoff.presetrules import preset_lines
+from bakeoff.report.costs import SPEED, embed_speeds
 from bakeoff.report.grid import read_grid
 from bakeoff.report.pairs import too_many
 from bakeoff.report.sanity import sanity_notes
@@ -73,7 +74,7 @@ def _comparable(result: Result) -> bool:
 
 def result_json(result: Result) -> dict[str, Any]:
     """The outcome for a script."""
-    rows = []
+    rows, speeds = [], embed_speeds(result)
     for system in result.done:
         means = {
             name: {
@@ -83,8 +84,16 @@ def result_json(result: Result) -> dict[str, Any]:
             for name in result.record.measures
         }
         p50 = result.timing(system, "total", "p50_ms")
+        speed = speeds[system].speed if system in speeds else None
         rows.append(
-            {"system": system, "measures": means, "p50_ms": p50, "index_bytes": _size(result, system)}
+            {
+                "system": system,
+                "measures": means,
+                "p50_ms": p50,
+                "index_bytes": _size(result, system),
+                "embeddings_per_second": speed.value if speed else None,
+                "embeddings_measured": (speed.note or None) if speed else None,
+            }
         )
     found: dict[str, Any] = {"run": str(result.path), "systems": rows, "failed": result.failed}
     if result.done and _comparable(result):
@@ -134,6 +143,7 @@ def _say_table(result: Result) -> None:
     last = [
         ("p50", [_milliseconds(result, system) for system in shown]),
         ("index", [_megabytes(_size(result, system)) for system in shown]),
+        *_speed_columns(result, shown),
         *_cost_columns(result, shown),
     ]
     kept = measures[:1]
@@ -161,6 +171,15 @@ def _say_prices(result: Result) -> None:
     console.say(f"Costs at prices of {prices.date}, queries at the speed of one thread", style="dim")
     for note in dict.fromkeys(note for one in run_costs(result, prices).values() for note in one.notes):
         console.say(f"– {note}", style="dim")
+
+
+def _speed_columns(result: Result, systems: list[str]) -> list[tuple[str, list[str]]]:
+    """Chunks embedded per second, where a system embeds; dated where an earlier run made the vectors."""
+    found = embed_speeds(result)
+    if not found:
+        return []
+    cells = [found[system].speed_text if system in found else "–" for system in systems]
+    return [(SPEED, cells)]
 
 
 def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from bakeoff.analysis import Result
 from bakeoff.report.systems import SystemRow
+from bakeoff.stages.timing import PER_SECOND
 
 WHOLE = "all"
 PHASES = {
@@ -22,6 +24,10 @@ PHASES = {
 }
 """Phases as they are shown; all of ingestion is measured by a clock of its own."""
 
+SPEED = "embeddings/s"
+"""The heading of chunks embedded per second."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 STATISTICS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms")
 PROMISES = "store settings"
 """The heading of the settings that a latency depends on."""
@@ -49,10 +55,19 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """Seconds of each phase of building a system's index."""
+    """Seconds of each phase of building a system's index, and chunks embedded per second where it embeds any."""
 
     system: str
     phases: tuple[Timed, ...]
+    speed: Timed = Timed(None)
+
+    @property
+    def speed_text(self) -> str:
+        """The speed, with the date of the run that measured it where that is an earlier one."""
+        if self.speed.value is None:
+            return "–"
+        dated = _DATE.search(self.speed.note)
+        return f"{self.speed.value:,.1f}" + (f" ({dated[0]})" if dated else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +107,20 @@ def phase_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, ...],
     stored = _stored(result)
     happened = [phase for phase in PHASES if any((s, phase, "seconds") in stored for s in systems)]
     rows = tuple(
-        PhaseRow(system, tuple(_time(stored, system, phase, "seconds") for phase in happened))
+        PhaseRow(
+            system,
+            tuple(_time(stored, system, phase, "seconds") for phase in happened),
+            _time(stored, system, "embed_chunks", PER_SECOND),
+        )
         for system in systems
     )
     return tuple(PHASES[phase] for phase in happened), rows if happened else ()
+
+
+def embed_speeds(result: Result) -> dict[str, PhaseRow]:
+    """The rows of systems that have a speed of embedding, by system; {} where none was measured."""
+    _, rows = phase_rows(result, result.done)
+    return {row.system: row for row in rows if row.speed.value is not None}
 
 
 def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ...]:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from bakeoff.analysis import Result
 from bakeoff.cache import write_file
 from bakeoff.report import drawing, figures, findings, wording
-from bakeoff.report.costs import PROMISES, STATISTICS, STEPS, Timed
+from bakeoff.report.costs import PROMISES, SPEED, STATISTICS, STEPS, Timed
 from bakeoff.report.percentiles import HOW
 from bakeoff.report.tables import Report, tables
 
@@ -48,6 +48,8 @@ def page(report: Report) -> str:
         how_timed=HOW,
         latency_notes=_notes(time for row in report.latencies for time in row.statistics),
         phase_notes=_notes(time for row in report.phase_rows for time in row.phases),
+        speed=SPEED if any(row.speed.value is not None for row in report.phase_rows) else "",
+        speed_notes=list(dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)),
         silent=sum(hit.hits == 0 for hit in report.background.rules),
     )
 

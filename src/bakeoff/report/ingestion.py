@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bakeoff.report import wording as say
-from bakeoff.report.costs import WHOLE, PhaseRow
+from bakeoff.report.costs import SPEED, WHOLE, PhaseRow
 from bakeoff.report.findings import of_phases
 from bakeoff.report.sections import Bar, BarGroup, Bars, Chart, Grid
 
@@ -21,9 +21,12 @@ def phase_chart(phases: Sequence[str], rows: Sequence[PhaseRow]) -> Chart | None
     if not any(time.value for row in rows for time in row.phases):
         return None
     groups = tuple(BarGroup(row.system, (_bar(phases, row),)) for row in rows)
-    grid = Grid(
-        ("system", *phases), tuple((row.system, *(say.seconds(t.value) for t in row.phases)) for row in rows)
+    fast = any(row.speed.value is not None for row in rows)
+    cells = (
+        (row.system, *(say.seconds(t.value) for t in row.phases), *([row.speed_text] if fast else []))
+        for row in rows
     )
+    grid = Grid(("system", *phases, *([SPEED] if fast else [])), tuple(cells))
     return Chart(
         "ingestion", of_phases(phases, rows), CAPTION, Bars(kinds, groups, say.seconds, "seconds"), grid
     )

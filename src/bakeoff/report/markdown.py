@@ -10,7 +10,7 @@ from bakeoff.cache import write_file
 from bakeoff.report import findings as find
 from bakeoff.report import wording as say
 from bakeoff.report.breakdown import Breakdown
-from bakeoff.report.costs import PROMISES, STATISTICS
+from bakeoff.report.costs import PROMISES, SPEED, STATISTICS
 from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.grid import Mean
 from bakeoff.report.losses import LossTable
@@ -239,9 +239,19 @@ def _times(report: Report) -> list[str]:
     if report.curves:
         lines += _chart(report.curves)
     if report.phase_rows:
-        built = [(row.system, *(say.seconds(time.value) for time in row.phases)) for row in report.phase_rows]
+        fast = any(row.speed.value is not None for row in report.phase_rows)
+        built = [
+            (
+                row.system,
+                *(say.seconds(time.value) for time in row.phases),
+                *([row.speed_text] if fast else []),
+            )
+            for row in report.phase_rows
+        ]
         lines += ["## Ingestion", "", f"**{plain(find.of_phases(report.phases, report.phase_rows))}**", ""]
-        lines += table(["system", *report.phases], built)
+        lines += table(["system", *report.phases, *([SPEED] if fast else [])], built)
+        earlier = dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)
+        lines += [f"{SPEED} {plain(note)}.\n" for note in earlier if note]
     return lines
 
 

@@ -25,7 +25,15 @@ from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.score import judged_values, score_table
 from bakeoff.stages.serving import Answers
 from bakeoff.stages.ties import ties_table
-from bakeoff.stages.timing import Row, ingest_row, latency_rows, latency_table, phase_row, timings_table
+from bakeoff.stages.timing import (
+    Row,
+    ingest_row,
+    latency_rows,
+    latency_table,
+    phase_row,
+    speed_row,
+    timings_table,
+)
 from bakeoff.stages.tuning import Tuner
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
@@ -265,6 +273,8 @@ def _phases(run: str, system: System, kitchen: Kitchen) -> list[Row]:
         for phase, part in parts.items()
         if part is not None
     ]
+    if made.vectors is not None:
+        rows.append(speed_row(run, system.label, made.vectors))
     indexes = [index for index in made.indexes if index is not None]
     if made.chunking is None or len(indexes) < len(made.indexes):
         return rows

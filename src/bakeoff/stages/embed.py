@@ -15,6 +15,7 @@ from bakeoff.protocols import Embedder, Needs
 from bakeoff.shards import Opened
 from bakeoff.stages import stored
 from bakeoff.stages.chunk import Chunking, embedded_texts, text_blocks
+from bakeoff.stages.embed_speed import EmbedSpeed, find_speed, measured_now, store_speed
 from bakeoff.stages.work import Workshop, stage
 from bakeoff.taking import Taker
 from bakeoff.types import ModelInfo, Role
@@ -45,6 +46,7 @@ class Vectors:
     chunker: str = ""
     digest: str = ""
     loss: stored.Loss | None = None
+    speed: EmbedSpeed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,16 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
     rows = chunking.chunks.num_rows
     with stage(shop, "embed", f"{part.label} · {chunking.label}", rows, "chunks") as report:
         folder = shop.cache.get("vectors", name)
-        fresh, reused = 0, rows
+        fresh, reused, speed = 0, rows, None
+        speed_key = fingerprint("embed_speed", key, chunking.fingerprint)
         if folder is None:
             pool, keys = Pool(shop.cache, "embed", key), chunk_keys(chunking.chunks)
             spread = _spread(part, embedder, chunking, shop)
+            begin = time.perf_counter()
             fresh, reused = _fill(pool, keys, embedder, chunking.chunks, report.advance, spread)
+            speed = measured_now(fresh, time.perf_counter() - begin)
+            if speed is not None:
+                store_speed(shop.cache, speed_key, speed)
             dims = embedder.info.dims
             folder = shop.cache.make(
                 "vectors",
@@ -100,6 +107,7 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
         chunking.label,
         kept.digest,
         kept.loss,
+        speed or find_speed(shop.cache, speed_key),
     )
 
 

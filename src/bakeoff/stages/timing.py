@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.results import LATENCIES
+from bakeoff.stages.embed import Vectors
 from bakeoff.stages.serving import Answers
 from bakeoff.types import TIMINGS
 
@@ -25,6 +26,9 @@ APART, FLOOR = 0.05, 0.05
 """How far the phases may be from that clock: a share of it, or seconds where that is more (F34)."""
 
 Row = tuple[str, str, str, str, float | None, int, str]
+PER_SECOND = "per_second"
+"""The statistic of a speed; with the note of the run that measured it where that is an earlier one."""
+
 CACHED = "made by an earlier run; timings are never read from the cache"
 
 
@@ -52,9 +56,20 @@ def phase_row(run: str, system: str, phase: str, seconds: float | None, fresh: i
     return (run, system, phase, "seconds", seconds, fresh, "")
 
 
+def speed_row(run: str, system: str, vectors: Vectors) -> Row:
+    """Chunks embedded per second; where the vectors come from the cache, by the run that made them, with its date."""
+    speed = vectors.speed
+    if speed is None:
+        return (run, system, "embed_chunks", PER_SECOND, None, 0, CACHED)
+    note = "" if vectors.fresh else speed.source
+    return (run, system, "embed_chunks", PER_SECOND, speed.per_second, speed.texts, note)
+
+
 def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, count: int) -> Row:
     """All of ingestion by its own clock, over `count` chunks; null where a phase was not all made by this run."""
-    missing = [phase for _, _, phase, _, value, _, _ in phases if value is None]
+    missing = [
+        phase for _, _, phase, statistic, value, _, _ in phases if statistic == "seconds" and value is None
+    ]
     if seconds is None or missing:
         what = ", ".join(missing) or "a phase"
         return (run, system, INGEST, "seconds", None, 0, f"{what}: not all of it was made by this run")

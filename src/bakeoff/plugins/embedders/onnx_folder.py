@@ -11,7 +11,8 @@ from typing import Any
 from bakeoff.errors import ModelNotFoundError
 from bakeoff.weights import sha256
 
-_GRAPHS = ("model.onnx", "onnx/model.onnx")
+_GRAPHS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")
+"""Where exports have their graph; the last is fastembed's own."""
 _POOLING_KEYS = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_cls_token": "cls",

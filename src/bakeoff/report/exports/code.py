@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bakeoff.report import marks
+from bakeoff.report.costs import embed_speeds
 from bakeoff.report.exports.files import Files, Shape, json_bytes
 from bakeoff.report.exports.material import Material
 
@@ -38,7 +39,7 @@ class AnswerLevel(Shape):
 
 
 class ModelRow(Shape):
-    """One system; `embeddings_per_second` is null where the vectors came from an earlier run."""
+    """One system; `embeddings_measured` says which earlier run the speed is of, null where it is of this one."""
 
     model: str | None
     strategy: str
@@ -46,6 +47,7 @@ class ModelRow(Shape):
     file_level: FileLevel
     answer_level: AnswerLevel
     embeddings_per_second: float | None
+    embeddings_measured: str | None
     dimensions: int | None
     chunks: int | None
 
@@ -83,18 +85,21 @@ def _report(material: Material, shape: Benchmark) -> str:
     ]
     rows = [
         [row.model or "–", row.strategy, row.mode, *_shown(row.file_level), *_shown(row.answer_level),
-         "–" if row.embeddings_per_second is None else f"{row.embeddings_per_second:.1f}"]
-        for row in shape.results
+         _speed(material, index)]
+        for index, row in enumerate(shape.results)
     ]  # fmt: skip
+    earlier = dict.fromkeys(row.embeddings_measured for row in shape.results if row.embeddings_measured)
     lines = [
         "# Embedding benchmark",
         "",
         f"**In short:** {marks.plain(material.result.verdict.sentence)}",
         "",
         f"{shape.queries} queries, run {marks.plain(material.result.record.run)}. “file” counts whole files, “answer” "
-        "whether a result held the answer itself; a dash was not measured. Speeds are of this run's machine.",
+        "whether a result held the answer itself; a dash was not measured. Speeds are of this run's machine, or have "
+        "the date of the run that made the vectors.",
         "",
         *marks.table([*headings, "emb/sec"], rows, left=3),
+        *(f"emb/sec {marks.plain(note)}." for note in earlier),
     ]
     return "\n".join(lines)
 
@@ -105,13 +110,15 @@ def _shown(level: FileLevel | AnswerLevel) -> list[str]:
 
 def _row(material: Material, row: Mapping[str, Any]) -> ModelRow:
     system = row["system"]
+    speed = embed_speeds(material.result).get(system)
     return ModelRow(
         model=row["embedder"],
         strategy=row["chunker"],
         mode=row["mode"],
         file_level=FileLevel(**_means(material, system, FILE, "document")),
         answer_level=AnswerLevel(**_means(material, system, ANSWER, "answer")),
-        embeddings_per_second=_rate(material, system),
+        embeddings_per_second=speed.speed.value if speed else None,
+        embeddings_measured=(speed.speed.note or None) if speed else None,
         dimensions=row["dims"],
         chunks=row["chunks"],
     )
@@ -124,9 +131,6 @@ def _means(
     return {alias: material.mean(system, material.pick(name, k, unit)) for alias, (name, k) in wanted.items()}
 
 
-def _rate(material: Material, system: str) -> float | None:
-    """Chunks embedded a second in this run; null where nothing was embedded now."""
-    for row in material.result.timings.to_pylist():
-        if (row["system"], row["phase"]) == (system, "embed_chunks") and row["value"] and row["count"]:
-            return float(row["count"] / row["value"])
-    return None
+def _speed(material: Material, index: int) -> str:
+    found = embed_speeds(material.result).get(material.systems[index]["system"])
+    return found.speed_text if found else "–"

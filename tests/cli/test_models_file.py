@@ -1,0 +1,128 @@
+"""A models.toml that drives a run, from the command line and from the experiment."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+MODELS = """\
+[[wordllama]]
+dims = 64
+
+[[fastembed]]
+model = "BAAI/bge-small-en-v1.5"
+"""
+BGE = "BAAI/bge-small-en-v1.5"
+DIMS = 8
+
+
+def export_model(folder: Path) -> None:
+    """A small ONNX export: one random vector per token, as a BERT encoder's output; its folder names no pooling."""
+    words = [
+        "[UNK]",
+        *sorted({word for text in ("the cat reads a file of tables",) for word in text.split()}),
+    ]
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder.mkdir(parents=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    table = np.random.default_rng(1).normal(size=(len(words), DIMS)).astype(np.float32)
+    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])
+    output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", DIMS])
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        "lookup",
+        [ids],
+        [output],
+        [numpy_helper.from_array(table, "table")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, folder / "model.onnx")
+
+
+@pytest.fixture
+def weights(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An experiment, a models.toml next to it, and a folder of the user's that holds bge's files."""
+    export_model(tmp_path / "weights" / "bge-small-en-v1.5")
+    monkeypatch.setenv("BAKEOFF_MODELS", str(tmp_path / "weights"))
+    Path("models.toml").write_text(MODELS)
+    return tmp_path / "weights"
+
+
+def embedders(out: str) -> set[str]:
+    from bakeoff.analysis import open_run
+
+    return set(open_run(Path(out)).systems["embedder"].to_pylist())
+
+
+def test_a_models_file_replaces_the_embedders_of_the_experiment(weights: Path, cli: Any) -> None:
+    assert cli("run", "-q", "--models", "models.toml", "--out", "out").code == 0
+    assert embedders("out") == {"wordllama", BGE}
+    record = json.loads(Path("out/run.json").read_text())
+    assert record["models"] == MODELS
+
+
+def test_only_the_named_models_run(weights: Path, cli: Any) -> None:
+    done = cli(
+        "run", "--json", "--models", "models.toml", "--models-only", "bge-small-en-v1.5", "--out", "out"
+    )
+    assert done.code == 0 and embedders("out") == {BGE}
+
+
+def test_the_experiment_names_a_models_file_and_embedders(weights: Path, small: Path, cli: Any) -> None:
+    small.write_text(small.read_text() + "models: models.toml\n")
+    assert cli("run", "-q", "--out", "out").code == 0
+    assert embedders("out") == {"wordllama(dims=64)", "wordllama", BGE}
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--models", "models.toml", "--models-only", "bge-smal-en-v1.5"), "bge-smal-en-v1.5"),
+        (("--models-only", "wordllama"), "--models FILE"),
+        (("--models", "nowhere.toml"), "nowhere.toml"),
+    ],
+)
+def test_wrong_choices_are_refused(weights: Path, cli: Any, words: tuple[str, ...], named: str) -> None:
+    done = cli("run", *words)
+    assert done.code == 2 and named in done.err and not Path("runs").exists()
+
+
+def test_a_model_without_weights_is_refused_with_the_place_for_them(
+    weights: Path, cli: Any, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    monkeypatch.delenv("BAKEOFF_MODELS")
+    done = cli("run", "--models", "models.toml")
+    assert done.code == 2 and str(home / "models" / "BAAI--bge-small-en-v1.5") in done.err
+    assert "--models-only wordllama" in done.err
+
+
+def test_a_speed_is_kept_with_its_date_when_vectors_come_from_the_cache(small: Path, cli: Any) -> None:
+    first, second = (cli("run", "--json", "--out", out).json["systems"][0] for out in ("one", "two"))
+    assert first["embeddings_per_second"] > 0 and first["embeddings_measured"] is None
+    assert second["embeddings_per_second"] == first["embeddings_per_second"]
+    assert re.search(r"\d{4}-\d\d-\d\d", second["embeddings_measured"])
+    for out, dated in (("one", False), ("two", True)):
+        assert cli("export", out, "--preset", "code", "--out", f"{out}-files").code == 0
+        row = json.loads(Path(f"{out}-files/benchmark.json").read_text())["results"][0]
+        assert row["embeddings_per_second"] == first["embeddings_per_second"]
+        assert bool(row["embeddings_measured"]) is dated
+
+
+def test_a_query_file_is_checked_by_itself(home: Path, cli: Any) -> None:
+    query = {"query": "where is it", "query_type": "Code", "expected_files": ["a.rs"]}
+    Path("seed.json").write_text(json.dumps({"queries": [query]}))
+    assert cli("validate", "--queries", "seed.json", "--format", "code").code == 0
+    assert cli("validate", "--queries", "seed.json").code == 2
+    Path("twice.json").write_text(json.dumps({"queries": [query | {"id": "a"}, query | {"id": "b"}]}))
+    done = cli("validate", "--queries", "twice.json", "--format", "code", "--json")
+    assert done.code == 2 and [one["code"] for one in done.json["findings"]] == ["duplicate"]
+    assert cli("validate", "--format", "code").code == 2
