@@ -84,12 +84,22 @@ class _Reader:
             systems=systems,
             primary=measures[0],
             measures=measures,
-            # the record has the preset's own name, whichever name the file gives it
-            settings=self._file.model_copy(update={"preset": preset.name}) if preset else self._file,
+            settings=self._settings(preset),
             executor=self.executor(),
             conventions=self._conventions(preset),
             models=self._models_text(),
         )
+
+    def _settings(self, preset: Preset | None) -> ExperimentFile:
+        """The file's settings; where it is silent, the preset's number of runs and depths, under the preset's name."""
+        written = self._file.model_fields_set
+        if "top_k" in written and sorted(set(self._file.top_k)) != self._file.top_k:
+            self._read.refuse(("top_k",), f"top_k is {self._file.top_k}; it must grow, as in [1, 3, 5, 10].")
+        if preset is None:
+            return self._file
+        usual = {"runs": preset.runs, "top_k": list(preset.top_k)}
+        chosen = {name: value for name, value in usual.items() if name not in written}
+        return self._file.model_copy(update={"preset": preset.name, **chosen})
 
     def executor(self) -> Part | None:
         given = self._file.executor

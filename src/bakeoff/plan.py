@@ -104,6 +104,13 @@ class ExperimentFile(_Strict):
     metric: Annotated[Metric, Field(description="how near two vectors are")] = Metric.COSINE
     depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved a query")] = 100
     runs: Annotated[int, Field(ge=1, le=100, description="times the timings are repeated")] = 1
+    top_k: Annotated[
+        list[Annotated[int, Field(ge=1, le=10_000)]],
+        Field(
+            exclude_if=lambda value: not value,
+            description="depths measured by themselves; each run then ingests, indexes and searches anew",
+        ),
+    ] = []
     seed: Annotated[int, Field(description="of resampling and of folds")] = 7
     preset: Annotated[str | None, Field(description="measures and rules of a known benchmark")] = None
     conventions: Annotated[

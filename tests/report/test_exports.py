@@ -264,6 +264,7 @@ def test_what_a_load_saw_of_processor_and_memory_is_in_the_databases_file(
         "peak_cpu_percent": 80.0,
         "avg_memory_mb": 150.0,
         "peak_memory_mb": 200.0,
+        "note": "",
     }
     assert told["ingestion"]["resources"] is None
 

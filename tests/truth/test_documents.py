@@ -78,9 +78,29 @@ def test_one_refuses_a_glob_of_several() -> None:
 
 def test_unknown_names_show_the_nearest() -> None:
     with pytest.raises(TruthError) as caught:
-        NAMES.find("AAR1401")
-    assert 'no document matches "AAR1401". Nearest: AAR1401.pdf, AAR1410.pdf.' in str(caught.value)
-    assert 'documents: ["AAR1401*"]' in str(caught.value)
+        NAMES.find("AAR140")
+    assert 'no document matches "AAR140". Nearest: AAR1401.pdf' in str(caught.value)
+    assert 'documents: ["AAR140*"]' in str(caught.value)
+
+
+def test_a_name_may_leave_the_extension_out() -> None:
+    """S3-2: doc_040 means doc_040.md; with two such files it means neither."""
+    names = Names(["docs/doc_040.md", "docs/doc_0401.md", "x/a.md", "x/a.txt", "b/notes.tar.gz"])
+    assert names.find("doc_040") == [0] and names.find("docs/doc_040") == [0]
+    assert names.find("notes.tar") == [4]
+    for unknown in ("doc_04", "notes", "x/doc_040"):
+        with pytest.raises(TruthError, match="no document matches"):
+            names.find(unknown)
+    with pytest.raises(TruthError, match="matches 2 documents"):
+        names.find("a")
+    with pytest.raises(TruthError):
+        names.find("doc_040", "exact")
+
+
+def test_an_unread_file_of_the_same_stem_is_not_meant_where_another_was_read() -> None:
+    names = Names(["doc_040.md"], [Skipped("doc_040.pptx", "PowerPoint", True), Skipped("deck.pptx", "x", True)])
+    assert names.left_out("doc_040") == []
+    assert [one.id for one in names.left_out("deck")] == ["deck.pptx"]
 
 
 UNREAD = Names(

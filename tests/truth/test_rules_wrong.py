@@ -19,7 +19,7 @@ Resolved = Callable[[str], Truth]
 @pytest.mark.parametrize(
     ("truth", "said"),
     [
-        ("{documents: [AAR1401]}", 'no document matches "AAR1401". Nearest: reports/AAR1401.pdf'),
+        ("{documents: [AAR140]}", 'no document matches "AAR140". Nearest: reports/AAR1401.pdf'),
         (
             "{file: decoder.py}",
             '"decoder.py" matches 2 documents: src/json/decoder.py, src/simple/decoder.py',

@@ -34,6 +34,9 @@ class Preset:
     conventions: Conventions = DEFAULT
     targets: tuple[Target, ...] = ()
     latency_ms: float | None = None
+    runs: int = 1
+    top_k: tuple[int, ...] = ()
+    """How often a run repeats its measurement, and the depths it measures by themselves, unless the file says so."""
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -125,6 +128,8 @@ PRESETS: tuple[Preset, ...] = (
         ),
         "R@10(document)",
         replace(DEFAULT, k_counts="chunks"),
+        runs=3,
+        top_k=_S3_CUTS,
     ),
     Preset(
         "goldsql",

@@ -80,7 +80,7 @@ def measuring(
 
     def value(ranking: Leg) -> np.ndarray:
         some = _first(task, len(ranking.hits))
-        return judged_values(_scored(some, kitchen, ranking, lambda: None), primary)
+        return judged_values(scoring_inputs(some, kitchen, ranking, lambda: None), primary)
 
     tuner = Tuner(
         params,
@@ -136,7 +136,7 @@ def _cell(
     run, system = task.run, task.system
     chunking = kitchen.chunking(system.chunker)
     ids = [query.id for query in task.queries.queries]
-    scored = _scored(task, kitchen, answers.ranking, lambda: _neighbours(system, answers, kitchen))
+    scored = scoring_inputs(task, kitchen, answers.ranking, lambda: _neighbours(system, answers, kitchen))
     measures = [parse(name) for name in task.measures]
     steps = reaches(system, answers, kitchen, measures[0])
     marks = mark(scored, measures, steps, workers, told)
@@ -156,9 +156,10 @@ def _cell(
     )
 
 
-def _scored(
+def scoring_inputs(
     task: Measuring, kitchen: Kitchen, ranking: Leg, neighbours: Callable[[], tuple[Leg, Leg] | None]
 ) -> Scored:
+    """What a ranking of a system's queries is scored with."""
     chunker = task.system.chunker
     return Scored(
         ranking,

@@ -151,6 +151,11 @@ def open_index(
     return opened
 
 
+def index_name(part: Part, content: Content, metric: Metric) -> str:
+    """The name of an index, which a server's collection has too."""
+    return _making(part, content, metric).name
+
+
 def _making(part: Part, content: Content, metric: Metric) -> _Making:
     name = fingerprint("index", VERSION, part.identity(), content.fingerprint(), metric)
     return _Making(registry.load("stores", part.name), part, name, content, metric)

@@ -1,4 +1,4 @@
-"""Documents by name: exact id, path suffix, glob; ambiguous and unknown names are errors."""
+"""Documents by name: exact id, path suffix (the extension may be left out), glob; several or none is an error."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ class Names:
         self._unread = unread
         self._rows = {id_: row for row, id_ in enumerate(ids)}
         self._by_last: dict[str, list[int]] = defaultdict(list)
+        self._by_stem: dict[str, list[int]] = defaultdict(list)
         for row, id_ in enumerate(ids):
-            self._by_last[id_.rsplit("/", 1)[-1]].append(row)
+            last = id_.rsplit("/", 1)[-1]
+            self._by_last[last].append(row)
+            self._by_stem[last.rpartition(".")[0] or last].append(row)
 
     def one(self, name: str) -> int:
         """The row of the one document that is meant."""
@@ -49,7 +52,7 @@ class Names:
         """The files that a name means and that were not read; a pattern means only those that may hold text."""
         if not self._unread or (name in self._rows and match != "substring"):
             return []
-        rows = self._unread_names._find(name, match)
+        rows = self._unread_names._find(name, match, stems=not self._find(name, match))
         named = [one for one in map(self._unread.__getitem__, rows) if not one.id.endswith("/")]
         folders = (one for one in self._unread if one.id.endswith("/"))
         found = [*named, *(one for one in folders if _plain_path(name).startswith(one.id))]
@@ -60,14 +63,16 @@ class Names:
     def _unread_names(self) -> Names:
         return Names([one.id for one in self._unread])
 
-    def _find(self, name: str, match: NameMatch) -> list[int]:
+    def _find(self, name: str, match: NameMatch, *, stems: bool = True) -> list[int]:
         if name in self._rows and match != "substring":
             return [self._rows[name]]
         if match == "exact":
             return []
         if match == "substring":
             return [row for row, id_ in enumerate(self.ids) if name in id_]
-        return self._glob(name) if self._is_glob(name, match) else self._suffix(name)
+        if self._is_glob(name, match):
+            return self._glob(name)
+        return self._suffix(name) or (self._without_extension(name) if stems else [])
 
     def _is_glob(self, name: str, match: NameMatch) -> bool:
         return match == "glob" or (match == "auto" and bool(_GLOB.search(name)) and name not in self._rows)
@@ -76,6 +81,12 @@ class Names:
         name = _plain_path(name)
         rows = self._by_last.get(name.rsplit("/", 1)[-1], [])
         return [row for row in rows if f"/{self.ids[row]}".endswith(f"/{name}")]
+
+    def _without_extension(self, name: str) -> list[int]:
+        """The documents whose path ends with a name that leaves out their extension: doc_040 means doc_040.md."""
+        name = _plain_path(name)
+        rows = self._by_stem.get(name.rsplit("/", 1)[-1], [])
+        return [row for row in rows if f"/{self.ids[row].rpartition('.')[0]}".endswith(f"/{name}")]
 
     def _glob(self, pattern: str) -> list[int]:
         expression = re.compile(glob_expression(pattern))

@@ -73,6 +73,14 @@ class Material:
             return None
         return str(fitting[0])
 
+    def named_alike(self, name: str, k: int) -> str | None:
+        """The full name of a measure at the preset's unit; None where the run's conventions are not the preset's."""
+        measure = parse(f"{name}@{k}({self._unit})")
+        other = [text for field, text in self._differ if affects(field, measure)]
+        if other:
+            self.unlike[f"{name}@{k}"] = "; ".join(other)
+        return None if other else str(measure)
+
     def values(self, system: str, measure: str | None) -> dict[str, float | None]:
         """A measure by query; None where it was not computed or the run does not have it."""
         if measure is None:

@@ -1,0 +1,357 @@
+"""One configuration in its own process: documents read and embedded, an index built, every depth searched."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from bakeoff.cache import Cache
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.load.memory import UNSEEN, grown, resident_bytes
+from bakeoff.load.resources import Resources, Sampler, Use
+from bakeoff.measures.names import Measure, parse
+from bakeoff.modes import MODES, Hybrid
+from bakeoff.plan import Part, Plan, System
+from bakeoff.protocols import SupportsDrop
+from bakeoff.stages import stored
+from bakeoff.stages.cell import measuring, scoring_inputs
+from bakeoff.stages.chunk import Chunking
+from bakeoff.stages.embed import QueryVectors, Vectors, embed_chunks, embed_queries
+from bakeoff.stages.index import Content, Index, index_name
+from bakeoff.stages.judged import Scored
+from bakeoff.stages.kitchen import Kitchen
+from bakeoff.stages.mask import without_leaks
+from bakeoff.stages.read import Corpus
+from bakeoff.stages.retrieve import Asked, Leg, check
+from bakeoff.stages.score import values
+from bakeoff.stages.serving import Serving, serving
+from bakeoff.stages.timing import samples_needed
+from bakeoff.stages.work import Workshop
+from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.types import Hits, Role
+from bakeoff.validation.material import plan_truth, read_corpus
+
+SEARCH_SECONDS = 0.3
+"""How long the queries of one depth are repeated at least: processor and memory need samples."""
+MEASURES = ("R", "P_unique", "RR", "nDCG")
+USES = ("avg_cpu_percent", "peak_cpu_percent", "avg_memory_mb", "peak_memory_mb")
+K = TypeVar("K", bound=Kitchen)
+TUNED = "a weight tuned on folds belongs to one set of rankings: the depths of this system are not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured value; `top_k` is None for ingestion, and a null value has its reason in `note`."""
+
+    name: str
+    value: float | None
+    top_k: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionJob:
+    """What one process reads, cuts and embeds; its cache is in `home`."""
+
+    plan: Plan
+    chunker: Part
+    embedder: Part | None
+    home: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """Vectors for the stores of one run: their name in the cache, the file of the queries' vectors, and the times."""
+
+    home: Path
+    vectors: str
+    queries: Path | None
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemJob:
+    """What one process indexes and searches; `salt` names its collections, `pids` are its server's processes."""
+
+    plan: Plan
+    system: System
+    ingestion: Ingestion
+    home: Path
+    salt: str
+    pids: tuple[int, ...] = ()
+
+
+def ingest_documents(job: IngestionJob) -> Ingestion:
+    """Read, cut and embed the corpus from an empty cache, each phase timed; the model is loaded before."""
+    plan, queries = job.plan, read_queries(job.plan.queries)
+    shop = Workshop(Cache(job.home))
+    model = _model(job.embedder)
+    with Sampler() as sampler:
+        begin = time.perf_counter()
+        corpus = read_corpus(plan, shop)
+        kitchen = _kitchen(Kitchen, plan, queries, corpus, shop)
+        chunking = kitchen.chunking(job.chunker)
+        made = embed_chunks(job.embedder, model, chunking, shop) if job.embedder else None
+        total = time.perf_counter() - begin
+    figures = [
+        Figure("read_s", corpus.seconds),
+        Figure("chunk_s", chunking.seconds),
+        Figure("embed_s", made.seconds if made else 0.0),
+        Figure("documents_s", total),
+        *_uses("documents", sampler.found.client, None),
+    ]
+    file = None
+    if job.embedder is not None:
+        texts = [query.text for query in queries.queries]
+        embedded = embed_queries(job.embedder, model, texts, kitchen.warm_up(), 1, shop)
+        file = job.home / f"queries-{fingerprint(job.embedder.label)[:12]}.npy"
+        np.save(file, embedded.matrix)
+        model.close()
+    return Ingestion(job.home, made.fingerprint if made else "", file, tuple(figures))
+
+
+def measure_configuration(job: SystemJob) -> list[Figure]:
+    """Build a system's index from nothing, then measure every depth of the plan."""
+    plan, queries = job.plan, read_queries(job.plan.queries)
+    params = job.system.mode.params
+    if isinstance(params, Hybrid) and params.tuned:
+        raise SettingError(TUNED)
+    corpus = read_corpus(plan, Workshop(Cache(job.ingestion.home)))
+    kitchen = _kitchen(_IngestedKitchen, plan, queries, corpus, Workshop(Cache(job.home)))
+    kitchen.use(job)
+    try:
+        with _dropped_at_end(kitchen, job):
+            figures = list(_index(kitchen, job))
+            return figures + list(_search_depths(kitchen, job, queries, corpus))
+    finally:
+        kitchen.close()
+
+
+class _IngestedKitchen(Kitchen):
+    """Indexes and searches what another process ingested; no model is loaded, so memory is the engine's."""
+
+    def use(self, job: SystemJob) -> None:
+        """Take chunks and vectors from there, under names of this trial."""
+        self._job, self._ingested = job, Workshop(Cache(job.ingestion.home))
+
+    def chunking(self, part: Part) -> Chunking:
+        """The chunks under a name of this trial, which a server's collection has too."""
+
+        def make() -> Chunking:
+            plain = Kitchen(self.corpus, (), self._ingested, metric=self._metric, depth=1, repeats=1)
+            found = plain.chunking(part)
+            return replace(found, fingerprint=fingerprint(self._job.salt, found.fingerprint))
+
+        return self._shared.once(("trial chunks", part.label), make)
+
+    def vectors(self, embedder: Part, chunker: Part) -> Vectors:
+        """The vectors that were made in this run."""
+        name = self._job.ingestion.vectors
+        folder = self._ingested.cache.get("vectors", name)
+        if folder is None:
+            raise StoreError(f"the vectors of {embedder.label} for this run are gone. Run the command again.")
+        salted = fingerprint(self._job.salt, name)
+        return Vectors(stored.read(folder).matrix, salted, 0.0, 0, 0, embedder.label, chunker.label)
+
+    def query_vectors(self, embedder: Part) -> QueryVectors:
+        """The queries' vectors that were made in this run."""
+        file = self._job.ingestion.queries
+        assert file is not None
+        return QueryVectors(np.load(file), np.empty((0, 0)), embedder.label)
+
+    def requests(self, system: System) -> tuple[list[Asked], list[Asked]]:
+        """The queries as searches take them, and others to warm up with."""
+        return self._asked(system), self._others(system)
+
+    def pipeline(self, system: System, k: int) -> Serving:
+        """How one query is answered with `k` results: a plain search asks its store for `k` rows and no more."""
+        plain = len(MODES[system.mode.name].legs) == 1 and not system.rerank
+        stores = [index.store for index in self.indexes(system)]
+        looks = [(self.reranker(one.part), one.depth) for one in system.rerank]
+        passages = self.passages(system.chunker) if looks else []
+        asked = replace(system, depth=k) if plain else system
+        way = serving(asked, stores, looks, passages, self._depth)
+        return replace(way, depth=k)
+
+    def collections(self, system: System) -> Iterator[tuple[Any, str]]:
+        """Each open store of a system with the name of what it holds."""
+        for part, index in zip((system.store, system.keyword), self._by_part(system), strict=True):
+            if part is not None and index is not None:
+                embedder = system.embedder if part is system.store else None
+                native = part is system.store and "native" in MODES[system.mode.name].legs
+                content: Content = self._content(system.chunker, embedder, native)
+                yield index.store, index_name(part, content, self._metric)
+
+    def _by_part(self, system: System) -> tuple[Index | None, Index | None]:
+        found = iter(self.indexes(system))
+        return (next(found) if system.store else None, next(found) if system.keyword else None)
+
+
+def _kitchen(kind: type[K], plan: Plan, queries: QuerySet, corpus: Corpus, shop: Workshop) -> K:
+    settings = plan.settings
+    return kind(
+        without_leaks(corpus, queries),
+        queries.queries,
+        shop,
+        metric=settings.metric,
+        depth=max(settings.depth, *settings.top_k),
+        repeats=1,
+        filters=queries.filters,
+    )
+
+
+def _model(part: Part | None) -> Any:
+    """The model, loaded: many load their weights when they are first asked."""
+    from bakeoff import registry
+
+    if part is None:
+        return None
+    model = registry.load("embedders", part.name)(part.params)
+    model.embed(["warm up"], Role.DOCUMENT)
+    return model
+
+
+@contextlib.contextmanager
+def _dropped_at_end(kitchen: _IngestedKitchen, job: SystemJob) -> Iterator[None]:
+    """Collections that the trial made on a server are removed, however it ends."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(StoreError):  # the first failure is the one to report
+            for store, name in kitchen.collections(job.system):
+                if isinstance(store, SupportsDrop):
+                    store.drop(name)
+
+
+def _index(kitchen: _IngestedKitchen, job: SystemJob) -> Iterator[Figure]:
+    """Seconds of inserting, indexing and becoming ready, and what the engine took of the machine meanwhile."""
+    system = job.system
+    kitchen.chunking(system.chunker)
+    before = resident_bytes()
+    with Sampler(pids=job.pids) as sampler:
+        begin = time.perf_counter()
+        kitchen.prepare(system)
+        indexes = kitchen.indexes(system)
+        total = time.perf_counter() - begin
+    yield Figure("engine_s", total)
+    for phase in ("insert", "index", "ready"):
+        seconds = [getattr(index, f"{phase}_seconds") for index in indexes]
+        known = all(one is not None for one in seconds)
+        yield Figure(f"{phase}_s", sum(seconds) if known else None, note="" if known else "not timed")
+    sizes = [index.bytes for index in indexes]
+    yield Figure(
+        "index_mb",
+        None if None in sizes else sum(size or 0 for size in sizes) / 1e6,
+        note=UNSEEN if None in sizes else "",
+    )
+    elsewhere = None in sizes
+    yield from _engine_uses("ingestion", sampler.found, elsewhere)
+    part = system.store or system.keyword
+    assert part is not None
+    held = sum(size or 0 for size in sizes) if not job.home.joinpath("index").exists() else 0
+    growth = grown(before, part.params, held, elsewhere=elsewhere)
+    yield Figure("memory_growth_mb", growth.mb, note=growth.note)
+
+
+def _search_depths(
+    kitchen: _IngestedKitchen, job: SystemJob, queries: QuerySet, corpus: Corpus
+) -> Iterator[Figure]:
+    """Every depth: its latency, its rate, its resources, and the quality of what it returned."""
+    elsewhere = any(index.bytes is None for index in kitchen.indexes(job.system))
+    found = {}
+    for k in job.plan.settings.top_k:
+        leg, seconds, seen = _timed(kitchen, job, k)
+        found[k] = leg
+        yield from _speed(leg.milliseconds.ravel(), seconds, k)
+        yield from _engine_uses("search", seen, elsewhere, k)
+    chunking = kitchen.chunking(job.system.chunker)
+    truth = plan_truth(job.plan, queries, corpus, {chunking.fingerprint: chunking.chunks})
+    task = measuring(
+        "",
+        job.system,
+        queries,
+        truth,
+        job.plan.measures,
+        job.plan.conventions,
+        kitchen,
+        job.plan.settings.seed,
+    )
+    for k, leg in found.items():
+        scores = np.concatenate([hits.scores for hits in leg.hits])
+        yield Figure("similarity", float(scores.mean()) if len(scores) else None, k)
+        scored = scoring_inputs(task, kitchen, leg, _exact(kitchen, job, leg))
+        yield from _quality(scored, k, job)
+
+
+def _exact(kitchen: _IngestedKitchen, job: SystemJob, leg: Leg) -> Callable[[], tuple[Leg, Leg] | None]:
+    """What the store found and what exact search finds, for a plain search by vectors."""
+    return lambda: (leg, kitchen.reference(job.system)) if _by_vectors(job.system) else None
+
+
+def _by_vectors(system: System) -> bool:
+    return MODES[system.mode.name].legs == ("dense",) and not system.rerank
+
+
+def _quality(scored: Scored, k: int, job: SystemJob) -> Iterator[Figure]:
+    names = [f"{name}@{k}(document)" for name in MEASURES]
+    measures = [parse(name) for name in [*names, *([f"kNN@{k}(vector)"] if _by_vectors(job.system) else [])]]
+    columns: dict[Measure, np.ndarray] = values(scored, measures)
+    for measure in measures:
+        known = columns[measure][~np.isnan(columns[measure])]
+        note = "" if len(known) else "no query could be scored"
+        yield Figure(measure.name, float(known.mean()) if len(known) else None, k, note)
+
+
+def _timed(kitchen: _IngestedKitchen, job: SystemJob, k: int) -> tuple[Leg, float, Resources]:
+    """The answers at one depth, with the milliseconds of all passes, their seconds and what they took."""
+    way = kitchen.pipeline(job.system, k)
+    asked, others = kitchen.requests(job.system)
+    for one in others:
+        way.answer(one)
+    clock = time.perf_counter_ns
+    hits: list[Hits] = []
+    rows: list[list[int]] = []
+    with Sampler(pids=job.pids) as sampler:
+        begin = time.perf_counter()
+        while not rows or time.perf_counter() - begin < SEARCH_SECONDS:
+            row = []
+            for one in asked:
+                start = clock()
+                answer = way.answer(one)
+                row.append(clock() - start)
+                if not rows:
+                    hits.append(answer)
+            rows.append(row)
+        seconds = time.perf_counter() - begin
+    for answer in hits:
+        check(answer)
+    return Leg(tuple(hits), np.array(rows, float) / 1e6, True), seconds, sampler.found
+
+
+def _speed(samples: np.ndarray, seconds: float, k: int) -> Iterator[Figure]:
+    yield Figure("latency_ms", float(samples.mean()), k)
+    for percentile in (50, 95):
+        enough = len(samples) >= samples_needed(percentile)
+        value = float(np.percentile(samples, percentile)) if enough else None
+        yield Figure(f"p{percentile}_ms", value, k, "" if enough else f"{len(samples)} samples are too few")
+    yield Figure("qps", len(samples) / seconds, k)
+
+
+def _engine_uses(phase: str, seen: Resources, elsewhere: bool, k: int | None = None) -> Iterator[Figure]:
+    """The server's side where one was seen, else this process, which holds an embedded engine by itself."""
+    use = seen.server if seen.server.avg_memory_mb is not None else seen.client
+    if elsewhere and seen.server.avg_memory_mb is None:
+        use = Use(note=UNSEEN)
+    yield from _uses(phase, use, k)
+
+
+def _uses(phase: str, use: Use, k: int | None) -> Iterator[Figure]:
+    for name in USES:
+        yield Figure(f"{phase}_{name}", getattr(use, name), k, use.note)
