@@ -98,7 +98,9 @@ def test_a_name_may_leave_the_extension_out() -> None:
 
 
 def test_an_unread_file_of_the_same_stem_is_not_meant_where_another_was_read() -> None:
-    names = Names(["doc_040.md"], [Skipped("doc_040.pptx", "PowerPoint", True), Skipped("deck.pptx", "x", True)])
+    names = Names(
+        ["doc_040.md"], [Skipped("doc_040.pptx", "PowerPoint", True), Skipped("deck.pptx", "x", True)]
+    )
     assert names.left_out("doc_040") == []
     assert [one.id for one in names.left_out("deck")] == ["deck.pptx"]
 
