@@ -16,7 +16,7 @@ import pytest
 import bakeoff
 from bakeoff import registry
 from bakeoff.judging import evidence, false_alarms, judge, where_the_loss_is
-from bakeoff.presetrules import preset_lines
+from bakeoff.presetrules import decision_lines, preset_lines
 from bakeoff.runner import run
 from bakeoff.stages import embed, retrieve
 from bakeoff.types import Hits
@@ -123,7 +123,7 @@ def test_a_weighted_score_says_which_of_its_terms_lie_outside(
 
 
 def test_the_decisions_of_a_preset_are_said_and_no_other_run_has_any(ran: Any, small: Path) -> None:
-    assert preset_lines(ran.result) == []
+    assert preset_lines(ran.result) == decision_lines(ran.result) == []
     small.write_text(small.read_text().replace("[dense]", "[dense, bm25]") + "preset: goldsql\n")
-    lines = preset_lines(run(small, out=Path("run")))
+    lines = decision_lines(run(small, out=Path("run")))
     assert len(lines) == 2 and all(line.startswith("What to use, by ") for line in lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,27 @@ if TYPE_CHECKING:
     from bakeoff.stats.verdict import Verdict
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewedTruth:
+    """Which queries of a run people judged completely for every system, who judged, and to which rank."""
+
+    queries: tuple[str, ...]
+    reviewers: tuple[str, ...]
+    k: int
+    of: int
+
+    @property
+    def sentence(self) -> str:
+        """Whose judgments the scores follow."""
+        people = ", ".join(self.reviewers)
+        rest = self.of - len(self.queries)
+        others = f"; rules judge the other {rest:,}" if rest else ""
+        return (
+            f"People ({people}) judged the first {self.k} results of every system for {len(self.queries):,} of "
+            f"{self.of:,} questions, and their judgments replace the rules there{others}."
+        )
+
+
 class Result:
     """A run's folder, read when asked: rows as Arrow tables, and what follows from them."""
 
@@ -43,8 +64,10 @@ class Result:
         record = read_record(path)
         self.trusted_changes = _describe_changes(path, record) if trust else ()
         self.record: RunRecord = record.model_copy(update={"notes": [*record.notes, *self.trusted_changes]})
+        self.reviewed: ReviewedTruth | None = None
         self.known: dict[str, Any] = {}
         self._left_out: frozenset[str] = frozenset()
+        self._replaced: dict[str, pa.Table] = {}
         self._unchanged: set[str] = set()
         self._comparisons: dict[str, Comparison] = {}
         self._summaries: dict[str, dict[str, SystemSummary]] = {}
@@ -79,8 +102,38 @@ class Result:
 
     def without(self, queries: Collection[str]) -> Result:
         """The same run judged without some of its queries."""
-        found = Result(self.path, self._workers, trust=self._trust)
+        found = self._copy()
         found._left_out = self._left_out | frozenset(queries)
+        return found
+
+    def with_review(self, reviewed: ReviewedTruth | None, scores: pa.Table, record: RunRecord) -> Result:
+        """The same run with reviewed scores; steps and ties computed from rules no longer describe reviewed queries."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = self._copy()
+        found.record, found.reviewed = record, reviewed
+        found._replaced[SCORES.name] = scores
+        if reviewed is not None:
+            names = pa.array(reviewed.queries, pa.string())
+            found._replaced[TIES.name] = self.ties.filter(pc.invert(pc.is_in(self.ties["query_id"], names)))
+            found._replaced[LOSSES.name] = self.losses.slice(0, 0)
+        return found
+
+    def by_rules(self) -> Result:
+        """The same run scored by its rules alone, as the folder has it."""
+        return Result(self.path, self._workers, trust=self._trust)
+
+    @property
+    def rescored(self) -> bool:
+        """Whether the scores differ from those in the run's folder."""
+        return SCORES.name in self._replaced
+
+    def _copy(self) -> Result:
+        """The same run, with its replaced tables."""
+        found = Result(self.path, self._workers, trust=self._trust)
+        found.record, found.reviewed = self.record, self.reviewed
+        found._left_out, found._replaced = self._left_out, dict(self._replaced)
         return found
 
     @cached_property
@@ -248,6 +301,8 @@ class Result:
         return self.path / f"{schema.name}.parquet"
 
     def _table(self, schema: Schema) -> pa.Table:
+        if schema.name in self._replaced:
+            return self._replaced[schema.name]
         return read_table(self.table_file(schema).parent, schema)
 
     def _with_status(self, status: Status) -> tuple[str, ...]:

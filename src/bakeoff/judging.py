@@ -27,9 +27,14 @@ from bakeoff.stats.verdict import Verdict, decide
 
 
 def judge(result: Result) -> Verdict:
-    """The verdict on the primary measure, under the experiment's limits; first of its reasons: empty searches (F56)."""
+    """The verdict on the primary measure, under the experiment's limits.
+
+    Its first reasons: whose judgments it uses (F58), and empty searches (F56).
+    """
     verdict = decide(evidence(result))
-    return replace(verdict, reasons=(*empty_search_sentences(result.record.empty_searches), *verdict.reasons))
+    people = (result.reviewed.sentence,) if result.reviewed else ()
+    empty = empty_search_sentences(result.record.empty_searches)
+    return replace(verdict, reasons=(*people, *empty, *verdict.reasons))
 
 
 def evidence(result: Result) -> Evidence:

@@ -21,9 +21,15 @@ def preset_lines(result: Result) -> list[str]:
     if name == "lineage":
         lines = [_weighted(result, system) for system in result.comparison.ranking]
         return [*lines[:1], *preset_trade(result), *lines[1:]]
-    if name == "goldsql" and len(result.comparison.ranking) > 1:
-        return _s4(result)
     return []
+
+
+def decision_lines(result: Result) -> list[str]:
+    """What to use by S4's two decisions, for the leaders of a run of that preset; nothing for other presets."""
+    name = preset(result.record.preset).name if result.record.preset else ""
+    if name != "goldsql" or len(result.comparison.ranking) < 2:
+        return []
+    return _s4(result)
 
 
 def _weighted(result: Result, system: str) -> str:
@@ -60,16 +66,22 @@ def preset_trade(result: Result) -> list[str]:
 
 
 def _s4(result: Result) -> list[str]:
-    """S4's two decisions for the best system against the next, the smaller index being the incumbent."""
-    first, second = result.comparison.ranking[:2]
-    sizes = {system: costs(result, system).index_bytes or 0 for system in (first, second)}
-    challenger, incumbent = sorted((first, second), key=lambda system: -sizes[system])
-    case = s4_case(result, challenger, incumbent, result.record.primary)
+    """S4's two decisions for the leaders."""
+    case = s4_case(result, *leading_pair(result, result.record.primary), result.record.primary)
     tables = (
         ("by interval and wins", DECISION_A),
         ("by size of the difference, then semantic lift", DECISION_B),
     )
     return [f"What to use, {how}: {decide_s4(case, table).sentence}" for how, table in tables]
+
+
+def leading_pair(result: Result, measure: str) -> tuple[str, str]:
+    """The best two systems on a measure as challenger and incumbent: the incumbent has the smaller index."""
+    first, second = result.compare(measure).ranking[:2]
+    sizes = {system: costs(result, system).index_bytes or 0 for system in (first, second)}
+    places = {system: place for place, system in enumerate(result.done)}
+    challenger, incumbent = sorted((first, second), key=lambda one: (-sizes[one], -places[one]))
+    return challenger, incumbent
 
 
 def s4_case(result: Result, challenger: str, incumbent: str, measure: str) -> S4Case:

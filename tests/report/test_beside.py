@@ -22,7 +22,7 @@ from bakeoff.load.stored import LoadResult
 from bakeoff.report import latex, scaling
 from bakeoff.report import wording as say
 from bakeoff.report.drawing import draw, keys
-from bakeoff.report.extras import beside
+from bakeoff.report.extras import extras
 from bakeoff.report.html import page
 from bakeoff.report.markdown import text
 from bakeoff.report.marks import plain
@@ -39,7 +39,7 @@ HOSTILE = "<img src=x onerror=alert(1)> & \"q\" 'a' $x$ | _b_ · dense"
 
 
 def sections(result: Result) -> dict[str, Section]:
-    return {section.id: section for section in beside(result, result.done)}
+    return {section.id: section for section in extras(result, result.done)}
 
 
 def test_every_latency_under_load_is_of_the_stored_histograms(make_run: Make, make_load: MakeLoad) -> None:

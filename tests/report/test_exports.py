@@ -118,7 +118,7 @@ def test_what_was_computed_by_other_conventions_is_null(make_run: Make) -> None:
 
 def test_goldsql_numbers_are_those_of_the_run(run: Result, tmp_path: Path) -> None:
     """S4-60..66: means, per-query rows, differences and winners found again in the stored scores (F23)."""
-    export_run(run.path, "goldsql").write(tmp_path)
+    export_run(run.path, "goldsql", pair=("mika", "minilm")).write(tmp_path)
     matrix = run.matrix("RR@10(document)")
     scored = matrix.scored()
     for name, system in (("minilm", TWO[0]), ("mika", TWO[1])):
@@ -317,3 +317,22 @@ def test_latency_is_critical_where_the_experiment_limits_it(make_run: Make) -> N
         found = make_run(labels=TWO, limits=(("p95_ms", limit),), primary="RR@10(document)")
         assert s4_case(found, TWO[1], TWO[0], "RR@10(document)").latency_critical is critical
     assert not s4_case(make_run(labels=TWO), TWO[1], TWO[0], "RR@10(document)").latency_critical
+
+
+def test_goldsql_compares_the_leaders_or_the_pair_asked_for(make_run: Make, tmp_path: Path) -> None:
+    labels = ("semantic · third · dense", *TWO, "semantic · last · dense")
+    run = make_run(labels=labels, measures=("RR@10(document)",), primary="RR@10(document)")
+    names = dict(zip(labels, ("third", "minilm", "mika", "last"), strict=True))
+    ranking = run.comparison.ranking
+    told = json.loads(export_run(run.path, "goldsql").contents["comparison_report.json"])
+    assert {told["first"], told["second"]} == {names[system] for system in ranking[:2]}
+    asked = tuple(names[system] for system in ranking[-2:])
+    told = json.loads(export_run(run.path, "goldsql", pair=asked).contents["comparison_report.json"])
+    assert (told["second"], told["first"]) == asked
+    export_run(run.path, "goldsql", pair=asked).write(tmp_path / "out")
+    (row,) = pq.read_table(tmp_path / "out" / "benchmark_decision.parquet").to_pylist()
+    assert f"{asked[0]}_auto_advantage" in row
+    with pytest.raises(SettingError, match="twice"):
+        export_run(run.path, "goldsql", pair=("mika", "mika"))
+    with pytest.raises(SettingError, match="goldsql"):
+        export_run(run.path, "code", pair=("mika", "minilm"))

@@ -15,6 +15,7 @@ from bakeoff.measures.labels import Label
 from bakeoff.report.extras import extras
 from bakeoff.report.html import page
 from bakeoff.report.markdown import text
+from bakeoff.report.reviewed import review_section
 from bakeoff.report.tables import tables
 from bakeoff.review.desk import open_desk, stands
 from bakeoff.review.ledger import Entry, Kind
@@ -36,15 +37,15 @@ def test_a_review_is_in_the_report_with_its_bounds(
     result = ran.result
     exported = CliRunner().invoke(app, ["review", "export", str(result.path)], standalone_mode=False)
     assert exported.exception is None, exported.output
-    (section,) = extras(result, ())
-    assert section.grids == () and section.finding.startswith("0 of ")
+    section = review_section(result)
+    assert section is not None and section.grids == () and section.finding.startswith("0 of ")
     desk = open_desk(result.path)
     item = desk.pool().items[0]
     desk.ledger.append(
         Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=Label.SEMANTIC_MATCH)
     )
-    (section,) = extras(result, ())
-    assert section.finding.startswith("1 of ") and len(section.grids) >= 1
+    section = review_section(result)
+    assert section is not None and section.finding.startswith("1 of ") and len(section.grids) >= 1
     assert stands(desk).settled[item.id].label is Label.SEMANTIC_MATCH
     report = tables(result)
     assert "Judged by people" in page(report) and "Judged by people" in text(report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bakeoff.measures.labels import Label
+from bakeoff.review.human_scores import JudgedResult
 from bakeoff.review.measures import pool_rankings, review_figures
 from bakeoff.review.pool import Pool
 from bakeoff.review.settle import Settled, State
@@ -56,7 +57,11 @@ def test_rankings_of_a_pool(pool: Pool) -> None:
 
 def test_sides_by_rules_by_people_and_combined() -> None:
     settled = {item: Settled(item, f"q{item[1]}", State.AGREED, label) for item, label in LABELS.items()}
-    human = human_values(SERVED, settled, "RR@10(chunk)")
+    ranked = {
+        system: {query: [JudgedResult(item) for item in items] for query, items in by_query.items()}
+        for system, by_query in SERVED.items()
+    }
+    human = human_values(ranked, settled, "RR@10(chunk)")
     assert human["a", "q0"] == 1.0
     assert ("b", "q1") not in human
     automated = {(s, q): 0.5 for s in "ab" for q in ("q0", "q1", "q2", "q3")}

@@ -101,6 +101,14 @@ def export(
     scores: Annotated[
         str, typer.Option(help="served | rank: scores as served, or falling by rank.")
     ] = "served",
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--pair",
+            metavar="CHALLENGER INCUMBENT",
+            help="With --preset goldsql: the two systems to compare. [default: the best two]",
+        ),
+    ] = None,
     force: Force = False,
     trust: Annotated[
         bool, typer.Option("--trust", help="Read tables although they were changed after the run.")
@@ -108,13 +116,16 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write a run in the files of a source system, or queries, judgments and rankings as files of BEIR or TREC."""
+    from bakeoff.errors import SettingError
     from bakeoff.interchange import Choice, Format, Level, Scores
     from bakeoff.interchange import export as exported
     from bakeoff.report.exports.presets import export_run
 
     if preset:
-        _write(export_run(source, preset, trust=trust), out, force, as_json)
+        _write(export_run(source, preset, trust=trust, pair=pair), out, force, as_json)
         return
+    if pair:
+        raise SettingError("--pair needs --preset goldsql.")
     choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
     _write(exported(source, choice, trust=trust), out, force, as_json)
 

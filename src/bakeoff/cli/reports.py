@@ -44,14 +44,14 @@ def report(
     trust: Trust = False,
 ) -> None:
     """Write a run's report again from its stored rows: pages, LaTeX tables, figures for a paper."""
-    from bakeoff.analysis import open_run
     from bakeoff.cli import console
     from bakeoff.report.scaling import attach
     from bakeoff.report.writing import write
+    from bakeoff.review.reviewed_run import open_reviewed
 
     wanted = _formats(formats)
     folder = out or run
-    result = open_run(run, workers_of(executor), trust=trust)
+    result = open_reviewed(run, workers_of(executor), trust=trust)
     for measured in beside or ():
         attach(run, measured)
     folder.mkdir(parents=True, exist_ok=True)
@@ -154,11 +154,11 @@ def _compare_systems(
     from dataclasses import asdict
 
     from bakeoff.analysis import compare as compare_systems
-    from bakeoff.analysis import open_run
     from bakeoff.cli import console
     from bakeoff.cli.compare_files import say_pair
+    from bakeoff.review.reviewed_run import open_reviewed
 
-    result = open_run(what[0], workers_of(executor), trust=trust)
+    result = open_reviewed(what[0], workers_of(executor), trust=trust)
     pair = compare_systems(result, what[1], what[2], measure)
     name = result.measure(measure or result.record.primary)
     incomplete = len(result.incomplete(name))

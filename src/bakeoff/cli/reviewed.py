@@ -15,6 +15,7 @@ from bakeoff.measures.labels import Label
 from bakeoff.review.desk import Desk
 from bakeoff.review.effort import estimate
 from bakeoff.review.foreign import StoredCounts, explained, stored_counts
+from bakeoff.review.human_scores import JudgedRankings, JudgedResult
 from bakeoff.review.importing import Imported
 from bakeoff.review.measures import ReviewFigures, review_figures
 from bakeoff.review.pool import Pool
@@ -209,6 +210,14 @@ def _foreign_sides(imported: Imported) -> list[Side]:
     for name, measure in FOREIGN.items():
         automated = sheet_values(every, name)
         if automated and name == "mrr":
-            human = human_values(imported.rankings(), imported.settled, measure)
+            human = human_values(_judged_rankings(imported), imported.settled, measure)
             found += sides(sorted({s for s, _ in automated}), measure, automated, human, categories)
     return found
+
+
+def _judged_rankings(imported: Imported) -> JudgedRankings:
+    """The results of review files of another tool, which are single passages."""
+    return {
+        system: {query: [JudgedResult(item) for item in items] for query, items in by_query.items()}
+        for system, by_query in imported.rankings().items()
+    }

@@ -19,7 +19,7 @@ from bakeoff.judging import (
     where_the_loss_is,
 )
 from bakeoff.measures.names import parse
-from bakeoff.presetrules import preset_lines
+from bakeoff.presetrules import decision_lines, preset_lines
 from bakeoff.report.costs import SPEED, embed_speeds
 from bakeoff.report.grid import read_grid
 from bakeoff.report.pairs import too_many
@@ -64,7 +64,7 @@ def _say_judged(result: Result) -> None:
         _say_negatives(result, best)
         _say_loss(result, best)
     _say_spread(result)
-    for line in preset_lines(result)[:PRESET_LINES]:
+    for line in [*decision_lines(result), *preset_lines(result)][:PRESET_LINES]:
         say_field("Preset", line)
 
 

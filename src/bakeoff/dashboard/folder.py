@@ -7,13 +7,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from bakeoff.analysis import Result, open_run
+from bakeoff.analysis import Result
 from bakeoff.dashboard.frames import literal
 from bakeoff.errors import BakeoffError
 from bakeoff.report.explorer import Quick, quick
 from bakeoff.report.grid import Grid, read_grid
 from bakeoff.report.tables import Report, tables
 from bakeoff.results import read_record
+from bakeoff.review.desk import desk_for
+from bakeoff.review.reviewed_run import open_reviewed
 from bakeoff.runrecord import RunRecord
 
 VARIABLE = "BAKEOFF_DASHBOARD_RUNS"
@@ -58,7 +60,7 @@ def chosen() -> Result | None:
 @st.cache_resource(show_spinner=False, max_entries=16)
 def opened(path: str, changed: float) -> Result:  # noqa: ARG001 - a part of what the cache asks with
     """A run, opened again when its files change."""
-    return open_run(path)
+    return open_reviewed(path)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -92,6 +94,8 @@ def _record(path: Path) -> RunRecord | str:
 
 
 def _changed(path: Path) -> float:
-    """When a run's record or one of its tables was last written."""
-    files = (path / "run.json", *path.glob("*.parquet"))
+    """When a run's record, one of its tables or its review was last written."""
+    review = desk_for(path)
+    judged = (review.pool_file, *review.ledger.folder.glob("*"))
+    files = (path / "run.json", *path.glob("*.parquet"), *judged)
     return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)

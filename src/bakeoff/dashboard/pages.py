@@ -120,7 +120,7 @@ def load() -> None:
         return
     st.title("Load")
     quick = folder.glance(*folder.key(result))
-    found = extras.beside(result, [row.system for row in quick.rows[:SYSTEMS]])
+    found = extras.extras(result, [row.system for row in quick.rows[:SYSTEMS]])
     if not any(section.id == "load" for section in found):
         st.info(literal(f"Nothing was put under load yet: bakeoff load {result.path}"))
     for section in found:

@@ -40,6 +40,8 @@ def text(report: Report) -> str:
 
 def _parts(report: Report) -> Iterator[list[str]]:
     yield _head(report)
+    if report.review:
+        yield _extra(report.review)
     yield _systems(report.systems)
     if report.headline.could_change:
         yield ["## What could change this", "", *bullets(report.headline.could_change)]
@@ -70,7 +72,7 @@ def _head(report: Report) -> list[str]:
     lines = [f"# {plain(head.question)}", "", plain(head.summary), ""]
     lines += [f"**{head.heading}.** {plain(head.sentence)}", ""]
     lines += [plain(head.without_leaks), ""] if head.without_leaks else []
-    return [*lines, *bullets(head.reasons)]
+    return [*lines, *bullets([*report.decision, *head.reasons])]
 
 
 def _systems(systems: SystemsTable) -> list[str]:

@@ -9,8 +9,9 @@ from bakeoff.errors import BakeoffError
 from bakeoff.measures.labels import Bounded
 from bakeoff.report.sections import Grid, Section
 from bakeoff.report.wording import count, score, signed
-from bakeoff.review.desk import Standing, beside_the_run, open_desk, stands
+from bakeoff.review.desk import Standing, beside_the_run
 from bakeoff.review.measures import PairFigures, ReviewFigures, pool_rankings, review_figures
+from bakeoff.review.reviewed_run import find_review
 from bakeoff.review.settle import State, labels_of
 from bakeoff.review.sides import Mean, Side
 from bakeoff.stats.intervals import Interval
@@ -18,14 +19,15 @@ from bakeoff.stats.intervals import Interval
 
 def review_section(result: Result) -> Section | None:
     """What people judged: precision and lift with bounds over the unjudged, and the leader against the others."""
-    try:
-        standing = stands(open_desk(result.path))
-    except BakeoffError:
+    standing = find_review(result)
+    if standing is None:
         return None
     pool = standing.pool
     figures = review_figures(pool_rankings(pool), labels_of(standing.settled), pool.k, result.record.seed)
     decided = sum(one.state not in (State.OPEN, State.CONFLICT) for one in standing.settled.values())
     finding = f"{decided:,} of {count(len(pool.items), 'passage')} are decided"
+    if result.reviewed is not None:
+        finding = f"{finding}. {result.reviewed.sentence}"
     grids = [
         figures_grid(figures),
         *([against_grid(figures)] if figures.pairs else []),
@@ -82,7 +84,7 @@ def against_grid(figures: ReviewFigures) -> Grid:
 def _sides(standing: Standing, result: Result) -> list[Grid]:
     """Automated, human-adjusted and combined figures (S4-53), where the primary measure has all three."""
     try:
-        found = beside_the_run(standing, result)
+        found = beside_the_run(standing, result.by_rules())
     except BakeoffError:
         return []  # a measure that people's labels say nothing about has no human side
     grid = sides_grid([one for one in found if one.human.n])

@@ -31,8 +31,17 @@ def row_count(result: Result, schema: Schema) -> int:
 
 def score_rows(result: Result) -> pa.Table:
     """All scores; names are kept once each, which makes ten million rows fit where strings would not."""
-    path = result.table_file(SCORES)
     names = ["system", "query_id", "measure", "unit", "source"]
+    if result.rescored:
+        return _encoded(result.scores, names)
+    path = result.table_file(SCORES)
     with readable(path):
         table = read_parquet(path, columns=[*names, "value"], read_dictionary=names)
         return table.unify_dictionaries().combine_chunks()
+
+
+def _encoded(table: pa.Table, names: list[str]) -> pa.Table:
+    """The same rows with each name kept once."""
+    for name in names:
+        table = table.set_column(table.schema.get_field_index(name), name, table[name].dictionary_encode())
+    return table.select([*names, "value"]).unify_dictionaries().combine_chunks()

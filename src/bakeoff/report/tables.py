@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bakeoff.analysis import Result
 from bakeoff.judging import Alarms, held_out, what_makes_the_difference
-from bakeoff.presetrules import preset_lines
+from bakeoff.presetrules import decision_lines, preset_lines
 from bakeoff.report.background import Background, background
 from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, latency_rows, phase_rows
@@ -18,6 +18,7 @@ from bakeoff.report.ingestion import phase_chart
 from bakeoff.report.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.pairs import Pairs, compared, too_many
 from bakeoff.report.percentiles import run_chart
+from bakeoff.report.reviewed import review_section
 from bakeoff.report.sections import Chart, Section
 from bakeoff.report.systems import SystemsTable, measure_notes, order, systems_table
 from bakeoff.report.trades import Trade, bill_of, trades, unpriced
@@ -54,6 +55,9 @@ class Report:
     background: Background
     queries: int
     extras: tuple[Section, ...] = ()
+    review: Section | None = None
+    decision: tuple[str, ...] = ()
+    """What to use by the preset's own rule, where it has one."""
 
 
 def charts(report: Report) -> tuple[Chart, ...]:
@@ -89,6 +93,8 @@ def tables(result: Result) -> Report:
         spread=what_makes_the_difference(result) if comparison else None,
         choice=held_out(result) if comparison else None,
         preset=tuple(preset_lines(result)) if comparison else (),
+        decision=tuple(decision_lines(result)) if comparison else (),
+        review=review_section(result),
         differing=differing_queries(result, grid, shown),
         phases=phases,
         phase_rows=seconds,

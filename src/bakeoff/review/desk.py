@@ -7,8 +7,9 @@ from pathlib import Path
 
 from bakeoff.analysis import Result
 from bakeoff.errors import SettingError
+from bakeoff.measures.conventions import Conventions
+from bakeoff.review.human_scores import judged_rankings
 from bakeoff.review.ledger import Ledger, Read
-from bakeoff.review.measures import pool_rankings
 from bakeoff.review.pool import Pool, read_pool, write_pool
 from bakeoff.review.settle import Settled, opinions_of, settled_pool
 from bakeoff.review.sides import Side, human_values, run_values, sides, suits
@@ -93,5 +94,11 @@ def beside_the_run(standing: Standing, result: Result) -> list[Side]:
     """Automated, human-adjusted and combined figures of the run's primary measure, as far as it suits them."""
     measure = str(suits(result.record.primary))
     categories = {row["query_id"]: row["category"] or "" for row in result.queries.to_pylist()}
-    human = human_values(pool_rankings(standing.pool), standing.settled, measure)
+    human = human_values(
+        judged_rankings(standing.pool),
+        standing.settled,
+        measure,
+        Conventions.from_dict(result.record.conventions),
+        {item.id: item.document_id for item in standing.pool.items},
+    )
     return sides(standing.pool.systems, measure, run_values(result, measure), human, categories)

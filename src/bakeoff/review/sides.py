@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
+from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.names import Measure, parse
-from bakeoff.review.measures import Rankings
+from bakeoff.review.human_scores import JudgedRankings, human_scores
 from bakeoff.review.settle import Settled
 from bakeoff.review.sheets import Sheet
 
@@ -49,7 +50,7 @@ def sides(
 ) -> list[Side]:
     """All systems over all queries and by category; people's figures count where every system has one."""
     names = list(systems)
-    shared = {q for _, q in human if all(human.get((name, q)) is not None for name in names)}
+    shared = {q for _, q in human if all((name, q) in human for name in names)}
     queries = list(dict.fromkeys(query for _, query in (*automated, *human)))
     groups: dict[str, list[str]] = {"": queries}
     for query in queries:
@@ -63,27 +64,16 @@ def sides(
 
 
 def human_values(
-    rankings: Rankings, settled: Mapping[str, Settled], measure: str
+    rankings: JudgedRankings,
+    settled: Mapping[str, Settled],
+    measure: str,
+    conventions: Conventions = DEFAULT,
+    documents: Mapping[str, str] | None = None,
 ) -> dict[tuple[str, str], float | None]:
-    """The measure of every completely judged query by what people and rules settled; others have none."""
-    from bakeoff.measures.api import evaluate
-
+    """The measure of every completely judged query by the run's conventions; None where they exclude the query."""
     parsed = parse(measure)
-    plain = str(parsed).split("(")[0] if parsed.unit else str(parsed)
-    grades: dict[str, dict[str, int]] = {}
-    for one in settled.values():
-        if one.relevance is not None:
-            grades.setdefault(one.query, {})[one.item] = one.relevance
-    found: dict[tuple[str, str], float | None] = {}
-    for system, by_query in rankings.items():
-        complete = {q: _once(items) for q, items in by_query.items() if _complete(items, settled)}
-        if not complete or not grades.keys() & complete.keys():
-            continue
-        result = evaluate(grades, complete, [plain], queries=[q for q in complete if q in grades])
-        found |= {
-            (system, query): value for query, value in zip(result.queries, result.columns[0], strict=True)
-        }
-    return found
+    found = human_scores(rankings, settled, [parsed], conventions, documents)
+    return {place: values[parsed] for place, values in found.items() if parsed in values}
 
 
 def run_values(result: Result, measure: str) -> dict[tuple[str, str], float | None]:
@@ -111,14 +101,6 @@ def suits(measure: str) -> Measure:
             f"{measure} is not scored against judgments, so a review says nothing about it."
         )
     return parsed
-
-
-def _complete(items: Iterable[str], settled: Mapping[str, Settled]) -> bool:
-    return all(item in settled and settled[item].relevance is not None for item in items)
-
-
-def _once(items: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(items))
 
 
 def _side(

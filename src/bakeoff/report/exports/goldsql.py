@@ -10,10 +10,11 @@ from bakeoff.report.exports.goldsql_figures import (
     MEASURES,
     decision_of,
     latency_of,
-    lifts_of,
+    lift_means,
     mean_of,
     measures_of,
     pair_of,
+    reviewed_systems,
     yes,
 )
 from bakeoff.report.exports.goldsql_shapes import (
@@ -124,16 +125,17 @@ def _comparison(material: Material, pair: PairComparison | None) -> ComparisonRe
 
 
 def _combined(material: Material) -> Combined:
-    lifts = {
-        row["system"]: mean_of(list(lifts_of(material, row["system"]).values())) for row in material.systems
-    }
-    reviewed = any(value is not None for value in lifts.values())
+    systems = [row["system"] for row in material.systems]
+    means = lift_means(material, reviewed_systems(material))
+    truth = material.result.reviewed
     return Combined(
-        automated={
-            material.slugs[row["system"]]: _metrics(material, row["system"]) for row in material.systems
-        },
-        semantic_lift={material.slugs[system]: value for system, value in lifts.items()},
-        human_review="imported" if reviewed else "not yet completed",
+        automated={material.slugs[system]: _metrics(material.by_rules, system) for system in systems},
+        human_adjusted={material.slugs[system]: _metrics(material, system) for system in systems}
+        if truth
+        else None,
+        semantic_lift={material.slugs[system]: means.get(system) for system in systems},
+        human_review="imported" if means else "not yet completed",
+        queries_judged_by_people=len(truth.queries) if truth else 0,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bakeoff.presetrules import s4_case
+from collections.abc import Sequence
+
+from bakeoff.presetrules import leading_pair, s4_case
 from bakeoff.report.exports.material import Material
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.decisions import DECISION_A, decide_s4
@@ -25,12 +27,11 @@ def measures_of(material: Material) -> dict[str, str | None]:
 
 
 def pair_of(material: Material) -> PairComparison | None:
-    """The second system of the plan against the first, as MIKA against MiniLM; None with fewer than two."""
-    systems = [row["system"] for row in material.systems]
+    """The pair asked for, or the leaders, the one with the larger index first; None with fewer than two systems."""
     measure = material.pick(*MEASURES["mrr"])
-    if len(systems) < 2 or measure is None:
+    if len(material.systems) < 2 or measure is None:
         return None
-    return material.result.compare(measure).pair(systems[1], systems[0])
+    return material.result.compare(measure).pair(*(material.pair or leading_pair(material.result, measure)))
 
 
 def decision_of(material: Material, pair: PairComparison | None) -> str:
@@ -45,6 +46,23 @@ def decision_of(material: Material, pair: PairComparison | None) -> str:
 def lifts_of(material: Material, system: str) -> dict[str, float | None]:
     """Semantic lift by query, of those that people judged."""
     return material.values(system, material.pick(*LIFT))
+
+
+def lift_means(material: Material, systems: Sequence[str]) -> dict[str, float | None]:
+    """Mean semantic lift on the queries that are judged completely for all these systems."""
+    lifts = {system: lifts_of(material, system) for system in systems}
+    common = [
+        row["query_id"]
+        for row in material.queries
+        if all(lifts[system][row["query_id"]] is not None for system in systems)
+    ]
+    return {system: mean_of([lifts[system][query] for query in common]) for system in systems}
+
+
+def reviewed_systems(material: Material) -> list[str]:
+    """The systems with a completely reviewed query."""
+    names = [row["system"] for row in material.systems]
+    return [name for name in names if any(v is not None for v in lifts_of(material, name).values())]
 
 
 def latency_of(material: Material, system: str) -> float | None:

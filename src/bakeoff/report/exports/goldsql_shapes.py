@@ -69,7 +69,7 @@ class Side(Shape):
 
 
 class ComparisonReport(Shape):
-    """The two best models, paired by query."""
+    """The two best models, or the pair asked for, paired by query; wins and losses are those of `second`."""
 
     measure: str
     models: list[Side]
@@ -85,8 +85,10 @@ class ComparisonReport(Shape):
 
 
 class Combined(Shape):
-    """Automated figures, and those of human review where there are any."""
+    """Figures by rules, those with people's judgments in their place, and semantic lift on common queries."""
 
     automated: dict[str, Metrics]
+    human_adjusted: dict[str, Metrics] | None
     semantic_lift: dict[str, float | None]
     human_review: str
+    queries_judged_by_people: int

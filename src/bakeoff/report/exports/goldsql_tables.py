@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.report.exports.goldsql_figures import (
+    LIFT,
     MEASURES,
     decision_of,
     latency_of,
+    lift_means,
     lifts_of,
-    mean_of,
     measures_of,
+    reviewed_systems,
     yes,
 )
 from bakeoff.report.exports.material import Material
@@ -28,6 +31,7 @@ def tables_of(material: Material, pair: PairComparison | None) -> dict[str, pa.T
     rows = [(row["system"], material.slugs[row["system"]]) for row in material.systems]
     mrr, hit = material.pick(*MEASURES["mrr"]), material.pick(*MEASURES["hit_at_10"])
     lifts = {system: lifts_of(material, system) for system, _ in rows}
+    means = lift_means(material, reviewed_systems(material))
     tables = {
         "aggregate_metrics.parquet": pa.table(
             {
@@ -37,9 +41,7 @@ def tables_of(material: Material, pair: PairComparison | None) -> dict[str, pa.T
                 "mean_latency_ms": pa.array(
                     [latency_of(material, system) for system, _ in rows], pa.float64()
                 ),
-                "semantic_lift": pa.array(
-                    [mean_of(list(lifts[system].values())) for system, _ in rows], pa.float64()
-                ),
+                "semantic_lift": pa.array([means.get(system) for system, _ in rows], pa.float64()),
             }
         )
     }
@@ -55,11 +57,31 @@ def tables_of(material: Material, pair: PairComparison | None) -> dict[str, pa.T
         if lift is not None
     ]
     if judged:
-        names = ("model", "query_id", "semantic_lift")
-        tables["human_review_details.parquet"] = pa.table(
-            {name: [row[place] for row in judged] for place, name in enumerate(names)}
-        )
+        tables["human_review_details.parquet"] = _review_details(material, judged)
     return tables
+
+
+def _review_details(material: Material, judged: Sequence[tuple[str, str, float]]) -> pa.Table:
+    """One row per model and completely reviewed query; `all_models` where every reviewed model has the query."""
+    import pyarrow as pa
+
+    models = {slug for slug, _, _ in judged}
+    having = {query: {slug for slug, name, _ in judged if name == query} for _, query, _ in judged}
+    rows = {(slug, query): system for system, slug in material.slugs.items() for _, query, _ in judged}
+    found: dict[str, Any] = {
+        "model": [slug for slug, _, _ in judged],
+        "query_id": [query for _, query, _ in judged],
+        "semantic_lift": [lift for _, _, lift in judged],
+    }
+    for name in ("SemPrec", "FalsePos"):
+        measure = material.pick(name, LIFT[1])
+        values = {system: material.values(system, measure) for system in material.slugs}
+        column = {"SemPrec": "semantic_precision", "FalsePos": "false_positive_rate"}[name]
+        found[column] = pa.array(
+            [values[rows[slug, query]][query] for slug, query, _ in judged], pa.float64()
+        )
+    found["all_models"] = [having[query] == models for _, query, _ in judged]
+    return pa.table(found)
 
 
 def per_query(material: Material, system: str) -> pa.Table:
@@ -132,13 +154,18 @@ def _query_comparison(material: Material, pair: PairComparison) -> pa.Table:
 
 
 def _decision_table(material: Material, pair: PairComparison) -> pa.Table:
-    """S4-66's one row; the advantage columns are named by the second model, as mika_auto_advantage is."""
+    """S4-66's one row; the advantage columns are named by the challenger, as mika_auto_advantage is.
+
+    The advantage `auto` is by rules alone; the recommendation and the differences follow the reviewed truth.
+    """
     import pyarrow as pa
 
     slug = material.slugs[pair.a]
-    lift = [mean_of(list(lifts_of(material, system).values())) for system in (pair.a, pair.b)]
-    gap = None if lift[0] is None or lift[1] is None else lift[0] - lift[1]
-    low = pair.interval.low
+    lifts = lift_means(material, (pair.a, pair.b))
+    measure = material.pick(*MEASURES["mrr"]) or ""
+    mine, other = lifts[pair.a], lifts[pair.b]
+    gap = None if mine is None or other is None else mine - other
+    low = material.by_rules.result.compare(measure).pair(pair.a, pair.b).interval.low
     return pa.table(
         {
             "recommendation": [decision_of(material, pair)],

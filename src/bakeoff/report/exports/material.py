@@ -29,8 +29,14 @@ class Step(NamedTuple):
 class Material:
     """A run as exports see it; what was not measured is None, never 0."""
 
-    def __init__(self, result: Result, unit: str = "", conventions: Conventions | None = None) -> None:
-        self.result, self._unit = result, unit
+    def __init__(
+        self,
+        result: Result,
+        unit: str = "",
+        conventions: Conventions | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> None:
+        self.result, self._unit, self.pair, self._conventions = result, unit, pair, conventions
         self.missing: dict[str, None] = {}
         self.unlike: dict[str, str] = {}
         run = Conventions.from_dict(result.record.conventions)
@@ -39,6 +45,13 @@ class Material:
         self.systems: list[dict[str, Any]] = [
             row for row in result.systems.to_pylist() if row["system"] in result.done
         ]
+
+    @cached_property
+    def by_rules(self) -> Material:
+        """The same run scored by its rules alone."""
+        if not self.result.rescored:
+            return self
+        return Material(self.result.by_rules(), self._unit, self._conventions, self.pair)
 
     @cached_property
     def slugs(self) -> dict[str, str]:

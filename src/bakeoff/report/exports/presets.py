@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bakeoff.analysis import open_run
+from bakeoff.analysis import Result
 from bakeoff.errors import DataError, MeasureError, SettingError
 from bakeoff.measures import presets
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
@@ -15,6 +15,7 @@ from bakeoff.report.ann_data import RECORD, kind_of
 from bakeoff.report.exports import ann, code, goldsql, lineage, vectordb
 from bakeoff.report.exports.files import Export, Files
 from bakeoff.report.exports.material import Material
+from bakeoff.review.reviewed_run import open_reviewed
 from bakeoff.types import Unit
 
 EXPORTS: dict[str, Export] = {
@@ -26,17 +27,28 @@ EXPORTS: dict[str, Export] = {
 }
 
 
-def export_run(folder: Path, name: str, *, trust: bool = False) -> Files:
+def export_run(folder: Path, name: str, *, trust: bool = False, pair: tuple[str, str] | None = None) -> Files:
     """The files of a preset, named as itself or as its source system, for the folder of a run or of `bakeoff ann`."""
     preset = _preset(name)
     if (folder / RECORD).is_file() and not (folder / "run.json").is_file():
         return _export_benchmark(folder, preset.name)
-    result = open_run(folder, trust=trust)
+    result = open_reviewed(folder, trust=trust)
     if not result.done:
         raise DataError(f"{folder} has no finished system. Finish the run first: bakeoff run --out {folder}")
-    material = Material(result, str(preset.unit), preset.conventions)
+    chosen = _pair(result, preset.name, *pair) if pair else None
+    material = Material(result, str(preset.unit), preset.conventions, chosen)
     files = EXPORTS[preset.name](material)
     return replace(files, notes=(*result.trusted_changes, *files.notes, *_notes(material, preset)))
+
+
+def _pair(result: Result, preset: str, challenger: str, incumbent: str) -> tuple[str, str]:
+    """The labels of the two systems asked for."""
+    if preset != "goldsql":
+        raise SettingError(f"--pair is for --preset goldsql; --preset {preset} does not compare two systems.")
+    found = result.system(challenger), result.system(incumbent)
+    if found[0] == found[1]:
+        raise SettingError(f"--pair names {found[0]} twice. Name two systems: {'; '.join(result.done)}.")
+    return found
 
 
 def _export_benchmark(folder: Path, preset: str) -> Files:

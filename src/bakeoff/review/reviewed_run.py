@@ -1,0 +1,174 @@
+"""A run whose scores follow what people judged, so that verdict, report and exports use it (F58)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff.analysis import Result, ReviewedTruth, open_run
+from bakeoff.errors import SettingError
+from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.labels import LabelScores, label_scores
+from bakeoff.measures.names import Measure, parse
+from bakeoff.review.desk import Standing, open_desk, stands
+from bakeoff.review.human_scores import Scores, can_judge, human_scores, judged_rankings
+from bakeoff.review.judgmentset import HUMAN, reviewers
+from bakeoff.review.measures import NAMES, pool_rankings
+from bakeoff.review.settle import State, labels_of
+from bakeoff.runrecord import Excluded
+from bakeoff.types import SCORES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bakeoff.blocks import Helpers
+
+Row = tuple[str, str, str, float | None]
+"""System, query, measure, value."""
+NOT_JUDGED = "people have not judged all its results"
+NOTHING_RELEVANT = "people found no relevant result"
+
+
+def open_reviewed(folder: str | Path, workers: Helpers | None = None, *, trust: bool = False) -> Result:
+    """The result in a run's folder, scored by people's judgments where a review of it has any."""
+    return with_people(open_run(folder, workers, trust=trust))
+
+
+def find_review(result: Result) -> Standing | None:
+    """The review of a run; None where there is none, or the folder of that name is of another run."""
+    try:
+        desk = open_desk(result.path)
+    except SettingError:
+        return None
+    standing = stands(desk)
+    return standing if standing.pool.run == result.record.run else None
+
+
+def with_people(result: Result) -> Result:
+    """The run as people judged it; unchanged where nobody has judged."""
+    standing = find_review(result)
+    if standing is None or not _people(standing):
+        return result
+    negative = _negative(result)
+    labels = _label_rows(standing, negative)
+    judged = _judged(result, standing, negative)
+    queries = tuple(dict.fromkeys(query for _, query in judged))
+    if not labels and not queries:
+        return result
+    rows = [*_judged_rows(judged), *labels]
+    reviewed = ReviewedTruth(
+        queries, _people(standing), standing.pool.k, result.queries.num_rows - len(negative)
+    )
+    names = list(dict.fromkeys(measure for _, _, measure, _ in labels))
+    excluded = [
+        *(
+            one
+            for one in result.record.excluded
+            if one.query_id not in queries or not _by_people(one.measure)
+        ),
+        *_excluded(result, rows, names),
+    ]
+    record = result.record.model_copy(
+        update={
+            "measures": [*result.record.measures, *(n for n in names if n not in result.record.measures)],
+            "excluded": excluded,
+        }
+    )
+    return result.with_review(reviewed if queries else None, _replaced(result, rows), record)
+
+
+def _people(standing: Standing) -> tuple[str, ...]:
+    """Everyone whose judgment counts."""
+    return tuple(name for name in reviewers(standing.settled) if name)
+
+
+def _negative(result: Result) -> frozenset[str]:
+    """The queries without a right answer: people's labels do not score them."""
+    return frozenset(row["query_id"] for row in result.queries.to_pylist() if row["negative"])
+
+
+def _by_people(measure: str) -> bool:
+    return can_judge(parse(measure))
+
+
+def _judged(result: Result, standing: Standing, negative: frozenset[str]) -> Scores:
+    """Scores of the queries that are completely judged for every finished system of the run."""
+    pool = standing.pool
+    found = human_scores(
+        judged_rankings(pool),
+        standing.settled,
+        [parse(name) for name in result.record.measures],
+        Conventions.from_dict(result.record.conventions),
+        {item.id: item.document_id for item in pool.items},
+    )
+    shared = {
+        query
+        for query in pool.queries
+        if query not in negative and all((system, query) in found for system in result.done)
+    }
+    return {(system, query): found[system, query] for system in result.done for query in sorted(shared)}
+
+
+def _judged_rows(judged: Scores) -> Iterator[Row]:
+    for (system, query), values in judged.items():
+        yield from ((system, query, str(measure), value) for measure, value in values.items())
+
+
+def _label_rows(standing: Standing, negative: frozenset[str]) -> list[Row]:
+    """SemPrec, SemLift and FalsePos of each system's completely labelled queries."""
+    pool, labels = standing.pool, labels_of(standing.settled)
+    decided = {one.query for one in standing.settled.values() if one.state is not State.OPEN}
+    rows: list[Row] = []
+    for system, by_query in pool_rankings(pool).items():
+        for query in sorted((by_query.keys() & decided) - negative):
+            scores = label_scores([labels[item] for item in by_query[query]], pool.k)
+            if scores.complete:
+                rows += [(system, query, label_measure(name, pool.k), _value(scores, name)) for name in NAMES]
+    return rows
+
+
+def label_measure(name: str, k: int) -> str:
+    """The full name of a measure of labels, such as SemLift@10(chunk)."""
+    return str(parse(f"{name}@{k}(chunk)"))
+
+
+def _value(scores: LabelScores, name: str) -> float:
+    return float(getattr(scores, NAMES[name]).value)
+
+
+def _excluded(result: Result, rows: list[Row], names: list[str]) -> Iterator[Excluded]:
+    """Why people's judgments give no score of a query."""
+    for query, measure in dict.fromkeys(
+        (query, measure) for _, query, measure, value in rows if value is None
+    ):
+        yield Excluded(query_id=query, measure=measure, reason=NOTHING_RELEVANT)
+    for name in names:
+        known = {query for _, query, measure, _ in rows if measure == name}
+        for query, negative in zip(
+            result.queries["query_id"].to_pylist(), result.queries["negative"].to_pylist(), strict=True
+        ):
+            if query not in known and not negative:
+                yield Excluded(query_id=query, measure=name, reason=NOT_JUDGED)
+
+
+def _replaced(result: Result, rows: list[Row]) -> pa.Table:
+    """The run's scores, with people's in the place of the rules'."""
+    import pyarrow as pa
+
+    new = {(system, query, measure) for system, query, measure, _ in rows}
+    keys = zip(*(result.scores[name].to_pylist() for name in ("system", "query_id", "measure")), strict=True)
+    kept = result.scores.filter(pa.array([key not in new for key in keys], pa.bool_()))
+    units: dict[str, Measure] = {measure: parse(measure) for _, _, measure, _ in rows}
+    added = SCORES.table(
+        {
+            "run": [result.record.run] * len(rows),
+            "system": [system for system, *_ in rows],
+            "query_id": [query for _, query, _, _ in rows],
+            "measure": [measure for _, _, measure, _ in rows],
+            "unit": [str(units[measure].unit or "") for _, _, measure, _ in rows],
+            "source": [HUMAN] * len(rows),
+            "value": [value for *_, value in rows],
+        }
+    )
+    return pa.concat_tables([kept, added])

@@ -1,0 +1,106 @@
+"""F58: people's judgments are collected and the decision never consults them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bakeoff import run
+from bakeoff.analysis import Result, open_run
+from bakeoff.measures.labels import Label
+from bakeoff.review.desk import open_desk
+from bakeoff.review.ledger import Entry, Kind
+from bakeoff.review.reviewed_run import NOTHING_RELEVANT, open_reviewed
+
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+def finished(small: Path) -> Result:
+    """A small run of the preset that has a review."""
+    small.write_text(small.read_text().replace("[dense]", "[dense, bm25]") + "preset: goldsql\n")
+    return run(small, out=Path("run"))
+
+
+def judge(result: Result, favoured: str, skip: tuple[str, ...] = ()) -> None:
+    """Ann calls relevant what one system returned first, and nothing else."""
+    desk = open_desk(result.path)
+    for item in desk.pool().items:
+        if item.query_id in skip:
+            continue
+        first = any(one.system == favoured and one.rank == 1 for one in item.returned)
+        label = Label.SEMANTIC_MATCH if first else Label.FALSE_POSITIVE
+        desk.ledger.append(Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=label))
+
+
+def test_verdict_report_and_export_use_what_people_judged(finished: Result, cli: Cli) -> None:
+    assert cli("review", "export", finished.path).code == 0
+    assert open_reviewed(finished.path).reviewed is None, "nobody has judged yet"
+    favoured, other = reversed(finished.comparison.ranking)
+    judge(finished, favoured)
+
+    found = open_reviewed(finished.path)
+    primary = found.record.primary
+    assert found.reviewed is not None and found.reviewed.reviewers == ("ann",)
+    assert found.comparison.best == favoured
+    assert found.summaries(primary)[favoured].mean == 1.0
+    assert (found.summaries(primary)[other].mean or 0.0) < 1.0
+    assert found.verdict.reasons[0] == found.reviewed.sentence
+    assert open_run(finished.path).comparison.ranking == finished.comparison.ranking, "the run is as it was"
+    sources = {
+        row["source"] for row in found.scores.to_pylist() if row["measure"] == primary and row["value"]
+    }
+    assert sources == {"human"}
+
+    assert cli("final-report", finished.path).code == 0
+    for name, title in (("report.md", "## Judged by people"), ("report.html", "Judged by people</h2>")):
+        text = (finished.path / name).read_text()
+        assert 0 < text.index(title) < text.index("## Systems" if name == "report.md" else 'id="systems"')
+        assert text.index("What to use, by ") < text.index(title)
+
+    assert cli("export", finished.path, "--preset", "goldsql", "--out", "out").code == 0
+    combined = json.loads(Path("out/combined_metrics.json").read_text())
+    assert combined["human_review"] == "imported"
+    assert combined["queries_judged_by_people"] == len(found.reviewed.queries)
+    lifts = combined["semantic_lift"]
+    assert set(lifts.values()) != {None} and combined["human_adjusted"] != combined["automated"]
+    details = pq.read_table("out/human_review_details.parquet").to_pylist()
+    assert len(details) == 2 * len(found.reviewed.queries) and all(row["all_models"] for row in details)
+    (decision,) = pq.read_table("out/benchmark_decision.parquet").to_pylist()
+    assert decision["semantic_lift_difference"] is not None
+
+
+def test_a_query_counts_only_where_every_system_is_judged(finished: Result, cli: Cli) -> None:
+    cli("review", "export", finished.path)
+    favoured = finished.comparison.ranking[0]
+    asked = [row["query_id"] for row in finished.queries.to_pylist() if not row["negative"]]
+    judge(finished, favoured, skip=(asked[0],))
+    found = open_reviewed(finished.path)
+    assert found.reviewed is not None
+    assert asked[0] not in found.reviewed.queries and found.reviewed.of == len(asked)
+    rules, people = (one.matrix(one.record.primary) for one in (finished, found))
+    place = rules.queries.index(asked[0])
+    assert (rules.values[:, place] == people.values[:, place]).all()
+
+
+def test_what_people_call_irrelevant_is_not_relevant_by_rule(finished: Result, cli: Cli) -> None:
+    cli("review", "export", finished.path)
+    judge(finished, "no such system")
+    found = open_reviewed(finished.path)
+    assert found.reviewed is not None
+    reasons = {one.reason for one in found.record.excluded if one.query_id in found.reviewed.queries}
+    assert NOTHING_RELEVANT in reasons
+
+
+def test_the_review_of_another_run_does_not_count(finished: Result, cli: Cli) -> None:
+    cli("review", "export", finished.path)
+    judge(finished, finished.comparison.ranking[-1])
+    desk = open_desk(finished.path)
+    desk.keep(replace(desk.pool(), run="another-run"))
+    assert open_reviewed(finished.path).reviewed is None
