@@ -17,7 +17,9 @@ from bakeoff.cli.app import app
 from bakeoff.errors import ExperimentError
 from bakeoff.experiment import load
 from bakeoff.load.configurations import CONFIGURATIONS, Configurations, read_configurations
+from bakeoff.report.depths import depths_section
 from bakeoff.report.exports.presets import export_run
+from bakeoff.report.sections import Lines
 
 WORDS = [
     f"{a}{b}ing" for a in ("am", "bro", "cas", "dre", "fal", "gar") for b in ("ber", "can", "dle", "gla")
@@ -189,3 +191,19 @@ def test_the_preset_has_three_runs_and_its_depths_unless_the_file_says_so(tmp_pa
     path.write_text(EXPERIMENT.replace("[1, 4]", "[4, 1]"))
     with pytest.raises(ExperimentError, match="line 9"):
         load(path)
+
+
+def test_the_report_draws_quality_at_each_depth_with_the_spread_of_the_runs(result: Result) -> None:
+    """S3-16: Recall@K, Precision@K and MRR, a curve per system with error bars where runs differ."""
+    section = depths_section(result, result.done)
+    assert section is not None
+    charts = {chart.name: chart for chart in section.charts}
+    assert set(charts) == {"recall_at_k", "precision_at_k", "mrr_at_k", "latency_at_k"}
+    for name, figure in (("recall_at_k", "R"), ("latency_at_k", "latency_ms")):
+        plot = charts[name].plot
+        assert isinstance(plot, Lines) and [curve.name for curve in plot.curves] == list(result.done)
+        for curve in plot.curves:
+            across = {k: configurations(result).across_runs(curve.name, figure, k) for k in DEPTHS}
+            assert curve.points == tuple((k, value) for k, one in across.items() for value in one.values)
+            assert curve.spread == tuple((k, one.q1, one.q3) for k, one in across.items() if one.sd)
+            assert (len(curve.spread) == len(DEPTHS)) is (figure == "latency_ms")

@@ -138,10 +138,42 @@ def _run(
         result = _repeat(plan, result, quiet or as_json)
     report = _report(result)
     if as_json:
-        console.say_json(result_json(result))
+        console.say_json({**result_json(result), **_depths_json(result)})
     else:
         say_result(result, report)
+        _say_depths(result)
     return 1 if result.failed else 0
+
+
+def _say_depths(result: Result) -> None:
+    """What the repeated configurations show about speed, where there are some."""
+    from bakeoff.cli.summary import say_field
+
+    if "configurations" in result.record.tables:
+        from bakeoff.load.configurations import read_configurations
+        from bakeoff.report.depths import speed_sentences
+
+        found = read_configurations(result)
+        for place, text in enumerate(speed_sentences(found, result.record.seed) if found else ()):
+            say_field("" if place else "Speed", text)
+
+
+def _depths_json(result: Result) -> dict[str, object]:
+    """The tests between speeds at every depth, for scripts; nothing where no depths were measured."""
+    if "configurations" not in result.record.tables:
+        return {}
+    from dataclasses import asdict
+
+    from bakeoff.load.configurations import read_configurations
+
+    found = read_configurations(result)
+    if found is None:
+        return {}
+    depths = sorted({k for system in found.systems for k in found.depths(system)})
+    pairs = [
+        {"top_k": k, **asdict(one)} for k in depths for one in found.compare("qps", k, result.record.seed)
+    ]
+    return {"speed_comparisons": pairs}
 
 
 def _repeat(plan: Plan, result: Result, quiet: bool) -> Result:

@@ -77,6 +77,8 @@ def _lines(chart: Chart, plot: Lines) -> Figure:
         x, y = zip(*curve.points, strict=True)
         name = literal(f"{curve.place}  {curve.name}") if named else None
         axes.plot(x, y, shape, color=colour, markersize=4, label=name)
+        for at, low, high in curve.spread:
+            axes.plot((at, at), (low, high), "_-", color=colour, linewidth=1, markersize=5)
         line = curve.fit or middles(curve)
         axes.plot(*zip(*line, strict=True), color=colour, linewidth=1, linestyle="--" if curve.fit else "-")
     scaled(axes, "x", log=plot.x.log, say=plot.x.say, ticks=plot.x.ticks)

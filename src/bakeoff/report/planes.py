@@ -39,12 +39,13 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One system over x; `fit` are the ends of its fitted line, where there is one."""
+    """One system over x; `fit` are the ends of its fitted line, where there is one, `spread` its (x, low, high)."""
 
     place: int
     name: str
     points: tuple[tuple[float, float], ...]
     fit: tuple[tuple[float, float], ...] = ()
+    spread: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +95,15 @@ def curves(lines: Sequence[Curve], x: Axis, y: Axis, label: str) -> Markup:
     """A curve a system, with its measured points and its fitted line; those beyond the colours are grey."""
     known = [point for one in lines for point in one.points]
     across = around([a for a, _ in known], LEFT, WIDTH - 30, log=x.log)
-    up = around([b for _, b in known], BOTTOM, TOP, log=y.log)
+    ends_of_bars = [end for one in lines for _, *ends in one.spread for end in ends]
+    up = around([*(b for _, b in known), *ends_of_bars], BOTTOM, TOP, log=y.log)
     parts = [*axis(across, BOTTOM + 4, TOP - 6, x.say, 5, x.ticks), *upright(up, LEFT, WIDTH - 16, y.say, 6)]
     for one in sorted(lines, key=lambda one: -one.place):
         kind = _kind(one.place)
         if one.fit:
             parts.append(path([(across.at(a), up.at(b)) for a, b in one.fit], f"curve fit {kind}"))
+        for a, low, high in one.spread:
+            parts.append(line(across.at(a), up.at(low), across.at(a), up.at(high), f"curve {kind}"))
         for a, b in one.points:
             title = f"{one.place} {one.name}: {x.say(a)}, {y.say(b)}"
             parts.append(circle(across.at(a), up.at(b), 3.5, f"mark {kind}", title))
