@@ -287,7 +287,7 @@ def test_s0_lineage(ran: Callable[..., Ran]) -> None:
         values["r"].append(sum(right[:10]) / len(question.documents))
         values["rr"].append(reciprocal(right))
         values["ndcg"].append(ndcg(right, len(question.documents), 5))
-    told = found.read("wordllama_dims_64_results.json")
+    told = found.read("wordllama-dims-64_results.json")
     assert told["precision_at_5"] == pytest.approx(mean(values["p"]))
     assert told["recall_at_10"] == pytest.approx(mean(values["r"]))
     assert told["mrr"] == pytest.approx(mean(values["rr"]))

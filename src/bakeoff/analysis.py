@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
+from bakeoff.plan import fits_words
 from bakeoff.results import (
     LATENCIES,
     LOSSES,
@@ -99,6 +101,14 @@ class Result:
         table = self._table(QUERIES)
         left_out = pa.array(sorted(self._left_out), pa.string())
         return table.filter(pc.invert(pc.is_in(table["query_id"], left_out))) if self._left_out else table
+
+    def with_current(self, name: str | None) -> Result:
+        """The same run with another system as the one in use today; the recorded one where None is given."""
+        if name is None:
+            return self
+        found = copy.copy(self)
+        found.record = self.record.model_copy(update={"current": self.system(name)})
+        return found
 
     def without(self, queries: Collection[str]) -> Result:
         """The same run judged without some of its queries."""
@@ -265,8 +275,7 @@ class Result:
         """The label of a system, from the label or from words that only it has."""
         if name in self.done:
             return name
-        words = name.replace("·", " ").split()
-        found = [label for label in self.done if all(word in label for word in words)]
+        found = [label for label in self.done if fits_words(label, name)]
         if len(found) == 1:
             return found[0]
         why = f"fits {len(found)} systems" if found else "fits no system"

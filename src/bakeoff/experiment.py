@@ -21,7 +21,7 @@ from bakeoff.measures.presets import preset as find_preset
 from bakeoff.modes import MODES, Hybrid
 from bakeoff.partreader import PartReader, label, short
 from bakeoff.pipelines import WayReader
-from bakeoff.plan import ExperimentFile, Given, Part, Plan, System, Way
+from bakeoff.plan import ExperimentFile, Given, Part, Plan, System, Way, fits_words
 from bakeoff.protocols import SupportsHybrid, SupportsVectors
 from bakeoff.types import Unit
 from bakeoff.yamlfile import Keys, Located
@@ -75,6 +75,7 @@ class _Reader:
         self._check_tuned(self._ways(), measures[0])
         systems = tuple(self._systems())
         self._check_labels(systems)
+        self._check_current(systems)
         return Plan(
             name=self._file.name or self._folder.name,
             text=text,
@@ -227,6 +228,17 @@ class _Reader:
                     (), f"two systems would be called {system.label!r}. Name their parts apart with as: NAME."
                 )
             seen.add(system.label)
+
+    def _check_current(self, systems: tuple[System, ...]) -> None:
+        """The system in use today is one of the experiment's."""
+        name = self._file.current
+        if name is None:
+            return
+        labels = [system.label for system in systems]
+        found = [label for label in labels if fits_words(label, name)]
+        if name not in labels and len(found) != 1:
+            why = f"fits {len(found)} systems" if found else "fits no system"
+            self._read.refuse(("current",), f"{name!r} {why}. Systems: {'; '.join(found or labels)}.")
 
     def _check_tuned(self, ways: Iterable[Way], primary: str) -> None:
         """A weight is tuned on the primary measure, so that must be scored against judgments."""

@@ -112,6 +112,13 @@ class ExperimentFile(_Strict):
         ),
     ] = []
     seed: Annotated[int, Field(description="of resampling and of folds")] = 7
+    current: Annotated[
+        str | None,
+        Field(
+            exclude_if=lambda value: value is None,
+            description="the system in use today, by words of its label; the others are its candidates",
+        ),
+    ] = None
     preset: Annotated[str | None, Field(description="measures and rules of a known benchmark")] = None
     conventions: Annotated[
         dict[str, Any],
@@ -193,6 +200,11 @@ class System:
         return {key: value for key, value in found.items() if value}
 
 
+def fits_words(label: str, name: str) -> bool:
+    """Whether all words of a name occur in a system's label."""
+    return all(word in label for word in name.replace("·", " ").split())
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything a run needs to know, checked; `file` is the name of the experiment file in its folder.
@@ -220,5 +232,7 @@ class Plan:
             "plan",
             [s.identity() for s in self.systems],
             list(self.measures),
-            self.settings.model_dump(mode="json", exclude={"prices", "executor"}),  # measure nothing anew
+            self.settings.model_dump(
+                mode="json", exclude={"prices", "executor", "current"}
+            ),  # measure nothing anew
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bakeoff.analysis import Result
+from bakeoff.decision_matrix import decision_matrix, lineage_values
 from bakeoff.errors import ComparisonError
 from bakeoff.judging import costs
 from bakeoff.measures.names import parse
@@ -20,7 +21,7 @@ def preset_lines(result: Result) -> list[str]:
     name = preset(result.record.preset).name if result.record.preset else ""
     if name == "lineage":
         lines = [_weighted(result, system) for system in result.comparison.ranking]
-        return [*lines[:1], *preset_trade(result), *lines[1:]]
+        return [*_matrix_lines(result), *lines[:1], *preset_trade(result), *lines[1:]]
     return []
 
 
@@ -32,11 +33,18 @@ def decision_lines(result: Result) -> list[str]:
     return _s4(result)
 
 
+def _matrix_lines(result: Result) -> list[str]:
+    """What the decision matrix says of the system in use, where the experiment names one."""
+    try:
+        matrix = decision_matrix(result)
+    except ComparisonError as exc:
+        return [f"No decision matrix: {exc}"]
+    return [matrix.finding] if matrix is not None else []
+
+
 def _weighted(result: Result, system: str) -> str:
     """S0's weighted score and band of a system."""
-    values = {name: _mean(result, system, name) for name in ("P@5", "R@10", "MRR", "nDCG@5")}
-    dims = dict(zip(result.systems["system"].to_pylist(), result.systems["dims"].to_pylist(), strict=True))
-    values |= {"latency_ms": result.timing(system, "total", "mean_ms"), "dims": dims[system]}
+    values = lineage_values(result, system)
     score, reading = weighted_score(values), read_bands(values)
     shown = "no score" if score.value is None else f"{score.value:.3f}"
     missing = f" ({', '.join(score.missing)} missing)" if score.missing else ""
@@ -112,10 +120,3 @@ def _lift(result: Result, challenger: str, incumbent: str) -> PairComparison | N
     except ComparisonError:
         return None  # nobody has judged
     return pair if pair is not None and pair.interval.low is not None else None
-
-
-def _mean(result: Result, system: str, measure: str) -> float | None:
-    try:
-        return result.summaries(measure)[system].mean
-    except ComparisonError:
-        return None

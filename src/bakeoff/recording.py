@@ -172,6 +172,7 @@ def started(plan: Plan, folder: Path) -> RunRecord:
         runs=settings.runs,
         warm_up={"search": retrieve.WARM_UP, "embed": embed.WARM_UP, "rerank": serving.WARM_UP},
         preset=settings.preset,
+        current=settings.current,
         limits=settings.limits.model_dump(),
         targets=settings.targets,
         conventions=plan.conventions.to_dict(),

@@ -140,6 +140,8 @@ class RunRecord(_Record):
     runs: int
     warm_up: dict[str, int] = {}
     preset: str | None = None
+    current: str | None = None
+    """The system in use today, by words of its label."""
     limits: dict[str, float | None]
     targets: dict[str, float] = {}
     conventions: dict[str, Any]

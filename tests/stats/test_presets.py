@@ -66,3 +66,28 @@ def test_bands_and_their_gaps(change: dict[str, float | None], overall: str, tex
 def test_boundary_values_are_mediocre() -> None:
     bands = dict(read_bands(GOOD | {"P@5": 0.6, "R@10": 0.9, "MRR": 0.5}).bands)
     assert (bands["P@5"], bands["R@10"], bands["MRR"]) == ("mediocre", "mediocre", "mediocre")
+
+
+def test_the_numbers_of_s0_are_in_one_place() -> None:
+    """The data file gives thresholds, weights and normalisers; measures and statistics read the same values."""
+    from bakeoff.measures.presets import preset
+    from bakeoff.preset_files import read_preset_file
+    from bakeoff.stats.presets import S0_BANDS, S0_SCORE
+
+    criteria = read_preset_file("lineage").criteria
+    assert [(one.measure, one.good, one.poor) for one in criteria if one.measure] == [
+        (one.measure, one.good, one.poor) for one in preset("lineage").targets
+    ]
+    assert {(one.name, one.weight, one.per) for one in S0_SCORE} == {
+        ("P@5", 0.4, None),
+        ("R@10", 0.3, None),
+        ("latency_ms", 0.2, 200),
+        ("dims", 0.1, 1024),
+    }
+    assert {(one.name, one.good, one.poor) for one in S0_BANDS} == {
+        ("P@5", 0.8, 0.6),
+        ("R@10", 0.9, 0.7),
+        ("MRR", 0.7, 0.5),
+        ("nDCG@5", 0.85, None),
+        ("latency_ms", 100, None),
+    }

@@ -110,6 +110,12 @@ def export(
         ),
     ] = None,
     force: Force = False,
+    current: Annotated[
+        str | None,
+        typer.Option(
+            "--current", metavar="SYSTEM", help="lineage: the system in use today; the others are candidates."
+        ),
+    ] = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Read tables although they were changed after the run.")
     ] = False,
@@ -122,10 +128,12 @@ def export(
     from bakeoff.report.exports.presets import export_run
 
     if preset:
-        _write(export_run(source, preset, trust=trust, pair=pair), out, force, as_json)
+        _write(export_run(source, preset, trust=trust, pair=pair, current=current), out, force, as_json)
         return
     if pair:
         raise SettingError("--pair needs --preset goldsql.")
+    if current:
+        raise SettingError("--current needs --preset lineage.")
     choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
     _write(exported(source, choice, trust=trust), out, force, as_json)
 

@@ -33,7 +33,7 @@ def list_(
         "examples": _examples,
     }
     if kind == "models":
-        models.list_models(models_toml=None, as_json=as_json)
+        models.list_models(models_toml=None, ollama=None, as_json=as_json)
         return
     if kind not in KINDS:
         raise SettingError(f"there is no list of {kind!r}. Lists: {', '.join(KINDS)}.")

@@ -21,14 +21,31 @@ def list_models(
     models_toml: Annotated[
         Path | None, typer.Option(help="Show the models of this models.toml instead.")
     ] = None,
+    ollama: Annotated[
+        str | None,
+        typer.Option(
+            "--ollama",
+            metavar="URL",
+            help="Show the models that this Ollama server has, e.g. http://127.0.0.1:11434",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Show the models: dimensions, most tokens, size, engine, licence, and whether the weights are here."""
     from bakeoff.cli import console
+    from bakeoff.errors import SettingError
 
-    listed = rows_of_file(models_toml) if models_toml is not None else rows()
+    if models_toml is not None and ollama is not None:
+        raise SettingError("--models-toml and --ollama are two lists. Choose one of them.")
+    if ollama is not None:
+        listed = rows_of_ollama(ollama)
+    else:
+        listed = rows_of_file(models_toml) if models_toml is not None else rows()
     if as_json:
         console.say_json(listed)
+        return
+    if not listed:
+        console.say(f"{ollama} has no models. Pull one: ollama pull nomic-embed-text")
         return
     console.table(list(listed[0]), [[_shown(value) for value in row.values()] for row in listed])
 
@@ -59,6 +76,29 @@ def rows() -> list[dict[str, Any]]:
     from bakeoff import registry
 
     return [_row(entry.name, entry.missing) for entry in registry.entries("embedders")]
+
+
+def rows_of_ollama(url: str) -> list[dict[str, Any]]:
+    """One row for each model that an Ollama server has."""
+    from dataclasses import asdict
+
+    from pydantic import ValidationError
+
+    from bakeoff import registry
+    from bakeoff.errors import SettingError
+
+    plugin = registry.load("embedders", "ollama")
+    try:
+        params = plugin.Params(url=url)
+    except ValidationError as exc:
+        raise SettingError(
+            f"--ollama {url!r}: {exc.errors()[0]['msg'].removeprefix('Value error, ')}"
+        ) from exc
+    server = plugin(params)
+    try:
+        return [asdict(model) for model in server.pulled_models()]
+    finally:
+        server.close()
 
 
 def rows_of_file(path: Path) -> list[dict[str, Any]]:

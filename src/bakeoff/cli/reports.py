@@ -40,18 +40,28 @@ def report(
     out: Out = None,
     formats: Formats = "html,md",
     beside: With = None,
+    current: Annotated[
+        str | None,
+        typer.Option(
+            "--current", metavar="SYSTEM", help="Preset lineage: the system in use, for the decision matrix."
+        ),
+    ] = None,
     executor: Statistics = None,
     trust: Trust = False,
 ) -> None:
     """Write a run's report again from its stored rows: pages, LaTeX tables, figures for a paper."""
     from bakeoff.cli import console
+    from bakeoff.decision_matrix import is_lineage
+    from bakeoff.errors import SettingError
     from bakeoff.report.scaling import attach
     from bakeoff.report.writing import write
     from bakeoff.review.reviewed_run import open_reviewed
 
     wanted = _formats(formats)
     folder = out or run
-    result = open_reviewed(run, workers_of(executor), trust=trust)
+    result = open_reviewed(run, workers_of(executor), trust=trust).with_current(current)
+    if current and not is_lineage(result):
+        raise SettingError(f"--current needs a run of the preset lineage; {run} is not one.")
     for measured in beside or ():
         attach(run, measured)
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from bakeoff.errors import MeasureError
 from bakeoff.measures.conventions import DEFAULT, TREC_EVAL, Conventions
 from bakeoff.measures.names import Measure, parse
+from bakeoff.preset_files import read_preset_file
 from bakeoff.types import Unit
 
 
@@ -33,7 +34,6 @@ class Preset:
     primary: str
     conventions: Conventions = DEFAULT
     targets: tuple[Target, ...] = ()
-    latency_ms: float | None = None
     runs: int = 1
     top_k: tuple[int, ...] = ()
     """How often a run repeats its measurement, and the depths it measures by themselves, unless the file says so."""
@@ -47,6 +47,8 @@ class Preset:
 _TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 _S3_CUTS = (1, 3, 5, 10, 20)
 _S4_MINIMUM = (50, 60, 50, 50, 40, 40, 40, 40, 40, 40)
+
+_LINEAGE = read_preset_file("lineage")
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
@@ -72,15 +74,13 @@ PRESETS: tuple[Preset, ...] = (
         "S0",
         "Embedding models for SQL-lineage questions, judged by file.",
         Unit.DOCUMENT,
-        ("P@5(document)", "R@10(document)", "RR(document)", "nDCG@5(document)"),
-        "P@5(document)",
-        targets=(
-            Target("P@5(document)", 0.8, 0.6),
-            Target("R@10(document)", 0.9, 0.7),
-            Target("RR(document)", 0.7, 0.5),
-            Target("nDCG@5(document)", 0.85),
+        tuple(one.measure for one in _LINEAGE.criteria if one.measure),
+        _LINEAGE.primary,
+        targets=tuple(
+            Target(one.measure, one.good, one.poor)
+            for one in _LINEAGE.criteria
+            if one.measure and one.good is not None
         ),
-        latency_ms=100.0,
     ),
     Preset(
         "ann",

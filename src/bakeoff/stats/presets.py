@@ -1,9 +1,11 @@
-"""Decision rules of the source systems as data: S0's weighted score and bands, S4's thresholds."""
+"""Decision rules of the source systems: S0's weighted score and bands by its data file, S4's thresholds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from bakeoff.preset_files import read_preset_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +39,14 @@ class Band:
         return "poor" if value < self.poor else "mediocre"
 
 
-S0_SCORE = (
-    WeightedTerm("P@5", 0.4),
-    WeightedTerm("R@10", 0.3),
-    WeightedTerm("latency_ms", 0.2, per=200.0),
-    WeightedTerm("dims", 0.1, per=1024.0),
+_S0 = read_preset_file("lineage")
+S0_SCORE = tuple(
+    WeightedTerm(one.name, one.weight, one.per) for one in _S0.criteria if one.weight is not None
 )
-S0_BANDS = (
-    Band("P@5", 0.8, 0.6),
-    Band("R@10", 0.9, 0.7),
-    Band("MRR", 0.7, 0.5),
-    Band("nDCG@5", 0.85, None),
-    Band("latency_ms", 100.0, None, smaller_is_better=True),
+S0_BANDS = tuple(
+    Band(one.name, one.good, one.poor, one.smaller_is_better) for one in _S0.criteria if one.good is not None
 )
-S0_ACTIONS = {
-    "good": "Deploy model to production",
-    "mediocre": "Investigate by category",
-    "poor": "Don't use this model",
-}
+S0_ACTIONS = _S0.actions
 
 
 @dataclass(frozen=True, slots=True)

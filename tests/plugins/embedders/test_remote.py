@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from loopback import Answer, Loopback, Request, openai, vector
 
-from bakeoff.errors import EmbedderError, ModelNotFoundError
+from bakeoff.cli.models import rows_of_ollama
+from bakeoff.errors import EmbedderError, ModelNotFoundError, SettingError
 from bakeoff.plugins.embedders.cohere import CohereEmbedder
 from bakeoff.plugins.embedders.ollama import OllamaEmbedder
 from bakeoff.plugins.embedders.openai import OpenAIEmbedder
@@ -186,3 +187,32 @@ def test_another_servers_answer_is_no_vector(kind):
 @pytest.mark.parametrize("kind", [OpenAIEmbedder, OllamaEmbedder, TEIEmbedder, CohereEmbedder])
 def test_every_parameter_is_described(kind):
     assert all(field.description for field in kind.Params.model_fields.values())
+
+
+def test_the_models_an_ollama_server_has_are_listed() -> None:
+    """GET /api/tags in the shape Ollama publishes."""
+    tags = {
+        "models": [
+            {
+                "name": "nomic-embed-text:latest",
+                "modified_at": "2026-11-04T14:56:49.277302595-07:00",
+                "size": 274302450,
+                "digest": "sha256:0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f",
+                "details": {"family": "nomic-bert", "parameter_size": "137M", "quantization_level": "F16"},
+            },
+            {"name": "all-minilm:l6-v2"},
+        ]
+    }
+    with Loopback(lambda _: (200, tags)) as server:
+        rows = rows_of_ollama(server.url)
+        assert [(one.method, one.path) for one in server.requests] == [("GET", "/api/tags")]
+    assert [row["name"] for row in rows] == ["nomic-embed-text:latest", "all-minilm:l6-v2"]
+    assert (rows[0]["size"], rows[0]["parameters"], rows[0]["modified"]) == (274302450, "137M", "2026-11-04")
+    assert rows[1]["size"] is None
+
+
+def test_a_list_of_no_ollama_server_is_refused() -> None:
+    with Loopback(lambda _: (200, {"models": [{"size": 1}]})) as server, pytest.raises(EmbedderError):
+        rows_of_ollama(server.url)
+    with pytest.raises(SettingError):
+        rows_of_ollama("nowhere")

@@ -31,6 +31,32 @@ _KNOWN = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class PulledModel:
+    """A model that an Ollama server has; its size in bytes, '' and None where the server does not say."""
+
+    name: str
+    family: str
+    parameters: str
+    quantization: str
+    size: int | None
+    modified: str
+    digest: str
+
+
+def _pulled_model(row: Any) -> PulledModel:
+    details = row.get("details") or {}
+    return PulledModel(
+        name=str(row["name"]),
+        family=str(details.get("family") or ""),
+        parameters=str(details.get("parameter_size") or ""),
+        quantization=str(details.get("quantization_level") or ""),
+        size=int(row["size"]) if row.get("size") is not None else None,
+        modified=str(row.get("modified_at") or "")[:10],
+        digest=str(row.get("digest") or "").removeprefix("sha256:")[:12],
+    )
+
+
 class OllamaEmbedder(HttpEmbedder):
     """Vectors of `POST {url}/api/embed`; the model's digest identifies its weights."""
 
@@ -65,11 +91,18 @@ class OllamaEmbedder(HttpEmbedder):
             document_prompt=known.document_prompt if given.document_prompt is None else given.document_prompt,
         )
 
+    def pulled_models(self) -> list[PulledModel]:
+        """The models that the server has, in its order; it does not say which of them embed."""
+        with self._understood():
+            return [_pulled_model(row) for row in self._tags()]
+
+    def _tags(self) -> list[dict[str, Any]]:
+        return list((self._server.get("/api/tags") or {}).get("models") or [])
+
     @cached_property
     def _pulled(self) -> tuple[str, str]:
         """The name and digest under which the server has the model."""
-        listed = (self._server.get("/api/tags") or {}).get("models", [])
-        there = {row["name"]: str(row.get("digest", "")) for row in listed}
+        there = {row["name"]: str(row.get("digest", "")) for row in self._tags()}
         for name in (self._model, self._known.pulled_as):
             for full in (name, f"{name}:latest"):
                 if full in there:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from bakeoff.decision_matrix import decision_matrix
 from bakeoff.presetrules import preset_trade
 from bakeoff.report import marks
 from bakeoff.report.exports import lineage_text as words
@@ -18,6 +21,8 @@ MEASURES = {
     "mrr": ("RR", None),
     "ndcg_at_5": ("nDCG", 5),
 }
+CRITERIA = {"precision_at_5": "P@5", "recall_at_10": "R@10", "mrr": "MRR", "ndcg_at_5": "nDCG@5"}
+"""The criterion of the preset's data file behind each key."""
 
 
 class Group(Shape):
@@ -51,28 +56,46 @@ class ModelResults(Shape):
 
 def export(material: Material) -> Files:
     """A JSON file a model, and the comparison."""
-    models = [_model(material, row) for row in material.systems]
-    contents = {f"{model.model}_results.json": json_bytes(model) for model in models}
+    names = model_names(material)
+    models = [_model(material, row, names[row["system"]]) for row in material.systems]
+    contents = {f"{file_name(model.model)}_results.json": json_bytes(model) for model in models}
     schemas: dict[str, type[Shape]] = dict.fromkeys(contents, ModelResults)
     contents[f"embedding_comparison_{material.stamp[:8]}.md"] = _report(material, models).encode()
     return Files(contents, schemas)
 
 
-def _model(material: Material, row: Mapping[str, Any]) -> ModelResults:
+def model_names(material: Material) -> dict[str, str]:
+    """The name of each system's model as its engine has it (S0-36); short names of the systems where two are alike."""
+    names = {row["system"]: _model_name(row) for row in material.systems}
+    files = {file_name(name).casefold() for name in names.values()}
+    return names if len(files) == len(names) else material.slugs
+
+
+def _model_name(row: Mapping[str, Any]) -> str:
+    """The name the user gave (`as`), else the model parameter, else the embedder's name; bm25 has its mode's."""
+    label, parts = row["embedder"], json.loads(row["params"])
+    if label is None:
+        return str(row["mode"])
+    _, plugin, _, params = parts[1] if len(parts) > 1 and parts[1] else ("", label, "", {})
+    if label != plugin and not label.startswith(f"{plugin}("):
+        return str(label)
+    return str(params.get("model") or label)
+
+
+def file_name(model: str) -> str:
+    """A model's name as part of a file name: nomic-embed-text stays, BAAI/bge becomes BAAI-bge."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
+
+
+def _model(material: Material, row: Mapping[str, Any], name: str) -> ModelResults:
     system = row["system"]
     named = {alias: material.pick(*name) for alias, name in MEASURES.items()}
     means = {alias: material.mean(system, measure) for alias, measure in named.items()}
     latency = material.result.timing(system, "total", "mean_ms")
-    known = {
-        "P@5": means["precision_at_5"],
-        "R@10": means["recall_at_10"],
-        "MRR": means["mrr"],
-        "nDCG@5": means["ndcg_at_5"],
-        "latency_ms": latency,
-        "dims": row["dims"],
-    }
+    known = {criterion: means[alias] for alias, criterion in CRITERIA.items()}
+    known |= {"latency_ms": latency, "dims": row["dims"]}
     return ModelResults(
-        model=material.slugs[system],
+        model=name,
         system=system,
         total_queries=len(material.queries),
         **means,
@@ -117,6 +140,7 @@ def _report(material: Material, models: list[ModelResults]) -> str:
         *marks.table(headings, rows),
         f"{marks.plain(words.formula())} (unclamped).",
         "",
+        *_matrix(material),
         *(_in_words(material, best, models) if best else ()),
         "## Dimensions",
         "",
@@ -129,6 +153,15 @@ def _report(material: Material, models: list[ModelResults]) -> str:
         *(f"\nQuality against latency: {marks.plain(line)}" for line in preset_trade(material.result)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _matrix(material: Material) -> list[str]:
+    """The decision matrix, where the current model is named (S0-23)."""
+    matrix = decision_matrix(material.result)
+    if matrix is None:
+        return []
+    title = ["## Decision matrix", "", marks.plain(matrix.finding), ""]
+    return [*title, *marks.table(list(matrix.headings), matrix.rows, left=1)]
 
 
 def _counted(material: Material) -> str:

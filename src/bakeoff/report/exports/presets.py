@@ -27,12 +27,19 @@ EXPORTS: dict[str, Export] = {
 }
 
 
-def export_run(folder: Path, name: str, *, trust: bool = False, pair: tuple[str, str] | None = None) -> Files:
+def export_run(
+    folder: Path,
+    name: str,
+    *,
+    trust: bool = False,
+    pair: tuple[str, str] | None = None,
+    current: str | None = None,
+) -> Files:
     """The files of a preset, named as itself or as its source system, for the folder of a run or of `bakeoff ann`."""
     preset = _preset(name)
     if (folder / RECORD).is_file() and not (folder / "run.json").is_file():
         return _export_benchmark(folder, preset.name)
-    result = open_reviewed(folder, trust=trust)
+    result = open_reviewed(folder, trust=trust).with_current(current)
     if not result.done:
         raise DataError(f"{folder} has no finished system. Finish the run first: bakeoff run --out {folder}")
     chosen = _pair(result, preset.name, *pair) if pair else None

@@ -1,0 +1,114 @@
+"""S0's decision matrix: the system in use today against its candidates, by weighted criteria (S0-23, S0-24)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bakeoff.analysis import Result
+from bakeoff.errors import ComparisonError
+from bakeoff.measures.presets import preset
+from bakeoff.preset_files import Criterion, read_preset_file
+from bakeoff.stats.presets import WeightedScore, weighted_score
+
+CURRENT = "Current"
+CANDIDATE = "Candidate"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixColumn:
+    """One system: its value of each criterion, None where it has none, and its weighted score."""
+
+    system: str
+    values: tuple[float | None, ...]
+    score: WeightedScore
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionMatrix:
+    """The criteria that have a weight, the current system, and the candidates, best score first."""
+
+    criteria: tuple[Criterion, ...]
+    current: MatrixColumn
+    candidates: tuple[MatrixColumn, ...]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The heading of each column."""
+        named = [f"{CURRENT}: {self.current.system}", *(f"{CANDIDATE}: {c.system}" for c in self.candidates)]
+        return ("criterion", "weight", *named)
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The rows as text, the score last."""
+        columns = (self.current, *self.candidates)
+        found = [
+            (one.title, f"{one.weight:.0%}", *(shown_value(one, column.values[i]) for column in columns))
+            for i, one in enumerate(self.criteria)
+        ]
+        scores = ("–" if c.score.value is None else f"{c.score.value:.3f}" for c in columns)
+        return (*found, ("Score", "100%", *scores))
+
+    @property
+    def finding(self) -> str:
+        """Whether a candidate has a higher score than the current system."""
+        own, known = self.current.score.value, [c for c in self.candidates if c.score.value is not None]
+        if own is None:
+            return f"{self.current.system} has no score: {', '.join(self.current.score.missing)} missing."
+        if not known:
+            return f"{self.current.system} scores {own:.3f}; no candidate has a score."
+        best = known[0]
+        difference = (best.score.value or 0.0) - own
+        verb = "a higher" if difference > 0 else "the same" if difference == 0 else "a lower"
+        return (
+            f"{best.system} has {verb} score than {self.current.system}, which is in use: {best.score.value:.3f} "
+            f"against {own:.3f}. The score has no interval; the verdict has."
+        )
+
+
+def is_lineage(result: Result) -> bool:
+    """Whether a run's preset has a decision matrix."""
+    return bool(result.record.preset) and preset(str(result.record.preset)).name == "lineage"
+
+
+def decision_matrix(result: Result) -> DecisionMatrix | None:
+    """The current system against the others, by the lineage preset; None where a run names no current system."""
+    name = result.record.current
+    if not name:
+        return None
+    current = result.system(name)
+    criteria = tuple(one for one in read_preset_file("lineage").criteria if one.weight is not None)
+    others = [_column(result, system, criteria) for system in result.done if system != current]
+    others.sort(key=lambda one: (one.score.value is None, -(one.score.value or 0.0)))
+    return DecisionMatrix(criteria, _column(result, current, criteria), tuple(others))
+
+
+def lineage_values(result: Result, system: str) -> dict[str, float | None]:
+    """A system's value of every criterion of the lineage preset, by the criterion's name."""
+    found = {
+        one.name: _mean(result, system, one.measure)
+        for one in read_preset_file("lineage").criteria
+        if one.measure
+    }
+    dims = dict(zip(result.systems["system"].to_pylist(), result.systems["dims"].to_pylist(), strict=True))
+    return {**found, "latency_ms": result.timing(system, "total", "mean_ms"), "dims": dims[system]}
+
+
+def shown_value(criterion: Criterion, value: float | None) -> str:
+    """A value as the matrix shows it: scores with three digits, costs as whole numbers with their unit."""
+    if value is None:
+        return "–"
+    if not criterion.per:
+        return f"{value:.3f}"
+    return f"{value:.1f} {criterion.unit}" if criterion.unit else f"{value:,.0f}"
+
+
+def _column(result: Result, system: str, criteria: tuple[Criterion, ...]) -> MatrixColumn:
+    values = lineage_values(result, system)
+    return MatrixColumn(system, tuple(values[one.name] for one in criteria), weighted_score(values))
+
+
+def _mean(result: Result, system: str, measure: str) -> float | None:
+    try:
+        return result.summaries(measure)[system].mean
+    except ComparisonError:
+        return None

@@ -1,0 +1,69 @@
+"""S0's decision matrix through the commands, against its formula written out here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bakeoff
+from bakeoff.decision_matrix import decision_matrix
+from bakeoff.errors import ComparisonError, ExperimentError
+from bakeoff.report.exports.presets import export_run
+from bakeoff.report.tables import tables
+
+EXPERIMENT = """\
+corpus: {folder: corpus}
+queries: queries.yaml
+chunkers: [whole]
+embedders: [{wordllama: {dims: 64, as: nomic-embed-text}}, {wordllama: {as: BAAI/bge-small}}]
+modes: [dense, bm25]
+depth: 20
+preset: lineage
+current: nomic-embed-text
+"""
+
+
+@pytest.fixture
+def result(home: Path, laid_out: Any) -> bakeoff.Result:
+    return bakeoff.run(laid_out(Path.cwd(), EXPERIMENT), out="out")
+
+
+def test_current_and_candidates_have_the_score_of_the_formula(result: bakeoff.Result) -> None:
+    matrix = decision_matrix(result)
+    assert matrix is not None and matrix.current.system == "whole · nomic-embed-text · dense"
+    for column in (matrix.current, matrix.candidates[0]):
+        precision, recall, latency, dims = column.values
+        assert precision is not None and recall is not None and latency is not None and dims is not None
+        expected = 0.4 * precision + 0.3 * recall + 0.2 * (1 - latency / 200) + 0.1 * (1 - dims / 1024)
+        assert column.score.value == pytest.approx(expected)
+    assert [row[1] for row in matrix.rows] == ["40%", "30%", "20%", "10%", "100%"]
+    bm25 = matrix.candidates[-1]
+    assert bm25.system == "whole · bm25" and bm25.score.value is None and bm25.score.missing == ("dims",)
+
+
+def test_the_matrix_is_in_report_and_export(result: bakeoff.Result) -> None:
+    section = next(one for one in tables(result).extras if one.id == "decision")
+    matrix = decision_matrix(result)
+    assert matrix is not None and section.grids[0].rows == matrix.rows
+    files = export_run(result.path, "lineage").contents
+    names = {"nomic-embed-text_results.json", "BAAI-bge-small_results.json", "bm25_results.json"}
+    assert names <= set(files)
+    assert json.loads(files["BAAI-bge-small_results.json"])["model"] == "BAAI/bge-small"
+    text = next(data.decode() for name, data in files.items() if name.startswith("embedding_comparison_"))
+    assert "Current: whole · nomic-embed-text · dense" in text
+
+
+def test_another_current_model_is_named_afterwards(result: bakeoff.Result) -> None:
+    matrix = decision_matrix(result.with_current("bge-small"))
+    assert matrix is not None and matrix.current.system == "whole · BAAI/bge-small · dense"
+    with pytest.raises(ComparisonError):
+        result.with_current("dense")
+
+
+def test_a_current_model_outside_the_experiment_is_refused(home: Path, laid_out: Any) -> None:
+    path = laid_out(Path.cwd(), EXPERIMENT.replace("current: nomic-embed-text", "current: ada-002"))
+    with pytest.raises(ExperimentError, match="ada-002"):
+        bakeoff.run(path)
