@@ -117,3 +117,20 @@ def test_mistakes(desk: Path, cli: Cli, words: tuple[str, ...], message: str) ->
 
 def test_nothing_judged_makes_no_set(desk: Path, cli: Cli) -> None:
     assert "nothing is judged" in cli("review", "judgments", desk, "--out", "j.json").err
+
+
+def test_files_without_the_mark_are_reported_and_taken_when_asked(desk: Path, cli: Cli) -> None:
+    judge(desk / "files", "ann")
+    paths = sorted((desk / "files").glob("*.yaml"))
+    for path in paths:
+        path.write_text(path.read_text().replace("review_complete: true", "review_complete: false"))
+    told = cli("review", "import", desk / "files", "--json").json
+    assert told["unmarked"] == told["incomplete"] and len(told["unmarked"]) + len(told["by_rule"]) == len(
+        paths
+    )
+    assert told["unmarked"] and "--include-unmarked" in cli("review", "import", desk / "files").err
+    taken = cli("review", "import", desk / "files", "--include-unmarked", "--json").json
+    assert (len(taken["taken"]), taken["unmarked"]) == (len(paths), [])
+    assert taken["new_in_ledger"] > 0 and set(taken["figures"]["on_common"]) == {
+        one["system"] for one in taken["figures"]["systems"]
+    }

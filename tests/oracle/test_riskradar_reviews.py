@@ -49,7 +49,7 @@ def test_the_stored_figures_follow_from_the_files(model: str) -> None:
 def test_what_the_stored_figures_do_not_see() -> None:
     imported = import_folder(REVIEWS)
     assert {one.path.name for one in imported.refused} == REFUSED
-    assert (len(imported.taken), len(imported.incomplete)) == (20, 18)
+    assert (len(imported.taken), len(imported.incomplete), len(imported.by_rule)) == (38, 0, 18)
     said = " ".join(explained(stored_counts(REVIEWS), imported))
     assert "mika: 6 of 110 results were passed over" in said
     assert "minilm: 9 of 110 results were passed over" in said
@@ -60,16 +60,22 @@ def test_the_honest_figures() -> None:
     imported = import_folder(REVIEWS)
     figures = review_figures(imported.rankings(), labels_of(imported.settled), 10)
     mika, minilm = figures.systems
-    assert (len(mika.queries), len(mika.complete)) == (11, 10)
-    assert (len(minilm.queries), len(minilm.complete)) == (9, 5)
+    assert (len(mika.queries), len(mika.complete)) == (20, 19)
+    assert (len(minilm.queries), len(minilm.complete)) == (18, 14)
     assert mika.counts[Label.FALSE_POSITIVE] == 42  # 38 stored, and 4 with a blank behind them
     assert (mika.values["SemPrec"].low, mika.values["SemPrec"].high) == (
-        pytest.approx(0.6),
-        pytest.approx(0.618181818),
+        pytest.approx(0.78),
+        pytest.approx(0.79),
     )
     pair = figures.pairs[0]
-    assert (pair.measure, len(pair.queries), pair.common) == ("SemPrec", 5, 8)
-    assert pair.difference == pytest.approx(-0.22)
+    assert (pair.measure, len(pair.queries), pair.common) == ("SemPrec", 14, 18)
+    assert pair.difference == pytest.approx(-1.9 / 14)
+    assert len(figures.common) == 14
+    lifts = [(figures.on_common[one.system]["SemLift"], one.on_complete["SemLift"]) for one in (mika, minilm)]
+    assert lifts == [
+        (pytest.approx(0.3 / 14), pytest.approx(1.5 / 19)),
+        (pytest.approx(0.5 / 14), pytest.approx(0.5 / 14)),
+    ], "the order of the two on all queries is the reverse of that on the common ones"
     assert not pair.interval.excludes(0.0), (
         "the stored means suggest a difference that five queries do not show"
     )

@@ -35,6 +35,25 @@ def test_only_complete_files_are_taken(sheet: Callable[..., Path], tmp_path: Pat
     assert [one.query_id for one in imported.incomplete] == ["CON-002"]
 
 
+def test_files_without_the_mark_in_which_nothing_is_open(sheet: Callable[..., Path], tmp_path: Path) -> None:
+    sheet()
+    sheet(query="CON-002", complete="false")
+    sheet(query="CON-003", complete="false", judgment="''")
+    imported = import_folder(tmp_path / "files")
+    assert [one.query_id for one in imported.incomplete] == ["CON-002", "CON-003"]
+    assert [one.query_id for one in imported.unmarked] == ["CON-002"]
+    more = import_folder(tmp_path / "files", include_unmarked=True)
+    assert [one.query_id for one in more.taken] == ["CON-001", "CON-002"]
+    assert [one.query_id for one in more.incomplete] == ["CON-003"] and more.unmarked == ()
+
+
+def test_a_file_filled_by_rules_alone_counts_as_reviewed(sheet: Callable[..., Path], tmp_path: Path) -> None:
+    """C-22."""
+    sheet(("notes: ''", "notes: '[AUTO] Matches'"), complete="false", judgment="KEYWORD_MATCH")
+    imported = import_folder(tmp_path / "files")
+    assert (len(imported.taken), len(imported.by_rule), imported.incomplete) == (1, 1, ())
+
+
 def test_a_bad_file_is_refused_whole_and_the_others_are_taken(
     sheet: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -84,6 +84,13 @@ def import_(
     adjudicate: Annotated[
         bool, typer.Option("--adjudicate", help="These judgments decide between reviewers.")
     ] = False,
+    include_unmarked: Annotated[
+        bool,
+        typer.Option(
+            "--include-unmarked",
+            help="Also take files in which nothing is open but review_complete is false.",
+        ),
+    ] = False,
     k: Annotated[int, typer.Option("--k", help="Cut-off of the measures.")] = 10,
     seed: Seed = 7,
     as_json: Json = False,
@@ -95,7 +102,7 @@ def import_(
 
     home = into or next((one for one in (folder, folder.parent) if (one / "pool.json").is_file()), None)
     desk = Desk(home) if home else None
-    imported = import_folder(folder, desk.pool() if desk else None)
+    imported = import_folder(folder, desk.pool() if desk else None, include_unmarked=include_unmarked)
     added = into_ledger(imported, desk.ledger, final=adjudicate) if desk else None
     data = import_json(imported, folder, k, seed, added)
     paths = write_human_reviews(imported, out, k, seed) if out else []

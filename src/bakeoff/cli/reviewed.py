@@ -80,6 +80,13 @@ def say_import(
         f"{len(imported.taken)} complete files taken, {len(imported.incomplete)} not marked complete and skipped, "
         f"{len(imported.refused)} refused"
     )
+    if imported.by_rule:
+        console.say(f"{len(imported.by_rule)} of the files taken are filled in by rules alone", style="dim")
+    if imported.unmarked:
+        console.warn(
+            f"nothing is open in {len(imported.unmarked)} of the {len(imported.incomplete)} files that were skipped: "
+            "only review_complete is false. Take them too: --include-unmarked"
+        )
     if imported.incomplete:
         first = ", ".join(sheet.path.name for sheet in imported.incomplete[:SKIPPED])
         console.say(f"– skipped: {first}{', …' if len(imported.incomplete) > SKIPPED else ''}", style="dim")
@@ -107,6 +114,8 @@ def import_json(imported: Imported, folder: Path, k: int, seed: int, added: int 
     return {
         "taken": [str(sheet.path) for sheet in imported.taken],
         "incomplete": [str(sheet.path) for sheet in imported.incomplete],
+        "unmarked": [str(sheet.path) for sheet in imported.unmarked],
+        "by_rule": [str(sheet.path) for sheet in imported.by_rule],
         "refused": [{"file": str(one.path), "reason": one.reason} for one in imported.refused],
         "notes": list(imported.notes),
         "conflicts": [_conflict(one.opinions, one.item) for one in imported.conflicts],

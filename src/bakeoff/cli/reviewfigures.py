@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bakeoff.cli import console
-from bakeoff.report.reviewed import against_grid, figures_grid, leading_pairs, sides_grid
+from bakeoff.report.reviewed import against_grid, common_grid, figures_grid, leading_pairs, sides_grid
 from bakeoff.report.sections import Grid
 from bakeoff.review.agreement import Coefficient
 from bakeoff.review.measures import ReviewFigures, SystemFigures
@@ -22,6 +22,8 @@ def say_figures(figures: ReviewFigures) -> None:
     _say(figures_grid(figures))
     console.say("value, and in brackets what it could be once every result is judged", style="dim")
     if figures.pairs:
+        _say(common_grid(figures))
+        console.say("common: queries judged completely for every system; all: for this system", style="dim")
         _say_pairs(figures)
 
 
@@ -64,6 +66,8 @@ def figures_json(figures: ReviewFigures) -> dict[str, Any]:
         "k": figures.k,
         "systems": [{"system": one.system, **system_json(one)} for one in figures.systems],
         "pairs": [asdict(one) for one in figures.pairs],
+        "common": list(figures.common),
+        "on_common": {system: dict(means) for system, means in figures.on_common.items()},
     }
 
 

@@ -30,6 +30,7 @@ def review_section(result: Result) -> Section | None:
         finding = f"{finding}. {result.reviewed.sentence}"
     grids = [
         figures_grid(figures),
+        *([common_grid(figures)] if len(figures.systems) > 1 else []),
         *([against_grid(figures)] if figures.pairs else []),
         *_sides(standing, result),
     ]
@@ -62,6 +63,30 @@ def figures_grid(figures: ReviewFigures) -> Grid:
             f"{len(one.complete):,}",
             score(one.judged),
             *(_bounded(one.values[name]) for name in ("SemPrec", "SemLift", "FalsePos")),
+        )
+        for one in figures.systems
+    ]
+    return Grid(headings, tuple(rows))
+
+
+def common_grid(figures: ReviewFigures) -> Grid:
+    """Precision and lift of every system on the queries complete for all of them, and on all it has complete."""
+    names = ("SemPrec", "SemLift")
+    headings = (
+        "system",
+        *(f"{name}@{figures.k} on {which}" for name in names for which in ("common", "all")),
+    )
+    rows = [
+        (
+            one.system,
+            *(
+                _counted(mean)
+                for name in names
+                for mean in (
+                    Mean(figures.on_common[one.system][name], len(figures.common)),
+                    Mean(one.on_complete[name], len(one.complete)),
+                )
+            ),
         )
         for one in figures.systems
     ]

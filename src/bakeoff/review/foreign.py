@@ -99,6 +99,11 @@ def explained(stored: Iterable[StoredCounts], imported: Imported) -> list[str]:
                 f"{one.model}: {one.by_report} of its KEYWORD_MATCH were filled in because the report is in a list, "
                 "which says nothing about the passage. A person should look at them."
             )
+    if imported.by_rule:
+        said.append(
+            f"{len(imported.by_rule)} files that rules filled in completely count here although they are not marked "
+            "complete."
+        )
     sets = {one.model: {query.query for query in one.queries} for one in counts}
     if len(sets) > 1 and len({frozenset(queries) for queries in sets.values()}) > 1:
         common = set.intersection(*sets.values())

@@ -1,4 +1,4 @@
-"""Review files → opinions: only complete files count, overlapping judgments are merged, conflicts are reported."""
+"""Review files → opinions: complete files and those filled by rules count; conflicts are reported."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ class Imported:
     texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def by_rule(self) -> tuple[Sheet, ...]:
+        """Files taken without a mark, because a program filled in every result (C-22)."""
+        return tuple(sheet for sheet in self.taken if not sheet.complete and sheet.filled_by_rule)
+
+    @property
+    def unmarked(self) -> tuple[Sheet, ...]:
+        """Files that were skipped although nothing in them is open: only the mark of completion is missing."""
+        return tuple(sheet for sheet in self.incomplete if not sheet.open)
+
+    @property
     def conflicts(self) -> tuple[Settled, ...]:
         """Items two files contradict each other about."""
         return tuple(one for one in self.settled.values() if one.state is State.CONFLICT)
@@ -59,9 +69,12 @@ class Imported:
         return found
 
 
-def import_folder(folder: Path, pool: Pool | None = None) -> Imported:
-    """Everything the review files below a folder say; with a pool their chunks are held against it."""
-    complete, incomplete, refused = _read(review_files(folder))
+def import_folder(folder: Path, pool: Pool | None = None, *, include_unmarked: bool = False) -> Imported:
+    """Everything the review files below a folder say; with a pool their chunks are checked against it.
+
+    `include_unmarked` also takes files in which every result is judged but review_complete is false.
+    """
+    complete, incomplete, refused = _read(review_files(folder), include_unmarked)
     taken, again = _distinct(complete)
     places = _places(pool)
     items: dict[tuple[str, str], str] = {}
@@ -103,7 +116,7 @@ def into_ledger(imported: Imported, ledger: Ledger, *, final: bool = False) -> i
     return added
 
 
-def _read(paths: Iterable[Path]) -> tuple[list[Sheet], list[Sheet], list[Refused]]:
+def _read(paths: Iterable[Path], include_unmarked: bool) -> tuple[list[Sheet], list[Sheet], list[Refused]]:
     complete: list[Sheet] = []
     incomplete: list[Sheet] = []
     refused: list[Refused] = []
@@ -113,7 +126,8 @@ def _read(paths: Iterable[Path]) -> tuple[list[Sheet], list[Sheet], list[Refused
         except UserError as exc:
             refused.append(Refused(path, str(exc)))
             continue
-        (complete if sheet.complete else incomplete).append(sheet)
+        counts = sheet.complete or sheet.filled_by_rule or (include_unmarked and not sheet.open)
+        (complete if counts else incomplete).append(sheet)
     if not complete and not incomplete and len(refused) == 1:
         raise DataError(refused[0].reason)
     return complete, incomplete, refused

@@ -7,7 +7,7 @@ that are judged completely for both (F46); beside it stands what the difference 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bakeoff.measures.labels import Bounded, Label, LabelScores, label_scores
 from bakeoff.review.pool import Pool
@@ -59,6 +59,10 @@ class ReviewFigures:
     k: int
     systems: tuple[SystemFigures, ...]
     pairs: tuple[PairFigures, ...]
+    common: tuple[str, ...] = ()
+    """The queries that are judged completely for every system."""
+    on_common: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    """System → measure → mean on the common queries."""
 
 
 Table = Mapping[tuple[str, str], LabelScores]
@@ -81,7 +85,15 @@ def review_figures(rankings: Rankings, labels: Mapping[str, Label], k: int, seed
         for b in names[place + 1 :]
         for measure in NAMES
     )
-    return ReviewFigures(k, systems, pairs)
+    sets = [set(one.complete) for one in systems]
+    common = tuple(sorted(set.intersection(*sets))) if sets else ()
+    on_common = {
+        name: {
+            measure: _plain_mean([_value(table[name, q], measure).value for q in common]) for measure in NAMES
+        }
+        for name in names
+    }
+    return ReviewFigures(k, systems, pairs, common, on_common)
 
 
 def _system(
@@ -104,7 +116,7 @@ def _system(
         complete,
         sum(one.judged for one in scores) / len(scores) if scores else 0.0,
         {measure: _mean([_value(one, measure) for one in scores]) for measure in NAMES},
-        {measure: sum(column) / len(column) if column else None for measure, column in columns.items()},
+        {measure: _plain_mean(column) for measure, column in columns.items()},
         {measure: mean_interval(column, settings, (0.0, 1.0)) for measure, column in columns.items()},
         {label: shown.count(label) for label in Label},
     )
@@ -179,6 +191,10 @@ def _count(items: Sequence[str], labels: Mapping[str, Label], measure: str) -> i
 def _value(scores: LabelScores, measure: str) -> Bounded:
     found: Bounded = getattr(scores, NAMES[measure])
     return found
+
+
+def _plain_mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def _mean(values: Sequence[Bounded]) -> Bounded:

@@ -68,6 +68,11 @@ class Sheet:
         """The results nobody judged."""
         return tuple(row for row in self.rows if row.judgment is Label.UNJUDGED)
 
+    @property
+    def filled_by_rule(self) -> bool:
+        """Whether a program filled in every result: such a file counts as reviewed (C-22)."""
+        return all(row.auto for row in self.rows)
+
 
 def read_sheet(path: Path) -> Sheet:
     """One review file of either template; whatever is wrong with it is one error with its line."""
