@@ -62,7 +62,7 @@ docs: $(VENV)/.docs  ## the docs site in build/site, its reference made from the
 	@$(BIN)/mkdocs build --quiet --strict
 	@echo "build/site/index.html"
 
-docs-test: $(VENV)/.demo  ## run every command of README.md and the tutorial in a clean folder (FRESH=1: also in a fresh clone)
+docs-test: $(VENV)/.demo  ## run every command of README.md, the tutorial and the coming-from pages in a clean folder (FRESH=1: also in a fresh clone)
 	@$(BIN)/python docs/try_commands.py $(if $(FRESH),--fresh)
 
 debian:          ## Debian packages for the browser tests (root)

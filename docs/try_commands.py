@@ -1,7 +1,8 @@
-"""Runs every `sh` block of README.md and docs/tutorial.md, in order, in a clean folder for each page.
+"""Runs every `sh` block of README.md, docs/tutorial.md and docs/coming-from-*.md, in order, in a clean folder for each page.
 
     python docs/try_commands.py              what `make docs-test` does
     python docs/try_commands.py --fresh      also the blocks for a fresh clone (installs, minutes)
+    python docs/try_commands.py --page docs/tutorial.md      one page only
 
 The folder holds `my-docs/`, a copy of these pages, in the place of a reader's documents. A comment before a block says
 what is not usual about it: `<!-- may exit with 1 -->`, `<!-- in a fresh clone -->`.
@@ -22,7 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "docs/tutorial.md")
+PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").glob("coming-from-*.md")),
+)
 BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n+)?^```sh\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -59,9 +64,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--fresh", action="store_true")
+    parser.add_argument("--page", action="append", choices=PAGES)
     asked = parser.parse_args()
+    pages = asked.page or PAGES
     with tempfile.TemporaryDirectory(prefix="bakeoff docs ") as spare:
-        failed = [block for page in PAGES for block in _page(page, Path(spare), fresh=asked.fresh)]
+        failed = [block for page in pages for block in _page(page, Path(spare), fresh=asked.fresh)]
     for block in failed:
         _say(f"failed  {block.page}, line {block.line}")
     _say(f"{len(failed)} blocks failed" if failed else "every block did what its page says")
