@@ -1,4 +1,4 @@
-"""Runs every `sh` block of README.md, docs/tutorial.md and docs/coming-from-*.md, in order, in a clean folder for each page.
+"""Runs every `sh` block of README.md, docs/tutorial.md and docs/coming-from-*.md in order, in a clean folder per page.
 
     python docs/try_commands.py              what `make docs-test` does
     python docs/try_commands.py --fresh      also the blocks for a fresh clone (installs, minutes)
