@@ -149,6 +149,9 @@ def test_a_corrupt_cell_is_measured_again(tiny: Path) -> None:
     result = run(tiny, out=Path("run"), emit=events.append)
     assert result.failed == {} and tables(result.path) == before
     assert sorted(event.resumed for event in finished(events)) == [False] + [True] * 9
+    again = [event.system for event in finished(events) if not event.resumed]
+    assert set(result.record.resumed) == set(result.record.systems) - set(again)
+    assert any(min(result.record.resumed.values()) in note for note in result.record.notes)
 
 
 def test_a_part_that_got_another_name_is_shown_by_it(small: Path) -> None:

@@ -223,6 +223,7 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in made.truth.hits],
             "empty_searches": noteworthy_empty_searches(cells, made.queries),
             "systems": labels,
+            "resumed": _resumed(cells),
             "guarantees": [
                 one
                 for system, label in zip(made.plan.systems, labels, strict=True)
@@ -237,6 +238,7 @@ def finished(record: RunRecord, made: Ingredients, cells: list[Cell], notes: Ite
                 *_unread_note(made.truth),
                 *made.notes,
                 *notes,
+                *_resumed_notes(_resumed(cells)),
                 *identical_rankings(cells),
                 *_notes(cells),
             ],
@@ -290,6 +292,22 @@ def _notes(cells: list[Cell]) -> Iterable[str]:
         if folds:
             weights = ", ".join(f"{weight:g}" for weight in folds.values())
             yield f"{rows[0]['system']}: dense weights {weights} by fold, each chosen on the other folds' queries."
+
+
+def _resumed(cells: list[Cell]) -> dict[str, str]:
+    return {cell.systems["system"][0].as_py(): cell.measured for cell in cells if cell.measured}
+
+
+def _resumed_notes(resumed: Mapping[str, str]) -> list[str]:
+    """Times of systems measured at another moment are not comparable with those measured now."""
+    if not resumed:
+        return []
+    named = ", ".join(f"{system} ({moment})" for system, moment in list(resumed.items())[:NAMED_IN_NOTE])
+    more = f" and {len(resumed) - NAMED_IN_NOTE} more" if len(resumed) > NAMED_IN_NOTE else ""
+    return [
+        f"Measured before this run was resumed: {named}{more}. Their times are of another moment of this machine; "
+        "for times of one moment, run into a new folder."
+    ]
 
 
 def identical_rankings(cells: list[Cell]) -> list[str]:

@@ -18,6 +18,7 @@ cells/              one folder a finished system, durable when it is finished; a
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import shutil
 from collections.abc import Iterable, Iterator
@@ -148,6 +149,8 @@ class Cell:
     ties: pa.Table
     choices: pa.Table
     empty_searches: pa.Table
+    measured: str = ""
+    """When, for a system that an earlier start of the run finished; '' for one measured now."""
 
 
 class RunFolder:
@@ -164,7 +167,8 @@ class RunFolder:
         ):
             shutil.rmtree(folder, ignore_errors=True)
             return None
-        return Cell(*(_read(folder / f"{schema.name}.parquet", schema) for schema in CELL))
+        tables = {schema.name: _read(folder / f"{schema.name}.parquet", schema) for schema in CELL}
+        return Cell(**tables, measured=_written(folder / f"{SYSTEMS.name}.parquet"))
 
     def keep(self, key: str, cell: Cell) -> None:
         """Make a finished system durable."""
@@ -189,6 +193,12 @@ class RunFolder:
         data = sink.getvalue().to_pybytes()
         write_file(self.path / f"{schema.name}.parquet", data)
         return bytes_fingerprint(data)
+
+
+def _written(path: Path) -> str:
+    """When a file was written, to the second."""
+    moment = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
+    return moment.isoformat(timespec="seconds")
 
 
 def read_record(folder: Path) -> RunRecord:

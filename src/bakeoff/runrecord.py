@@ -159,6 +159,8 @@ class RunRecord(_Record):
     """The queries whose text occurs word for word in a document: the verdict is also given without them."""
     excluded: list[Excluded] = []
     systems: list[str] = []
+    resumed: dict[str, str] = {}
+    """When each system was measured that an earlier start of this run had finished."""
     empty_searches: list[EmptySearchRecord] = []
     guarantees: list[GuaranteeRecord] = []
     notes: list[str] = []

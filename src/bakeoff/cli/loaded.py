@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bakeoff.cli import console
 from bakeoff.cli.loadclients import say_clients
 from bakeoff.cli.vectors import number
+from bakeoff.load.load_speeds import compare_loads
 from bakeoff.load.points import LoadPoint
 from bakeoff.load.sentences import closing
 
@@ -45,6 +46,7 @@ def say_load(done: Done) -> None:
     _say_systems(found, names)
     if points:
         _say_speed(points, found, names)
+        _say_comparisons(found, names)
         _say_counts(points, names)
         say_clients(found, names)
     _say_costs(done)
@@ -56,6 +58,30 @@ def say_load(done: Done) -> None:
     for one in closing(found):
         console.say(one.text, style="bold")
     console.say(f"{done.folder}/record.json")
+
+
+def _say_comparisons(found: Pressed, names: dict[str, str]) -> None:
+    """Every pair under each load with its ratio and corrected p."""
+    rows = [
+        [
+            names[one.pair.a],
+            names[one.pair.b],
+            one.load,
+            one.measure,
+            number(one.pair.ratio, 2),
+            _interval(one.pair.low, one.pair.high),
+            one.pair.note if one.pair.p_holm is None else f"{one.pair.p_holm:.3g}",
+        ]
+        for one in compare_loads(found.points(), found.demand.seed)
+    ]
+    if rows:
+        console.say("Welch's test on logarithms over runs, Holm-corrected", style="bold")
+        console.table(["system", "against", "load", "of", "ratio", "95 %", "p"], rows, right=(4, 5, 6))
+        console.say()
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.3g} – {high:.3g}"
 
 
 def cost_cells(cost: Cost | None) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bakeoff.load.load_speeds import compare_loads
 from bakeoff.load.load_tables import USES, client_dicts
 from bakeoff.load.points import LoadPoint
 from bakeoff.load.pressure import Pressed
@@ -36,6 +37,7 @@ def to_dict(found: Pressed, prices: Prices | None = None) -> dict[str, Any]:
         "systems": [_system(target, found) for target in found.targets],
         "failed": found.failed,
         "points": [_point(point, found) for point in points],
+        "comparisons": [one.to_dict() for one in compare_loads(points, found.demand.seed)],
         "clients": [row for one in found.passes for row in client_dicts(one)],
         "highest": {system: _highest([one.rate for one in rates]) for system, rates in found.highest.items()},
         "prices": prices.model_dump(mode="json") if prices else None,

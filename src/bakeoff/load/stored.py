@@ -2,8 +2,9 @@
 
 RUN/load/TIME/        of a run; runs/load-NAME-TIME/ of an experiment or a dataset
   record.json         format, kind "load", status (done | failed | partial), stopped, sentence, origin, demand,
-                      harness_us, systems (opening, first query, index, resources), failed, points, clients (one a
-                      client process and pass), highest, prices, costs, notes, machine, versions
+                      harness_us, systems (opening, first query, index, resources), failed, points, comparisons
+                      (pairs of systems under a load, Welch and Holm), clients (one a client process and pass),
+                      highest, prices, costs, notes, machine, versions
   load_passes.parquet       one row a (system, load, run): LOAD_PASSES
   load_histograms.parquet   one row a (system, load, run, what, bucket): LOAD_HISTOGRAMS; `what` is latency or lag
   load_clients.parquet, load_client_histograms.parquet   the same by client process, where there were several

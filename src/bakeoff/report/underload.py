@@ -34,7 +34,8 @@ def load_section(result: Result, systems: Sequence[str]) -> Section | None:
     record = found.record
     points = shown_points(record, systems)
     headings = ("system", "load", "queries/s", "IQR", "p50", "p95", "p99", "errors", "server memory")
-    grids = [*_highest(record), *([Grid(headings, tuple(map(_row, points)), 2)] if points else [])]
+    table = [Grid(headings, tuple(map(_row, points)), 2)] if points else []
+    grids = [*_highest(record), *table, *_comparisons(record)]
     return Section("load", TITLE, _summary(record), tuple(grids), tuple(_notes(found, result)), charts)
 
 
@@ -72,6 +73,19 @@ def _highest(record: Mapping[str, Any]) -> Iterator[Grid]:
         rows.append((system, say.whole(across["median"]), iqr, f"{stored['runs_without']:,}"))
     if rows:
         yield Grid(("system", "highest rate kept", "IQR", "runs at no rate"), tuple(rows))
+
+
+def _comparisons(record: Mapping[str, Any]) -> Iterator[Grid]:
+    """Welch's test between systems under each load; loads stored by earlier versions have none."""
+    rows = []
+    for pair in record.get("comparisons", ())[: MOST * 4]:
+        known = pair["low"] is not None
+        ends = f"{pair['low']:.3g} – {pair['high']:.3g}" if known else say.ABSENT
+        ratio = say.ABSENT if pair["ratio"] is None else f"{pair['ratio']:.3g}"
+        p = pair["note"] if pair["p_holm"] is None else say.p_value(pair["p_holm"])
+        rows.append((pair["a"], pair["b"], pair["load"], pair["measure"], ratio, ends, p))
+    if rows:
+        yield Grid(("system", "against", "load", "of", "ratio", "95 %", "p (Welch, Holm)"), tuple(rows), 4)
 
 
 def _notes(found: LoadResult, result: Result) -> Iterator[str]:

@@ -14,6 +14,7 @@ import pytest
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores.vespa import VespaParams, VespaStore
+from bakeoff.servers.table import TABLE
 from bakeoff.types import Batch, Condition, Metric, PayloadField
 
 ROWS = np.eye(3, 4, dtype=np.float32)
@@ -154,3 +155,14 @@ def test_an_error_in_a_good_answer_is_an_error(vespa: tuple[Service, str], store
     vespa[0].search = lambda _: (200, {"root": {"errors": [{"message": "rank profile not found"}]}})  # type: ignore[method-assign]
     with pytest.raises(StoreError, match="Vespa: rank profile not found"):
         store.search(ROWS[0], 1, VespaStore.Query())
+
+
+def test_without_a_server_the_advice_names_a_command_that_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BAKEOFF_VESPA_URL", raising=False)
+    with pytest.raises(StoreError) as caught:
+        VespaStore(VespaParams(), tmp_path)
+    assert "vespa" not in TABLE and "servers up" not in str(caught.value)
+    assert "docker run" in str(caught.value) and "BAKEOFF_VESPA_URL" in str(caught.value)

@@ -85,14 +85,20 @@ ServerUrl = Annotated[
 """Where an engine's server is that also works inside the client."""
 
 
-def server_of(store: str, variable: str, given: str | None) -> Destination:
-    """Where a store's server is: as given, else by its variable; a StoreError says how to get one."""
+def server_of(store: str, variable: str, given: str | None, *, start: str = "") -> Destination:
+    """Where a store's server is: as given, else by its variable; a StoreError says how to get one.
+
+    `start` is how to start a server that `bakeoff servers up` does not know.
+    """
     if given:
         return Destination(given, Source.EXPERIMENT)
     found = find_setting(variable)
     if found is None:
         raise StoreError(
-            f"no {store} server is known. Start one with `bakeoff servers up {store}`, or set {variable} in the "
+            f"no {store} server is known. Start one with `{start}` and set "
+            f"{variable} in the environment or in .env."
+            if start
+            else f"no {store} server is known. Start one with `bakeoff servers up {store}`, or set {variable} in the "
             "environment or in .env."
         )
     return Destination(found.text, found.source)

@@ -22,6 +22,10 @@ DEADLINE_S = 300
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
 
 
+START = "docker run --detach --publish 8080:8080 --publish 19071:19071 vespaengine/vespa"
+"""`bakeoff servers` has no Vespa: it comes as a container only."""
+
+
 class VespaParams(Settings):
     """Where Vespa is and how its index is built; a token comes from BAKEOFF_VESPA_KEY."""
 
@@ -45,7 +49,7 @@ class VespaStore(TunedByEf, Declared):
     }
 
     def __init__(self, params: VespaParams, home: Path) -> None:
-        server = server_of("vespa", "BAKEOFF_VESPA_URL", params.url)
+        server = server_of("vespa", "BAKEOFF_VESPA_URL", params.url, start=START)
         self._rest = Rest("Vespa", server.url, bearer("vespa", server))
         config = Destination(params.config_url, Source.EXPERIMENT)
         zipped = {**bearer("vespa", config), "Content-Type": "application/zip"}
