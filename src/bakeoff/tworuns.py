@@ -1,8 +1,10 @@
-"""Two runs as one comparison: the systems and queries they share, if they were scored alike."""
+"""Several runs as one comparison: the systems two of them share, or all systems of runs of one truth."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bakeoff.analysis import Result
@@ -32,40 +34,97 @@ def across(
 
 
 def joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> ScoreMatrix:
-    """One matrix of two runs; a query that only one has is not computed for the other."""
-    import numpy as np
-
-    if left.measure != right.measure:
-        raise ComparisonError(
-            f"the runs measured {left.measure} and {right.measure}. Compare one and the same measure."
-        )
+    """One matrix of the systems two runs share; a query that only one has is not computed for the other."""
     shared = [system for system in left.systems if system in right.systems]
     if not shared:
         raise ComparisonError("the runs share no system. Compare runs of the same experiment.")
-    queries = tuple(dict.fromkeys((*left.queries, *right.queries)))
+    names = [
+        (matrix, {system: f"{system} @ {run}" for system in shared})
+        for matrix, run in ((left, first), (right, second))
+    ]
+    return _stacked(names)
+
+
+@dataclass(frozen=True, slots=True)
+class DatedSystem:
+    """A system of one of several runs: its name in their comparison, its run, and when that began."""
+
+    name: str
+    run: str
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunsComparison:
+    """All systems of several runs of one truth, compared as if of one run; by quality, not by speed."""
+
+    systems: tuple[DatedSystem, ...]
+    comparison: Comparison
+
+    def ordered(self) -> list[DatedSystem]:
+        """The systems, best first; one that shares no query with the others comes last."""
+        place = {name: i for i, name in enumerate(self.comparison.ranking)}
+        return sorted(self.systems, key=lambda one: place.get(one.name, len(place)))
+
+
+def compare_runs(
+    results: Sequence[Result], measure: str | None = None, *, allow_mixed: bool = False
+) -> RunsComparison:
+    """All systems of runs that were scored against the same truth, paired by query (S0-48)."""
+    from bakeoff.stats.compare import compare as compare_systems
+
+    first = results[0]
+    for other in results[1:]:
+        check_comparable(first, other, allow_mixed=allow_mixed)
+        if first.record.truth_fingerprint != other.record.truth_fingerprint:
+            raise ComparisonError(
+                f"{first.record.run} and {other.record.run} were scored against different truth: the queries, the "
+                "judgments or the documents changed between them. Run one of them again."
+            )
+    name = measure or first.record.primary
+    labels = Counter(system for result in results for system in result.done)
+    parts, systems = [], []
+    for result in results:
+        record = result.record
+        named = {one: one if labels[one] == 1 else f"{one} @ {record.run}" for one in result.done}
+        parts.append((result.matrix(name), named))
+        systems += [DatedSystem(text, record.run, record.started) for text in named.values()]
+    return RunsComparison(tuple(systems), compare_systems(_stacked(parts), first.record.seed))
+
+
+def _stacked(parts: Sequence[tuple[ScoreMatrix, Mapping[str, str]]]) -> ScoreMatrix:
+    """One matrix of systems of several, under new names; a query that one lacks is not computed for its systems."""
+    import numpy as np
+
+    matrices = [matrix for matrix, _ in parts]
+    measures = list(dict.fromkeys(matrix.measure for matrix in matrices))
+    if len(measures) > 1:
+        raise ComparisonError(
+            f"the runs measured {' and '.join(measures)}. Compare one and the same measure."
+        )
+    queries = tuple(dict.fromkeys(query for matrix in matrices for query in matrix.queries))
     categories = {
         query: category
-        for matrix in (left, right)
+        for matrix in matrices
         for query, category in zip(matrix.queries, matrix.categories, strict=bool(matrix.categories))
     }
     clusters = {
         query: cluster
-        for matrix in (right, left)
+        for matrix in reversed(matrices)
         for query, cluster in zip(matrix.queries, matrix.clusters, strict=bool(matrix.clusters))
     }
     rows = []
-    for matrix in (left, right):
+    for matrix, named in parts:
         place = {query: i for i, query in enumerate(matrix.queries)}
-        for system in shared:
+        for system in named:
             row = matrix.values[matrix.systems.index(system)]
             rows.append([row[place[query]] if query in place else np.nan for query in queries])
-    names = tuple(f"{system} @ {run}" for run in (first, second) for system in shared)
     return replace(
-        left,
-        systems=names,
+        matrices[0],
+        systems=tuple(name for _, named in parts for name in named.values()),
         queries=queries,
         values=np.array(rows, dtype=float),
         categories=tuple(categories.get(query, "") for query in queries),
-        structural={**left.structural, **right.structural},
+        structural={query: why for matrix in matrices for query, why in matrix.structural.items()},
         clusters=tuple(clusters.get(query, f"query {query}") for query in queries) if clusters else (),
     )

@@ -10,6 +10,7 @@ import typer
 from bakeoff.cli.workers import Statistics, workers_of
 
 if TYPE_CHECKING:
+    from bakeoff.analysis import Result
     from bakeoff.stats.comparison import Comparison
 
 
@@ -46,6 +47,12 @@ def report(
             "--current", metavar="SYSTEM", help="Preset lineage: the system in use, for the decision matrix."
         ),
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--also", metavar="RUN", help="A run of another day and the same truth. May be repeated."
+        ),
+    ] = None,
     executor: Statistics = None,
     trust: Trust = False,
 ) -> None:
@@ -53,9 +60,11 @@ def report(
     from bakeoff.cli import console
     from bakeoff.decision_matrix import is_lineage
     from bakeoff.errors import SettingError
+    from bakeoff.report.runs_section import runs_section
     from bakeoff.report.scaling import attach
     from bakeoff.report.writing import write
     from bakeoff.review.reviewed_run import open_reviewed
+    from bakeoff.tworuns import compare_runs
 
     wanted = _formats(formats)
     folder = out or run
@@ -65,7 +74,9 @@ def report(
     for measured in beside or ():
         attach(run, measured)
     folder.mkdir(parents=True, exist_ok=True)
-    for number, path in enumerate(write(result, folder, wanted)):
+    others = [open_reviewed(folder, trust=trust) for folder in also or ()]
+    more = (runs_section(compare_runs([result, *others])),) if others else ()
+    for number, path in enumerate(write(result, folder, wanted, more)):
         console.say(f"{'Report' if number == 0 else '':<9}{path}")
 
 
@@ -179,8 +190,11 @@ def _compare_systems(
 
 
 def diff(
-    before: Annotated[Path, typer.Argument(help="A run's folder.")],
-    after: Annotated[Path, typer.Argument(help="Another run's folder.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="The folders of two or more runs.")],
+    every: Annotated[
+        bool,
+        typer.Option("--all-systems", help="Compare all systems of the runs, not only those they share."),
+    ] = False,
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
     allow_mixed: Annotated[
         bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
@@ -188,16 +202,22 @@ def diff(
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
-    """Compare two runs: what each system they share gained or lost, paired by query."""
+    """Compare runs, paired by query: what each system that two runs share gained or lost, or all systems of several."""
     from dataclasses import asdict
 
     from bakeoff.analysis import open_run
     from bakeoff.cli import console
-    from bakeoff.errors import DataError
+    from bakeoff.errors import DataError, SettingError
     from bakeoff.stats.wording import clustered
     from bakeoff.tworuns import across
 
-    one, other = (open_run(folder, trust=trust) for folder in (before, after))
+    if len(runs) < 2:
+        raise SettingError(f"diff compares two or more runs; {len(runs)} given.")
+    opened = [open_run(folder, trust=trust) for folder in runs]
+    if every or len(runs) > 2 or not set(opened[0].done) & set(opened[1].done):
+        _say_runs(opened, measure, allow_mixed, as_json)
+        return
+    (before, after), (one, other) = runs, opened
     comparison = across(one, other, measure, allow_mixed=allow_mixed)
     shared = [name.removesuffix(f" @ {one.record.run}") for name in _of(comparison, one.record.run)]
     pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]
@@ -222,6 +242,25 @@ def diff(
     console.table(headers, rows, right=(1, 2, 3, 4, 5))
     if comparison.questions is not None and comparison.questions.clusters < comparison.questions.questions:
         console.say(f"{clustered(comparison.questions)}.")
+
+
+def _say_runs(results: list[Result], measure: str | None, allow_mixed: bool, as_json: bool) -> None:
+    """All systems of several runs, best first, each against the best."""
+    from bakeoff.cli import console
+    from bakeoff.report.runs_section import comparison_json, runs_grid
+    from bakeoff.stats.wording import clustered
+    from bakeoff.tworuns import compare_runs
+
+    found = compare_runs(results, measure, allow_mixed=allow_mixed)
+    if as_json:
+        console.say_json(comparison_json(found))
+        return
+    grid = runs_grid(found)
+    console.say(f"{found.comparison.measure} of {len(results)} runs, paired by query")
+    console.table(list(grid.headings), [list(row) for row in grid.rows], right=tuple(range(3, 8)))
+    questions = found.comparison.questions
+    if questions is not None and questions.clusters < questions.questions:
+        console.say(f"{clustered(questions)}.")
 
 
 def _of(comparison: Comparison, run: str) -> list[str]:

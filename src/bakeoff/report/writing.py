@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bakeoff.analysis import Result
 from bakeoff.cache import write_file
 from bakeoff.errors import MissingExtraError
+from bakeoff.report.sections import Section
 from bakeoff.report.tables import Report, tables
 
 FIGURES = ("svg", "png", "pdf")
 
 
-def write(result: Result, folder: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the files and return where they are, in the order of the formats."""
+def write(result: Result, folder: Path, formats: Sequence[str], more: tuple[Section, ...] = ()) -> list[Path]:
+    """Write the files, with `more` sections, and return where they are, in the order of the formats."""
     report = tables(result)
+    report = replace(report, extras=(*more, *report.extras))
     paths = [path for kind in formats if kind not in FIGURES for path in _pages(report, folder, kind)]
     drawn = [kind for kind in formats if kind in FIGURES]
     return [*paths, *(_figures(report, folder, drawn) if drawn else [])]
