@@ -193,6 +193,12 @@ class Guarantee:
     value: str
     default: str
 
+    @property
+    def text(self) -> str:
+        """The setting as it is printed, with the engine's own value where that is another."""
+        own = "" if self.value == self.default else f" (engine's default: {self.default})"
+        return f"{self.kind}: {self.name} = {self.value}{own}"
+
 
 @runtime_checkable
 class SupportsGuarantees(Protocol):
@@ -202,6 +208,11 @@ class SupportsGuarantees(Protocol):
     def guarantees(cls, params: Any, query: Any) -> tuple[Guarantee, ...]:
         """The settings in force with these Params and this Query; none where the engine has none to choose."""
         ...
+
+
+def declared_guarantees(plugin: type, params: Any, query: Any) -> tuple[Guarantee, ...]:
+    """What a store declares about its settings; nothing where it declares none."""
+    return plugin.guarantees(params, query) if issubclass(plugin, SupportsGuarantees) else ()
 
 
 @runtime_checkable

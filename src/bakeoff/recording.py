@@ -21,7 +21,7 @@ from bakeoff.machine import machine, versions
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan, System
-from bakeoff.protocols import SupportsGuarantees, SupportsReadsFrom
+from bakeoff.protocols import SupportsReadsFrom, declared_guarantees
 from bakeoff.results import CELL, PASSAGES, QUERIES, Cell, RunFolder, read_record
 from bakeoff.runrecord import (
     ChunkingRecord,
@@ -186,12 +186,9 @@ def _guarantees(system: System, label: str) -> list[GuaranteeRecord]:
     """What the stores of a system declare about consistency, durability and refresh (F53)."""
     found = []
     for part, query in ((system.store, system.search), (system.keyword, system.keyword_search)):
-        plugin = registry.load("stores", part.name) if part is not None else None
-        if part is not None and plugin is not None and issubclass(plugin, SupportsGuarantees):
-            found += [
-                GuaranteeRecord(system=label, store=part.label, **asdict(one))
-                for one in plugin.guarantees(part.params, query)
-            ]
+        if part is not None:
+            declared = declared_guarantees(registry.load("stores", part.name), part.params, query)
+            found += [GuaranteeRecord(system=label, store=part.label, **asdict(one)) for one in declared]
     return found
 
 

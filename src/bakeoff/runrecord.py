@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -109,7 +109,7 @@ class GuaranteeRecord(_Record):
     system: str
     store: str
     name: str
-    kind: str
+    kind: Literal["consistency", "durability", "refresh"]
     value: str
     default: str
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from bakeoff import registry
 from bakeoff.errors import MissingExtraError
 from bakeoff.protocols import Guarantee, SupportsGuarantees
 from bakeoff.report import html, markdown
+from bakeoff.report.ann_data import read_ann
 from bakeoff.report.tables import tables
 from bakeoff.runner import run
 
@@ -94,3 +96,28 @@ def test_f53_an_engine_inside_the_client_promises_nothing_of_a_server() -> None:
         plugin = registry.load("stores", name)
         assert issubclass(plugin, SupportsGuarantees)
         assert plugin.guarantees(plugin.Params(), plugin.Query()) == ()
+
+
+def test_f53_ann_records_and_prints_them_too(
+    tmp_path: Path, register: Callable[..., None], cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    register("stores", "promising", Promising)
+    typed = cli(
+        "ann",
+        "synthetic:300x8",
+        "--queries",
+        40,
+        "--stores",
+        "promising",
+        "--runs",
+        1,
+        "--out",
+        "found",
+        "--json",
+    )
+    assert typed.code == 0, typed.err
+    (store,) = json.loads(typed.out)["stores"]
+    wanted = {"name": "query.freshness", "kind": "consistency", "value": "soon", "default": "soon"}
+    assert store["guarantees"] == [wanted]
+    assert "promising: consistency: query.freshness = soon" in read_ann(Path("found")).notes

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bakeoff import registry
 from bakeoff.load.load_speeds import compare_loads
 from bakeoff.load.load_tables import USES, client_dicts
 from bakeoff.load.points import LoadPoint
@@ -15,6 +16,7 @@ from bakeoff.load.sentences import closing
 from bakeoff.load.targets import Target
 from bakeoff.machine import machine, versions
 from bakeoff.plan import Prices
+from bakeoff.protocols import declared_guarantees
 from bakeoff.stages.loop_times import Latency
 from bakeoff.stats.runs import RunSummary, summarise
 
@@ -54,6 +56,7 @@ def _system(target: Target, found: Pressed) -> dict[str, Any]:
         "system": target.label,
         "store": target.store,
         "setting": target.setting,
+        "guarantees": _guarantees(target),
         "k": target.k,
         "quality": target.grade.name if target.grade else None,
         "opening_s": opening.seconds,
@@ -64,6 +67,14 @@ def _system(target: Target, found: Pressed) -> dict[str, Any]:
         "warm_up_mean_ms": cold.rest_mean_ms if cold else None,
         "ingestion": {"resources": _resources(opening.resources)},
     }
+
+
+def _guarantees(target: Target) -> list[dict[str, str]]:
+    """What the system's store declares about consistency, durability and refresh."""
+    if not target.store or target.params is None or target.query is None:
+        return []
+    plugin = registry.load("stores", target.store)
+    return [asdict(one) for one in declared_guarantees(plugin, target.params, target.query)]
 
 
 def _point(point: LoadPoint, found: Pressed) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def _store(built: Built, outcome: Outcome) -> dict[str, Any]:
         "store": built.candidate.name,
         "collection": built.collection.name,
         "params": built.candidate.params.model_dump(mode="json"),
+        "guarantees": [asdict(one) for one in built.candidate.guarantees()],
         "insert_s": built.insert_seconds,
         "index_s": built.index_seconds,
         "build_time_s": built.build_seconds,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from bakeoff import registry
 from bakeoff.errors import SettingError, StoreError
-from bakeoff.protocols import SearchKnob, SupportsTuning, SupportsVectors
+from bakeoff.protocols import Guarantee, SearchKnob, SupportsTuning, SupportsVectors, declared_guarantees
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,10 @@ class Candidate:
     def setting(self, value: int | None) -> str:
         """How a query setting is shown."""
         return "default" if value is None or self.knob is None else f"{self.knob.name}={value}"
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What the store declares about consistency, durability and refresh."""
+        return declared_guarantees(self.plugin, self.params, self.query())
 
     def grid(self, k: int) -> tuple[int | None, ...]:
         """The values of a sweep; the default alone where the store declares no knob."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.errors import DataError
+from bakeoff.protocols import Guarantee
 
 FORMAT = 1
 RECORD = "record.json"
@@ -145,13 +146,21 @@ def _data(record: Mapping[str, Any]) -> AnnData:
         target=options["target"],
         command=options.get("command", ""),
         harness_us=record["harness_us"].get("1"),
-        notes=tuple(data["notes"]),
+        notes=(*data["notes"], *_guarantees(record)),
         failed=tuple(record["failed"].items()),
         unreached=tuple(record["unreached"].items()),
         points=tuple(_point(point, stores[point["system"]], k, threads) for point in record["points"]),
         environment=environment_of(record),
         comparisons=tuple(pair for pair in record["comparisons"] if "ratio" in pair),  # earlier: differences
     )
+
+
+def _guarantees(record: Mapping[str, Any]) -> Iterator[str]:
+    """What each store's searches and writes wait for; records of version 0.1 do not have it."""
+    for store in record["stores"]:
+        found = [Guarantee(**one).text for one in store.get("guarantees", [])]
+        if found:
+            yield f"{store['system']}: {'; '.join(found)}"
 
 
 def environment_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

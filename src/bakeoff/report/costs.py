@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.analysis import Result
+from bakeoff.protocols import Guarantee
 from bakeoff.report.systems import SystemRow
 from bakeoff.stages.timing import PER_SECOND
 
@@ -144,11 +145,7 @@ def latency_rows(result: Result, systems: Sequence[str]) -> tuple[LatencyRow, ..
 def _guarantees(result: Result, system: str) -> str:
     """Consistency, durability and refresh of a system's stores, with the engine's own where they differ."""
     found = [one for one in result.record.guarantees if one.system == system]
-    return "; ".join(
-        f"{one.kind}: {one.name} = {one.value}"
-        + ("" if one.value == one.default else f" (engine's default: {one.default})")
-        for one in found
-    )
+    return "; ".join(Guarantee(one.name, one.kind, one.value, one.default).text for one in found)
 
 
 def _front(points: list[tuple[float, float]]) -> list[bool]:
