@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from pydantic import BaseModel
 
-from bakeoff.load.memory import grown, resident_bytes, served
+from bakeoff.load.memory import grown, resident_bytes, served, server_growth, server_use
 
 
 class Params(BaseModel):
@@ -36,3 +37,27 @@ def test_what_is_not_known_is_null() -> None:
     assert grown(much, Params()).mb is None and "did not grow" in grown(much, Params()).note
     assert grown(much, Params(), least=5_000_000).mb == 5.0
     assert served(Params(url="http://there")) and grown(0, Params(url="http://there")).mb is None
+
+
+def test_a_servers_growth_is_that_of_its_processes_and_its_folder(tmp_path: Path) -> None:
+    """The process answers when it holds 40 MB; before, it held less."""
+    hold = "kept = bytearray(b'x') * 40_000_000; print('held', flush=True)"
+    code = f"import sys; sys.stdin.readline(); {hold}; sys.stdin.readline()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        before = server_use([server.pid], tmp_path)
+        (tmp_path / "index").write_bytes(b"x" * 2_000_000)
+        server.stdin.write("go\n")
+        server.stdin.flush()
+        assert server.stdout.readline() == "held\n"
+        after = server_use([server.pid], tmp_path)
+        server.stdin.write("end\n")
+        server.stdin.flush()
+    memory, disk = server_growth(before.memory, after.memory), server_growth(before.disk, after.disk)
+    assert memory.mb is not None and memory.mb > 30 and disk.mb == 2.0
+    assert after.cpu_seconds is not None and before.cpu_seconds is not None
+    assert after.cpu_seconds >= before.cpu_seconds
+    unknown = server_use([], None)
+    assert unknown.memory is None and server_growth(unknown.memory, None).mb is None

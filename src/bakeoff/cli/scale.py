@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bakeoff.load.datasets import VectorSet
     from bakeoff.load.scale import Scaled, ScaleOptions
+    from bakeoff.load.scale_cell import Job
     from bakeoff.load.settings import Candidate
 
 
@@ -132,8 +133,8 @@ def _measured(vectors: VectorSet, chosen: Sequence[Candidate], options: ScaleOpt
 
     folder = desk.folder("scale", vectors)
     outcome = measure_scale(
-        vectors, chosen, options, cache_for(desk.executor), measure=lambda job: apart(run_job, job), folder=folder,
-        tell=desk.tell, workers=workers_of(desk.executor),
+        vectors, chosen, options, cache_for(desk.executor), measure=lambda job: apart(run_job, _with_server(job)),
+        folder=folder, tell=desk.tell, workers=workers_of(desk.executor),
     )  # fmt: skip
     written = write_scale_page(folder)
     if desk.as_json:
@@ -142,6 +143,18 @@ def _measured(vectors: VectorSet, chosen: Sequence[Candidate], options: ScaleOpt
         _show(outcome)
         console.say(str(written))
     return exit_code(outcome)
+
+
+def _with_server(job: Job) -> Job:
+    """The job with the processes and the data folder of its store's server, where it was started here."""
+    from dataclasses import replace
+
+    from bakeoff.load.settings import candidates
+    from bakeoff.servers.control import data_folder_of, pids_of
+
+    (store,) = candidates([job.spec])
+    pids = tuple(pids_of(store.name, store.params))
+    return replace(job, pids=pids, server_data=data_folder_of(store.name, store.params))
 
 
 def page(

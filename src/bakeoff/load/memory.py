@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import BaseModel
 
+from bakeoff.cache import folder_bytes
 from bakeoff.load.limits import check_memory, machine_limits, memory_bytes
 
 ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
 """Parameters that say where a server is."""
 SHARED = "the index keeps the caller's own rows: their size"
 NONE = "the process did not grow: what was freed before served the index"
+SERVER = "growth of the server, as seen from outside"
 UNSEEN = "the engine works in a server whose memory this process does not see"
 
 
@@ -23,6 +27,42 @@ class Memory:
 
     mb: float | None
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUse:
+    """A server's resident bytes, its processor seconds, and the bytes of its data folder; null where unknown."""
+
+    memory: int | None = None
+    cpu_seconds: float | None = None
+    disk: int | None = None
+
+
+def server_use(pids: Iterable[int], data: Path | None) -> ServerUse:
+    """What the processes of a server and their children take now; nothing is known of a server not started here."""
+    import psutil
+
+    found = []
+    for pid in pids:
+        try:
+            server = psutil.Process(pid)
+            found += [server, *server.children(recursive=True)]
+        except psutil.Error:
+            continue
+    each = {one.pid: one for one in found}
+    if not each:
+        return ServerUse()
+    times = [one.cpu_times() for one in each.values() if one.is_running()]
+    spent = sum(one.user + one.system for one in times)
+    disk = folder_bytes(data) if data is not None and data.is_dir() else None
+    return ServerUse(memory_bytes(list(each.values())), spent, disk)
+
+
+def server_growth(before: int | None, after: int | None) -> Memory:
+    """Growth of a server's memory or disk in megabytes; one that did not grow had room from before."""
+    if before is None or after is None:
+        return Memory(None, UNSEEN)
+    return Memory((after - before) / 1e6, SERVER) if after > before else Memory(None, NONE)
 
 
 def resident_bytes() -> int:

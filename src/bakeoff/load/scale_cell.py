@@ -16,7 +16,7 @@ from bakeoff.load.building import Built, build
 from bakeoff.load.claims import recall_text
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import buckets, filled, search_filtered, supports
-from bakeoff.load.memory import UNSEEN, grown, resident_bytes, served
+from bakeoff.load.memory import ServerUse, grown, resident_bytes, served, server_growth, server_use
 from bakeoff.load.mixed import insert_while_search
 from bakeoff.load.null import harness_seconds
 from bakeoff.load.quality import Quality
@@ -39,7 +39,8 @@ NO_FILTER = "the store does not filter by payload"
 class Job:
     """What one process measures; `folder` holds base.npy, queries.npy and the truth of each size.
 
-    `data` is the fingerprint of the whole dataset.
+    `data` is the fingerprint of the whole dataset; `pids` and `server_data` are the processes and the folder of the
+    store's server, where it was started here.
     """
 
     kind: str
@@ -58,6 +59,8 @@ class Job:
     search_rate: float | None = None
     seconds: float = 5.0
     data: str = ""
+    pids: tuple[int, ...] = ()
+    server_data: Path | None = None
 
 
 def run_job(job: Job) -> list[Row]:
@@ -96,20 +99,30 @@ def _size(job: Job, candidate: Candidate, home: Path) -> Iterator[Row]:
     work = _work(job, _dataset(job))
     with Sampler():
         before = resident_bytes()  # what sampling itself takes is there already
+    server = server_use(job.pids, job.server_data)
     spent = time.process_time()
     with contextlib.closing(build(candidate, work.dataset, home)) as built:
         spent = time.process_time() - spent
-        yield from _figures(job, built, work, before, spent)
+        yield from _figures(job, built, work, before, spent, server)
 
 
-def _figures(job: Job, built: Built, work: Work, before: int, spent: float) -> Iterator[Row]:
-    """The rows of one built store; `before` is the memory before it was built, `spent` the processor seconds."""
-    candidate = built.candidate
+def _figures(
+    job: Job, built: Built, work: Work, before: int, spent: float, server: ServerUse
+) -> Iterator[Row]:
+    """The rows of one built store; `before` is the memory before it was built, `spent` the processor seconds.
+
+    `server` is what the store's server took before.
+    """
+    candidate, after = built.candidate, server_use(job.pids, job.server_data)
     value, work, short = _setting(job, built, work)
     one = measure(built, value, job.run, work)
     elsewhere = built.elsewhere or served(candidate.params)
     held = built.index_bytes if built.in_memory else 0
-    memory = grown(before, candidate.params, held or 0, elsewhere=elsewhere)
+    memory = (
+        server_growth(server.memory, after.memory)
+        if elsewhere
+        else grown(before, candidate.params, held or 0, elsewhere=elsewhere)
+    )
     setting = candidate.setting(value)
 
     def row(
@@ -118,12 +131,19 @@ def _figures(job: Job, built: Built, work: Work, before: int, spent: float) -> I
         return Row(kind, candidate.label, setting, job.size, job.run, at, figure, value, note)
 
     yield row("build_s", built.build_seconds)
-    yield row("build_cpu_s", None if elsewhere else spent, UNSEEN_TIME if elsewhere else "")
+    if elsewhere and server.cpu_seconds is not None and after.cpu_seconds is not None:
+        yield row("build_cpu_s", max(0.0, after.cpu_seconds - server.cpu_seconds), "of the server")
+    else:
+        yield row("build_cpu_s", None if elsewhere else spent, UNSEEN_TIME if elsewhere else "")
     yield row("insert_s", built.insert_seconds)
     yield row("index_s", built.index_seconds)
     yield row("memory_mb", memory.mb, memory.note)
-    on_disk = None if built.in_memory or built.index_bytes is None else built.index_bytes / 1e6
-    yield row("disk_mb", on_disk, "" if on_disk is not None else UNSEEN if elsewhere else NO_FILES)
+    if elsewhere:
+        disk = server_growth(server.disk, after.disk)
+        yield row("disk_mb", disk.mb, disk.note)
+    else:
+        on_disk = None if built.in_memory or built.index_bytes is None else built.index_bytes / 1e6
+        yield row("disk_mb", on_disk, "" if on_disk is not None else NO_FILES)
     yield row("knn", one.quality.knn, _shortfall(job, one.quality, short))
     yield row("qps", dict(one.qps_measured)[1])
     yield row("harness_share", one.harness_share)

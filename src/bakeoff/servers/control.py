@@ -111,6 +111,12 @@ def pids_of(store: str, params: Any) -> list[int]:
     return [one.pid for one in processes.living(state.marks, place.data)]
 
 
+def data_folder_of(store: str, params: Any) -> Path | None:
+    """Where the server a store with these parameters talks to keeps its data; None where it is not one started here."""
+    place = read_place(store)
+    return place.data if place is not None and pids_of(store, params) else None
+
+
 def tail(log: Path, lines: int = LAST_LINES) -> str:
     """The last lines of a log."""
     try:
