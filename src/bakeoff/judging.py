@@ -84,21 +84,24 @@ def where_the_loss_is(result: Result, system: str) -> Waterfall | None:
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """How a system's top score tells questions without an answer from the others."""
+    """How a system's top score separates questions without an answer from the others.
+
+    `above` is None where there is one such question: no other one is left to set a threshold on.
+    """
 
     negatives: int
-    above: int
+    above: int | None
     auroc: float
 
 
 def false_alarms(result: Result, system: str) -> Alarms | None:
-    """Negative questions whose top score is above a threshold that was chosen on other questions."""
+    """Negative questions whose top score is above a threshold that was chosen on all other questions."""
     import numpy as np
     import pyarrow.compute as pc
 
     from bakeoff.measures.negatives import auroc, choose_threshold
 
-    table = result.queries.sort_by("query_id")  # halves that do not hang on the order of the query file
+    table = result.queries
     first = result.rankings.filter(
         pc.and_(pc.equal(result.rankings["system"], system), pc.equal(result.rankings["rank"], 1))
     )
@@ -106,18 +109,14 @@ def false_alarms(result: Result, system: str) -> Alarms | None:
     ids, negative = table["query_id"].to_pylist(), table["negative"].to_pylist()
     scores = np.array([top.get(name, -np.inf) for name in ids])
     wrong = np.array(negative, dtype=bool)
-    if wrong.sum() < 2 or wrong.all():
+    if not wrong.any() or wrong.all() or not np.isfinite(scores).any():
         return None
-    half = np.arange(len(ids)) % 2 == 0
     above = 0
-    for chosen_on in (half, ~half):
-        if not (wrong & chosen_on).any() or not (~wrong & chosen_on).any():
-            return None
-        if not np.isfinite(scores[chosen_on]).any():
-            return None  # it returned nothing for any of them: there is no score to set a threshold on
-        threshold = choose_threshold(scores[~wrong & chosen_on], scores[wrong & chosen_on])
-        above += int((scores[wrong & ~chosen_on] >= threshold).sum())
-    return Alarms(int(wrong.sum()), above, auroc(scores[~wrong], scores[wrong]))
+    for place in np.flatnonzero(wrong) if wrong.sum() > 1 else ():
+        others = np.arange(len(ids)) != place
+        threshold = choose_threshold(scores[~wrong], scores[wrong & others])
+        above += int(scores[place] >= threshold)
+    return Alarms(int(wrong.sum()), above if wrong.sum() > 1 else None, auroc(scores[~wrong], scores[wrong]))
 
 
 def tie_notes(result: Result) -> list[str]:

@@ -46,6 +46,7 @@ from bakeoff.stages.timing import unexplained
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
+from bakeoff.truth.rules import Rule
 from bakeoff.types import Skipped, Status
 
 if TYPE_CHECKING:
@@ -337,12 +338,21 @@ def write_tables(folder: RunFolder, made: Ingredients, cells: list[Cell]) -> dic
     return digests | {QUERIES.name: folder.table(QUERIES, [_queries_table(made)])}
 
 
+def _truth_minimum(rule: Rule | None) -> dict[str, str]:
+    """The number of documents that a query's truth should hold, as a tag that the report reads."""
+    least = rule.min_documents if rule is not None else None
+    return {} if least is None else {"min_documents": str(least)}
+
+
 def _queries_table(made: Ingredients) -> pa.Table:
     queries = made.queries.queries
     clusters = query_clusters(queries, made.truth.judgments, made.corpus.documents["id"].to_pylist())
     plain = ("text", "category", "difficulty", "intent", "negative", "synthetic")
     columns = {name: [getattr(query, name) for query in queries] for name in plain}
-    tags = [json.dumps(dict(query.tags)) for query in queries]
+    tags = [
+        json.dumps({**_truth_minimum(rule), **dict(query.tags)})
+        for query, rule in zip(queries, made.queries.rules, strict=True)
+    ]
     return QUERIES.table(
         {"query_id": [query.id for query in queries], **columns, "tags": tags, "cluster": clusters}
     )

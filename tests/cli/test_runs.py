@@ -301,6 +301,7 @@ def test_status_of_a_finished_run(small: Path, cli: Any) -> None:
         "status": "done",
         "done": 1,
         "failed": 0,
+        "review": None,
         "to_do": 0,
         "started": "",
     }

@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 from bakeoff.analysis import open_run
 from bakeoff.judging import false_alarms
 from bakeoff.report.html import write_html
 from bakeoff.report.tables import tables
-from bakeoff.results import RunFolder
+from bakeoff.results import QUERIES, RunFolder
 from bakeoff.runner import run
 from bakeoff.types import RANKINGS
 from bakeoff.validation.checking import validate
@@ -72,7 +73,7 @@ def test_f09_only_negative_queries_are_an_error(laid_out: Callable[..., Path], t
 
 
 def test_f09_the_threshold_is_chosen_on_other_queries_than_it_is_tried_on(tmp_path: Path) -> None:
-    """Each half tells its own negative apart; with the other half's threshold one of the two is an alarm."""
+    """With the threshold of all other queries one of the two is an alarm; with its own, none would be."""
     made = made_up.write_run(tmp_path / "run", made_up.Made(systems=1, queries=8, negatives=2))
     top = dict(zip(made.queries["query_id"].to_pylist(), [0.9, 0.4] * 3 + [0.5, 0.1], strict=True))
     rows = made.rankings
@@ -85,6 +86,18 @@ def test_f09_the_threshold_is_chosen_on_other_queries_than_it_is_tried_on(tmp_pa
     alarms = false_alarms(open_run(made.path), made.done[0])
     assert alarms is not None and (alarms.negatives, alarms.above) == (2, 1)
     assert alarms.auroc == (3 * 2 + 3 * 1) / 12
+
+
+@pytest.mark.parametrize("negatives", [1, 2, 3])
+def test_f09_every_negative_is_scored_whatever_its_place(tmp_path: Path, negatives: int) -> None:
+    for name in ("one", "two"):
+        made = made_up.write_run(tmp_path / name, made_up.Made(systems=1, queries=8, negatives=negatives))
+        if name == "two":
+            order = made.queries.take(pa.array([7, 0, 1, 2, 3, 4, 5, 6]))
+            RunFolder(made.path).table(QUERIES, [order])
+    found = [false_alarms(open_run(tmp_path / name, trust=True), made.done[0]) for name in ("one", "two")]
+    assert found[0] is not None and found[0] == found[1] and found[0].negatives == negatives
+    assert (found[0].above is None) is (negatives == 1)
 
 
 def test_f09_the_report_names_them_and_counts_them_beside_every_mean(ran: Any, tmp_path: Path) -> None:

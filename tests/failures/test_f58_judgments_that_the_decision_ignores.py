@@ -58,6 +58,11 @@ def test_verdict_report_and_export_use_what_people_judged(finished: Result, cli:
     }
     assert sources == {"human"}
 
+    (state,) = json.loads(cli("status", finished.path, "--json").out)
+    assert state["review"]["decided"] == state["review"]["passages"] > 0
+    assert state["review"]["questions"] == len(found.reviewed.queries)
+    assert "final-report" in cli("status", finished.path).out
+
     assert cli("final-report", finished.path).code == 0
     for name, title in (("report.md", "## Judged by people"), ("report.html", "Judged by people</h2>")):
         text = (finished.path / name).read_text()

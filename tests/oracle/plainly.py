@@ -241,19 +241,16 @@ def held_out(
 
 
 def false_alarms(top: Sequence[float], negative: Sequence[bool]) -> tuple[int, float]:
-    """Negatives over a threshold set on the other half of the queries, and the AUROC of the top score."""
+    """Negatives over a threshold set on all other queries, and the AUROC of the top score."""
     above = 0
-    for half in (0, 1):
-        good, bad = (
-            [score for i, score in enumerate(top) if i % 2 == half and negative[i] is kind]
-            for kind in (False, True)
-        )
+    for place in (i for i, kind in enumerate(negative) if kind):
+        good = [score for i, score in enumerate(top) if not negative[i]]
+        bad = [score for i, score in enumerate(top) if negative[i] and i != place]
         candidates = sorted(score for score in {*good, *bad} if math.isfinite(score))
         rate = [
             sum(s >= c for s in good) / len(good) + sum(s < c for s in bad) / len(bad) for c in candidates
         ]
-        threshold = candidates[int(np.argmax(rate))]
-        above += sum(score >= threshold for i, score in enumerate(top) if i % 2 != half and negative[i])
+        above += top[place] >= candidates[int(np.argmax(rate))]
     pairs = [(a, b) for i, a in enumerate(top) for j, b in enumerate(top) if not negative[i] and negative[j]]
     return above, sum(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in pairs) / len(pairs)
 

@@ -27,6 +27,8 @@ def say_status(folder: Path) -> int:
     if now is not None and alive(now):
         _say_progress(now)
         return 0
+    if (review := _review_line(path, record)) is not None:
+        console.say(f"{'Review':<{LABEL}}{review}")
     console.say(f"Next     {_next(path, record)}")
     return 0
 
@@ -39,10 +41,39 @@ def status_json(folder: Path) -> list[dict[str, Any]]:
             "status": record.status,
             **_progress(path, record),
             "started": record.started,
+            "review": _review(path, record),
             **_stages_json(path, record),
         }
         for path, record in _runs(folder)
     ]
+
+
+def _review(path: Path, record: RunRecord) -> dict[str, int] | None:
+    """How far the review of a finished run is: passages, decided ones, and questions that people judged completely."""
+    if record.status not in ("done", "partial"):
+        return None
+    from bakeoff.review.reviewed_run import find_review, with_people
+    from bakeoff.review.settle import State
+
+    result = open_run(path)
+    standing = find_review(result)
+    if standing is None:
+        return None
+    decided = sum(one.state not in (State.OPEN, State.CONFLICT) for one in standing.settled.values())
+    reviewed = with_people(result).reviewed
+    questions = len(reviewed.queries) if reviewed else 0
+    return {"passages": len(standing.pool.items), "decided": decided, "questions": questions}
+
+
+def _review_line(path: Path, record: RunRecord) -> str | None:
+    found = _review(path, record)
+    if found is None:
+        return None
+    then = "bakeoff final-report" if found["decided"] == found["passages"] else "bakeoff review next"
+    return (
+        f"{found['decided']:,} of {found['passages']:,} passages decided, {found['questions']:,} questions judged "
+        f"completely: {then} {path}"
+    )
 
 
 def _say_progress(progress: Progress) -> None:

@@ -239,9 +239,12 @@ def _say_synthetic(result: Result) -> None:
 def _say_negatives(result: Result, system: str) -> None:
     alarms = false_alarms(result, system)
     if alarms is not None:
+        separates = f"AUROC {number(alarms.auroc)}"
+        if alarms.above is None:
+            say_field("", f"{system}: {separates} for the one question without an answer against the others.")
+            return
         share = f"{system}: {alarms.above} of {alarms.negatives} questions without an answer"
-        how = "above a threshold set on the other half of the questions"
-        say_field("", f"{share} score {how} (AUROC {number(alarms.auroc)}).")
+        say_field("", f"{share} score above a threshold set on the other questions ({separates}).")
 
 
 def _say_loss(result: Result, system: str) -> None:

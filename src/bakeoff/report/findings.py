@@ -116,6 +116,11 @@ def of_spread(spread: FactorAnalysis) -> str:
 def of_alarms(rows: Sequence[tuple[str, Alarms]]) -> str:
     """How the first system treats queries without a right answer."""
     system, found = rows[0]
+    if found.above is None:
+        return (
+            f"{say.score(found.auroc)} of the other queries have a higher top score from {system} than the one "
+            "without a right answer"
+        )
     return (
         f"{system} gives {found.above:,} of {say.queries(found.negatives)} without a right answer "
         "a top score above its threshold"

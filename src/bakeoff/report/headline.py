@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bakeoff.analysis import Result
 from bakeoff.judging import leak_sentence, tie_notes
+from bakeoff.measures.names import parse
 from bakeoff.report.grid import Grid
 from bakeoff.report.systems import MeasureNote, SystemsTable
 from bakeoff.report.wording import count, counted, queries, score, some
@@ -93,6 +94,7 @@ def _could_change(
     yield from _other_measures(table, found)
     if result.failed and result.done:
         yield f"{count(len(result.failed), 'system')} failed and could not be compared: {some(list(result.failed))}."
+    yield from _lower_bounds(result, table)
     synthetic = sum(query.synthetic for query in grid.queries)
     if synthetic:
         of = queries(len(grid.queries))
@@ -102,6 +104,29 @@ def _could_change(
         yield f"A stand-in takes the place of a real model in {some(stand_ins)}: their numbers say nothing about it."
     if result.record.runs == 1 and any(row.p50_ms is not None for row in table.rows):
         yield "Latency was measured in one run, so its spread from run to run is not known."
+
+
+BY_WORDS = frozenset({"sql", "signals", "keywords"})
+"""Sources of judgments that words alone decide."""
+LOWER_BOUNDS = ("RR", "Hit", "P")
+"""Measures that more relevant results can only raise, at fixed judgments (C-23)."""
+
+
+def _lower_bounds(result: Result, table: SystemsTable) -> Iterator[str]:
+    """Which means are lower bounds, because words alone decide what is relevant to some questions (C-23)."""
+    sources: dict[str, set[str]] = {}
+    for hit in result.record.truth_hits:
+        sources.setdefault(hit.query_id, set()).update(hit.source.split("+"))
+    reviewed = set(result.reviewed.queries) if result.reviewed else set()
+    named = [query for query, kinds in sources.items() if kinds & BY_WORDS and query not in reviewed]
+    bounds = [note.label for note in table.measures if parse(note.key).name in LOWER_BOUNDS]
+    others = [note.label for note in table.measures if parse(note.key).name in ("R", "nDCG", "AP")]
+    if named and bounds:
+        rest = f"; {some(others)} and differences between systems are not" if others else ""
+        yield (
+            f"{some(bounds)} are lower bounds: words alone decide what is relevant to {queries(len(named))}, and a "
+            f"right answer in other words counts as wrong{rest}. People's judgments replace the words: bakeoff review."
+        )
 
 
 def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:

@@ -202,7 +202,10 @@ def _spread(report: Report) -> list[str]:
 
 
 def _alarms(report: Report) -> list[str]:
-    rows = [(system, one.negatives, one.above, say.score(one.auroc)) for system, one in report.alarms]
+    rows = [
+        (system, one.negatives, say.ABSENT if one.above is None else one.above, say.score(one.auroc))
+        for system, one in report.alarms
+    ]
     lines = ["## Queries without a right answer", "", f"**{plain(find.of_alarms(report.alarms))}**", ""]
     return lines + table(["system", "without an answer", "above the threshold", "AUROC"], rows)
 

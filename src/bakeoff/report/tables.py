@@ -16,6 +16,7 @@ from bakeoff.report.grid import LABELS, Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
 from bakeoff.report.ingestion import phase_chart
 from bakeoff.report.losses import LossTable, alarm_rows, loss_table
+from bakeoff.report.minimums import ACCURACY, DOCUMENTS, minimums_section
 from bakeoff.report.pairs import Pairs, compared, too_many
 from bakeoff.report.percentiles import run_chart
 from bakeoff.report.reviewed import review_section
@@ -103,7 +104,7 @@ def tables(result: Result) -> Report:
         ingestion=phase_chart(phases, seconds),
         background=back,
         queries=len(grid.queries),
-        extras=extras(result, shown),
+        extras=(*_minimums(result, grid, shown), *extras(result, shown)),
     )
 
 
@@ -121,8 +122,15 @@ def _breakdowns(result: Result, grid: Grid, shown: tuple[str, ...]) -> tuple[Bre
     return tuple(one for one in found if one is not None)
 
 
+def _minimums(result: Result, grid: Grid, shown: tuple[str, ...]) -> tuple[Section, ...]:
+    found = minimums_section(result, grid, shown)
+    return () if found is None else (found,)
+
+
 def _grouping_tags(grid: Grid) -> list[str]:
-    """Tags that put the queries into a few groups; one that is nearly each query's own tells nothing."""
-    names = dict.fromkeys(name for query in grid.queries for name in query.tags)
+    """Tags that put the queries into a few groups; one that is nearly each query's own, or a minimum, does not."""
+    names = dict.fromkeys(
+        name for query in grid.queries for name in query.tags if name not in (*ACCURACY, *DOCUMENTS)
+    )
     groups = {name: len({query.tags.get(name, "") for query in grid.queries}) for name in names}
     return [name for name, count in groups.items() if 2 <= count <= MOST_GROUPS]

@@ -1,0 +1,91 @@
+"""Minimums that a query file gives, and whether each is reached: section accuracy by system, documents of the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from bakeoff.analysis import Result
+from bakeoff.measures.names import parse
+from bakeoff.report.grid import Grid as ScoreGrid
+from bakeoff.report.sections import Grid, Section
+from bakeoff.report.wording import ABSENT, count, score
+
+ACCURACY = ("min_accuracy", "min_section_accuracy", "minimum_section_accuracy")
+DOCUMENTS = ("min_documents", "min_relevant_reports", "minimum_relevant_reports", "min_reports")
+"""Tags that hold the minimum of a query."""
+SYSTEMS_SHOWN = 8
+
+
+def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> Section | None:
+    """Pass or fail of every minimum; None where no query has one."""
+    accuracy, reached, of = _accuracy(grid, systems[:SYSTEMS_SHOWN])
+    documents, enough = _documents(result, grid)
+    if not accuracy.rows and not documents.rows:
+        return None
+    found = []
+    if accuracy.rows:
+        best = max(reached, key=lambda name: reached[name])
+        found.append(f"{best} reaches {reached[best]} of {count(of, 'minimum')} of section accuracy")
+    if documents.rows:
+        total = len(documents.rows)
+        found.append(
+            f"the truth of {enough} of {count(total, 'query', 'queries')} has the documents it should have"
+        )
+    grids = tuple(one for one in (accuracy, documents) if one.rows)
+    return Section("minimums", "Minimums of the query file", "; ".join(found), grids)
+
+
+def minimum(tags: Mapping[str, str], names: Sequence[str]) -> float | None:
+    """A minimum among the tags as a number; a percentage is a share of one."""
+    for name in names:
+        text = str(tags.get(name, "")).strip().replace(",", "")
+        try:
+            return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            continue
+    return None
+
+
+def _accuracy(grid: ScoreGrid, systems: Sequence[str]) -> tuple[Grid, dict[str, int], int]:
+    """Section accuracy of every query with a minimum, how many each system reaches, and out of how many."""
+    measure = next((name for name in grid.values if parse(name).name == "SecAcc"), None)
+    wanted = [
+        (place, query.id, least / 100 if least > 1 else least)
+        for place, query in enumerate(grid.queries)
+        if (least := minimum(query.tags, ACCURACY)) is not None
+    ]
+    if measure is None or not wanted or not systems:
+        return Grid((), ()), {}, 0
+    values = {system: grid.row(measure, system) for system in systems}
+    rows = [
+        (name, score(least), *(_verdict(float(values[system][place]), least) for system in systems))
+        for place, name, least in wanted
+    ]
+    reached = {
+        system: sum(bool(values[system][place] >= least) for place, _, least in wanted) for system in systems
+    }
+    return Grid((f"query ({measure})", "minimum", *systems), tuple(rows)), reached, len(wanted)
+
+
+def _verdict(value: float, least: float) -> str:
+    if value != value:  # noqa: PLR0124 - NaN is not computed
+        return ABSENT
+    return f"{score(value)} {'pass' if value >= least else 'fail'}"
+
+
+def _documents(result: Result, grid: ScoreGrid) -> tuple[Grid, int]:
+    """The documents that the truth of each query holds against the minimum of its file, and how many reach it."""
+    held: dict[str, int] = {}
+    for hit in result.record.truth_hits:
+        held[hit.query_id] = max(hit.documents, held.get(hit.query_id, 0))
+    rows = list(_document_rows(grid, held))
+    headings = ("query", "minimum", "documents in the truth", "")
+    return Grid(headings, tuple(rows)), sum(row[3] == "pass" for row in rows)
+
+
+def _document_rows(grid: ScoreGrid, held: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
+    for query in grid.queries:
+        least = minimum(query.tags, DOCUMENTS)
+        if least is not None and not query.negative:
+            found = held.get(query.id, 0)
+            yield query.id, f"{least:,.0f}", f"{found:,}", "pass" if found >= least else "fail"
