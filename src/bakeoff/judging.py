@@ -178,10 +178,10 @@ def what_makes_the_difference(result: Result) -> FactorAnalysis | None:
     """How much of the spread of the systems goes with chunker, model, store and mode; None where nothing varies."""
     matrix = result.matrix(result.record.primary).sorted()
     rows = [row for row in result.systems.to_pylist() if row["system"] in matrix.systems]
-    factors = {name: [row[name] or "none" for row in rows] for name in FACTORS}
-    vector = next((row["store"] for row in rows if row["embedder"]), "none")
-    # a keyword engine comes with its mode: it is no choice of a vector store
-    factors["store"] = [row["store"] if row["embedder"] else vector for row in rows]
+    factors: dict[str, list[str | None]] = {name: [row[name] or "none" for row in rows] for name in FACTORS}
+    # search by words has neither model nor vector store: its distance to the others belongs to its mode
+    for name in ("embedder", "store"):
+        factors[name] = [row[name] if row["embedder"] else None for row in rows]
     try:
         clusters = Clusters.of(matrix.clusters, len(matrix.queries))
         return factor_shares(matrix.scored(), factors, result.record.seed, clusters=clusters)

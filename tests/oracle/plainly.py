@@ -179,13 +179,15 @@ def cliffs_delta(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def factor_shares(
-    values: np.ndarray, factors: Mapping[str, Sequence[str]], seed: int
+    values: np.ndarray, factors: Mapping[str, Sequence[str | None]], seed: int
 ) -> dict[str, tuple[float, float, float]]:
     """Shares of the spread of system means (systems × queries) by factor and of the rest, each with its interval."""
     n = values.shape[1]
     noise = np.cov(values) / n
     drawn = values[:, draws(seed, n, 2_000)].mean(axis=2)
-    forms = _shapley({name: levels for name, levels in factors.items() if len(set(levels)) > 1}, len(values))
+    forms = _shapley(
+        {name: levels for name, levels in factors.items() if len(set(levels) - {None}) > 1}, len(values)
+    )
     mean = values.mean(axis=1)
     seen = np.array([mean @ form @ mean - np.trace(form @ noise) for form in forms.values()])
     again = np.array(
@@ -199,7 +201,7 @@ def factor_shares(
     }
 
 
-def _shapley(factors: Mapping[str, Sequence[str]], systems: int) -> dict[str, np.ndarray]:
+def _shapley(factors: Mapping[str, Sequence[str | None]], systems: int) -> dict[str, np.ndarray]:
     """What each factor adds to the fit, averaged over every order of adding them; the rest is what none explains."""
     names, forms = list(factors), {name: np.zeros((systems, systems)) for name in factors}
     orders = list(permutations(names))
@@ -213,11 +215,16 @@ def _shapley(factors: Mapping[str, Sequence[str]], systems: int) -> dict[str, np
     return forms
 
 
-def _fit(systems: int, factors: Sequence[Sequence[str]]) -> np.ndarray:
+def _fit(systems: int, factors: Sequence[Sequence[str | None]]) -> np.ndarray:
+    """The projection on the differences between levels, among the systems that have each factor (None has it not)."""
     columns = [np.ones(systems)]
-    columns += [
-        np.array([float(one == level) for one in levels]) for levels in factors for level in set(levels)
-    ]
+    for levels in factors:
+        known = [place for place, level in enumerate(levels) if level is not None]
+        for level in {levels[place] for place in known}:
+            column = np.zeros(systems)
+            column[known] = [float(levels[place] == level) for place in known]
+            column[known] -= column[known].mean()
+            columns.append(column)
     design = np.column_stack(columns)
     return design @ np.linalg.pinv(design)
 

@@ -397,8 +397,7 @@ def test_the_spread_and_the_held_out_choice(
     done = list(again.systems)
     values = np.array([again.column(system, PRIMARY) for system in done])
     factors = {
-        name: [again.systems[system][name] or "none" for system in done]
-        for name in ("chunker", "embedder", "mode")
+        name: [again.systems[system][name] for system in done] for name in ("chunker", "embedder", "mode")
     }
     shares = plainly.factor_shares(values, factors, richrun.SEED)
     rows = shown("What makes the difference").rows

@@ -84,3 +84,33 @@ def test_what_cannot_be_explained_is_refused() -> None:
     ):
         with pytest.raises(ComparisonError, match=text):
             factor_shares(given, levels, seed=1)
+
+
+def test_a_factor_that_a_system_lacks_takes_nothing_from_its_distance() -> None:
+    """bm25 has no embedder: all of its distance belongs to the mode, none to the embedder."""
+    base = np.linspace(0.2, 0.8, 30)
+    values = np.array([base + 0.1, base + 0.1, base - 0.1])
+    factors = {"embedder": ["a", "b", None], "mode": ["dense", "dense", "bm25"]}
+    found = factor_shares(values, factors, seed=1)
+    shares = {one.factor: one.share for one in found.factors}
+    assert shares["mode"] == pytest.approx(1.0) and shares["embedder"] == pytest.approx(0.0, abs=1e-9)
+    assert found.partial == ("embedder",) and found.confounded == ()
+
+
+def test_a_factor_with_one_level_besides_missing_ones_does_not_vary() -> None:
+    base = np.linspace(0.2, 0.8, 30)
+    values = np.array([base + 0.1, base - 0.1])
+    factors = {"embedder": ["a", None], "mode": ["dense", "bm25"]}
+    assert [one.factor for one in factor_shares(values, factors, seed=1).factors] == ["mode", REST]
+
+
+def test_factors_that_change_together_have_one_share() -> None:
+    """A chunker that is used with one model only: nothing separates the two."""
+    base = np.linspace(0.2, 0.8, 30)
+    values = np.array([base + 0.1, base + 0.12, base - 0.1, base - 0.08])
+    factors = {"chunker": list("llss"), "embedder": list("mmww"), "mode": list("dhdh")}
+    found = factor_shares(values, factors, seed=1)
+    shares = {one.factor: one.share for one in found.factors}
+    assert found.confounded == (("chunker", "embedder"),) and len(found.notes) == 1
+    assert set(shares) == {"chunker and embedder", "mode", REST}
+    assert shares["chunker and embedder"] == pytest.approx(0.1**2 / (0.1**2 + 0.01**2))

@@ -260,6 +260,8 @@ def _say_spread(result: Result) -> None:
         parts = sorted(shares.factors, key=lambda factor: -factor.adjusted)
         told = " · ".join(f"{part.factor} {part.adjusted:.0%}" for part in parts if part.adjusted >= 0.005)
         say_field("Spread", f"of the systems' means goes with: {told or 'no one choice'}")
+        for note in shares.confounding_notes:
+            say_field("", note)
     chosen = held_out(result)
     if chosen is not None and chosen.candidates > 2:
         say_field("Choice", chosen.sentence)

@@ -197,6 +197,7 @@ def _spread(report: Report) -> list[str]:
         ]
         lines += [f"**{plain(find.of_spread(report.spread))}**", ""]
         lines += [*table(["choice", "options", "share of the spread", "interval"], rows), ""]
+        lines += [line for note in report.spread.notes for line in (plain(note), "")]
     told = [report.choice.sentence] if report.choice else []
     return lines + bullets([*told, *report.preset])
 

@@ -4,6 +4,9 @@ A share is the gain in explained spread of the system means, averaged over all o
 can be added, so that shares add up whatever the design. Queries are a random sample: what query sampling
 alone would give a factor is subtracted, a part that falls below nothing by that counts as nothing, and the rest
 is scaled to the whole. Intervals come from resampled queries.
+
+A factor that some systems do not have (bm25 has no embedder) compares only the systems that have it: the distance of
+the others goes with what tells them from these. Factors that change together cannot be separated: they have one share.
 """
 
 from __future__ import annotations
@@ -39,7 +42,8 @@ class FactorShare:
 class FactorAnalysis:
     """Shares of all factors and of the rest; `spread` is the standard deviation of system means in points.
 
-    `noise` is the share of the seen spread that sampling of queries alone would give.
+    `noise` is the share of the seen spread that sampling of queries alone would give. `confounded` has the groups of
+    factors that these systems cannot separate, `partial` the factors that some systems do not have.
     """
 
     factors: tuple[FactorShare, ...]
@@ -47,6 +51,25 @@ class FactorAnalysis:
     noise: float
     systems: int
     n: int
+    confounded: tuple[tuple[str, ...], ...] = ()
+    partial: tuple[str, ...] = ()
+
+    @property
+    def confounding_notes(self) -> tuple[str, ...]:
+        """One sentence for each group of factors that cannot be separated."""
+        return tuple(
+            f"{' and '.join(group)} change together in these systems, so that their shares cannot be separated."
+            for group in self.confounded
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of the design: factors that cannot be separated, factors that some systems lack."""
+        missing = (
+            f"Some systems have no {name}: its share compares only those that have one."
+            for name in self.partial
+        )
+        return (*self.confounding_notes, *missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +96,12 @@ class _Means:
 
 def factor_shares(
     values: FloatArray,
-    factors: Mapping[str, Sequence[str]],
+    factors: Mapping[str, Sequence[str | None]],
     seed: int,
     resamples: int = 2_000,
     clusters: Clusters | None = None,
 ) -> FactorAnalysis:
-    """Shares of each factor from scores (systems × queries) and each system's level of each factor."""
+    """Shares of each factor from scores (systems × queries) and each system's level of each, None where it has none."""
     complete: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
     kept = values[:, complete]
     _check(kept, factors)
@@ -89,10 +112,63 @@ def factor_shares(
     whole = np.eye(systems) - 1 / systems
     if means.seen(whole) < NOISE:
         raise ComparisonError("all systems have the same mean, so there is no spread to explain.")
-    varying = {name: levels for name, levels in factors.items() if len(set(levels)) > 1}
-    made = _shares(means, _quadratic_forms(systems, varying), {n: len(set(v)) for n, v in factors.items()})
+    varying = {name: levels for name, levels in factors.items() if _count(levels) > 1}
+    groups = _separable({name: _contrasts(levels) for name, levels in varying.items()})
+    columns = {
+        _joined(group): np.column_stack([_contrasts(varying[name]) for name in group]) for group in groups
+    }
+    counts = {_joined(group): sum(_count(varying[name]) for name in group) for group in groups}
+    made = _shares(means, _quadratic_forms(systems, columns), counts)
     noise = min(1.0, means.by_chance(whole) / means.seen(whole))
-    return FactorAnalysis(made, float(means.observed.std(ddof=1)), noise, systems, n)
+    return FactorAnalysis(
+        made,
+        float(means.observed.std(ddof=1)),
+        noise,
+        systems,
+        n,
+        confounded=tuple(group for group in groups if len(group) > 1),
+        partial=tuple(name for name, levels in varying.items() if None in levels),
+    )
+
+
+def _count(levels: Sequence[str | None]) -> int:
+    return len({level for level in levels if level is not None})
+
+
+def _joined(group: tuple[str, ...]) -> str:
+    return " and ".join(group)
+
+
+def _contrasts(levels: Sequence[str | None]) -> FloatArray:
+    """One column for each level, less the mean of the systems that have the factor; 0 for those that have not."""
+    has = np.array([level is not None for level in levels], float)
+    names = sorted({level for level in levels if level is not None})
+    marks = [np.array([level == one for level in levels], float) for one in names]
+    columns: FloatArray = np.column_stack([mark - mark.sum() / has.sum() * has for mark in marks])
+    return columns
+
+
+def _separable(columns: Mapping[str, FloatArray]) -> list[tuple[str, ...]]:
+    """The factors in groups: those of one group depend on each other linearly, so that no data separates them."""
+    groups: list[tuple[str, ...]] = [(name,) for name in columns]
+    size = 2
+    while size <= len(groups):
+        found = next((some for some in combinations(groups, size) if _dependent(some, columns)), None)
+        if found is None:
+            size += 1
+            continue
+        merged = tuple(name for name in columns if any(name in group for group in found))
+        first = groups.index(found[0])
+        groups = [group for group in groups if group not in found]
+        groups.insert(first, merged)
+        size = 2
+    return groups
+
+
+def _dependent(groups: Sequence[tuple[str, ...]], columns: Mapping[str, FloatArray]) -> bool:
+    parts = [np.column_stack([columns[name] for name in group]) for group in groups]
+    rank = int(np.linalg.matrix_rank(np.column_stack(parts)))
+    return rank < sum(int(np.linalg.matrix_rank(part)) for part in parts)
 
 
 def _shares(
@@ -117,7 +193,7 @@ def _parts(values: FloatArray) -> FloatArray:
     return shares
 
 
-def _check(kept: FloatArray, factors: Mapping[str, Sequence[str]]) -> None:
+def _check(kept: FloatArray, factors: Mapping[str, Sequence[str | None]]) -> None:
     if kept.shape[0] < 2 or kept.shape[1] < 2:
         raise ComparisonError(
             f"{kept.shape[0]} systems on {kept.shape[1]} shared queries are too few to explain their spread."
@@ -125,11 +201,11 @@ def _check(kept: FloatArray, factors: Mapping[str, Sequence[str]]) -> None:
     for name, levels in factors.items():
         if len(levels) != kept.shape[0]:
             raise ComparisonError(f"factor {name!r} has {len(levels)} levels for {kept.shape[0]} systems.")
-    if all(len(set(levels)) < 2 for levels in factors.values()):
+    if all(_count(levels) < 2 for levels in factors.values()):
         raise ComparisonError("no factor differs between the systems, so none can explain their spread.")
 
 
-def _quadratic_forms(systems: int, factors: Mapping[str, Sequence[str]]) -> dict[str, FloatArray]:
+def _quadratic_forms(systems: int, factors: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """For each factor the matrix whose quadratic form in the system means is its part of their spread."""
     names = list(factors)
     projections = {
@@ -150,13 +226,7 @@ def _quadratic_forms(systems: int, factors: Mapping[str, Sequence[str]]) -> dict
     return forms
 
 
-def _projection(systems: int, factors: list[Sequence[str]]) -> FloatArray:
-    columns = [np.ones(systems)]
-    columns += [
-        np.array([level == one for level in levels], float)
-        for levels in factors
-        for one in sorted(set(levels))
-    ]
-    design = np.column_stack(columns)
+def _projection(systems: int, factors: list[FloatArray]) -> FloatArray:
+    design = np.column_stack([np.ones(systems), *factors])
     projection: FloatArray = design @ np.linalg.pinv(design)
     return projection
