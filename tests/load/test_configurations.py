@@ -12,10 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from bakeoff import registry
 from bakeoff.analysis import Result, open_run
 from bakeoff.cli.app import app
 from bakeoff.errors import ExperimentError
 from bakeoff.experiment import load
+from bakeoff.load import configuration_trial
+from bakeoff.load.configuration_trial import IngestionJob, SystemJob, ingest_documents, measure_configuration
 from bakeoff.load.configurations import CONFIGURATIONS, Configurations, read_configurations
 from bakeoff.report.depths import depths_section
 from bakeoff.report.exports.presets import export_run
@@ -134,6 +137,8 @@ def test_the_export_has_a_record_per_depth_with_its_own_figures(folder: Path, re
         assert row["recall_at_k"]["std"] is not None and row["knn_recall"]["median"] == 1.0
     assert told["ingestion"]["parsing_time_sec"] > 0 and told["ingestion"]["total_time_sec"] > 0
     assert told["ingestion"]["resources"]["peak_memory_mb"] > 0
+    growth = told["ingestion"]["memory_growth_mb"], told["ingestion"]["memory_growth_note"]
+    assert (growth[0] is None) is bool(growth[1])
     pairs = json.loads(files.contents["speed_comparisons.json"])["pairs"]
     assert [pair["p"] for pair in pairs] == [None, None]  # two runs: too few for a test
 
@@ -207,3 +212,27 @@ def test_the_report_draws_quality_at_each_depth_with_the_spread_of_the_runs(resu
             assert curve.points == tuple((k, value) for k, one in across.items() for value in one.values)
             assert curve.spread == tuple((k, one.q1, one.q3) for k, one in across.items() if one.sd)
             assert (len(curve.spread) == len(DEPTHS)) is (figure == "latency_ms")
+
+
+def test_a_plain_search_asks_its_store_for_the_depth_and_no_more(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3-29: a depth is measured by itself, not cut from a deeper search."""
+    plan = load(folder.parent / "bakeoff.yaml")
+    system = plan.systems[0]
+    assert system.store is not None and system.store.name == "exact"
+    homes = tmp_path / "ingestion", tmp_path / "engine"
+    for home in homes:
+        home.mkdir()
+    made = ingest_documents(IngestionJob(plan, system.chunker, system.embedder, homes[0]))
+    plugin = registry.load("stores", "exact")
+    search, asked = plugin.search, []
+
+    def recorded(store: Any, vector: Any, k: int, query: Any) -> Any:
+        asked.append(k)
+        return search(store, vector, k, query)
+
+    monkeypatch.setattr(plugin, "search", recorded)
+    monkeypatch.setattr(configuration_trial, "SEARCH_SECONDS", 0.0)
+    measure_configuration(SystemJob(plan, system, made, homes[1], "salt"))
+    assert list(dict.fromkeys(asked))[:2] == list(DEPTHS)

@@ -14,7 +14,7 @@ import numpy as np
 from bakeoff.cache import Cache
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.load.memory import UNSEEN, grown, resident_bytes
+from bakeoff.load.memory import UNSEEN, grown, resident_bytes, server_growth, server_use
 from bakeoff.load.resources import Resources, Sampler, Use
 from bakeoff.measures.names import Measure, parse
 from bakeoff.modes import MODES, Hybrid
@@ -234,7 +234,7 @@ def _index(kitchen: _IngestedKitchen, job: SystemJob) -> Iterator[Figure]:
     """Seconds of inserting, indexing and becoming ready, and what the engine took of the machine meanwhile."""
     system = job.system
     kitchen.chunking(system.chunker)
-    before = resident_bytes()
+    before, server = resident_bytes(), server_use(job.pids, None)
     with Sampler(pids=job.pids) as sampler:
         begin = time.perf_counter()
         kitchen.prepare(system)
@@ -256,7 +256,8 @@ def _index(kitchen: _IngestedKitchen, job: SystemJob) -> Iterator[Figure]:
     part = system.store or system.keyword
     assert part is not None
     held = sum(size or 0 for size in sizes) if not job.home.joinpath("index").exists() else 0
-    growth = grown(before, part.params, held, elsewhere=elsewhere)
+    after = server_use(job.pids, None)
+    growth = server_growth(server.memory, after.memory) if elsewhere else grown(before, part.params, held)
     yield Figure("memory_growth_mb", growth.mb, note=growth.note)
 
 

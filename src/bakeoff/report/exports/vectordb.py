@@ -50,7 +50,8 @@ class Ingestion(Shape):
     documents_resources: Resources | None = None
     """Of the process that read, cut and embedded the documents."""
     memory_growth_mb: float | None = None
-    """By how much the engine's process grew while the index was built."""
+    """By how much the engine's process grew while the index was built; null with the reason in the note."""
+    memory_growth_note: str = ""
     across_runs: dict[str, Spread] | None = None
 
 
@@ -188,6 +189,7 @@ def _repeated_ingestion(found: Configurations, system: str) -> Ingestion:
         resources=_resources(found, system, "ingestion"),
         documents_resources=_resources(found, system, "documents"),
         memory_growth_mb=found.across_runs(system, "memory_growth_mb").median,
+        memory_growth_note=found.note(system, "memory_growth_mb"),
         across_runs={name: _spread(one) for name, one in across.items()},
     )
 
