@@ -326,6 +326,8 @@ def test_goldsql_compares_the_leaders_or_the_pair_asked_for(make_run: Make, tmp_
     ranking = run.comparison.ranking
     told = json.loads(export_run(run.path, "goldsql").contents["comparison_report.json"])
     assert {told["first"], told["second"]} == {names[system] for system in ranking[:2]}
+    pair = run.comparison.pair(*(next(s for s in labels if names[s] == told[n]) for n in ("second", "first")))
+    assert told["p_wilcoxon"] == pair.p_wilcoxon
     asked = tuple(names[system] for system in ranking[-2:])
     told = json.loads(export_run(run.path, "goldsql", pair=asked).contents["comparison_report.json"])
     assert (told["second"], told["first"]) == asked

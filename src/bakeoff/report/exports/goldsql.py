@@ -120,6 +120,7 @@ def _comparison(material: Material, pair: PairComparison | None) -> ComparisonRe
         losses=pair.losses if pair else None,
         ties=pair.ties if pair else None,
         p_holm=pair.p_holm if pair else None,
+        p_wilcoxon=pair.p_wilcoxon if pair else None,
         decision=decision_of(material, pair),
     )
 

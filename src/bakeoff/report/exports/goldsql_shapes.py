@@ -81,6 +81,7 @@ class ComparisonReport(Shape):
     losses: int | None
     ties: int | None
     p_holm: float | None
+    p_wilcoxon: float | None
     decision: str
 
 
