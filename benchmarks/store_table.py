@@ -1,12 +1,14 @@
 """One experiment over SciFact with every store that runs here; writes benchmarks/stores.md.
 
-Run: python benchmarks/store_table.py SCIFACT_FOLDER [STORE ...]. Servers that are installed are started and stopped.
+Run: python benchmarks/store_table.py SCIFACT_FOLDER [STORE ...]. With names, only their rows are made again.
+Servers that are installed are started and stopped.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -30,8 +32,10 @@ SPECIAL = {
 }
 COLUMNS = (
     "store", "version", "how it ran", "nDCG@10", "kNN@10", "build s", "p50 ms", "p95 ms", "index MB", "client MB",
-    "server MB",
+    "server MB", "measured",
 )  # fmt: skip
+KEPT = "2026-11-16, Intel(R) Xeon(R) Processor, 2 cores"
+"""Day and machine of the rows that were measured before each had its own."""
 EXPERIMENT = """# Do the stores find what exact search finds, and at which cost?
 corpus: {{source: beir, folder: {folder}}}
 queries: queries.yaml
@@ -68,7 +72,9 @@ def main() -> int:
             result = _run(Path(place), folder, usable)
             lines = [_line(result, name, started) for name in usable]
             memory = _memory(Path(place))
-            (HERE / "stores.md").write_text(_page(lines, memory))
+            rows = {line.store: _row(line, memory) for line in lines}
+            kept = _kept() if sys.argv[2:] else {}
+            (HERE / "stores.md").write_text(_page({**kept, **rows}))
     finally:
         for name in started:
             control.down(TABLE[name])
@@ -166,21 +172,30 @@ def _version(name: str) -> str:
             store.close()
 
 
-def _page(lines: list[Line], memory: dict[str, dict[str, float | None]]) -> str:
-    here = machine()
+def _kept() -> dict[str, str]:
+    """The rows of the page as it is, by store."""
+    path = HERE / "stores.md"
+    rows = [line for line in path.read_text().splitlines() if line.startswith("| ")] if path.is_file() else []
+    kept = {}
+    for row in rows[1:]:
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        kept[cells[0]] = row if len(cells) == len(COLUMNS) else f"{row} {KEPT} |"
+    return kept
+
+
+def _page(rows: dict[str, str]) -> str:
     head = [
         "# Stores over SciFact",
         "",
-        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {here['processor']}, {here['cores']} cores.",
         "5,183 abstracts, one chunk each, WordLlama's 256 dimensions, 300 queries, 3 repeats; made by",
         "`python benchmarks/store_table.py SCIFACT_FOLDER`. kNN@10 is recall against exact search. Times on a shared",
         "machine are for orientation; speeds at equal recall: `bakeoff ann`. Client memory is that of the one process",
-        "that holds every embedded store.",
+        "that holds every embedded store. `measured`: day, machine, and its load at the end (1: one busy core).",
         "",
         f"| {' | '.join(COLUMNS)} |",
-        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
-    return "\n".join([*head, *(_row(line, memory) for line in lines)]) + "\n"
+    return "\n".join([*head, *(rows[name] for name in sorted(rows))]) + "\n"
 
 
 def _row(line: Line, memory: dict[str, dict[str, float | None]]) -> str:
@@ -198,8 +213,14 @@ def _row(line: Line, memory: dict[str, dict[str, float | None]]) -> str:
         _number(size, 1),
         _number(used.get("client"), 0),
         _number(used.get("server") if line.how != "embedded" else None, 0),
+        _conditions(),
     ]
     return f"| {line.store} | {line.version} | {line.how} | {' | '.join(cells)} |"
+
+
+def _conditions() -> str:
+    here, day = machine(), datetime.datetime.now(datetime.UTC)
+    return f"{day:%Y-%m-%d}, {here['processor']}, {here['cores']} cores, load {os.getloadavg()[0]:.0f}"
 
 
 def _number(value: float | None, digits: int) -> str:
