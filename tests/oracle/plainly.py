@@ -126,22 +126,19 @@ def draws(seed: int, n: int, resamples: int = 10_000) -> np.ndarray:
 def flip_p(differences: np.ndarray, seed: int, pairs: int) -> float:
     """The sign-flip test of a column of all queries (0 where not compared), ties counted half."""
     d = np.where(np.abs(differences) > 1e-12, differences, 0.0)
-    ranks = np.zeros(len(d))
-    ranks[d != 0] = np.sign(d[d != 0]) * stats.rankdata(np.round(np.abs(d[d != 0]), 12))
     if not d.any():
         return 1.0
-    mixed = 0.85 * d / np.linalg.norm(d) + 0.15 * ranks / np.linalg.norm(ranks)
-    mixed /= np.linalg.norm(mixed)
+    unit = d / np.linalg.norm(d)
     if (d != 0).sum() <= 13:
-        few = mixed[d != 0]
+        few = unit[d != 0]
         sums = np.array([np.dot(signs, few) for signs in product((1, -1), repeat=len(few))])
-        return reached(sums, mixed.sum(), len(few)) / len(sums)
+        return reached(sums, unit.sum(), len(few)) / len(sums)
     count, flips = 0.0, max(10_000, int(5 * pairs / 0.05))
     generator = np.random.default_rng([seed, len(d), 1])
     rows = max(1, min(flips, 2_000_000 // len(d)))
     for at in range(0, flips, rows):
         bits = generator.integers(0, 2, (min(rows, flips - at), len(d)), dtype=np.int8)
-        count += reached((2.0 * bits - 1) @ mixed, mixed.sum(), len(d))
+        count += reached((2.0 * bits - 1) @ unit, unit.sum(), len(d))
     return (count + 1) / (flips + 1)
 
 

@@ -104,6 +104,7 @@ def _queries(texts: dict[str, str]) -> tuple[list[dict[str, Any]], dict[str, Tru
         name = f"q{(number * 11) % 28:02d}"
         query = {
             "id": name,
+            "cluster": name,  # the formulas here resample queries
             "text": " ".join(
                 [*words.choices(TOPICS[topic].split(), k=2), *words.choices(TOPICS[(topic + number) % 8].split(), k=1),
                  *words.choices(FILLER.split(), k=3)]

@@ -11,6 +11,7 @@ import pytest
 
 from bakeoff import caller
 from bakeoff.caller import Connection
+from bakeoff.environment import Source
 from bakeoff.errors import DataError
 from bakeoff.measures.labels import Label
 from bakeoff.review.desk import Desk, stands
@@ -62,7 +63,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Connection]]:
 
     def connect(answer: Callable[[Request], Answer], manners: Manners = Manners()) -> Connection:  # noqa: B008
         server = Loopback(answer).__enter__()
-        made = Connection(f"{server.url}/v1", "CHAT_KEY", manners, ModelFailure)
+        made = Connection(f"{server.url}/v1", "CHAT_KEY", manners, ModelFailure, Source.USER)
         open_.append((server, made))
         made.requests = server.requests  # type: ignore[attr-defined]
         return made
