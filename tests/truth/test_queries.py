@@ -144,7 +144,7 @@ def query(line: str) -> str:
         (query("    truth: {symbol: jwt.verify}"), "truth.symbol"),
         (query("    truth: {documents: [a], grade: 4}"), "less than or equal to 3"),
         (query("    truth: {documents: [a], over: chunks}"), "over has no meaning for documents"),
-        (query("    truth: {sql: a, over: lines}"), "'chunks', 'sections' or 'documents'"),
+        (query("    truth: {sql: a, over: pages}"), "'chunks', 'lines', 'sections' or 'documents'"),
         (query("    truth: {sections: [a], over: sections}"), "over: documents"),
         (query("    truth: {any: []}"), "at least 1 item"),
         (query("    truth: {any: [{negative: true}]}"), 'unknown key "negative"'),

@@ -82,7 +82,13 @@ def _preset(name: str) -> Preset:
 
 
 def _notes(material: Material, preset: Preset) -> Iterator[str]:
-    """What is null in the files, and why."""
+    """What is null in the files and why, and which means rest on incomplete truth (F55)."""
+    if material.result.record.unread_truth:
+        incomplete = {one.query_id for one in material.result.record.unread_truth}
+        yield (
+            f"The truth of {len(incomplete):,} queries names documents that were not read: means over them rest on "
+            "incomplete truth (run.json, unread_truth)."
+        )
     if material.missing:
         names = ", ".join(material.missing)
         yield f"{names}: not measured in this run, so null in the files. {_remedy(material, preset)}"
