@@ -27,6 +27,11 @@ def test_a_request_holds_what_was_asked() -> None:
     assert [asked[number] for number in (100, 101, 102)] == [1, 1, 1]
 
 
+@pytest.mark.parametrize(("level", "number"), [("ONE", None), ("QUORUM", 2), ("ALL", 3)])
+def test_a_consistency_that_is_not_the_engines_own_is_sent(level: str, number: int | None) -> None:
+    assert dict(_fields(_request("Bakeoff_rows", b"", 1, level))).get(11) == number
+
+
 def test_an_answer_is_read_in_its_order() -> None:
     far = b"\x3d" + struct.pack("<f", 0.25)
     rows = [_block(20, (2**40).to_bytes(16, "big")) + far + b"\x40\x01", _block(20, b"\x07"), b"\x40\x01"]

@@ -15,7 +15,7 @@ from bakeoff.plugins.stores._payload import Declared, Payload, payload_of
 from bakeoff.plugins.stores._rest import Rest, bearer
 from bakeoff.plugins.stores._server import server_of
 from bakeoff.plugins.stores._weaviate_grpc import Channel
-from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
+from bakeoff.plugins.stores._weaviate_schema import OWN, WeaviateParams, WeaviateQuery
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -91,7 +91,7 @@ class WeaviateStore(TunedByEf, Declared):
         if self._channel is None:
             return self.search_where(vector, k, query, ())
         self._rows.tune(query.ef)
-        return self._nearest(*self._channel.near(self._rows.name, vector, k, query.consistency_level))
+        return self._nearest(*self._channel.near(self._rows.name, vector, k, self._level(query)))
 
     def search_where(self, vector: np.ndarray, k: int, query: WeaviateQuery, where: Where) -> Hits:
         return self._near([vector], k, query, where)[0]
@@ -101,11 +101,15 @@ class WeaviateStore(TunedByEf, Declared):
 
     def _near(self, vectors: list[np.ndarray], k: int, query: WeaviateQuery, where: Where = ()) -> list[Hits]:
         self._rows.tune(query.ef)
-        rest = graphql.conditions(self, where) + graphql.fresh(query.consistency_level)
+        rest = graphql.conditions(self, where) + graphql.fresh(self._level(query))
         asked = [graphql.near(one) + rest for one in vectors]
         return [
             self._nearest(*one) for one in graphql.rows(self._rest, self._rows.name, asked, k, "distance")
         ]
+
+    def _level(self, query: WeaviateQuery) -> str:
+        """The consistency to ask for; a collection of one copy does not take the argument."""
+        return query.consistency_level if self._params.build.replicas else OWN
 
     def _nearest(self, ids: list[int], far: Iterable[float]) -> Hits:
         top = 1.0 if self._metric is Metric.COSINE else 0.0
@@ -117,13 +121,13 @@ class WeaviateStore(TunedByEf, Declared):
     def search_text_where(self, text: str, k: int, query: WeaviateQuery, where: Where) -> Hits:
         if not text.strip():
             return hits([], [])  # the engine refuses a query without words
-        rest = graphql.conditions(self, where) + graphql.fresh(query.consistency_level)
+        rest = graphql.conditions(self, where) + graphql.fresh(self._level(query))
         return self._scored(graphql.bm25(text) + rest, k)
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
         self._rows.tune(query.ef)
         both = graphql.hybrid(text, vector, query.alpha, query.fusion)
-        return self._scored(both + graphql.fresh(query.consistency_level), k)
+        return self._scored(both + graphql.fresh(self._level(query)), k)
 
     def _scored(self, asked: str, k: int) -> Hits:
         return hits(*graphql.rows(self._rest, self._rows.name, [asked], k, "score")[0])
