@@ -216,7 +216,7 @@ def _json_rows(path: Path) -> Iterator[Row]:
 def _loads(text: str, place: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, place))
-    except (json.JSONDecodeError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:
         raise DataError(f"{place} is not JSON: {exc}.") from exc
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from bakeoff import evaluate
 from bakeoff.measures import files
+from bakeoff.measures.score_tables import read_score_table
 from bakeoff.truth import exporters
 from bakeoff.truth.importers import read_foreign
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
@@ -114,5 +115,8 @@ READERS = [
     Reader("qrels of TREC", "qrels.txt", trec_qrels, b"q1 0 d1 1\nq1 0 d2 0\n"),
     Reader("queries in CSV", "q.csv", foreign("csv"), b'query,document,grade\n"a, b",d1,1\nc,d2,0\n'),
     Reader("queries in TSV", "q.tsv", foreign("csv"), b"query\tdocument\tgrade\na b\td1\t1\nc\td2\t0\n"),
+    Reader("scores in CSV", "s.csv", read_score_table, b"query,measure,score\nq1,nDCG@10,0.5\nq2,nDCG@10,1\n"),
+    Reader("scores in JSON", "s.json", read_score_table, b'[{"query": "q1", "nDCG@10": 0.5}, {"query": "q2", "nDCG@10": 1}]'),
+    Reader("scores in JSONL", "s.jsonl", read_score_table, b'{"query": "q1", "nDCG@10": 0.5}\n{"query": "q2", "nDCG@10": 1}\n'),
     Reader("tags of imported qrels", "tags.json", tagged, b'{"1": ["d1", "d2"], "0": ["d3"]}'),
 ]  # fmt: skip
