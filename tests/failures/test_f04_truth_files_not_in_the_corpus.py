@@ -36,8 +36,8 @@ def test_f01_ids_of_another_scheme_are_an_error() -> None:
 def test_f04_a_file_that_does_not_exist_is_an_error_with_the_nearest_names() -> None:
     documents = corpus(["a.txt", "reports/AAR1401.pdf", "reports/AAR1410.pdf"])
     with pytest.raises(TruthError) as caught:
-        resolve(queries("AAR1401"), documents, {}, strict=True)
-    assert "Nearest: reports/AAR1401.pdf, reports/AAR1410.pdf." in str(caught.value)
+        resolve(queries("AAR1411"), documents, {}, strict=True)
+    assert "Nearest: reports/AAR1410.pdf, reports/AAR1401.pdf." in str(caught.value)
     assert "query ok" not in str(caught.value)
 
 

@@ -50,7 +50,7 @@ def test_blocks_have_the_values_of_one_pass(
     names = [name for name in MEASURES if conventions.k_counts == "units" or "answer" not in name]
     answers = kitchen.answers(system)
     task = cell.Measuring("run", system, queries, truth, tuple(names), conventions)
-    scored = cell._scored(task, kitchen, answers.ranking, lambda: None)
+    scored = cell.scoring_inputs(task, kitchen, answers.ranking, lambda: None)
     measures = [parse(name) for name in names]
     steps = reaches(system, answers, kitchen, measures[0])
     whole = mark(scored, measures, steps)
