@@ -23,6 +23,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -50,6 +51,8 @@ depth: 20
 IMPORTED = re.compile(
     r"(bakeoff|pyarrow|numpy|pydantic|typer|rich|faiss|wordllama|tokenizers|duckdb|scipy)\b"
 )
+ONLY = os.environ.get("BAKEOFF_BENCH_KILLS", "")
+"""One command instead of all."""
 SHARES = {"run": 0.4, "review serve": 0.2, "ann": 0.2, "load": 0.2}
 
 
@@ -123,6 +126,8 @@ def main() -> int:
         quiet = _lay_out(root / "quiet")
         _import_what_a_run_imports(quiet)
         for what, work in WORK.items():
+            if ONLY not in ("", what):
+                continue
             work(root / what.replace(" ", "-"), quiet, round(kills * SHARES[what]), chance, count)
             print(
                 f"{what}: {count.kills[what]} kills, {count.compared[what]} compared",
@@ -300,11 +305,9 @@ def _kill_review(root: Path, quiet: Path, kills: int, chance: random.Random, cou
         port = _free_port()
         words = ["review", "serve", "run", "--port", str(port), "--no-browser"]
         command = Command(folder, words, program=chance.random() < 0.1)
-        reviewer = f"reviewer {count.kills[what] // 5}"
-        known |= _answer(port, reviewer, chance.uniform(0.0, 0.8))
-        command.kill()
+        known |= _answer(port, f"reviewer {count.kills[what]}", chance.uniform(0, 0.3), command)
         count.kills[what] += 1
-        ledgers = [Ledger(path.parent) for path in folder.glob("reviews/**/*.jsonl")]
+        ledgers = map(Ledger, {path.parent for path in folder.glob("reviews/**/*.jsonl")})
         entries = {
             key_of(one.reviewer, (one.item, one.repeat)) for led in ledgers for one in led.read().entries
         }
@@ -314,22 +317,25 @@ def _kill_review(root: Path, quiet: Path, kills: int, chance: random.Random, cou
     count.acknowledged = len(known)
 
 
-def _answer(port: int, reviewer: str, seconds: float) -> set[str]:
-    """Judge for so many seconds after the page answers first; what was acknowledged."""
+def _answer(port: int, reviewer: str, seconds: float, command: Command) -> set[str]:
+    """Judge without a pause until the server is killed, so many seconds after its first page; what was acknowledged."""
     said: set[str] = set()
-    with contextlib.suppress(OSError, http.client.HTTPException, ValueError, KeyError, IndexError):
-        page = _page(port)
-        token = re.search(r'"token":\s*"([^"]+)"', html.unescape(page))
+    killed = threading.Timer(seconds, command.kill)
+    try:
+        token = re.search(r'"token":\s*"([^"]+)"', html.unescape(_page(port)))
         assert token is not None
         link = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         told = _post(link, token[1], "/open", {"reviewer": reviewer})
-        end = time.monotonic() + seconds
-        while time.monotonic() < end and told["queue"]:
+        killed.start()
+        while told["queue"]:
             key = told["queue"][0]
             now = datetime.datetime.now(datetime.UTC).isoformat()
             body = {"reviewer": reviewer, "have": told["queue"], "time": now, "key": key, "kind": "judge"}
             told = _post(link, token[1], "/say", body | {"judgment": "SEMANTIC_MATCH"})
             said.add(key)
+    except (OSError, http.client.HTTPException):
+        pass  # killed in the middle of a question
+    killed.join()
     return said
 
 
