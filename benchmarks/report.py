@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bakeoff.results import LATENCIES, QUERIES
+from bakeoff.results import QUERIES
+from bakeoff.stages.system_tables import LATENCIES
 from bakeoff.types import RANKINGS, SCORES, Schema
 from common import Row, show
 

@@ -12,7 +12,7 @@ from bakeoff import run
 from bakeoff.analysis import Result
 from bakeoff.errors import BakeoffError, DataError, SettingError
 from bakeoff.interchange import Choice, Format, Level, Scores, export
-from bakeoff.truth.importers import read_foreign
+from bakeoff.truth.importers.formats import read_foreign
 from bakeoff.truth.importers.writing import query_file
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared/data"

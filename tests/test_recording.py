@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from bakeoff.recording import identical_rankings
-from bakeoff.results import Cell
+from bakeoff.stages.system_tables import Cell
 
 
 def test_identical_rankings_are_found_whatever_the_scores(ran: Any) -> None:

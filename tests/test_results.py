@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.results import CELL, QUERIES, RunFolder, read_record, read_table
+from bakeoff.results import QUERIES, RunFolder, read_record, read_table
 from bakeoff.runrecord import RunRecord
+from bakeoff.stages.system_tables import CELL
 from bakeoff.types import SCORES, Schema
 
 

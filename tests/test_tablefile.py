@@ -15,7 +15,8 @@ from bakeoff.errors import DataError
 from bakeoff.judging import _latency_between
 from bakeoff.load.load_tables import LOAD_PASSES
 from bakeoff.load.load_tables import read_table as read_load
-from bakeoff.results import TIES, read_table
+from bakeoff.results import read_table
+from bakeoff.stages.system_tables import TIES
 from bakeoff.tablefile import read_parquet, read_where
 from bakeoff.types import Schema
 

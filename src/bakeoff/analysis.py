@@ -14,11 +14,7 @@ from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import fits_words
 from bakeoff.results import (
-    LATENCIES,
-    LOSSES,
-    PASSAGES,
     QUERIES,
-    TIES,
     changed_tables,
     read_record,
     read_table,
@@ -26,6 +22,7 @@ from bakeoff.results import (
     require_unchanged,
 )
 from bakeoff.runrecord import RunRecord
+from bakeoff.stages.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
 
 if TYPE_CHECKING:

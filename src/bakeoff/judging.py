@@ -8,10 +8,10 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from bakeoff.analysis import Result
+from bakeoff.empty_search_notes import empty_search_sentences
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
-from bakeoff.stages.empty_searches import empty_search_sentences
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.case import Case
 from bakeoff.stats.clusters import Clusters
@@ -217,7 +217,8 @@ def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, flo
     """The 95 % intervals of each system's p50 and p95 in milliseconds; none where the samples are not stored."""
     import numpy as np
 
-    from bakeoff.results import LATENCIES, readable
+    from bakeoff.results import readable
+    from bakeoff.stages.system_tables import LATENCIES
     from bakeoff.tablefile import read_parquet
 
     path = result.table_file(LATENCIES)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff import __version__, registry
+from bakeoff.empty_search_notes import noteworthy_empty_searches
 from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.kinds import format_of
@@ -22,7 +23,7 @@ from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.plan import Plan, System
 from bakeoff.protocols import SupportsReadsFrom, declared_guarantees
-from bakeoff.results import CELL, PASSAGES, QUERIES, Cell, RunFolder, read_record
+from bakeoff.results import QUERIES, RunFolder, read_record
 from bakeoff.runrecord import (
     ChunkingRecord,
     CorpusRecord,
@@ -35,13 +36,14 @@ from bakeoff.runrecord import (
     RunRecord,
     UnreadRecord,
 )
+from bakeoff.skipped_files import left_out, left_out_sentence
 from bakeoff.stages import embed, retrieve, serving
 from bakeoff.stages.chunk import Chunking, sizes
-from bakeoff.stages.empty_searches import noteworthy_empty_searches
 from bakeoff.stages.encodings import encoding_sentence, other_encodings
 from bakeoff.stages.latency_check import disagreements
 from bakeoff.stages.lengths import Lengths
-from bakeoff.stages.read import Corpus, left_out, left_out_sentence
+from bakeoff.stages.read import Corpus
+from bakeoff.stages.system_tables import CELL, PASSAGES, Cell
 from bakeoff.stages.timing import unexplained
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet

@@ -15,12 +15,13 @@ from bakeoff.plan import Plan
 from bakeoff.preparing import prepare
 from bakeoff.protocols import Executor
 from bakeoff.recording import Ingredients, choose_folder, earlier_results, finished, started, write_tables
-from bakeoff.results import Cell, RunFolder
+from bakeoff.results import RunFolder
 from bakeoff.sharedcache import open_cache
 from bakeoff.stages.encodings import encoding_sentence, other_encodings
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.mask import without_leaks
 from bakeoff.stages.read import Corpus, read
+from bakeoff.stages.system_tables import Cell
 from bakeoff.stages.work import Workshop, stage
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.turns import cells

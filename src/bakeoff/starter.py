@@ -13,7 +13,7 @@ import yaml
 from bakeoff import registry
 from bakeoff.errors import CorpusError, SettingError
 from bakeoff.kinds import KIND_OF_SUFFIX
-from bakeoff.stages.read import LeftOut, left_out, left_out_sentence
+from bakeoff.skipped_files import LeftOut, left_out, left_out_sentence
 from bakeoff.types import Document, Skipped, SourceItem
 
 CODE = frozenset(

@@ -7,18 +7,19 @@ from collections.abc import Iterator
 
 from bakeoff import __version__, segmentation
 from bakeoff.blocks import Helpers, helpers
+from bakeoff.empty_search_notes import empty_search_sentences, noteworthy_empty_searches
 from bakeoff.errors import CacheError, ConsentError, told
 from bakeoff.events import SystemFinished, Warned
 from bakeoff.fingerprint import fingerprint
 from bakeoff.modes import Hybrid
 from bakeoff.plan import System
 from bakeoff.recording import Ingredients
-from bakeoff.results import Cell, RunFolder
+from bakeoff.results import RunFolder
 from bakeoff.stages.cell import Measuring, failed_cell, faulty_cell, measure, measuring
-from bakeoff.stages.empty_searches import empty_search_sentences, noteworthy_empty_searches
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.latency_check import LatencyCheck, disagreements
 from bakeoff.stages.marking import WORTH_ROWS
+from bakeoff.stages.system_tables import Cell
 from bakeoff.stages.work import Workshop, stage
 from bakeoff.types import Status
 

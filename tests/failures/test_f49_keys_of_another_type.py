@@ -17,7 +17,8 @@ from bakeoff.errors import DataError
 from bakeoff.report.ann_data import read_ann
 from bakeoff.report.ann_page import write_ann_page
 from bakeoff.report.markdown import write_markdown
-from bakeoff.results import CELL, CHOICES, QUERIES, RunFolder, read_record, read_table
+from bakeoff.results import QUERIES, RunFolder, read_record, read_table
+from bakeoff.stages.system_tables import CELL, CHOICES
 from bakeoff.types import RANKINGS, Schema
 
 

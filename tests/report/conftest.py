@@ -29,8 +29,9 @@ from bakeoff.load.stored import LoadResult, open_load, save
 from bakeoff.load.targets import Opening, Target
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.plan import Prices
-from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, TIES, RunFolder
+from bakeoff.results import QUERIES, RunFolder
 from bakeoff.runrecord import ChunkingRecord, CorpusRecord, Excluded, RuleHit, RunRecord
+from bakeoff.stages.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Metric, Schema, Status
 
 MEASURES = ["nDCG@10(document)", "RR@10(document)", "Hit@5(document)", "R@20(document)", "tokens@10(chunk)"]

@@ -26,7 +26,7 @@ from bakeoff.errors import BakeoffError, DataError, ModelNotFoundError
 from bakeoff.load import named, vectorfiles
 from bakeoff.review.sheets import read_sheet
 from bakeoff.servers.maven import _unpack_jars
-from bakeoff.truth.importers import read_foreign
+from bakeoff.truth.importers.formats import read_foreign
 from bakeoff.truth.queries import read_queries
 
 SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from bakeoff.results import CELL
 from bakeoff.stages.cell import failed_cell
+from bakeoff.stages.system_tables import CELL
 
 
 def of(table: Any, system: str) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@ from pathlib import Path
 import yaml
 
 import bakeoff
-from bakeoff.stages.mask import masked
+from bakeoff.truth.leaked_sentences import masked
 
 SOURCE = '''"""Helpers."""
 

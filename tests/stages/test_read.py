@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import CorpusError
-from bakeoff.stages.read import left_out, left_out_sentence
+from bakeoff.skipped_files import left_out, left_out_sentence
 
 
 def test_documents_in_the_order_of_their_ids(bench: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bakeoff.errors import DataError
 from bakeoff.truth.exporters import Qrel, original_qrels
-from bakeoff.truth.importers import read_foreign
+from bakeoff.truth.importers.formats import read_foreign
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.reviewed import judgment_set, judgments_text, read_judgments

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bakeoff.examples import find
-from bakeoff.stages.read import LeftOut
+from bakeoff.skipped_files import LeftOut
 from bakeoff.validation.checking import validate
 
 Make = Callable[..., Any]

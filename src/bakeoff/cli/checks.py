@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -65,9 +66,12 @@ def validate(
 def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, as_json: bool) -> int:
     from bakeoff.cli import console
     from bakeoff.cli.findings import report_json, say_query_file
+    from bakeoff.truth.importers.formats import read_foreign_queries
     from bakeoff.validation.query_file import validate_queries
 
-    report = validate_queries(path, format_)
+    report = (
+        validate_queries(path, partial(read_foreign_queries, format_)) if format_ else validate_queries(path)
+    )
     if as_json:
         console.say_json(report_json(report, strict=strict))
     else:

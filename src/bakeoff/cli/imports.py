@@ -61,8 +61,8 @@ def import_(
     from bakeoff.cache import write_file
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
-    from bakeoff.truth.importers import read_foreign
     from bakeoff.truth.importers.draft import Options
+    from bakeoff.truth.importers.formats import read_foreign
     from bakeoff.truth.importers.writing import query_file
 
     if out.exists() and not force:

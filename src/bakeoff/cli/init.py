@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.stages.read import LeftOut
+    from bakeoff.skipped_files import LeftOut
 
 SHOWN = 8
 

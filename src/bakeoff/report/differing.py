@@ -14,7 +14,7 @@ from bakeoff.measures.names import parse
 from bakeoff.report.breakdown import first_ranks, reciprocal_measure
 from bakeoff.report.grid import Grid, QueryRow
 from bakeoff.report.rows import rows_where
-from bakeoff.results import PASSAGES
+from bakeoff.stages.system_tables import PASSAGES
 from bakeoff.stats.arrays import FloatArray
 from bakeoff.types import RANKINGS, Unit
 

@@ -11,8 +11,8 @@ from bakeoff.analysis import Result
 from bakeoff.report.grid import Grid, averages, read_grid, resampled_means
 from bakeoff.report.rows import rows_where
 from bakeoff.report.systems import order
-from bakeoff.results import PASSAGES
 from bakeoff.segmentation import word_spans
+from bakeoff.stages.system_tables import PASSAGES
 from bakeoff.types import RANKINGS
 
 SHORTEST = 3

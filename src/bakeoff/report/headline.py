@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
+from bakeoff.empty_search_notes import empty_search_sentences
 from bakeoff.judging import leak_sentence, tie_notes
 from bakeoff.measures.names import parse
 from bakeoff.report.grid import Grid
 from bakeoff.report.systems import MeasureNote, SystemsTable
 from bakeoff.report.wording import count, counted, queries, score, some
-from bakeoff.stages.empty_searches import empty_search_sentences
 from bakeoff.stats.verdict import Verdict
 
 

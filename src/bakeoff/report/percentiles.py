@@ -14,7 +14,7 @@ from bakeoff.report import wording as say
 from bakeoff.report.planes import COLOURS, Axis, Curve
 from bakeoff.report.rows import rows_where
 from bakeoff.report.sections import Chart, Grid, Lines
-from bakeoff.results import LATENCIES
+from bakeoff.stages.system_tables import LATENCIES
 from bakeoff.stages.timing import BEYOND
 
 PERCENTS = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)

@@ -12,7 +12,6 @@ from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import parse
 from bakeoff.modes import MODES, Hybrid
 from bakeoff.plan import Part, System
-from bakeoff.results import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.empty_searches import empty_searches_table
 from bakeoff.stages.judged import Scored
@@ -24,6 +23,7 @@ from bakeoff.stages.read import Corpus
 from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.score import judged_values, score_table
 from bakeoff.stages.serving import Answers
+from bakeoff.stages.system_tables import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.ties import ties_table
 from bakeoff.stages.timing import (
     Row,

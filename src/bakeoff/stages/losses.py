@@ -10,11 +10,11 @@ from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure
 from bakeoff.modes import MODES
 from bakeoff.plan import System
-from bakeoff.results import LOSSES
 from bakeoff.stages.judged import Judging, Scored, flat
 from bakeoff.stages.kitchen import EXACT, Kitchen
 from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.serving import Answers
+from bakeoff.stages.system_tables import LOSSES
 from bakeoff.stats.loss import CEILING
 from bakeoff.types import Unit
 

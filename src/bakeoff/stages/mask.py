@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import replace
 
 from bakeoff.fingerprint import fingerprint
 from bakeoff.stages.read import Corpus
+from bakeoff.truth.leaked_sentences import LEAK, masked
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import Documents, Rule, Spans, leaves
-from bakeoff.truth.spans import passages
-
-LEAK = "leak"
-"""The tag of a query whose text stands in the document that answers it."""
-
-_SEEN = re.compile(r"\S")
-
-
-def masked(text: str, sentences: Iterable[str]) -> str:
-    """A text in which each of the sentences is blank; every offset and line stays."""
-    for sentence in sentences:
-        for start, end in passages(text, sentence):
-            text = text[:start] + _SEEN.sub(" ", text[start:end]) + text[end:]
-    return text
 
 
 def without_leaks(corpus: Corpus, queries: QuerySet) -> Corpus:

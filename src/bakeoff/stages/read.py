@@ -5,17 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import CorpusError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.kinds import format_of
 from bakeoff.plan import Part
 from bakeoff.pool import Pool, Rows
 from bakeoff.protocols import Source, SupportsReadLimits
+from bakeoff.skipped_files import left_out, left_out_sentence
 from bakeoff.stages.reader_process import Answer, ReaderProcesses, sendable
 from bakeoff.stages.work import Workshop, batch_of, stage
 from bakeoff.types import DOCUMENTS, Document, Schema, Skipped, SourceItem
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 VERSION = "3"
 BATCH = 64
-KINDS_SHOWN = 5
-EXAMPLES_SHOWN = 3
 READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string"), ("has_text", "bool")))
 
 
@@ -124,41 +122,6 @@ def _split(pool: Pool, keys: list[str]) -> tuple[pa.Table, list[Skipped]]:
     columns = [table.filter(left_out)[name].to_pylist() for name in ("id", "skipped", "has_text")]
     skipped = [Skipped(*row) for row in zip(*columns, strict=True)]
     return table.filter(pc.invert(left_out)).drop_columns(["skipped", "has_text"]), skipped
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Files of one format that were not read: how many, one of them, and why that one was not."""
-
-    kind: str
-    files: int
-    example: str
-    reason: str
-    has_text: bool
-
-
-def left_out(skipped: Iterable[Skipped]) -> tuple[LeftOut, ...]:
-    """What was not read by format: first what leaves text out of the corpus, then what there is most of."""
-    groups: dict[str, list[Skipped]] = {}
-    for item in skipped:
-        groups.setdefault(format_of(item.id), []).append(item)
-    found = []
-    for kind, items in groups.items():
-        first = next((item for item in items if item.has_text), items[0])
-        found.append(LeftOut(kind, len(items), first.id, first.reason, first.has_text))
-    return tuple(sorted(found, key=lambda one: (not one.has_text, -one.files, one.kind)))
-
-
-def left_out_sentence(found: Sequence[LeftOut]) -> str:
-    """How many files were not read, of which formats, and why some of them were not; '' where all were read."""
-    if not found:
-        return ""
-    total = sum(one.files for one in found)
-    kinds = [f"{one.files:,} {one.kind}" for one in found[:KINDS_SHOWN]]
-    rest = sum(one.files for one in found[KINDS_SHOWN:])
-    counted = ", ".join([*kinds, *([f"{rest:,} other"] if rest else [])])
-    examples = "; ".join(f"{one.example} ({one.reason.partition(':')[0]})" for one in found[:EXAMPLES_SHOWN])
-    return f"Skipped {total:,} file{'' if total == 1 else 's'} ({counted}), e.g. {examples}."
 
 
 def _skipped(skipped: Sequence[Skipped]) -> str:

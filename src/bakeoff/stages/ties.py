@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import Measure, parse
-from bakeoff.results import TIES
 from bakeoff.stages.judged import Judging, Scored, flat
+from bakeoff.stages.system_tables import TIES
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:

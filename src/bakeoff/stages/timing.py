@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.results import LATENCIES
 from bakeoff.stages.embed import Vectors
 from bakeoff.stages.serving import Answers
+from bakeoff.stages.system_tables import LATENCIES
 from bakeoff.types import TIMINGS
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from bakeoff.segmentation import sentences, word_spans
-from bakeoff.stages.mask import LEAK
 from bakeoff.suggest.draft import Draft
+from bakeoff.truth.leaked_sentences import LEAK
 from bakeoff.truth.spans import passages
 
 FEWEST_WORDS, MOST_WORDS = 5, 30

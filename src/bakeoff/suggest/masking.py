@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bakeoff.errors import SettingError
-from bakeoff.stages.mask import LEAK, masked
 from bakeoff.suggest.draft import Draft
+from bakeoff.truth.leaked_sentences import LEAK, masked
 
 
 def write_masked(folder: Path, into: Path, texts: dict[str, str], drafts: Iterable[Draft]) -> int:

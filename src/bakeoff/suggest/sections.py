@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from bakeoff.headings import Section, normalised, sections
 from bakeoff.segmentation import word_spans
-from bakeoff.stages.mask import LEAK
 from bakeoff.suggest.draft import Draft
 from bakeoff.truth.corpus import line_starts
+from bakeoff.truth.leaked_sentences import LEAK
 
 KINDS = ("markdown", "rst")
 WORDS_ALONE = 4

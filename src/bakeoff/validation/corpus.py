@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bakeoff.segmentation import word_spans
+from bakeoff.skipped_files import left_out, left_out_sentence
 from bakeoff.stages.encodings import documents_with_a_mark, encoding_sentence, other_encodings
-from bakeoff.stages.mask import LEAK
-from bakeoff.stages.read import Corpus, left_out, left_out_sentence
+from bakeoff.stages.read import Corpus
+from bakeoff.truth.leaked_sentences import LEAK
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import CharacterRange, Rule, Spans, leaves
 from bakeoff.validation.findings import CorpusFacts, Finding, Level

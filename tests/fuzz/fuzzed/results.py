@@ -17,9 +17,10 @@ from bakeoff.load.cost import run_costs
 from bakeoff.report.grid import read_grid
 from bakeoff.report.rows import row_count, rows_where
 from bakeoff.report.sanity import _short_lists
-from bakeoff.results import LATENCIES, LOSSES, PASSAGES, QUERIES, TIES, RunFolder
+from bakeoff.results import QUERIES, RunFolder
 from bakeoff.review.autofill import parsed_tags
 from bakeoff.runner import run
+from bakeoff.stages.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
 from fuzzed.reader import Reader, beside, lying, scratch
 

@@ -13,7 +13,7 @@ from bakeoff import evaluate
 from bakeoff.measures import files
 from bakeoff.measures.score_tables import read_score_table
 from bakeoff.truth import exporters
-from bakeoff.truth.importers import read_foreign
+from bakeoff.truth.importers.formats import read_foreign
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
 from bakeoff.truth.importers.trec import ITERATIONS
 from bakeoff.truth.queries import read_queries

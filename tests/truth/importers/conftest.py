@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import QueryFileError
-from bakeoff.truth.importers import read_foreign
 from bakeoff.truth.importers.draft import Imported, Options
+from bakeoff.truth.importers.formats import read_foreign
 from bakeoff.truth.importers.writing import query_file
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.yamlfile import parse
