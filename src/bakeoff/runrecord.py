@@ -30,6 +30,7 @@ class RuleHit(_Record):
     chunking: str
     hits: int
     documents: int
+    min_documents: int | None = None
 
 
 class UnreadRecord(_Record):

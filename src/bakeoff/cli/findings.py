@@ -126,17 +126,19 @@ def _say_ceilings(report: Report) -> None:
     rows = [_ceiling(row, report, chunkers) for row in report.ceilings]
     right = tuple(range(1 + chunkers, 4 + chunkers))
     console.table(headers, rows, right=right)
-    some = [target for target in report.targets if target.category]
+    some = [target for target in report.targets if target.query]
     if some:
         reached = sum(target.reachable for target in some)
-        console.say(f"{some[0].origin}: {reached} of {len(some)} targets for single queries can be reached")
+        console.say(
+            f"{some[0].origin}: {reached} of {len(some)} minimums of {some[0].measure} can be reached"
+        )
     console.say()
 
 
 def _ceiling(row: Ceiling, report: Report, chunkers: bool) -> list[str]:
     best = "–" if row.best is None else f"{row.best:.3f}"
     queries = f"{row.queries:,}" if row.queries else "–"
-    wanted = [t for t in report.targets if t.measure == row.measure and not t.category]
+    wanted = [t for t in report.targets if t.measure == row.measure and not t.query]
     target, said = ("", "")
     if wanted:
         target = f"{wanted[0].wanted:g}"

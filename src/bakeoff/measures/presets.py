@@ -14,12 +14,11 @@ from bakeoff.types import Unit
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A threshold of a source system: good above `good`, poor below `poor`, for one category or all."""
+    """A threshold of a source system: good above `good`, poor below `poor`."""
 
     measure: str
     good: float
     poor: float | None = None
-    category: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,6 @@ class Preset:
 
 _TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 _S3_CUTS = (1, 3, 5, 10, 20)
-_S4_MINIMUM = (50, 60, 50, 50, 40, 40, 40, 40, 40, 40)
 
 _LINEAGE = read_preset_file("lineage")
 
@@ -153,10 +151,6 @@ PRESETS: tuple[Preset, ...] = (
         ),
         "RR(chunk)",
         replace(DEFAULT, section_match="contains"),
-        targets=tuple(
-            Target("SecAcc@10(chunk)", percent / 100, category=f"SEC-{number:03d}")
-            for number, percent in enumerate(_S4_MINIMUM, start=1)
-        ),
     ),
 )
 

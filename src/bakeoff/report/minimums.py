@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bakeoff.analysis import Result
-from bakeoff.measures.names import parse
 from bakeoff.report.grid import Grid as ScoreGrid
 from bakeoff.report.sections import Grid, Section
 from bakeoff.report.wording import ABSENT, count, score
+from bakeoff.truth.minimums import accuracy_measure, accuracy_minimum, document_minimum
 
-ACCURACY = ("min_accuracy", "min_section_accuracy", "minimum_section_accuracy")
-DOCUMENTS = ("min_documents", "min_relevant_reports", "minimum_relevant_reports", "min_reports")
-"""Tags that hold the minimum of a query."""
 SYSTEMS_SHOWN = 8
 
 
@@ -35,24 +32,13 @@ def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) ->
     return Section("minimums", "Minimums of the query file", "; ".join(found), grids)
 
 
-def minimum(tags: Mapping[str, str], names: Sequence[str]) -> float | None:
-    """A minimum among the tags as a number; a percentage is a share of one."""
-    for name in names:
-        text = str(tags.get(name, "")).strip().replace(",", "")
-        try:
-            return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-        except ValueError:
-            continue
-    return None
-
-
 def _accuracy(grid: ScoreGrid, systems: Sequence[str]) -> tuple[Grid, dict[str, int], int]:
     """Section accuracy of every query with a minimum, how many each system reaches, and out of how many."""
-    measure = next((name for name in grid.values if parse(name).name == "SecAcc"), None)
+    measure = accuracy_measure(grid.values)
     wanted = [
-        (place, query.id, least / 100 if least > 1 else least)
+        (place, query.id, least)
         for place, query in enumerate(grid.queries)
-        if (least := minimum(query.tags, ACCURACY)) is not None
+        if (least := accuracy_minimum(query.tags)) is not None
     ]
     if measure is None or not wanted or not systems:
         return Grid((), ()), {}, 0
@@ -76,16 +62,23 @@ def _verdict(value: float, least: float) -> str:
 def _documents(result: Result, grid: ScoreGrid) -> tuple[Grid, int]:
     """The documents that the truth of each query holds against the minimum of its file, and how many reach it."""
     held: dict[str, int] = {}
+    least: dict[str, float] = {}
     for hit in result.record.truth_hits:
         held[hit.query_id] = max(hit.documents, held.get(hit.query_id, 0))
-    rows = list(_document_rows(grid, held))
+        if hit.min_documents is not None:
+            least[hit.query_id] = max(hit.min_documents, least.get(hit.query_id, 0))
+    rows = list(_document_rows(grid, held, least))
     headings = ("query", "minimum", "documents in the truth", "")
     return Grid(headings, tuple(rows)), sum(row[3] == "pass" for row in rows)
 
 
-def _document_rows(grid: ScoreGrid, held: Mapping[str, int]) -> Iterator[tuple[str, ...]]:
+def _document_rows(
+    grid: ScoreGrid, held: Mapping[str, int], by_rule: Mapping[str, float]
+) -> Iterator[tuple[str, ...]]:
+    """One row per query with a minimum, in its tags or in its rule."""
     for query in grid.queries:
-        least = minimum(query.tags, DOCUMENTS)
+        least = document_minimum(query.tags)
+        least = by_rule.get(query.id) if least is None else least
         if least is not None and not query.negative:
             found = held.get(query.id, 0)
             yield query.id, f"{least:,.0f}", f"{found:,}", "pass" if found >= least else "fail"

@@ -16,7 +16,7 @@ from bakeoff.report.grid import LABELS, Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
 from bakeoff.report.ingestion import phase_chart
 from bakeoff.report.losses import LossTable, alarm_rows, loss_table
-from bakeoff.report.minimums import ACCURACY, DOCUMENTS, minimums_section
+from bakeoff.report.minimums import minimums_section
 from bakeoff.report.pairs import Pairs, compared, too_many
 from bakeoff.report.percentiles import run_chart
 from bakeoff.report.reviewed import review_section
@@ -27,6 +27,7 @@ from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.factors import FactorAnalysis
 from bakeoff.stats.selection import Selection
 from bakeoff.stats.verdict import Verdict
+from bakeoff.truth.minimums import ACCURACY, DOCUMENTS
 
 MOST_GROUPS = 8
 

@@ -39,6 +39,7 @@ class RuleHits:
     chunking: str
     hits: int
     documents: int
+    min_documents: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,9 @@ class _Resolver:
         for chunking in chunkings:
             all_ = joined((part for part in parts if part.chunking == chunking), rule.source, chunking)
             counted = len(all_), len(np.unique(all_.at.doc))
-            self.rule_hits.append(RuleHits(identity, rule.source, name, chunking, *counted))
+            self.rule_hits.append(
+                RuleHits(identity, rule.source, name, chunking, *counted, rule.min_documents)
+            )
 
     def _expectations(self, query: int, path: Path, rule: Rule, parts: list[Hits]) -> None:
         if rule.min_documents is None and rule.expected is None:

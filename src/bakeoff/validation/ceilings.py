@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from bakeoff.errors import MeasureError
 from bakeoff.measures.arrays import JudgmentArrays
 from bakeoff.measures.ceilings import ceiling, fixed_ceiling
 from bakeoff.measures.definitions import Needs
@@ -17,24 +15,12 @@ from bakeoff.measures.sections import matches
 from bakeoff.stages.scorable import searches_vectors, unscorable
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
-from bakeoff.validation.findings import Ceiling, Finding, Target
+from bakeoff.validation.findings import Ceiling, Finding
 from bakeoff.validation.material import Material, chunkers
 from bakeoff.validation.strict import unfair
-from bakeoff.validation.wording import number, some
 
 IMPOSSIBLE = (Needs.LABELS,)
 """What a run does not have before people have reviewed it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A target before it is held against the truth; `where` is '' for one of a preset."""
-
-    measure: Measure
-    value: float
-    category: str
-    where: str
-    origin: str
 
 
 class Ceilings:
@@ -62,7 +48,7 @@ class Ceilings:
     def rows(self, measure: Measure) -> list[Ceiling]:
         """The best means, one a chunker where they differ; None where it is not known."""
         rows = [
-            Ceiling(str(measure), label, _mean(values), _count(values))
+            Ceiling(str(measure), label, mean_of_known(values), _count(values))
             for label, values in self.values(measure).items()
         ]
         alike = {(row.best, row.queries) for row in rows}
@@ -183,85 +169,6 @@ def _no_value(measure: Measure) -> str:
     return f"{measure} has no value for any query: {_lacking(measure)}. Leave it out, or write such truth."
 
 
-def check_targets(material: Material, ceilings: Ceilings) -> tuple[list[Target], list[Finding]]:
-    """Every target held against the best possible mean; the experiment's own must be reachable."""
-    targets, findings = [], []
-    wanted, wrong = _wanted(material)
-    for each in wanted:
-        best = _best(material, ceilings, each)
-        if best is None:
-            continue
-        higher = each.measure.definition.higher_is_better
-        reachable = best >= each.value - 1e-9 if higher else best <= each.value + 1e-9
-        targets.append(Target(str(each.measure), each.value, best, each.origin, each.category, reachable))
-        if not reachable:
-            findings.append(_unreachable(material, each, best))
-    return targets, [*wrong, *findings]
-
-
-def _wanted(material: Material) -> tuple[list[Wanted], list[Finding]]:
-    """The targets of the experiment and of its preset; names that are no measures are findings."""
-    found, wrong = [], []
-    for name, value in material.plan.settings.targets.items():
-        where = material.where(("targets", name))
-        try:
-            found.append(Wanted(_at_unit(material, parse(name)), value, "", where, "experiment"))
-        except MeasureError as exc:
-            wrong.append(Finding("error", "target", where, str(exc)))
-    own = {each.measure for each in found}
-    if material.preset is not None:
-        origin = f"preset {material.preset.name}"
-        given = ((parse(target.measure), target) for target in material.preset.targets)
-        found += [Wanted(m, t.good, t.category, "", origin) for m, t in given if m not in own]
-    return found, wrong
-
-
-def _at_unit(material: Material, measure: Measure) -> Measure:
-    """A target's measure at the unit the experiment measures it at, else by document."""
-    if measure.unit is not None or measure.definition.needs is not Needs.JUDGMENTS:
-        return measure
-    measured = [parse(name) for name in material.plan.measures]
-    same = (each for each in measured if each.unit and measure.at_unit(each.unit) == each)
-    return next(same, measure.at_unit(Unit.DOCUMENT))
-
-
-def _best(material: Material, ceilings: Ceilings, wanted: Wanted) -> float | None:
-    """The best mean over the target's queries, under the chunker where it is best; None without any."""
-    chosen = np.array(
-        [not wanted.category or wanted.category in (q.category, q.id) for q in material.queries.queries]
-    )
-    means = [_mean(values[chosen]) for values in ceilings.values(wanted.measure).values()]
-    known = [mean for mean in means if mean is not None]
-    if not known:
-        return None
-    return max(known) if wanted.measure.definition.higher_is_better else min(known)
-
-
-def _unreachable(material: Material, wanted: Wanted, best: float) -> Finding:
-    measure, of = wanted.measure, f" for {wanted.category}" if wanted.category else ""
-    text = f"{measure} ≥ {wanted.value:g}{of} can't be reached: on this truth the best possible mean is {best:.3f}."
-    if not measure.definition.higher_is_better:
-        text = f"{measure} ≤ {wanted.value:g}{of} can't be reached: its lowest value is {best:.3f}."
-    if measure.name == "P" and measure.definition.needs is Needs.JUDGMENTS:
-        text += f" {_short_of(material, measure, wanted.value)}"
-    if wanted.where:
-        return Finding("error", "target", wanted.where, f"{text} Lower it, or take another measure.")
-    text = f"{wanted.origin}: {text} No system will be called good by it."
-    return Finding("warning", "target", material.where(("preset",)), text)
-
-
-def _short_of(material: Material, measure: Measure, value: float) -> str:
-    """How many queries have too few relevant items for a precision, and what has no such ceiling."""
-    needed = int(np.ceil(value * (measure.k or 1) - 1e-9))
-    counts = max(material.relevant(measure.unit or Unit.DOCUMENT).values(), key=lambda each: int(each.sum()))
-    few = [q.id for q, n in zip(material.queries.queries, counts, strict=True) if 0 < n < needed]
-    have = "has" if len(few) == 1 else "have"
-    return (
-        f"{number(len(few), 'query', 'queries')} {have} fewer than {needed} relevant {measure.unit}s ({some(few)});"
-        " Rprec has a best value of 1."
-    )
-
-
 def _lacking(measure: Measure) -> str:
     needs = measure.needs
     if needs is Needs.SECTIONS:
@@ -284,7 +191,8 @@ def _of_neighbours(measure: Measure) -> float | None:
     return None if best is None else float(best[0])
 
 
-def _mean(values: np.ndarray) -> float | None:
+def mean_of_known(values: np.ndarray) -> float | None:
+    """The mean of what is known; None where nothing is."""
     there = values[~np.isnan(values)]
     return float(there.mean()) if len(there) else None
 

@@ -17,7 +17,7 @@ from bakeoff.stages.work import Workshop
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.validation.automation import automation_rows, check_automation
-from bakeoff.validation.ceilings import Ceilings, check_measures, check_targets
+from bakeoff.validation.ceilings import Ceilings, check_measures
 from bakeoff.validation.corpus import check_corpus, corpus_facts
 from bakeoff.validation.filters import check_filters
 from bakeoff.validation.findings import LEVELS, Ceiling, Finding, Power, Report, Target
@@ -34,6 +34,7 @@ from bakeoff.validation.parts import check_weights, load_faults
 from bakeoff.validation.power import power_of
 from bakeoff.validation.queries import check_queries, check_sections
 from bakeoff.validation.strict import eased
+from bakeoff.validation.targets import check_targets
 from bakeoff.validation.truth import check_truth, query_rows, rule_rows
 from bakeoff.weights import home as default_home
 

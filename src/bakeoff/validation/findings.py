@@ -71,13 +71,16 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A wanted mean held against the best possible one; `origin` is the experiment or a preset."""
+    """A wanted mean held against the best possible one; `query` is '' for one over all queries.
+
+    `origin` is the experiment, a preset or the query file.
+    """
 
     measure: str
     wanted: float
     best: float
     origin: str
-    category: str
+    query: str
     reachable: bool
 
 

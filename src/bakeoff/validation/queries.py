@@ -122,6 +122,5 @@ def _negatives(queries: QuerySet) -> Iterator[Finding]:
     elif negative:
         have = "has" if len(negative) == 1 else "have"
         text = f"{number(len(negative), 'query', 'queries')} {have} no right answer ({some(negative, 5)})"
-        yield Finding(
-            "note", "negative", queries.name, f"{text}: scored apart as false alarms, in no other mean."
-        )
+        how = "by its top score (AUROC)" if len(negative) == 1 else "as false alarms"
+        yield Finding("note", "negative", queries.name, f"{text}: scored apart {how}, in no other mean.")

@@ -12,10 +12,10 @@ from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options
 from bakeoff.truth.importers.fields import Fields, as_tag, difficulty, merged
 from bakeoff.truth.importers.goldtruth import Context, statements, truth_of
 from bakeoff.truth.importers.listing import file_metadata, one_file, read_located
+from bakeoff.truth.minimums import ACCURACY
 from bakeoff.yamlfile import Keys, Located
 
 FORMAT = "goldsql"
-_MINIMUM = ("min_section_accuracy", "minimum_section_accuracy", "min_accuracy")
 _UNIVERSAL = ("universal_valid_sections", "universal_sections")
 _NAMELESS = ("queries", "gold_queries")
 _MARKS = {"query", "query_text", "question", "ground_truth"}
@@ -104,5 +104,5 @@ def _inner(item: Fields, located: Located, at: Keys, ledger: Ledger) -> Fields:
 
 def _marks(inner: Fields) -> dict[str, str]:
     """The section accuracy a query should reach, under the name that reports look for."""
-    key, value = inner.take(_MINIMUM, "tags.min_accuracy")
-    return {"min_accuracy": as_tag(value)} if key else {}
+    key, value = inner.take(ACCURACY, "tags.min_accuracy")
+    return {ACCURACY[0]: as_tag(value)} if key else {}
