@@ -201,6 +201,8 @@ def test_no_file(tmp_path: Path) -> None:
         ("corpus: {}\nqueries: q\n", 1, '"folder" is missing'),
         ("corpus: {folder: a}\n", 1, '"queries" is missing'),
         ("corpus: [a]\nqueries: q\n", 1, '"corpus"'),
+        ("queries: q\ncorpus: my-docs\n", 2, "corpus: {folder: my-docs}"),
+        ("corpus: {folder: a}\nqueries: q\nlimits: 3\n", 3, '"limits"'),
     ],
 )
 def test_every_mistake_names_its_line(tmp_path: Path, text: str, line: int, said: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bakeoff.errors import BakeoffError
     from bakeoff.measures.api import evaluate
     from bakeoff.measures.retrieval_metrics import calculate_all_metrics
-    from bakeoff.runner import run
+    from bakeoff.repeated_run import run
     from bakeoff.score_files import compare_scores
 
 _HOMES = {
@@ -30,7 +30,7 @@ _HOMES = {
     "compare_scores": "bakeoff.score_files",
     "evaluate": "bakeoff.measures.api",
     "open_run": "bakeoff.analysis",
-    "run": "bakeoff.runner",
+    "run": "bakeoff.repeated_run",
 }
 
 __all__ = [

@@ -58,6 +58,8 @@ def _sentence(item: ErrorDetails, model: type[BaseModel], located: Located, name
     if item["type"] == "model_type" and not inner:
         keys = ", ".join(known_keys(model, ()))
         return f"{where}: keys with values are expected ({keys}). It holds {shorten(item['input'])}."
+    if item["type"] in ("dict_type", "model_type"):
+        return f'{where}: "{_dotted(inner)}": keys with values are expected (it is {shorten(item["input"])}).'
     message = item["msg"].removeprefix("Value error, ").rstrip(".")
     key = f'"{_dotted(inner)}": ' if inner else ""
     shown = "" if item["type"] == "value_error" else f" (it is {shorten(item['input'])})"

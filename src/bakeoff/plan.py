@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bakeoff import registry
+from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.types import Metric
@@ -19,6 +20,8 @@ Given = str | dict[str, Any]
 
 RERANK_DEPTH = 20
 """Passages a reranker looks at unless it is told how many."""
+
+MOST_RUNS = 100
 
 
 class _Strict(BaseModel):
@@ -103,7 +106,7 @@ class ExperimentFile(_Strict):
     executor: Annotated[Given | None, Field(description="where work runs; usually this machine")] = None
     metric: Annotated[Metric, Field(description="how near two vectors are")] = Metric.COSINE
     depth: Annotated[int, Field(ge=1, le=10_000, description="chunks retrieved a query")] = 100
-    runs: Annotated[int, Field(ge=1, le=100, description="times the timings are repeated")] = 1
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS, description="times the timings are repeated")] = 1
     top_k: Annotated[
         list[Annotated[int, Field(ge=1, le=10_000)]],
         Field(
@@ -126,6 +129,14 @@ class ExperimentFile(_Strict):
             exclude_if=lambda value: not value, description="how numbers are made, where the preset's differ"
         ),
     ] = {}
+
+    @field_validator("corpus", mode="before")
+    @classmethod
+    def _name_the_folder(cls, value: object) -> object:
+        """Refuse a bare path with the line to write instead."""
+        if isinstance(value, str):
+            raise ValueError(f"keys with values are expected. Write corpus: {{folder: {value}}}")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +236,12 @@ class Plan:
     file: str = ""
     conventions: Conventions = DEFAULT
     models: str = ""
+
+    def with_runs(self, runs: int) -> Plan:
+        """The same plan with another number of runs."""
+        if not 1 <= runs <= MOST_RUNS:
+            raise SettingError(f"runs is {runs}; it must be from 1 to {MOST_RUNS}.")
+        return replace(self, settings=self.settings.model_copy(update={"runs": runs}))
 
     def fingerprint(self) -> str:
         """The name of this plan: equal plans measure the same thing."""

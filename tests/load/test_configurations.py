@@ -12,12 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import bakeoff
 from bakeoff import registry
 from bakeoff.analysis import Result, open_run
 from bakeoff.cli.app import app
-from bakeoff.errors import ExperimentError
+from bakeoff.errors import ExperimentError, SettingError, StoreError
 from bakeoff.experiment import load
 from bakeoff.load import configuration_trial
+from bakeoff.load import configurations as configurations_module
 from bakeoff.load.configuration_trial import IngestionJob, SystemJob, ingest_documents, measure_configuration
 from bakeoff.load.configurations import CONFIGURATIONS, Configurations, read_configurations
 from bakeoff.report.depths import depths_section
@@ -236,3 +238,35 @@ def test_a_plain_search_asks_its_store_for_the_depth_and_no_more(
     monkeypatch.setattr(configuration_trial, "SEARCH_SECONDS", 0.0)
     measure_configuration(SystemJob(plan, system, made, homes[1], "salt"))
     assert list(dict.fromkeys(asked))[:2] == list(DEPTHS)
+
+
+def test_python_repeats_the_configurations_as_the_command_does(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(folder.parent / "home"))
+    result = bakeoff.run(folder.parent, out=tmp_path / "python", runs=3)
+    rows = configurations(result).rows
+    assert {(row["system"], row["repeat"]) for row in rows} == {
+        (system, repeat) for system in result.done for repeat in range(3)
+    }
+    assert result.record.runs == 3
+
+
+@pytest.mark.parametrize("runs", [0, 101])
+def test_a_number_of_runs_out_of_range_is_refused(folder: Path, runs: int) -> None:
+    with pytest.raises(SettingError, match=str(runs)):
+        bakeoff.run(folder.parent, runs=runs)
+
+
+def test_a_configuration_that_fails_in_a_repeat_is_a_note_of_the_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(folder.parent / "home"))
+
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(configurations_module, "apart", fail)
+    result = bakeoff.run(folder.parent, out=tmp_path / "failing", runs=1)
+    assert configurations(result).failures() == dict.fromkeys(result.done, "the disk is full")
+    assert sum("the disk is full" in note for note in open_run(result.path).record.notes) == len(result.done)

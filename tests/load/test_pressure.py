@@ -241,6 +241,14 @@ def test_answers_under_load_are_the_runs_answers(home: Path, tiny: Path) -> None
     opened.close()
 
 
+def test_a_run_with_its_own_number_of_runs_goes_under_load(home: Path, small: Path) -> None:
+    from bakeoff.experiment import load
+
+    run(load(small).with_runs(3), out=Path("runs/three"))
+    done = loaded(home, "runs/three", Demand())
+    assert done.found.points() and not done.found.failed
+
+
 def test_runs_whose_experiment_is_not_there(home: Path, small: Path) -> None:
     run(small, out=Path("runs/one"))
     small.write_text(small.read_text().replace("depth: 20", "depth: 10"))

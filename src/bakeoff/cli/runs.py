@@ -122,20 +122,15 @@ def _run(
 ) -> int:
     from bakeoff.cli import console
     from bakeoff.cli.summary import result_json, say_result
-    from bakeoff.experiment import load
-    from bakeoff.plan import Plan
-    from bakeoff.runner import run as run_experiment
+    from bakeoff.repeated_run import run as run_experiment
 
     same = "the same command" if out is not None else "the same command with --out FOLDER"
     console.if_stopped(f"What was finished is kept; {same} goes on from there (`bakeoff status`).")
     listening = console.listener(quiet or as_json)
     try:
-        plan = what if isinstance(what, Plan) else load(what)
-        result: Result = run_experiment(plan, out=out, emit=listening, executor=executor, force=force)
+        result: Result = run_experiment(what, out=out, emit=listening, executor=executor, force=force)
     finally:
         console.finish(listening)
-    if plan.settings.top_k:
-        result = _repeat(plan, result, quiet or as_json)
     report = _report(result)
     if as_json:
         console.say_json({**result_json(result), **_depths_json(result)})
@@ -176,31 +171,13 @@ def _depths_json(result: Result) -> dict[str, object]:
     return {"speed_comparisons": pairs}
 
 
-def _repeat(plan: Plan, result: Result, quiet: bool) -> Result:
-    """The result with its configurations measured anew at each depth."""
-    from bakeoff.cli import console
-    from bakeoff.load.configurations import read_configurations, repeat_configurations
-    from bakeoff.servers.control import pids_of
-
-    tell = (lambda _: None) if quiet else (lambda text: console.err.print(text, style="dim", markup=False))
-    found = repeat_configurations(plan, result, tell, pids_of)
-    measured = read_configurations(found)
-    for system, why in (measured.failures() if measured else {}).items():
-        console.warn(f"{system}: its configuration could not be measured anew: {why}")
-    return found
-
-
 def _plan(experiment: Path, models: Path | None, only: str | None, runs: int | None) -> Plan:
     """The plan of an experiment with the models and the number of timing runs asked for."""
-    from dataclasses import replace
-
     from bakeoff.experiment import ModelFile, load
 
     names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
     plan = load(experiment, ModelFile(models, names))
-    if runs is None:
-        return plan
-    return replace(plan, settings=plan.settings.model_copy(update={"runs": runs}))
+    return plan if runs is None else plan.with_runs(runs)
 
 
 def _report(result: Result) -> Path:

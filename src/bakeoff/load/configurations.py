@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ from bakeoff import __version__
 from bakeoff.analysis import Result, open_run
 from bakeoff.cache import write_file
 from bakeoff.errors import BakeoffError
+from bakeoff.events import Emit, StageAdvanced, StageFinished, StageStarted
 from bakeoff.fingerprint import fingerprint
 from bakeoff.load.apart import apart
 from bakeoff.load.configuration_trial import (
@@ -47,8 +50,9 @@ CONFIGURATIONS = Schema(
 FAILED = "failed"
 PHASES = ("read_s", "chunk_s", "embed_s", "insert_s", "index_s", "ready_s")
 
+STAGE = ("repeat", "configurations")
+
 Pids = Callable[[str, Any], Iterable[int]]
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +109,27 @@ def read_configurations(result: Result) -> Configurations | None:
     return Configurations(tuple(read_table(result.path, CONFIGURATIONS).to_pylist()))
 
 
-def repeat_configurations(plan: Plan, result: Result, tell: Tell, pids: Pids) -> Result:
+def repeat_configurations(plan: Plan, result: Result, emit: Emit, pids: Pids) -> Result:
     """Measure every finished system in fresh processes, as often as the plan says; finished repeats are kept."""
-    if not plan.settings.top_k:
-        return result
     labels = dict(zip(result.record.systems, plan.systems, strict=True))
     systems = {label: labels[label] for label in result.done}
-    repeats = _Repeats(plan, result, systems, tell, pids)
+    repeats = _Repeats(plan, result, systems, emit, pids)
+    begin = time.perf_counter()
+    emit(StageStarted(*STAGE, plan.settings.runs * len(systems), "configurations"))
     rows = [row for number in range(plan.settings.runs) for row in repeats.measure(number)]
-    folder = RunFolder(result.path)
-    digest = folder.table(CONFIGURATIONS, [_table(rows)])
-    tables = {**result.record.tables, CONFIGURATIONS.name: digest}
-    folder.record(result.record.model_copy(update={"tables": tables}))
+    emit(StageFinished(*STAGE, time.perf_counter() - begin, f"{plan.settings.runs} runs"))
+    return _record(result, rows)
+
+
+def _record(result: Result, rows: Sequence[Mapping[str, Any]]) -> Result:
+    """The result with the rows as a table, and a note on each system that a repeat could not measure."""
+    folder, record = RunFolder(result.path), result.record
+    tables = {**record.tables, CONFIGURATIONS.name: folder.table(CONFIGURATIONS, [_table(rows)])}
+    failures = Configurations(tuple(rows)).failures()
+    notes = [
+        f"{system}: its configuration could not be measured anew: {why}" for system, why in failures.items()
+    ]
+    folder.record(record.model_copy(update={"tables": tables, "notes": [*record.notes, *notes]}))
     return open_run(result.path)
 
 
@@ -124,26 +137,26 @@ class _Repeats:
     """The repeats of one run; each ingests anew, and its systems take turns in going first."""
 
     def __init__(
-        self, plan: Plan, result: Result, systems: Mapping[str, System], tell: Tell, pids: Pids
+        self, plan: Plan, result: Result, systems: Mapping[str, System], emit: Emit, pids: Pids
     ) -> None:
         self._plan, self._result, self._systems = plan, result, systems
-        self._tell, self._pids = tell, pids
+        self._emit, self._pids = emit, pids
 
     def measure(self, number: int) -> list[dict[str, Any]]:
         """The rows of one repeat."""
         order = _rotated(list(self._systems), number)
         kept = {label: self._kept(label, number) for label in order}
         found = {label: rows for label, rows in kept.items() if rows is not None}
+        self._emit(StageAdvanced(*STAGE, len(found), cached=True))
         if len(found) < len(order):
             with Scratch("configurations") as home:
                 for label in order:
                     if label not in found:
                         found[label] = self._measured(label, number, home)
+                        self._emit(StageAdvanced(*STAGE, 1))
         return [row for label in self._systems for row in found[label]]
 
     def _measured(self, label: str, number: int, home: Path) -> list[dict[str, Any]]:
-        runs = self._plan.settings.runs
-        self._tell(f"run {number + 1} of {runs}: {label}, ingested, indexed and searched in its own process")
         try:
             figures = self._trial(label, number, home)
         except BakeoffError as exc:
@@ -175,6 +188,9 @@ class _Repeats:
         done = place / "ingestion.json"
         if done.is_file():
             return _stored_ingestion(done)
+        shutil.rmtree(
+            place, ignore_errors=True
+        )  # a failed one is not continued: its times would be of a part
         place.mkdir()
         found = apart(ingest_documents, IngestionJob(self._plan, system.chunker, system.embedder, place))
         kept = {**asdict(found), "home": str(found.home), "queries": str(found.queries or "")}

@@ -226,8 +226,10 @@ def plan_of_run(run: Path, given: Path | None) -> tuple[Plan, Path, Result]:
     for place in places:
         path = place / "bakeoff.yaml" if place.is_dir() else place
         plan = _readable(path, given is not None)
-        if plan is not None and plan.fingerprint() == result.record.plan:
-            return plan, path, result
+        if plan is not None:  # a run may have had its own number of runs, from --runs
+            plan = plan.with_runs(result.record.runs)
+            if plan.fingerprint() == result.record.plan:
+                return plan, path, result
     what = f"{given} plans something else than" if given else "no experiment near it plans the same as"
     raise DataError(
         f"{run}: {what} this run. Name its file with --experiment FILE; where it has changed since, "
