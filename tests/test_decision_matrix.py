@@ -10,7 +10,7 @@ import pytest
 
 import bakeoff
 from bakeoff.decision_matrix import decision_matrix
-from bakeoff.errors import ComparisonError, ExperimentError
+from bakeoff.errors import ComparisonError, ExperimentError, SettingError
 from bakeoff.report.exports.presets import export_run
 from bakeoff.report.tables import tables
 
@@ -67,3 +67,38 @@ def test_a_current_model_outside_the_experiment_is_refused(home: Path, laid_out:
     path = laid_out(Path.cwd(), EXPERIMENT.replace("current: nomic-embed-text", "current: ada-002"))
     with pytest.raises(ExperimentError, match="ada-002"):
         bakeoff.run(path)
+
+
+def test_models_of_different_days_are_in_one_export(home: Path, laid_out: Any) -> None:
+    """S0-48: each model was measured on its own day; the files and the matrix are of all of them."""
+    here = Path.cwd()
+    folders = []
+    for name, dims in (("day1", 64), ("day2", 128)):
+        text = (
+            "corpus: {folder: corpus}\nqueries: queries.yaml\nchunkers: [whole]\npreset: lineage\n"
+            f"embedders: [{{wordllama: {{dims: {dims}, as: model-{dims}}}}}]\nmodes: [dense]\ndepth: 20\n"
+        )
+        folders.append(bakeoff.run(laid_out(here, text), out=here / name).path)
+    files = export_run(folders[0], "lineage", also=folders[1:], current="model-128")
+    alone = [export_run(folder, "lineage").contents for folder in folders]
+    for place, model in enumerate(("model-64", "model-128")):
+        assert files.contents[f"{model}_results.json"] == alone[place][f"{model}_results.json"]
+    (text,) = (data.decode() for name, data in files.contents.items() if name.endswith(".md"))
+    assert "Current: whole · model-128 · dense" in text and "Candidate: whole · model-64 · dense" in text
+    assert "day1" in text and "day2" in text and len(files.contents) == 3
+    with pytest.raises(SettingError, match="lineage"):
+        export_run(folders[0], "code", also=folders[1:])
+    with pytest.raises(ComparisonError, match="twice"):
+        export_run(folders[0], "lineage", also=folders[:1])
+
+
+def test_a_model_of_two_days_has_a_file_for_each(home: Path, laid_out: Any) -> None:
+    here = Path.cwd()
+    text = (
+        "corpus: {folder: corpus}\nqueries: queries.yaml\nchunkers: [whole]\npreset: lineage\n"
+        "embedders: [{wordllama: {dims: 64, as: small}}]\nmodes: [dense]\ndepth: 20\n"
+    )
+    one, two = (bakeoff.run(laid_out(here, text), out=here / name).path for name in ("day1", "day2"))
+    files = export_run(one, "lineage", also=[two]).contents
+    assert {"small-day1_results.json", "small-day2_results.json"} <= set(files)
+    assert json.loads(files["small-day2_results.json"])["run"] == "day2"

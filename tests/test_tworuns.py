@@ -50,7 +50,7 @@ def test_runs_without_a_common_system_are_compared_as_one(home: Path, laid_out: 
         ("whole · small · dense", "day1"),
         ("whole · large · dense", "day2"),
     }
-    section = runs_section(found)
+    section = runs_section(found, "rules")
     assert {row[1] for row in section.grids[0].rows} == {"day1", "day2"}
 
 

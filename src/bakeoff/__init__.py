@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bakeoff.analysis import Result, compare, open_run
+    from bakeoff.analysis import Result, compare
     from bakeoff.errors import BakeoffError
     from bakeoff.measures.api import evaluate
     from bakeoff.measures.retrieval_metrics import calculate_all_metrics
     from bakeoff.repeated_run import run
+    from bakeoff.review.reviewed_run import open_reviewed as open_run
     from bakeoff.score_files import compare_scores
 
 _HOMES = {
@@ -29,7 +30,7 @@ _HOMES = {
     "compare": "bakeoff.analysis",
     "compare_scores": "bakeoff.score_files",
     "evaluate": "bakeoff.measures.api",
-    "open_run": "bakeoff.analysis",
+    "open_run": "bakeoff.review.reviewed_run:open_reviewed",
     "run": "bakeoff.repeated_run",
 }
 
@@ -50,7 +51,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'bakeoff' has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    module, _, attribute = home.partition(":")
+    return getattr(import_module(module), attribute or name)
 
 
 def __dir__() -> list[str]:

@@ -64,6 +64,7 @@ class Result:
         self.trusted_changes = _describe_changes(path, record) if trust else ()
         self.record: RunRecord = record.model_copy(update={"notes": [*record.notes, *self.trusted_changes]})
         self.reviewed: ReviewedTruth | None = None
+        self.review_folder: Path | None = None
         self.known: dict[str, Any] = {}
         self._left_out: frozenset[str] = frozenset()
         self._replaced: dict[str, pa.Table] = {}
@@ -127,9 +128,22 @@ class Result:
             found._replaced[LOSSES.name] = self.losses.slice(0, 0)
         return found
 
+    def with_review_folder(self, folder: Path | None) -> Result:
+        """The same run whose review is in a folder of its own; None is the folder below `reviews`."""
+        found = self._copy()
+        found.review_folder = folder
+        return found
+
     def by_rules(self) -> Result:
         """The same run scored by its rules alone, as the folder has it."""
-        return Result(self.path, self._workers, trust=self._trust)
+        found = Result(self.path, self._workers, trust=self._trust)
+        found.review_folder = self.review_folder
+        return found
+
+    @property
+    def truth(self) -> str:
+        """Whose judgments the scores follow: `reviewed` where people's replace those of rules, else `rules`."""
+        return "reviewed" if self.reviewed else "rules"
 
     @property
     def rescored(self) -> bool:
@@ -138,7 +152,7 @@ class Result:
 
     def _copy(self) -> Result:
         """The same run, with its replaced tables."""
-        found = Result(self.path, self._workers, trust=self._trust)
+        found = self.by_rules()
         found.record, found.reviewed = self.record, self.reviewed
         found._left_out, found._replaced = self._left_out, dict(self._replaced)
         return found
@@ -337,7 +351,7 @@ def _not_asked(rows: list[dict[str, Any]], needs: Needs) -> dict[str, str]:
 
 
 def open_run(folder: str | Path, workers: Helpers | None = None, *, trust: bool = False) -> Result:
-    """The result in a run's folder; workers share a very large comparison; `trust` accepts tables that were edited."""
+    """The result in a run's folder, scored by its rules; `trust` accepts tables that were edited."""
     return Result(Path(folder), workers, trust=trust)
 
 

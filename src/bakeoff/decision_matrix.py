@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.presets import preset
+from bakeoff.plan import fits_words
 from bakeoff.preset_files import Criterion, read_preset_file
 from bakeoff.stats.presets import WeightedScore, weighted_score
+from bakeoff.tworuns import dated_names
 
 CURRENT = "Current"
 CANDIDATE = "Candidate"
@@ -70,16 +73,35 @@ def is_lineage(result: Result) -> bool:
     return bool(result.record.preset) and preset(str(result.record.preset)).name == "lineage"
 
 
-def decision_matrix(result: Result) -> DecisionMatrix | None:
-    """The current system against the others, by the lineage preset; None where a run names no current system."""
-    name = result.record.current
-    if not name:
+def decision_matrix(*results: Result) -> DecisionMatrix | None:
+    """The current system against all others, by the lineage preset; None where no run names a current system.
+
+    The first of several runs that names one counts; a system that several have is shown with its run.
+    """
+    owner = next((result for result in results if result.record.current), None)
+    if owner is None:
         return None
-    current = result.system(name)
+    current = owner.system(str(owner.record.current))
     criteria = tuple(one for one in read_preset_file("lineage").criteria if one.weight is not None)
-    others = [_column(result, system, criteria) for system in result.done if system != current]
-    others.sort(key=lambda one: (one.score.value is None, -(one.score.value or 0.0)))
-    return DecisionMatrix(criteria, _column(result, current, criteria), tuple(others))
+    names = dated_names(results)
+    columns = {
+        (result, system): _column(result, system, names[result.record.run, system], criteria)
+        for result in results
+        for system in result.done
+    }
+    own = columns.pop((owner, current))
+    others = sorted(columns.values(), key=lambda one: (one.score.value is None, -(one.score.value or 0.0)))
+    return DecisionMatrix(criteria, own, tuple(others))
+
+
+def name_current(results: Sequence[Result], name: str | None) -> list[Result]:
+    """The same runs with another system as the one in use, in the first run that has it."""
+    if name is None:
+        return list(results)
+    for place, result in enumerate(results):
+        if name in result.done or sum(fits_words(label, name) for label in result.done) == 1:
+            return [result.with_current(name), *results[:place], *results[place + 1 :]]
+    return [results[0].with_current(name), *results[1:]]  # refused there, with the systems it has
 
 
 def lineage_values(result: Result, system: str) -> dict[str, float | None]:
@@ -102,9 +124,9 @@ def shown_value(criterion: Criterion, value: float | None) -> str:
     return f"{value:.1f} {criterion.unit}" if criterion.unit else f"{value:,.0f}"
 
 
-def _column(result: Result, system: str, criteria: tuple[Criterion, ...]) -> MatrixColumn:
+def _column(result: Result, system: str, name: str, criteria: tuple[Criterion, ...]) -> MatrixColumn:
     values = lineage_values(result, system)
-    return MatrixColumn(system, tuple(values[one.name] for one in criteria), weighted_score(values))
+    return MatrixColumn(name, tuple(values[one.name] for one in criteria), weighted_score(values))
 
 
 def _mean(result: Result, system: str, measure: str) -> float | None:

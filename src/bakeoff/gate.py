@@ -75,6 +75,8 @@ class Gate:
     rules: Rules
     systems: tuple[SystemCheck, ...]
     notes: tuple[str, ...]
+    truth: str
+    """Whose judgments both runs were scored by: `reviewed` (people's where complete) or `rules`."""
 
     @property
     def passed(self) -> bool:
@@ -107,7 +109,7 @@ def gate(
         checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in kept]
     checks += [_gone(one, candidate) for one in names if one not in kept]
     notes = (*_notes(baseline, candidate, differing), *_cluster_note(checks))
-    return Gate(runs[0], runs[1], name, rules, tuple(checks), notes)
+    return Gate(runs[0], runs[1], name, rules, tuple(checks), notes, baseline.truth)
 
 
 def _cluster_note(checks: list[SystemCheck]) -> Iterator[str]:

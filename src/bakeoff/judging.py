@@ -60,6 +60,7 @@ def _primary_evidence(result: Result) -> Evidence:
     return Evidence(
         comparison=result.comparison,
         interactions=_interactions(result),
+        lift=semantic_lift(result),
         costs={system: costs(result, system) for system in result.done},
         limits=Limits(
             p95_ms=limits.get("p95_ms"),
@@ -68,6 +69,16 @@ def _primary_evidence(result: Result) -> Evidence:
             memory_bytes=memory_mb * 1e6 if memory_mb is not None else None,
         ),
     )
+
+
+def semantic_lift(result: Result) -> Comparison | None:
+    """All pairs of systems on semantic lift; None where people judged no query of two systems."""
+    named = [name for name in result.record.measures if parse(name).name == "SemLift"]
+    try:
+        found = result.compare(named[0]) if named else None
+    except ComparisonError:
+        return None  # nobody has judged
+    return found if found is not None and any(pair.n for pair in found.pairs) else None
 
 
 def where_the_loss_is(result: Result, system: str) -> Waterfall | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bakeoff.analysis import Result
 from bakeoff.decision_matrix import decision_matrix, lineage_values
 from bakeoff.errors import ComparisonError
-from bakeoff.judging import costs
+from bakeoff.judging import costs, semantic_lift
 from bakeoff.measures.names import parse
 from bakeoff.measures.presets import preset
 from bakeoff.stats.bootstrap import BootstrapSettings
@@ -114,9 +114,6 @@ def _too_slow(result: Result, system: str) -> bool:
 
 def _lift(result: Result, challenger: str, incumbent: str) -> PairComparison | None:
     """Semantic lift of the two on queries people judged for both; None where too few are for an interval."""
-    named = [name for name in result.record.measures if parse(name).name == "SemLift"]
-    try:
-        pair = result.compare(named[0]).pair(challenger, incumbent) if named else None
-    except ComparisonError:
-        return None  # nobody has judged
+    compared = semantic_lift(result)
+    pair = compared.pair(challenger, incumbent) if compared else None
     return pair if pair is not None and pair.interval.low is not None else None

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 def check_comparable(one: Result, other: Result, *, allow_mixed: bool = False) -> tuple[str, ...]:
     """Refuse results made under different conventions, unless mixing them is allowed; returns what differs."""
+    people = [set(result.reviewed.queries) if result.reviewed else set() for result in (one, other)]
+    if people[0] != people[1]:
+        raise ComparisonError(
+            f"people judged {len(people[0]):,} questions of {one.record.run} and {len(people[1]):,} of "
+            f"{other.record.run}: judge the same ones in both, or use the rules' judgments (truth rules)."
+        )
     left, right = (Conventions.from_dict(result.record.conventions) for result in (one, other))
     return check_same(left, right, allow_mixed=allow_mixed)
 
@@ -47,11 +53,12 @@ def joined(left: ScoreMatrix, right: ScoreMatrix, first: str, second: str) -> Sc
 
 @dataclass(frozen=True, slots=True)
 class DatedSystem:
-    """A system of one of several runs: its name in their comparison, its run, and when that began."""
+    """A system of one of several runs: its name in their comparison, its run, when that began, and its own label."""
 
     name: str
     run: str
     started: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,8 @@ def compare_runs(
 
     first = results[0]
     for other in results[1:]:
+        if other.record.run == first.record.run:
+            raise ComparisonError(f"{first.record.run} is given twice. Give the folders of different runs.")
         check_comparable(first, other, allow_mixed=allow_mixed)
         if first.record.truth_fingerprint != other.record.truth_fingerprint:
             raise ComparisonError(
@@ -82,14 +91,24 @@ def compare_runs(
                 "judgments or the documents changed between them. Run one of them again."
             )
     name = measure or first.record.primary
-    labels = Counter(system for result in results for system in result.done)
+    names = dated_names(results)
     parts, systems = [], []
     for result in results:
         record = result.record
-        named = {one: one if labels[one] == 1 else f"{one} @ {record.run}" for one in result.done}
+        named = {one: names[record.run, one] for one in result.done}
         parts.append((result.matrix(name), named))
-        systems += [DatedSystem(text, record.run, record.started) for text in named.values()]
+        systems += [DatedSystem(text, record.run, record.started, label) for label, text in named.items()]
     return RunsComparison(tuple(systems), compare_systems(_stacked(parts), first.record.seed))
+
+
+def dated_names(results: Sequence[Result]) -> dict[tuple[str, str], str]:
+    """The name of each run's systems among those of all: with the run where several have a system of that label."""
+    labels = Counter(system for result in results for system in result.done)
+    return {
+        (result.record.run, one): one if labels[one] == 1 else f"{one} @ {result.record.run}"
+        for result in results
+        for one in result.done
+    }
 
 
 def _stacked(parts: Sequence[tuple[ScoreMatrix, Mapping[str, str]]]) -> ScoreMatrix:

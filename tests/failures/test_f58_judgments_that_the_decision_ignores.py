@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import bakeoff
 from bakeoff import run
 from bakeoff.analysis import Result, open_run
+from bakeoff.errors import ComparisonError
+from bakeoff.judging import evidence, semantic_lift
 from bakeoff.measures.labels import Label
 from bakeoff.review.desk import open_desk
 from bakeoff.review.ledger import Entry, Kind
 from bakeoff.review.reviewed_run import NOTHING_RELEVANT, open_reviewed
+from bakeoff.tworuns import check_comparable
 
 Cli = Callable[..., Any]
 
@@ -109,3 +114,83 @@ def test_the_review_of_another_run_does_not_count(finished: Result, cli: Cli) ->
     desk = open_desk(finished.path)
     desk.keep(replace(desk.pool(), run="another-run"))
     assert open_reviewed(finished.path).reviewed is None
+
+
+def begin_again(small: Path) -> tuple[Result, Result]:
+    """Two runs of one experiment, as if of two days."""
+    small.write_text(small.read_text().replace("[dense]", "[dense, bm25]") + "preset: goldsql\n")
+    return run(small, out=Path("runs/one")), run(small, out=Path("runs/two"))
+
+
+def test_gate_diff_history_and_python_use_what_people_judged(small: Path, cli: Cli) -> None:
+    one, two = begin_again(small)
+    first, last = one.comparison.ranking[0], one.comparison.ranking[-1]
+    for result, favoured in ((one, first), (two, last)):
+        assert cli("review", "export", result.path).code == 0
+        judge(result, favoured)
+    by_rules = json.loads(cli("gate", one.path, two.path, "--truth", "rules", "--json").out)
+    assert by_rules["truth"] == "rules" and {check["gain"] for check in by_rules["systems"]} == {0.0}
+    reviewed = json.loads(cli("gate", one.path, two.path, "--json").out)
+    assert reviewed["truth"] == "reviewed" and reviewed["notes"][0].startswith("People (ann)")
+    gains = {check["system"]: check["gain"] for check in reviewed["systems"]}
+    assert gains[first] < 0 < gains[last]
+    (pair,) = [p for p in json.loads(cli("diff", one.path, two.path, "--json").out) if first in p["a"]]
+    assert pair["truth"] == "reviewed" and pair["difference"] == pytest.approx(gains[first])
+    entries = json.loads(cli("history", "runs", "--json").out)
+    assert [(entry["truth"], entry["system"]) for entry in entries] == [
+        ("reviewed", first),
+        ("reviewed", last),
+    ]
+    assert entries[1]["change"] == pytest.approx(gains[last])
+    rules = json.loads(cli("history", "runs", "--truth", "rules", "--json").out)
+    assert {entry["truth"] for entry in rules} == {"rules"} and rules[1]["change"] == 0
+    assert bakeoff.open_run(two.path).comparison.best == last
+    assert bakeoff.open_run(two.path, truth="rules").comparison.best == first
+
+
+def test_a_question_is_judged_alike_in_all_runs_of_a_comparison(small: Path, cli: Cli) -> None:
+    """A question that people judged in one of two runs only is judged by rules in both."""
+    one, two = begin_again(small)
+    cli("review", "export", one.path)
+    judge(one, one.comparison.ranking[-1])
+    outcome = json.loads(cli("gate", one.path, two.path, "--json").out)
+    assert outcome["truth"] == "rules" and {check["gain"] for check in outcome["systems"]} == {0.0}
+    assert "in all runs 0" in outcome["notes"][0]
+    with pytest.raises(ComparisonError, match="people judged"):
+        check_comparable(bakeoff.open_run(one.path), bakeoff.open_run(two.path))
+
+
+def test_a_review_may_be_in_any_folder(finished: Result, cli: Cli) -> None:
+    cli("review", "export", finished.path)
+    favoured = finished.comparison.ranking[-1]
+    judge(finished, favoured)
+    elsewhere = shutil.move("reviews/run", "judged")
+    assert bakeoff.open_run(finished.path).truth == "rules"
+    assert bakeoff.open_run(finished.path, review=elsewhere).comparison.best == favoured
+    assert cli("final-report", finished.path).code == 2
+    for command in ("final-report", "report"):
+        (finished.path / "report.md").unlink(missing_ok=True)
+        assert cli(command, finished.path, "--review", elsewhere).code == 0
+        assert "## Judged by people" in (finished.path / "report.md").read_text()
+    (state,) = json.loads(cli("status", finished.path, "--review", elsewhere, "--json").out)
+    assert state["review"]["decided"] == state["review"]["passages"] > 0
+    assert f"--review {elsewhere}" in cli("status", finished.path, "--review", elsewhere).out
+    asked = ("compare", finished.path, *finished.comparison.ranking, "--json")
+    assert json.loads(cli(*asked).out)["truth"] == "rules"
+    assert json.loads(cli(*asked, "--review", elsewhere).out)["truth"] == "reviewed"
+    assert (
+        cli("export", finished.path, "--preset", "goldsql", "--out", "out", "--review", elsewhere).code == 0
+    )
+    assert json.loads(Path("out/combined_metrics.json").read_text())["human_review"] == "imported"
+    other = run(Path("bakeoff.yaml"), out=Path("other"))
+    assert cli("report", other.path, "--review", elsewhere).code == 2
+    assert cli("gate", other.path, finished.path, "--review", elsewhere, "--json").code in (0, 1)
+
+
+def test_semantic_lift_reaches_the_verdict(finished: Result, cli: Cli) -> None:
+    assert semantic_lift(finished) is None and evidence(finished).lift is None
+    cli("review", "export", finished.path)
+    judge(finished, finished.comparison.ranking[-1])
+    found = evidence(open_reviewed(finished.path)).lift
+    assert found is not None and found.measure == "SemLift@10(chunk)"
+    assert found.best == finished.comparison.ranking[-1]

@@ -91,3 +91,24 @@ def test_the_numbers_of_s0_are_in_one_place() -> None:
         ("nDCG@5", 0.85, None),
         ("latency_ms", 100, None),
     }
+
+
+def test_the_numbers_of_s4_are_in_one_place() -> None:
+    """The data file gives the lines of the decisions; the rules read the same values."""
+    from bakeoff.preset_files import read_preset_file
+    from bakeoff.stats.presets import S4
+
+    lines = read_preset_file("goldsql").decision
+    assert dict(lines) == {"clear": S4.clear, "close": S4.close, "similar_wins": S4.similar_wins}
+    assert (S4.clear, S4.close) == (0.10, 0.05)
+
+def test_presets_of_source_systems_are_read_from_their_files() -> None:
+    from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
+    from bakeoff.measures.presets import BY_NAME
+    from bakeoff.preset_files import read_preset_file
+
+    for name in ("lineage", "ann", "code", "vectordb", "goldsql"):
+        data = read_preset_file(name)
+        assert (BY_NAME[name].names, BY_NAME[name].primary) == (data.measures, data.primary)
+    assert TRUE_NEIGHBOURS == 100
+    assert (BY_NAME["vectordb"].runs, BY_NAME["vectordb"].top_k) == (3, (1, 3, 5, 10, 20))

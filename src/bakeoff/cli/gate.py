@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.cli.truth_options import Reviews, Truth, TruthChoice, comparable_runs, say_truth
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
@@ -32,32 +34,30 @@ def gate(
     allow_mixed: Annotated[
         bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
     ] = False,
+    truth: Truth = TruthChoice.REVIEWED,
+    review: Reviews = None,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> int:
     """Exit 0 only if the new run is shown to be no worse than the baseline by more than a margin."""
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
-    from bakeoff.analysis import open_run
     from bakeoff.cli import console
     from bakeoff.gate import Rules
     from bakeoff.gate import gate as test
     from bakeoff.report import gating
 
     rules = Rules(margin, category_margin)
-    outcome = test(
-        open_run(baseline),
-        open_run(run),
-        rules,
-        system=system,
-        measure=measure,
-        allow_mixed=allow_mixed,
-    )
+    opened = comparable_runs([baseline, run], review, truth)
+    before, after = opened.results
+    outcome = test(before, after, rules, system=system, measure=measure, allow_mixed=allow_mixed)
+    full = replace(outcome, notes=(opened.sentence, *outcome.notes))
     if summary is not None:
-        summary.write_text(gating.summary(outcome), encoding="utf-8")
+        summary.write_text(gating.summary(full), encoding="utf-8")
     if as_json:
-        console.say_json({**asdict(outcome), "passed": outcome.passed})
+        console.say_json({**asdict(full), "passed": outcome.passed})
     else:
         console.table(*gating.table(outcome), right=(1, 2, 3, 4, 5))
+        say_truth(opened.sentence)
         for note in outcome.notes:
             console.warn(note)
         console.say(gating.sentence(outcome))
@@ -72,6 +72,7 @@ def history(
     system: Annotated[
         str | None, typer.Option("--system", help="Words of one system. [default: each run's best]")
     ] = None,
+    truth: Truth = TruthChoice.REVIEWED,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Show the runs of a folder over time: what led, and what changed since the run before."""
@@ -80,10 +81,10 @@ def history(
     from bakeoff.cli import console
     from bakeoff.report import past
 
-    entries = past.history(folder, measure, system)
+    entries = past.history(folder, measure, system, truth.value)
     if as_json:
         console.say_json([asdict(entry) for entry in entries])
         return
-    console.table(*past.table(entries), right=(4, 5))
+    console.table(*past.table(entries), right=(5, 6))
     for number, note in enumerate(past.footnotes(entries), start=1):
         console.say(f"[{number}] {note}", style="dim")

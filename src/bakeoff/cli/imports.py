@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from bakeoff.cli.truth_options import Reviews, Truth, TruthChoice
+
 if TYPE_CHECKING:
     from bakeoff.interchange import Exported
     from bakeoff.report.exports.files import Files
@@ -116,6 +118,14 @@ def export(
             "--current", metavar="SYSTEM", help="lineage: the system in use today; the others are candidates."
         ),
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--also", metavar="RUN", help="lineage: a run of another day and the same truth. May be repeated."
+        ),
+    ] = None,
+    truth: Truth = TruthChoice.REVIEWED,
+    review: Reviews = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Read tables although they were changed after the run.")
     ] = False,
@@ -128,12 +138,26 @@ def export(
     from bakeoff.report.exports.presets import export_run
 
     if preset:
-        _write(export_run(source, preset, trust=trust, pair=pair, current=current), out, force, as_json)
+        files = export_run(
+            source,
+            preset,
+            trust=trust,
+            pair=pair,
+            current=current,
+            also=also or (),
+            reviews=review or (),
+            truth=truth.value,
+        )
+        _write(files, out, force, as_json)
         return
     if pair:
         raise SettingError("--pair needs --preset goldsql.")
-    if current:
-        raise SettingError("--current needs --preset lineage.")
+    if current or also:
+        raise SettingError("--current and --also need --preset lineage.")
+    if review or truth is not TruthChoice.REVIEWED:
+        raise SettingError(
+            "--review and --truth need --preset: BEIR and TREC files have the rules' judgments."
+        )
     choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
     _write(exported(source, choice, trust=trust), out, force, as_json)
 

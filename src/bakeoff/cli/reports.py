@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.truth_options import Review, Reviews, Truth, TruthChoice, comparable_runs, say_truth
 from bakeoff.cli.workers import Statistics, workers_of
 
 if TYPE_CHECKING:
     from bakeoff.analysis import Result
+    from bakeoff.review.reviewed_run import ComparableRuns
     from bakeoff.stats.comparison import Comparison
 
 
@@ -53,6 +55,8 @@ def report(
             "--also", metavar="RUN", help="A run of another day and the same truth. May be repeated."
         ),
     ] = None,
+    truth: Truth = TruthChoice.REVIEWED,
+    review: Reviews = None,
     executor: Statistics = None,
     trust: Trust = False,
 ) -> None:
@@ -63,31 +67,39 @@ def report(
     from bakeoff.report.runs_section import runs_section
     from bakeoff.report.scaling import attach
     from bakeoff.report.writing import write
-    from bakeoff.review.reviewed_run import open_reviewed
+    from bakeoff.review.reviewed_run import open_runs, same_truth
     from bakeoff.tworuns import compare_runs
 
     wanted = _formats(formats)
     folder = out or run
-    result = open_reviewed(run, workers_of(executor), trust=trust).with_current(current)
+    first, *others = open_runs(
+        [run, *(also or ())], workers_of(executor), trust=trust, reviews=review or (), truth=truth.value
+    )
+    result = first.with_current(current)
     if current and not is_lineage(result):
         raise SettingError(f"--current needs a run of the preset lineage; {run} is not one.")
     for measured in beside or ():
         attach(run, measured)
     folder.mkdir(parents=True, exist_ok=True)
-    others = [open_reviewed(folder, trust=trust) for folder in also or ()]
-    more = (runs_section(compare_runs([result, *others])),) if others else ()
+    runs = same_truth([result, *others])
+    more = (runs_section(compare_runs(runs.results), runs.sentence),) if others else ()
     for number, path in enumerate(write(result, folder, wanted, more)):
         console.say(f"{'Report' if number == 0 else '':<9}{path}")
 
 
 def final_report(
-    run: Run, out: Out = None, formats: Formats = "html,md", beside: With = None, trust: Trust = False
+    run: Run,
+    out: Out = None,
+    formats: Formats = "html,md",
+    beside: With = None,
+    review: Review = None,
+    trust: Trust = False,
 ) -> None:
     """Write the report with people's review in it; it is an error where there is no review."""
     from bakeoff.review.desk import open_desk
 
-    open_desk(run)
-    report(run, out, formats, beside, trust=trust)
+    open_desk(review or run)
+    report(run, out, formats, beside, review=[review] if review else None, trust=trust)
 
 
 def _formats(text: str) -> list[str]:
@@ -139,6 +151,8 @@ def compare(
         bool,
         typer.Option("--lower-is-better", help="Of a measure bakeoff does not know: low scores are good."),
     ] = False,
+    truth: Truth = TruthChoice.REVIEWED,
+    review: Review = None,
     executor: Statistics = None,
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
@@ -146,16 +160,18 @@ def compare(
     """Compare two systems of a run, or files of other tools, paired by query."""
     from bakeoff.cli.compare_files import compare_files
     from bakeoff.errors import SettingError
+    from bakeoff.review.reviewed_run import open_reviewed
 
     if qrels is None and _is_run(what):
         if preset or missing != "refuse" or score_range or lower_is_better:
             raise SettingError("--preset, --missing, --range and --lower-is-better apply only to files.")
         if len(what) != 3:
             raise SettingError(f"a run's folder needs two systems after it; {len(what) - 1} given.")
-        _compare_systems(what, measure, executor, trust, as_json)
+        result = open_reviewed(what[0], workers_of(executor), trust=trust, review=review, truth=truth.value)
+        _compare_systems(result, what[1:], measure, as_json)
         return
-    if trust or executor:
-        raise SettingError("--trust and --executor apply only to a run's folder.")
+    if trust or executor or review or truth is not TruthChoice.REVIEWED:
+        raise SettingError("--trust, --executor, --review and --truth apply only to a run's folder.")
     if folder := next((name for name in what if Path(name).is_dir()), None):
         raise SettingError(
             f"{folder} is a folder. Give files, or a run's folder first and two of its systems."
@@ -169,24 +185,23 @@ def _is_run(what: list[str]) -> bool:
     return first.is_dir() or (len(what) == 3 and not first.exists() and not Path(what[1]).is_file())
 
 
-def _compare_systems(
-    what: list[str], measure: str | None, executor: str | None, trust: bool, as_json: bool
-) -> None:
+def _compare_systems(result: Result, systems: list[str], measure: str | None, as_json: bool) -> None:
     from dataclasses import asdict
 
     from bakeoff.analysis import compare as compare_systems
     from bakeoff.cli import console
     from bakeoff.cli.compare_files import say_pair
-    from bakeoff.review.reviewed_run import open_reviewed
 
-    result = open_reviewed(what[0], workers_of(executor), trust=trust)
-    pair = compare_systems(result, what[1], what[2], measure)
+    pair = compare_systems(result, systems[0], systems[1], measure)
     name = result.measure(measure or result.record.primary)
     incomplete = len(result.incomplete(name))
     if as_json:
-        console.say_json({**asdict(pair), "effective_n": pair.effective_n, "incomplete_truth": incomplete})
+        shown = {**asdict(pair), "effective_n": pair.effective_n, "incomplete_truth": incomplete}
+        console.say_json({**shown, "truth": result.truth})
         return
     say_pair(pair, name, incomplete)
+    if result.reviewed:
+        say_truth(result.reviewed.sentence)
 
 
 def diff(
@@ -199,13 +214,14 @@ def diff(
     allow_mixed: Annotated[
         bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
     ] = False,
+    truth: Truth = TruthChoice.REVIEWED,
+    review: Reviews = None,
     trust: Trust = False,
     as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
 ) -> None:
     """Compare runs, paired by query: what each system that two runs share gained or lost, or all systems of several."""
     from dataclasses import asdict
 
-    from bakeoff.analysis import open_run
     from bakeoff.cli import console
     from bakeoff.errors import DataError, SettingError
     from bakeoff.stats.wording import clustered
@@ -213,11 +229,11 @@ def diff(
 
     if len(runs) < 2:
         raise SettingError(f"diff compares two or more runs; {len(runs)} given.")
-    opened = [open_run(folder, trust=trust) for folder in runs]
-    if every or len(runs) > 2 or not set(opened[0].done) & set(opened[1].done):
+    opened = comparable_runs(runs, review, truth, trust=trust)
+    if every or len(runs) > 2 or not set(opened.results[0].done) & set(opened.results[1].done):
         _say_runs(opened, measure, allow_mixed, as_json)
         return
-    (before, after), (one, other) = runs, opened
+    (before, after), (one, other) = runs, opened.results
     comparison = across(one, other, measure, allow_mixed=allow_mixed)
     shared = [name.removesuffix(f" @ {one.record.run}") for name in _of(comparison, one.record.run)]
     pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]
@@ -227,7 +243,8 @@ def diff(
             " be paired. Compare runs of the same query file."
         )
     if as_json:
-        console.say_json([{**asdict(pair), "effective_n": pair.effective_n} for pair in pairs])
+        extra = {"truth": opened.truth}
+        console.say_json([{**asdict(pair), "effective_n": pair.effective_n, **extra} for pair in pairs])
         return
     rows = []
     for system, pair in zip(shared, pairs, strict=True):
@@ -242,25 +259,27 @@ def diff(
     console.table(headers, rows, right=(1, 2, 3, 4, 5))
     if comparison.questions is not None and comparison.questions.clusters < comparison.questions.questions:
         console.say(f"{clustered(comparison.questions)}.")
+    say_truth(opened.sentence)
 
 
-def _say_runs(results: list[Result], measure: str | None, allow_mixed: bool, as_json: bool) -> None:
+def _say_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
     """All systems of several runs, best first, each against the best."""
     from bakeoff.cli import console
     from bakeoff.report.runs_section import comparison_json, runs_grid
     from bakeoff.stats.wording import clustered
     from bakeoff.tworuns import compare_runs
 
-    found = compare_runs(results, measure, allow_mixed=allow_mixed)
+    found = compare_runs(opened.results, measure, allow_mixed=allow_mixed)
     if as_json:
-        console.say_json(comparison_json(found))
+        console.say_json({**comparison_json(found), "truth": opened.truth})
         return
     grid = runs_grid(found)
-    console.say(f"{found.comparison.measure} of {len(results)} runs, paired by query")
+    console.say(f"{found.comparison.measure} of {len(opened.results)} runs, paired by query")
     console.table(list(grid.headings), [list(row) for row in grid.rows], right=tuple(range(3, 8)))
     questions = found.comparison.questions
     if questions is not None and questions.clusters < questions.questions:
         console.say(f"{clustered(questions)}.")
+    say_truth(opened.sentence)
 
 
 def _of(comparison: Comparison, run: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.consent_options import with_consent
+from bakeoff.cli.truth_options import Reviews
 
 if TYPE_CHECKING:
     from bakeoff.analysis import Result
@@ -99,6 +100,7 @@ def status(
     folder: Annotated[Path, typer.Argument(help="A run's folder, or the folder that holds the runs.")] = Path(
         "runs"
     ),
+    review: Reviews = None,
     as_json: Json = False,
 ) -> int:
     """Show what is done, what failed and what to do next."""
@@ -106,9 +108,9 @@ def status(
     from bakeoff.cli.status import say_status, status_json
 
     if as_json:
-        console.say_json(status_json(folder))
+        console.say_json(status_json(folder, review or ()))
         return 0
-    return say_status(folder)
+    return say_status(folder, review or ())
 
 
 def _run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from bakeoff.runrecord import RunRecord
 LABEL = 9
 
 
-def say_status(folder: Path) -> int:
+def say_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
     """What is done and what is next, for one run or for a folder of runs."""
-    runs = _runs(folder)
+    runs, given = _runs(folder), _reviews(reviews)
     rows = [_status_row(path, record) for path, record in runs]
     console.table(["run", "status", "done", "failed", "to do"], rows, right=(2, 3, 4))
     path, record = runs[-1]
@@ -27,35 +28,43 @@ def say_status(folder: Path) -> int:
     if now is not None and alive(now):
         _say_progress(now)
         return 0
-    if (review := _review_line(path, record)) is not None:
+    if (review := _review_line(path, record, given)) is not None:
         console.say(f"{'Review':<{LABEL}}{review}")
     console.say(f"Next     {_next(path, record)}")
     return 0
 
 
-def status_json(folder: Path) -> list[dict[str, Any]]:
+def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, Any]]:
     """The state of each run for a script."""
+    given = _reviews(reviews)
     return [
         {
             "run": str(path),
             "status": record.status,
             **_progress(path, record),
             "started": record.started,
-            "review": _review(path, record),
+            "review": _review(path, record, given),
             **_stages_json(path, record),
         }
         for path, record in _runs(folder)
     ]
 
 
-def _review(path: Path, record: RunRecord) -> dict[str, int] | None:
+def _reviews(folders: Sequence[Path]) -> dict[str, Path]:
+    """Folders of reviews by the run each is of."""
+    from bakeoff.review.desk import open_desk
+
+    return {open_desk(folder).pool().run: folder for folder in folders}
+
+
+def _review(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[str, int] | None:
     """How far the review of a finished run is: passages, decided ones, and questions that people judged completely."""
     if record.status not in ("done", "partial"):
         return None
     from bakeoff.review.reviewed_run import find_review, with_people
     from bakeoff.review.settle import State
 
-    result = open_run(path)
+    result = open_run(path).with_review_folder(given.get(record.run))
     standing = find_review(result)
     if standing is None:
         return None
@@ -65,14 +74,17 @@ def _review(path: Path, record: RunRecord) -> dict[str, int] | None:
     return {"passages": len(standing.pool.items), "decided": decided, "questions": questions}
 
 
-def _review_line(path: Path, record: RunRecord) -> str | None:
-    found = _review(path, record)
+def _review_line(path: Path, record: RunRecord, given: Mapping[str, Path]) -> str | None:
+    found = _review(path, record, given)
     if found is None:
         return None
-    then = "bakeoff final-report" if found["decided"] == found["passages"] else "bakeoff review next"
+    done, folder = found["decided"] == found["passages"], given.get(record.run)
+    then = f"bakeoff final-report {path}" if done else f"bakeoff review next {folder or path}"
+    if done and folder:
+        then = f"{then} --review {folder}"
     return (
         f"{found['decided']:,} of {found['passages']:,} passages decided, {found['questions']:,} questions judged "
-        f"completely: {then} {path}"
+        f"completely: {then}"
     )
 
 

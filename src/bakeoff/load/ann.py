@@ -16,10 +16,10 @@ from bakeoff.load.datasets import VectorSet
 from bakeoff.load.faults import failing
 from bakeoff.load.memory import Memory, grown, resident_bytes
 from bakeoff.load.null import harness_seconds
-from bakeoff.load.quality import ALL
 from bakeoff.load.settings import Candidate
 from bakeoff.load.sweep import Pass, Point, Work, front, measure, order, points, tune
 from bakeoff.load.truth import Neighbours, truth_of
+from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.scratch import Scratch
 from bakeoff.stages.client_loop import TIMEOUT
 from bakeoff.stages.client_threads import HUNG, INTERRUPTED
@@ -137,7 +137,7 @@ def compare_stores(
 def _truth(outcome: Outcome, cache: Cache, workers: Helpers | None, tell: Tell) -> Neighbours:
     dataset = outcome.dataset
     tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
-    return truth_of(dataset, max(outcome.options.k, ALL), cache, workers)
+    return truth_of(dataset, max(outcome.options.k, TRUE_NEIGHBOURS), cache, workers)
 
 
 def _measured(

@@ -10,11 +10,8 @@ import numpy as np
 from bakeoff.errors import StoreError
 from bakeoff.load.datasets import VectorSet, blocks
 from bakeoff.load.truth import Neighbours, distances
-from bakeoff.measures.neighbours import NO_RESULT, knn_recall, recall_of_100
+from bakeoff.measures.neighbours import NO_RESULT, TRUE_NEIGHBOURS, knn_recall, recall_of_100
 from bakeoff.types import Hits
-
-ALL = 100
-"""Neighbours that count as true for R100, P and MRR (S1-3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +44,11 @@ def quality(answers: Sequence[Hits | None], truth: Neighbours, dataset: VectorSe
     )
     short = int((found[:, :wide] == NO_RESULT).any(axis=1).sum())
     error = float(knn.std(ddof=1) / len(knn) ** 0.5) if len(knn) > 1 else None
-    if truth.depth < ALL:
+    if truth.depth < TRUE_NEIGHBOURS:
         return Quality(float(knn.mean()), None, None, None, error, len(asked), short)
-    among = float(np.rint(recall_of_100(found, exact, k) * ALL).mean())
-    mrr = float(_reciprocal_rank(found, exact[:, :ALL]).mean())
-    return Quality(float(knn.mean()), among / ALL, among / k, mrr, error, len(asked), short)
+    among = float(np.rint(recall_of_100(found, exact, k) * TRUE_NEIGHBOURS).mean())
+    mrr = float(_reciprocal_rank(found, exact[:, :TRUE_NEIGHBOURS]).mean())
+    return Quality(float(knn.mean()), among / TRUE_NEIGHBOURS, among / k, mrr, error, len(asked), short)
 
 
 def table(answers: Sequence[Hits], k: int, rows: int) -> np.ndarray:

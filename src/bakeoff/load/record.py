@@ -12,10 +12,10 @@ from bakeoff.cache import write_file
 from bakeoff.load.ann import Outcome
 from bakeoff.load.building import Built
 from bakeoff.load.equal import reaches
-from bakeoff.load.quality import ALL
 from bakeoff.load.sweep import Pass, Point
 from bakeoff.load.verdict import closing, comparisons
 from bakeoff.machine import machine, versions
+from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.stats.runs import RunSummary
 from bakeoff.types import Schema
 
@@ -129,7 +129,7 @@ def _point(point: Point, on_front: bool, outcome: Outcome) -> dict[str, Any]:
         "queries": quality.queries,
         f"kNN@{k}": _spread(point.knn),
         f"R100@{k}": quality.r100,
-        f"R100@{k}_ceiling": min(1.0, k / ALL),
+        f"R100@{k}_ceiling": min(1.0, k / TRUE_NEIGHBOURS),
         f"P@{k}": quality.precision,
         f"MRR@{k}": quality.mrr,
         "short_answers": quality.short,

@@ -18,12 +18,12 @@ from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import check_shares
 from bakeoff.load.fit import Fit, fit
 from bakeoff.load.memory import available_bytes
-from bakeoff.load.quality import ALL
 from bakeoff.load.scale_cell import Job, truth_file
 from bakeoff.load.scale_rows import FIGURES, FILTER, MIXED, SIZE, Row, systems, values, write_rows
 from bakeoff.load.settings import Candidate
 from bakeoff.load.truth import truth_of
 from bakeoff.machine import machine, versions
+from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.scratch import Scratch
 from bakeoff.stages.client_loop import TIMEOUT
 from bakeoff.stages.client_threads import INTERRUPTED
@@ -227,7 +227,7 @@ def _prepare(
             neighbours=None,
             fingerprint=fingerprint("scale", dataset.fingerprint, options.seed, size),
         )
-        truth = truth_of(part, max(options.k, ALL), cache, workers)
+        truth = truth_of(part, max(options.k, TRUE_NEIGHBOURS), cache, workers)
         np.savez(truth_file(folder, size), ids=truth.ids, distances=truth.distances)
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from bakeoff.errors import DataError
 from bakeoff.measures.arrays import Flags, Floats, Ints
 from bakeoff.measures.conventions import DEFAULT
+from bakeoff.preset_files import read_preset_file
 
 NO_RESULT = -1
-TRUE_NEIGHBOURS = 100
+TRUE_NEIGHBOURS = read_preset_file("ann").true_neighbours
 """Exact neighbours that count as true for R100, and for P and RR of vectors (S1-3)."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bakeoff.errors import MeasureError
 from bakeoff.measures.conventions import DEFAULT, TREC_EVAL, Conventions
@@ -44,9 +44,29 @@ class Preset:
 
 
 _TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
-_S3_CUTS = (1, 3, 5, 10, 20)
 
-_LINEAGE = read_preset_file("lineage")
+
+def _from_file(name: str) -> Preset:
+    """The preset of a source system, all of it from its data file."""
+    data = read_preset_file(name)
+    bands = [
+        Target(one.measure, one.good, one.poor)
+        for one in data.criteria
+        if one.measure and one.good is not None
+    ]
+    return Preset(
+        name,
+        data.source,
+        data.summary,
+        Unit(data.unit),
+        data.measures,
+        data.primary,
+        DEFAULT.changed(data.conventions),
+        targets=tuple(bands),
+        runs=data.runs,
+        top_k=data.top_k,
+    )
+
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
@@ -67,91 +87,7 @@ PRESETS: tuple[Preset, ...] = (
         "AP",
         TREC_EVAL,
     ),
-    Preset(
-        "lineage",
-        "S0",
-        "Embedding models for SQL-lineage questions, judged by file.",
-        Unit.DOCUMENT,
-        tuple(one.measure for one in _LINEAGE.criteria if one.measure),
-        _LINEAGE.primary,
-        targets=tuple(
-            Target(one.measure, one.good, one.poor)
-            for one in _LINEAGE.criteria
-            if one.measure and one.good is not None
-        ),
-    ),
-    Preset(
-        "ann",
-        "S1",
-        "Approximate against exact nearest neighbours.",
-        Unit.VECTOR,
-        (
-            "kNN@10(vector)",
-            "kNN@100(vector)",
-            "R100@10(vector)",
-            "R100@100(vector)",
-            "P@10(vector)",
-            "RR(vector)",
-        ),
-        "kNN@10(vector)",
-    ),
-    Preset(
-        "code",
-        "S2",
-        "Code search: ranked by file, and by whether the answer itself was retrieved.",
-        Unit.DOCUMENT,
-        (
-            "nDCG@10(document)",
-            "RR(document)",
-            "R@10(document)",
-            "P@1(document)",
-            "Hit@1(answer)",
-            "Hit@3(answer)",
-            "Hit@5(answer)",
-            "RR@10(answer)",
-        ),
-        "nDCG@10(document)",
-    ),
-    Preset(
-        "vectordb",
-        "S3",
-        "Vector databases by the documents behind the first k chunks.",
-        Unit.DOCUMENT,
-        (
-            *(f"R@{k}(document)" for k in _S3_CUTS),
-            *(f"P_unique@{k}(document)" for k in _S3_CUTS),
-            *(f"RR@{k}(document)" for k in _S3_CUTS),
-            "RR(document)",
-            "nDCG@10(document)",
-        ),
-        "R@10(document)",
-        replace(DEFAULT, k_counts="chunks"),
-        runs=3,
-        top_k=_S3_CUTS,
-    ),
-    Preset(
-        "goldsql",
-        "S4",
-        "Queries with SQL truth, section targets and human review.",
-        Unit.CHUNK,
-        (
-            "RR(chunk)",
-            "Hit@1(chunk)",
-            "Hit@5(chunk)",
-            "Hit@10(chunk)",
-            "P@5(chunk)",
-            "R@10(chunk)",
-            "nDCG@10(chunk)",
-            "SecAcc@10(chunk)",
-            "SecAcc_primary@10(chunk)",
-            "SemPrec@10(chunk)",
-            "SemLift@10(chunk)",
-            "FalsePos@10(chunk)",
-            "Judged@10(chunk)",
-        ),
-        "RR(chunk)",
-        replace(DEFAULT, section_match="contains"),
-    ),
+    *map(_from_file, ("lineage", "ann", "code", "vectordb", "goldsql")),
 )
 
 _SOURCES = {preset.source.lower(): preset for preset in PRESETS}

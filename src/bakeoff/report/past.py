@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff.analysis import Result, open_run
+from bakeoff.analysis import Result
 from bakeoff.errors import ComparisonError, UserError
 from bakeoff.results import read_record
+from bakeoff.review.reviewed_run import Truth, open_reviewed, same_truth
 from bakeoff.tworuns import across
 
 SHORT = 20
@@ -28,9 +29,13 @@ class Entry:
     change: float | None
     told_apart: bool
     note: str
+    truth: str = ""
+    """Whose judgments the mean follows: `reviewed` or `rules`; the change uses what both runs have."""
 
 
-def history(folder: Path, measure: str | None = None, system: str | None = None) -> list[Entry]:
+def history(
+    folder: Path, measure: str | None = None, system: str | None = None, truth: Truth = "reviewed"
+) -> list[Entry]:
     """The runs in a folder, oldest first; a run that can't be read is an entry with its reason."""
     paths = sorted((path.parent for path in folder.glob("*/run.json")), key=_started)
     if not paths:
@@ -40,13 +45,13 @@ def history(folder: Path, measure: str | None = None, system: str | None = None)
     entries: list[tuple[Entry, Result | None]] = []
     for path in paths:
         before = entries[-1] if entries else None
-        entries.append(_read(path, measure, system, before))
+        entries.append(_read(path, measure, system, before, truth))
     return [entry for entry, _ in entries]
 
 
 def table(entries: list[Entry]) -> tuple[list[str], list[list[str]]]:
     """Headers and rows for the terminal, one a run; a reason too long for a cell is told by its footnote."""
-    headers = ["run", "started", "status", "system", "mean", "since", ""]
+    headers = ["run", "started", "status", "truth", "system", "mean", "since", ""]
     told = {note: f"see [{number}]" for number, note in enumerate(footnotes(entries), start=1)}
     return headers, [_cells(entry, told) for entry in entries]
 
@@ -65,10 +70,14 @@ def _started(path: Path) -> tuple[str, str]:
 
 
 def _read(
-    path: Path, measure: str | None, system: str | None, before: tuple[Entry, Result | None] | None
+    path: Path,
+    measure: str | None,
+    system: str | None,
+    before: tuple[Entry, Result | None] | None,
+    truth: Truth,
 ) -> tuple[Entry, Result | None]:
     try:
-        result = open_run(path)
+        result = open_reviewed(path, truth=truth)
         if not result.done:
             return _unread(path, result.record.status, result.record.started, "no system is done"), None
         return _entry(result, measure, system, before), result
@@ -85,7 +94,9 @@ def _entry(
     mean = comparison.summary(chosen).mean if chosen else None
     change, apart, note = _change(result, name, chosen, before)
     record = result.record
-    return Entry(record.run, record.started, record.status, name, chosen, mean, change, apart, note)
+    return Entry(
+        record.run, record.started, record.status, name, chosen, mean, change, apart, note, result.truth
+    )
 
 
 def _change(
@@ -98,7 +109,8 @@ def _change(
     if system not in earlier.done:
         return None, False, "new system"
     try:
-        pair = across(earlier, result, measure).pair(
+        one, other = same_truth((earlier, result)).results
+        pair = across(one, other, measure).pair(
             f"{system} @ {result.record.run}", f"{system} @ {earlier.record.run}"
         )
     except ComparisonError as exc:
@@ -118,6 +130,7 @@ def _cells(entry: Entry, told: Mapping[str, str]) -> list[str]:
         entry.run,
         started,
         entry.status,
+        entry.truth or "–",
         entry.system or "–",
         mean,
         change,

@@ -12,13 +12,13 @@ from bakeoff.tworuns import DatedSystem, RunsComparison
 NOTE = "Scores are paired by query. Latencies and speeds belong to their day: compare them within one run."
 
 
-def runs_section(found: RunsComparison) -> Section:
-    """The section of a report."""
+def runs_section(found: RunsComparison, truth: str) -> Section:
+    """The section of a report; `truth` is whose judgments the runs were compared by."""
     grid = runs_grid(found)
     best = found.comparison.best
     runs = len({one.run for one in found.systems})
     finding = f"{best} has the best mean of the systems of {runs} runs" if best else "No query is shared"
-    return Section("runs", "Runs of different days", f"{finding}.", (grid,), (NOTE,))
+    return Section("runs", "Runs of different days", f"{finding}.", (grid,), (truth, NOTE))
 
 
 def runs_grid(found: RunsComparison) -> Grid:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from bakeoff.analysis import Result, ReviewedTruth, open_run
 from bakeoff.errors import SettingError
@@ -24,35 +25,114 @@ if TYPE_CHECKING:
 
     from bakeoff.blocks import Helpers
 
+Truth = Literal["reviewed", "rules"]
 Row = tuple[str, str, str, float | None]
 """System, query, measure, value."""
+BY_RULES = "Rules judge all questions."
 NOT_JUDGED = "people have not judged all its results"
 NOTHING_RELEVANT = "people found no relevant result"
 
 
-def open_reviewed(folder: str | Path, workers: Helpers | None = None, *, trust: bool = False) -> Result:
-    """The result in a run's folder, scored by people's judgments where a review of it has any."""
-    return with_people(open_run(folder, workers, trust=trust))
+def open_reviewed(
+    folder: str | Path,
+    workers: Helpers | None = None,
+    *,
+    trust: bool = False,
+    review: str | Path | None = None,
+    truth: Truth = "reviewed",
+) -> Result:
+    """The result in a run's folder, scored by people's judgments where a review of it has any.
+
+    `review` is the review's folder where that is not `reviews/NAME`; `truth="rules"` leaves people's judgments out;
+    `trust` accepts tables that were edited.
+    """
+    if truth not in get_args(Truth):
+        raise SettingError(f"{truth!r} is not a truth. Choose one of {', '.join(get_args(Truth))}.")
+    result = open_run(folder, workers, trust=trust)
+    if review is not None:
+        result = result.with_review_folder(Path(review))
+    return with_people(result) if truth == "reviewed" else result
 
 
 def find_review(result: Result) -> Standing | None:
     """The review of a run; None where there is none, or the folder of that name is of another run."""
+    given = result.review_folder
     try:
-        desk = open_desk(result.path)
+        standing = stands(open_desk(given or result.path))
     except SettingError:
+        if given:
+            raise
         return None
-    standing = stands(desk)
-    return standing if standing.pool.run == result.record.run else None
+    if standing.pool.run == result.record.run:
+        return standing
+    if given:
+        raise SettingError(f"{given} is a review of {standing.pool.run}, not of {result.record.run}.")
+    return None
 
 
-def with_people(result: Result) -> Result:
-    """The run as people judged it; unchanged where nobody has judged."""
+@dataclass(frozen=True, slots=True)
+class ComparableRuns:
+    """Several runs whose questions are each judged the same way in all of them, and the sentence that reports how."""
+
+    results: tuple[Result, ...]
+    sentence: str
+
+    @property
+    def truth(self) -> str:
+        """`reviewed` where people's judgments count, else `rules`."""
+        return self.results[0].truth
+
+
+def open_runs(
+    folders: Sequence[Path],
+    workers: Helpers | None = None,
+    *,
+    trust: bool = False,
+    reviews: Sequence[Path] = (),
+    truth: Truth = "reviewed",
+) -> list[Result]:
+    """Several runs, each by its own review; a folder of `reviews` belongs to the run that its pool names."""
+    given = {open_desk(folder).pool().run: folder for folder in reviews}
+    runs = [open_run(folder).record.run for folder in folders]
+    for run, folder in given.items():
+        if run not in runs:
+            raise SettingError(f"{folder} is a review of {run}, not of {' or '.join(runs)}.")
+    return [
+        open_reviewed(folder, workers, trust=trust, review=given.get(run), truth=truth)
+        for folder, run in zip(folders, runs, strict=True)
+    ]
+
+
+def same_truth(results: Sequence[Result]) -> ComparableRuns:
+    """The same runs, by people's judgments only on the questions that people judged completely in each of them.
+
+    A question judged by people in one run and by rules in another would compare judgments, not systems.
+    """
+    judged = [set(one.reviewed.queries) if one.reviewed else set() for one in results]
+    shared = set.intersection(*judged)
+    if all(one == shared for one in judged):
+        first = results[0].reviewed
+        return ComparableRuns(tuple(results), first.sentence if first else BY_RULES)
+    kept = tuple(with_people(one.by_rules(), shared) for one in results)
+    counts = ", ".join(
+        f"{one.record.run} {len(queries):,}" for one, queries in zip(results, judged, strict=True)
+    )
+    who = kept[0].reviewed.sentence if kept[0].reviewed else BY_RULES
+    return ComparableRuns(
+        kept, f"{who} Questions that people judged completely: {counts}; in all runs {len(shared):,}."
+    )
+
+
+def with_people(result: Result, only: Collection[str] | None = None) -> Result:
+    """The run as people judged it, or some of its queries; unchanged where nobody has judged."""
     standing = find_review(result)
     if standing is None or not _people(standing):
         return result
     negative = _negative(result)
     labels = _label_rows(standing, negative)
     judged = _judged(result, standing, negative)
+    if only is not None:
+        judged = {(system, query): values for (system, query), values in judged.items() if query in only}
     queries = tuple(dict.fromkeys(query for _, query in judged))
     if not labels and not queries:
         return result

@@ -1,4 +1,4 @@
-"""Decision rules of the source systems: S0's weighted score and bands by its data file, S4's thresholds."""
+"""Decision rules of the source systems: S0's weighted score and bands and S4's thresholds, by their data files."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ S0_ACTIONS = _S0.actions
 class S4Thresholds:
     """S4's lines, and this product's reading of what S4 leaves open; differences in points of MRR."""
 
-    clear: float = 0.10
-    close: float = 0.05
-    similar_wins: float = 0.10
+    clear: float
+    close: float
+    similar_wins: float
     """Wins are similar where they differ by at most this share of the queries; a majority is of non-ties."""
 
 
-S4 = S4Thresholds()
+S4 = S4Thresholds(**read_preset_file("goldsql").decision)
 
 
 @dataclass(frozen=True, slots=True)

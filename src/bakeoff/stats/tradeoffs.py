@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bakeoff.preset_files import read_preset_file
+
+LINES = read_preset_file("lineage").decision
+"""The four lines of the rules: how many times the quality and the latency of the faster system."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trade:
@@ -46,13 +51,15 @@ TRADE_RULES: tuple[TradeRule, ...] = (
     TradeRule("free", "nothing to trade: {better} is not slower", lambda trade: trade.price <= 1),
     TradeRule(
         "not-worth-it",
-        "not worth it: at most twice the quality for ten times the latency or more",
-        lambda trade: trade.price >= 10 and trade.gain <= 2,
+        "not worth it: at most {not_worth_quality:g} times the quality for {not_worth_latency:g} times the latency "
+        "or more",
+        lambda trade: trade.price >= LINES["not_worth_latency"] and trade.gain <= LINES["not_worth_quality"],
     ),
     TradeRule(
         "if-critical",
-        "consider {better} if quality is critical: a tenth more quality or better, for at most twice the latency",
-        lambda trade: trade.price <= 2 and trade.gain >= 1.1,
+        "consider {better} if quality is critical: {consider_quality:g} times the quality or more, for at most "
+        "{consider_latency:g} times the latency",
+        lambda trade: trade.price <= LINES["consider_latency"] and trade.gain >= LINES["consider_quality"],
     ),
     TradeRule("open", "no rule covers this trade: decide by what you need", lambda trade: trade is not None),
 )
@@ -63,5 +70,5 @@ def weigh(trade: Trade) -> tuple[str, str]:
     rule = next(rule for rule in TRADE_RULES if rule.holds(trade))
     (good, less), (slow, fast) = trade.quality, trade.latency_ms
     seen = f"{trade.measure} {good:.3f} against {less:.3f}, mean latency {slow:.3g} ms against {fast:.3g} ms"
-    said = rule.says.format(better=trade.better, faster=trade.faster)
+    said = rule.says.format(better=trade.better, faster=trade.faster, **LINES)
     return rule.name, f"{trade.better} against {trade.faster}. {said[:1].upper()}{said[1:]} ({seen})."

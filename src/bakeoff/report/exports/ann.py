@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bakeoff.preset_files import read_preset_file
 from bakeoff.report.ann_data import PointRow, read_ann
 from bakeoff.report.exports.files import Files
 from bakeoff.report.exports.material import Material
 
-K = 10
-COLUMNS = ("kNN@10", "R100@10", "P@10", "MRR", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "QPS", "build s")
+K = read_preset_file("ann").table_k
+COLUMNS = (f"kNN@{K}", f"R100@{K}", f"P@{K}", "MRR", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "QPS", "build s")
 
 FORMULA = ("=", "+", "-", "@")
 
@@ -62,7 +63,7 @@ def _values(material: Material, row: Mapping[str, Any]) -> list[float | None]:
     system, timing = row["system"], material.result.timing
     quality = [
         material.mean(system, material.pick(name, k))
-        for name, k in (("kNN", 10), ("R100", 10), ("P", 10), ("RR", None))
+        for name, k in (("kNN", K), ("R100", K), ("P", K), ("RR", None))
     ]
     times = [timing(system, "search", f"p{p}_ms") for p in (50, 90, 95, 99)]
     mean = timing(system, "search", "mean_ms")

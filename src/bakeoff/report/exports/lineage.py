@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.decision_matrix import decision_matrix
@@ -13,7 +15,10 @@ from bakeoff.report import marks
 from bakeoff.report.exports import lineage_text as words
 from bakeoff.report.exports.files import Files, Shape, json_bytes
 from bakeoff.report.exports.material import Material
+from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.presets import read_bands, weighted_score
+from bakeoff.stats.verdict import decide
+from bakeoff.tworuns import compare_runs
 
 MEASURES = {
     "precision_at_5": ("P", 5),
@@ -35,11 +40,22 @@ class Group(Shape):
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The best system and its run, the verdict, and what quality costs in latency; no trade between runs."""
+
+    best: tuple[Material, str] | None
+    sentence: str
+    trades: tuple[str, ...] = ()
+
+
 class ModelResults(Shape):
     """One model; `score` is S0-24's weighted score, `band` S0-27..29's reading of it."""
 
     model: str
     system: str
+    run: str
+    date: str
     total_queries: int
     precision_at_5: float | None
     recall_at_10: float | None
@@ -56,19 +72,57 @@ class ModelResults(Shape):
 
 def export(material: Material) -> Files:
     """A JSON file a model, and the comparison."""
-    names = model_names(material)
-    models = [_model(material, row, names[row["system"]]) for row in material.systems]
+    return export_runs([material])
+
+
+def export_runs(materials: Sequence[Material]) -> Files:
+    """A JSON file a model of one run or of several (S0-48), and the comparison of all of them, dated by the newest."""
+    conclusion = conclude(materials)
+    names = model_names(materials)
+    models = [
+        _model(material, row, names[material.run, row["system"]])
+        for material in materials
+        for row in material.systems
+    ]
     contents = {f"{file_name(model.model)}_results.json": json_bytes(model) for model in models}
     schemas: dict[str, type[Shape]] = dict.fromkeys(contents, ModelResults)
-    contents[f"embedding_comparison_{material.stamp[:8]}.md"] = _report(material, models).encode()
+    day = max(material.stamp for material in materials)[:8]
+    contents[f"embedding_comparison_{day}.md"] = _report(materials, models, conclusion).encode()
     return Files(contents, schemas)
 
 
-def model_names(material: Material) -> dict[str, str]:
-    """The name of each system's model as its engine has it (S0-36); short names of the systems where two are alike."""
-    names = {row["system"]: _model_name(row) for row in material.systems}
-    files = {file_name(name).casefold() for name in names.values()}
-    return names if len(files) == len(names) else material.slugs
+def conclude(materials: Sequence[Material]) -> Conclusion:
+    """The verdict of one run, or that over the systems of several runs of one truth, by quality alone."""
+    if len(materials) == 1:
+        (material,) = materials
+        best = material.result.verdict.system or material.result.comparison.best
+        found = (material, best) if best else None
+        return Conclusion(found, material.result.verdict.sentence, tuple(preset_trade(material.result)))
+    runs = compare_runs([material.result for material in materials])
+    verdict = decide(Evidence(runs.comparison))
+    name = verdict.system or runs.comparison.best
+    homes = {one.name: (one.run, one.label) for one in runs.systems}
+    by_run = {material.run: material for material in materials}
+    best_of_all = (by_run[homes[name][0]], homes[name][1]) if name else None
+    return Conclusion(best_of_all, verdict.sentence)
+
+
+def model_names(materials: Sequence[Material]) -> dict[tuple[str, str], str]:
+    """The name of each run's models as their engine has them (S0-36).
+
+    Models of one run with the same name get short names of their systems; models of several runs, the run's name.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for material in materials:
+        names = {row["system"]: _model_name(row) for row in material.systems}
+        files = {file_name(name).casefold() for name in names.values()}
+        alike = len(files) < len(names)
+        found |= {(material.run, one): (material.slugs if alike else names)[one] for one in names}
+    times = Counter(file_name(name).casefold() for name in found.values())
+    return {
+        (run, one): name if times[file_name(name).casefold()] == 1 else f"{name} @ {run}"
+        for (run, one), name in found.items()
+    }
 
 
 def _model_name(row: Mapping[str, Any]) -> str:
@@ -97,6 +151,8 @@ def _model(material: Material, row: Mapping[str, Any], name: str) -> ModelResult
     return ModelResults(
         model=name,
         system=system,
+        run=material.run,
+        date=material.result.record.started[:10],
         total_queries=len(material.queries),
         **means,
         avg_latency_ms=latency,
@@ -118,61 +174,72 @@ def _groups(material: Material, system: str, named: Mapping[str, str | None], la
     }
 
 
-def _report(material: Material, models: list[ModelResults]) -> str:
-    headings = ["model", "P@5", "R@10", "MRR", "nDCG@5", "latency ms", "dims", "score", "band"]
-    ranked = sorted(models, key=lambda model: (model.score is None, -(model.score or 0.0)))
-    rows = [
-        [m.model, *map(_shown, (m.precision_at_5, m.recall_at_10, m.mrr, m.ndcg_at_5, m.avg_latency_ms)),
-         m.dimensions if m.dimensions is not None else "–", _shown(m.score), m.band]
-        for m in ranked
-    ]  # fmt: skip
-    best = material.result.verdict.system or material.result.comparison.best
+def _report(materials: Sequence[Material], models: list[ModelResults], conclusion: Conclusion) -> str:
+    rows = [row for material in materials for row in material.systems]
+    sizes = words.sizes(rows)
     lines = [
         "# Embedding comparison",
         "",
-        f"{_counted(material)}, run {marks.plain(material.result.record.run)}.",
+        f"{_counted(materials)}.",
         "",
         "## Why it matters",
         "",
         *words.why(),
         "## Models",
         "",
-        *marks.table(headings, rows),
+        *_models(models),
         f"{marks.plain(words.formula())} (unclamped).",
         "",
-        *_matrix(material),
-        *(_in_words(material, best, models) if best else ()),
+        *([words.OTHER_DAYS, ""] if len(materials) > 1 else ()),
+        *_matrix(materials),
+        *(_in_words(*conclusion.best, models) if conclusion.best else ()),
         "## Dimensions",
         "",
         words.DIMENSIONS,
-        *([words.sizes(material)] if words.sizes(material) else ()),
+        *([sizes] if sizes else ()),
         "",
         "## Recommendation",
         "",
-        marks.plain(material.result.verdict.sentence),
-        *(f"\nQuality against latency: {marks.plain(line)}" for line in preset_trade(material.result)),
+        marks.plain(conclusion.sentence),
+        *(f"\nQuality against latency: {marks.plain(line)}" for line in conclusion.trades),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _matrix(material: Material) -> list[str]:
+def _models(models: list[ModelResults]) -> list[str]:
+    """The table of models, best score first; with run and date where there are several runs."""
+    several = len({model.run for model in models}) > 1
+    headings = ["model", "P@5", "R@10", "MRR", "nDCG@5", "latency ms", "dims", "score", "band"]
+    ranked = sorted(models, key=lambda model: (model.score is None, -(model.score or 0.0)))
+    rows = [
+        [m.model, *map(_shown, (m.precision_at_5, m.recall_at_10, m.mrr, m.ndcg_at_5, m.avg_latency_ms)),
+         m.dimensions if m.dimensions is not None else "–", _shown(m.score), m.band,
+         *([m.run, m.date] if several else ())]
+        for m in ranked
+    ]  # fmt: skip
+    return list(marks.table([*headings, *(["run", "date"] if several else ())], rows))
+
+
+def _matrix(materials: Sequence[Material]) -> list[str]:
     """The decision matrix, where the current model is named (S0-23)."""
-    matrix = decision_matrix(material.result)
+    matrix = decision_matrix(*(material.result for material in materials))
     if matrix is None:
         return []
     title = ["## Decision matrix", "", marks.plain(matrix.finding), ""]
     return [*title, *marks.table(list(matrix.headings), matrix.rows, left=1)]
 
 
-def _counted(material: Material) -> str:
-    """How many queries there are, and how many of them are in no mean (F48)."""
-    negative = sum(bool(query["negative"]) for query in material.queries)
+def _counted(materials: Sequence[Material]) -> str:
+    """How many queries there are, how many of them are in no mean (F48), and the runs."""
+    queries = materials[0].queries
+    negative = sum(bool(query["negative"]) for query in queries)
     left = f", {negative} of them without a right answer and in no mean" if negative else ""
-    return f"{len(material.queries)} queries{left}"
+    runs = ", ".join(marks.plain(material.run) for material in materials)
+    return f"{len(queries)} queries{left}, run{'s' if len(materials) > 1 else ''} {runs}"
 
 
 def _in_words(material: Material, system: str, models: list[ModelResults]) -> list[str]:
-    named = next(model.measures for model in models if model.system == system)
+    named = next(model.measures for model in models if (model.run, model.system) == (material.run, system))
     title = f"## The values of {marks.plain(system)} in words"
     return [title, "", *words.readings(material, system, list(named.values())), ""]
 

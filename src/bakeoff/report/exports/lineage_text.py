@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from bakeoff.measures.reading import first_ranks, reading
 from bakeoff.report import marks
@@ -21,6 +22,11 @@ DIMENSIONS = (
     "faster. That 384 is the sweet spot for SQL is a rule of thumb: the table above says what holds for these files."
 )
 """S0-26, as a statement to be held against the measured rows and never as a verdict (C-27)."""
+
+
+OTHER_DAYS = (
+    "Scores are paired by query. Latencies belong to their day, and so does the score's share of latency."
+)
 
 
 def formula() -> str:
@@ -49,9 +55,9 @@ def readings(material: Material, system: str, measures: Sequence[str | None]) ->
                 yield f"- {spread}"
 
 
-def sizes(material: Material) -> str:
+def sizes(systems: Sequence[Mapping[str, Any]]) -> str:
     """The smallest and the largest index among the systems that have vectors, or nothing where they are alike."""
-    known = [(row["index_bytes"], row["dims"], row["system"]) for row in material.systems]
+    known = [(row["index_bytes"], row["dims"], row["system"]) for row in systems]
     rows = sorted(row for row in known if row[0] is not None and row[1] is not None)
     if len({dims for _, dims, _ in rows}) < 2:
         return ""

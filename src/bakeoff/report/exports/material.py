@@ -63,6 +63,11 @@ class Material:
         return {row["system"]: slug for row, slug in zip(self.systems, _distinct(slugs), strict=True)}
 
     @property
+    def run(self) -> str:
+        """The run's name."""
+        return self.result.record.run
+
+    @property
     def stamp(self) -> str:
         """When the run began, as YYYYMMDD_HHMMSS."""
         return re.sub(r"[-:]", "", self.result.record.started[:19]).replace("T", "_")

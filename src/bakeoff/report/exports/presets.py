@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from bakeoff.analysis import Result
+from bakeoff.decision_matrix import name_current
 from bakeoff.errors import DataError, MeasureError, SettingError
 from bakeoff.measures import presets
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
@@ -15,7 +16,7 @@ from bakeoff.report.ann_data import RECORD, kind_of
 from bakeoff.report.exports import ann, code, goldsql, lineage, vectordb
 from bakeoff.report.exports.files import Export, Files
 from bakeoff.report.exports.material import Material
-from bakeoff.review.reviewed_run import open_reviewed
+from bakeoff.review.reviewed_run import Truth, open_runs, same_truth
 from bakeoff.types import Unit
 
 EXPORTS: dict[str, Export] = {
@@ -34,18 +35,44 @@ def export_run(
     trust: bool = False,
     pair: tuple[str, str] | None = None,
     current: str | None = None,
+    also: Sequence[Path] = (),
+    reviews: Sequence[Path] = (),
+    truth: Truth = "reviewed",
 ) -> Files:
-    """The files of a preset, named as itself or as its source system, for the folder of a run or of `bakeoff ann`."""
+    """The files of a preset, named as itself or as its source system, for the folder of a run or of `bakeoff ann`.
+
+    `also` are runs of other days with the same truth, whose models enter the same files.
+    """
     preset = _preset(name)
     if (folder / RECORD).is_file() and not (folder / "run.json").is_file():
         return _export_benchmark(folder, preset.name)
-    result = open_reviewed(folder, trust=trust).with_current(current)
-    if not result.done:
-        raise DataError(f"{folder} has no finished system. Finish the run first: bakeoff run --out {folder}")
+    if also and preset.name != "lineage":
+        raise SettingError(
+            f"--also is for --preset lineage; --preset {preset.name} writes the files of one run."
+        )
+    results = open_runs([folder, *also], trust=trust, reviews=reviews, truth=truth)
+    for result in results:
+        if not result.done:
+            path = result.path
+            raise DataError(f"{path} has no finished system. Finish the run first: bakeoff run --out {path}")
+    if also:
+        return _export_runs(results, preset, current)
+    result = results[0].with_current(current)
     chosen = _pair(result, preset.name, *pair) if pair else None
     material = Material(result, str(preset.unit), preset.conventions, chosen)
     files = EXPORTS[preset.name](material)
     return replace(files, notes=(*result.trusted_changes, *files.notes, *_notes(material, preset)))
+
+
+def _export_runs(results: Sequence[Result], preset: Preset, current: str | None) -> Files:
+    """The files of several runs, each question judged the same way in all of them."""
+    runs = same_truth(results)
+    kept = name_current(runs.results, current)
+    materials = [Material(result, str(preset.unit), preset.conventions) for result in kept]
+    files = lineage.export_runs(materials)
+    changes = [note for result in kept for note in result.trusted_changes]
+    notes = dict.fromkeys(note for material in materials for note in _notes(material, preset))
+    return replace(files, notes=(runs.sentence, *changes, *files.notes, *notes))
 
 
 def _pair(result: Result, preset: str, challenger: str, incumbent: str) -> tuple[str, str]:

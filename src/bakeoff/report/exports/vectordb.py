@@ -7,12 +7,13 @@ from typing import Any
 
 from bakeoff.load.configurations import Configurations, read_configurations
 from bakeoff.load.speeds import SpeedComparison
+from bakeoff.preset_files import read_preset_file
 from bakeoff.report.exports.files import Files, Shape, json_bytes
 from bakeoff.report.exports.loaded import Seen, seen_under_load
 from bakeoff.report.exports.material import TOP, Material, across_repeats
 from bakeoff.stats.runs import RunSummary
 
-CUTS = (1, 3, 5, 10, 20)
+CUTS = read_preset_file("vectordb").top_k
 COMPARISONS = "speed_comparisons.json"
 
 
