@@ -102,6 +102,7 @@ def test_the_numbers_of_s4_are_in_one_place() -> None:
     assert dict(lines) == {"clear": S4.clear, "close": S4.close, "similar_wins": S4.similar_wins}
     assert (S4.clear, S4.close) == (0.10, 0.05)
 
+
 def test_presets_of_source_systems_are_read_from_their_files() -> None:
     from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
     from bakeoff.measures.presets import BY_NAME

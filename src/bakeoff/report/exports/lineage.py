@@ -182,6 +182,7 @@ def _report(materials: Sequence[Material], models: list[ModelResults], conclusio
         "",
         f"{_counted(materials)}.",
         "",
+        *([marks.plain(reviewed.sentence), ""] if (reviewed := materials[0].result.reviewed) else ()),
         "## Why it matters",
         "",
         *words.why(),

@@ -16,7 +16,7 @@ from bakeoff.report.ann_data import RECORD, kind_of
 from bakeoff.report.exports import ann, code, goldsql, lineage, vectordb
 from bakeoff.report.exports.files import Export, Files
 from bakeoff.report.exports.material import Material
-from bakeoff.review.reviewed_run import Truth, open_runs, same_truth
+from bakeoff.review.reviewed_run import BY_RULES, Truth, open_runs, same_truth
 from bakeoff.types import Unit
 
 EXPORTS: dict[str, Export] = {
@@ -72,7 +72,8 @@ def _export_runs(results: Sequence[Result], preset: Preset, current: str | None)
     files = lineage.export_runs(materials)
     changes = [note for result in kept for note in result.trusted_changes]
     notes = dict.fromkeys(note for material in materials for note in _notes(material, preset))
-    return replace(files, notes=(runs.sentence, *changes, *files.notes, *notes))
+    truth = () if runs.sentence == BY_RULES else (runs.sentence,)
+    return replace(files, notes=(*truth, *changes, *files.notes, *notes))
 
 
 def _pair(result: Result, preset: str, challenger: str, incumbent: str) -> tuple[str, str]:
