@@ -13,6 +13,8 @@ from bakeoff import registry, runner
 from bakeoff.analysis import Result
 from bakeoff.runner import run
 from bakeoff.stages import cutting, embed, index, once, read, work
+from bakeoff.stages.timing import CACHED, SUMMED, UNKNOWN
+from bakeoff.stages.work_time import STAGE
 from bakeoff.types import Batch
 
 PHASES = ("read", "chunk", "embed_chunks", "insert", "index", "ready", "ingest")
@@ -29,17 +31,27 @@ def test_f34_phases_of_this_run_have_seconds(ran: Any) -> None:
     assert all(row["value"] > 0 and row["count"] == 7 and row["note"] == "" for row in found.values())
 
 
-def test_f34_phases_of_an_earlier_run_are_null_with_the_reason(ran: Any, tiny: Path, home: Path) -> None:
+def test_f34_phases_of_an_earlier_run_have_its_seconds_and_its_date(ran: Any, tiny: Path, home: Path) -> None:
+    system = "line · wordllama(dims=64) · faiss · dense"
     shutil.copytree(ran.result.path.parent / "home", home)
+    first, found = seconds(ran.result, system), seconds(run(tiny, out=Path("again")), system)
+    assert tuple(found) == PHASES
+    whole = found.pop("ingest")
+    assert whole["value"] == pytest.approx(sum(row["value"] for row in found.values()))
+    assert whole["note"].startswith(SUMMED)
+    for phase, row in found.items():
+        assert (row["value"], row["count"]) == (first[phase]["value"], first[phase]["count"])
+        assert f"measured {ran.result.record.started[:10]} on " in row["note"]
+
+
+def test_f34_phases_whose_time_nobody_kept_are_null_with_the_reason(ran: Any, tiny: Path, home: Path) -> None:
+    shutil.copytree(ran.result.path.parent / "home", home)
+    shutil.rmtree(home / "cache" / STAGE)
     found = seconds(run(tiny, out=Path("again")), "line · wordllama(dims=64) · faiss · dense")
     assert tuple(found) == PHASES
     whole = found.pop("ingest")
-    assert whole["value"] is None and "embed_chunks" in whole["note"] and "not all of it" in whole["note"]
-    for row in found.values():
-        assert (
-            row["value"] is None
-            and row["note"] == "made by an earlier run; timings are never read from the cache"
-        )
+    assert whole["value"] is None and "embed_chunks" in whole["note"] and whole["note"].endswith(UNKNOWN)
+    assert all((row["value"], row["note"]) == (None, CACHED) for row in found.values())
 
 
 def test_f34_seconds_of_a_part_do_not_stand_for_the_whole(ran: Any, tiny: Path, home: Path) -> None:

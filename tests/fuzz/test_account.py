@@ -39,7 +39,7 @@ NOT_FOREIGN = {
     "the package's own files": "examples/*, preset_files/*, review/serving/page.py:_file, plugins/embedders/wordllama.py:*",
     "artifacts of the cache, read after their hashes were checked": (
         "pool.py:_plan, stages/stored.py:read, stages/lengths.py:lengths, load/truth.py:truth_of, plugins/stores/*, "
-        "load/configurations.py:*, stages/embed_speed.py:*"
+        "load/configurations.py:*, stages/work_time.py:*"
     ),
     "what a process that this one started, or was started by, sends through a pipe or a folder of theirs": (
         "load/apart.py:apart, load/client.py:main, load/scale_cell.py:*, pool.py:from_bytes, shards.py:_opened, "

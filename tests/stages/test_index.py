@@ -43,7 +43,8 @@ def test_an_index_is_built_once_and_opened_again(bench: Any, part: Any, content:
     built = open_index(part("stores/faiss"), content, Metric.COSINE, bench.shop)
     assert built.insert_seconds is not None and built.index_seconds is not None and built.bytes > 0
     opened = open_index(part("stores/faiss"), content, Metric.COSINE, bench.shop)
-    assert (opened.insert_seconds, opened.index_seconds) == (None, None)
+    assert (opened.insert_seconds, opened.index_seconds) == (built.insert_seconds, built.index_seconds)
+    assert built.measured == "" and opened.measured.startswith("measured 20")
     assert opened.bytes == built.bytes
 
 

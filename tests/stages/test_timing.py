@@ -10,6 +10,7 @@ from bakeoff.stages.retrieve import Leg
 from bakeoff.stages.serving import Answers
 from bakeoff.stages.timing import (
     CACHED,
+    PhaseTime,
     latency_rows,
     latency_table,
     phase_row,
@@ -86,11 +87,12 @@ def test_one_row_a_repeat_and_query() -> None:
     ]  # fmt: skip
 
 
-def test_a_phase_done_now_has_seconds_and_one_done_before_has_none() -> None:
-    assert phase_row("r", "s", "read", 1.5, 7) == ("r", "s", "read", "seconds", 1.5, 7, "")
-    assert phase_row("r", "s", "read", 1.5, 0, 7) == ("r", "s", "read", "seconds", None, 0, CACHED)
-    assert phase_row("r", "s", "index", None, 7) == ("r", "s", "index", "seconds", None, 0, CACHED)
-    partly = phase_row("r", "s", "embed_chunks", 0.1, 100, 900)
+def test_a_phase_done_now_has_seconds_and_one_whose_time_nobody_kept_has_none() -> None:
+    assert phase_row("r", "s", "read", PhaseTime(1.5, 7)) == ("r", "s", "read", "seconds", 1.5, 7, "")
+    none = ("seconds", None, 0, CACHED)
+    assert phase_row("r", "s", "read", PhaseTime(1.5, 0, 7)) == ("r", "s", "read", *none)
+    assert phase_row("r", "s", "index", PhaseTime(None, 7)) == ("r", "s", "index", *none)
+    partly = phase_row("r", "s", "embed_chunks", PhaseTime(0.1, 100, 900))
     assert partly[4:6] == (None, 100) and partly[6].startswith("900 of 1,000 were made before")
 
 

@@ -253,8 +253,8 @@ def _bare(system: System) -> bool:
 
 
 def _build_seconds(index: Index) -> float | None:
-    if index.insert_seconds is None or index.index_seconds is None:
-        return None
+    if index.measured or index.insert_seconds is None or index.index_seconds is None:
+        return None  # an earlier run built it
     return index.insert_seconds + index.index_seconds
 
 

@@ -118,6 +118,16 @@ def phase_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, ...],
     return tuple(PHASES[phase] for phase in happened), rows if happened else ()
 
 
+def earlier_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> list[str]:
+    """Which phases have the time of an earlier run, with its date; the total is their sum."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for phase, time in zip(phases, row.phases, strict=True):
+            if time.value is not None and time.note and phase != WHOLE:
+                found.setdefault(time.note, {})[phase] = None
+    return [f"{', '.join(names)}: {note}" for note, names in found.items()]
+
+
 def embed_speeds(result: Result) -> dict[str, PhaseRow]:
     """The rows of systems that have a speed of embedding, by system; {} where none was measured."""
     _, rows = phase_rows(result, result.done)

@@ -154,10 +154,10 @@ def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
         if time.value is not None and phase != WHOLE
     ]
     if not known:
-        return "Nothing was built in this run: every phase came from the cache, and timings never do"
+        return "Every phase came from the cache, which holds no times of it"
     value, phase, system = max(known)
     part = any(time.value is None for row in rows for time in row.phases)
-    first = "The longest phase that this run made itself" if part else "The longest phase"
+    first = "The longest phase with a known time" if part else "The longest phase"
     return f"{first} is {phase}: {say.seconds(value)} for {system}"
 
 

@@ -13,14 +13,13 @@ from markupsafe import Markup
 from bakeoff.analysis import Result
 from bakeoff.cache import write_file
 from bakeoff.report import drawing, figures, findings, wording
-from bakeoff.report.costs import PROMISES, SPEED, STATISTICS, STEPS, Timed
+from bakeoff.report.costs import PROMISES, SPEED, STATISTICS, STEPS, Timed, earlier_phases
 from bakeoff.report.percentiles import HOW
 from bakeoff.report.tables import Report, tables
+from bakeoff.stages.timing import UNKNOWN
 
 if TYPE_CHECKING:
     import jinja2
-
-PARTLY = "not all of it was made by this run"
 
 
 def write_html(result: Result, path: Path | None = None) -> Path:
@@ -47,6 +46,7 @@ def page(report: Report) -> str:
         promises=PROMISES if any(row.guarantees for row in report.latencies) else "",
         how_timed=HOW,
         latency_notes=_notes(time for row in report.latencies for time in row.statistics),
+        earlier_phases=earlier_phases(report.phases, report.phase_rows),
         phase_notes=_notes(time for row in report.phase_rows for time in row.phases),
         speed=SPEED if any(row.speed.value is not None for row in report.phase_rows) else "",
         speed_notes=list(dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)),
@@ -88,6 +88,6 @@ def source_hash(script: str) -> str:
 
 
 def _notes(times: Iterable[Timed]) -> list[str]:
-    """The different reasons for missing times; which phases a system did not make stands in the table already."""
+    """The different reasons for missing times; the table shows already which phases of a total are unknown."""
     notes = [time.note for time in times if time.value is None and time.note]
-    return list(dict.fromkeys(PARTLY if note.endswith(PARTLY) else note for note in notes))
+    return list(dict.fromkeys(UNKNOWN if note.endswith(UNKNOWN) else note for note in notes))

@@ -1,4 +1,4 @@
-"""The phases of building each system as bars; what this run did not make itself has no length."""
+"""The phases of building each system as bars; what no run measured has no length."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from bakeoff.report.costs import SPEED, WHOLE, PhaseRow
 from bakeoff.report.findings import of_phases
 from bakeoff.report.sections import Bar, BarGroup, Bars, Chart, Grid
 
-PARTLY = "not all was made by this run"
+PARTLY = "not all of it was timed"
 CAPTION = (
-    "Seconds of each phase; systems that share a part share its time. What was in the cache has no time."
+    "Seconds of each phase; systems that share a part share its time. What was in the cache has the time of the run "
+    "that made it."
 )
 
 

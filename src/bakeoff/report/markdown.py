@@ -10,7 +10,7 @@ from bakeoff.cache import write_file
 from bakeoff.report import findings as find
 from bakeoff.report import wording as say
 from bakeoff.report.breakdown import Breakdown
-from bakeoff.report.costs import PROMISES, SPEED, STATISTICS
+from bakeoff.report.costs import PROMISES, SPEED, STATISTICS, earlier_phases
 from bakeoff.report.differing import DifferingQuery
 from bakeoff.report.grid import Mean
 from bakeoff.report.losses import LossTable
@@ -256,6 +256,7 @@ def _times(report: Report) -> list[str]:
         ]
         lines += ["## Ingestion", "", f"**{plain(find.of_phases(report.phases, report.phase_rows))}**", ""]
         lines += table(["system", *report.phases, *([SPEED] if fast else [])], built)
+        lines += [f"{plain(note)}.\n" for note in earlier_phases(report.phases, report.phase_rows)]
         earlier = dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)
         lines += [f"{SPEED} {plain(note)}.\n" for note in earlier if note]
     return lines

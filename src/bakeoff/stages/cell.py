@@ -26,11 +26,13 @@ from bakeoff.stages.serving import Answers
 from bakeoff.stages.system_tables import CELL, CHOICES, PASSAGES, Cell
 from bakeoff.stages.ties import ties_table
 from bakeoff.stages.timing import (
+    PhaseTime,
     Row,
     ingest_row,
     latency_rows,
     latency_table,
     phase_row,
+    phase_time,
     speed_row,
     timings_table,
 )
@@ -266,11 +268,11 @@ def _sizes(system: System, kitchen: Kitchen, chunking: Chunking) -> SystemSizes:
 
 
 def _phases(run: str, system: System, kitchen: Kitchen) -> list[Row]:
-    """Seconds of each phase of ingestion that came to an end, and of all; the counts are what this run did itself."""
+    """Seconds of each phase of ingestion that came to an end, and of all; an earlier run's are dated."""
     made = kitchen.ingested(system)
     parts = {"read": made.corpus, "chunk": made.chunking, "embed_chunks": made.vectors}
     rows = [
-        phase_row(run, system.label, phase, part.seconds, part.fresh, part.reused)
+        phase_row(run, system.label, phase, phase_time(part))
         for phase, part in parts.items()
         if part is not None
     ]
@@ -283,7 +285,8 @@ def _phases(run: str, system: System, kitchen: Kitchen) -> list[Row]:
     for phase in ("insert", "index", "ready"):
         seconds = [getattr(index, f"{phase}_seconds") for index in indexes]
         known = sum(seconds) if all(one is not None for one in seconds) else None
-        rows.append(phase_row(run, system.label, phase, known, count))
+        source = next((index.measured for index in indexes if index.measured), "")
+        rows.append(phase_row(run, system.label, phase, PhaseTime(known, count, source=source)))
     return [*rows, ingest_row(run, system.label, rows, made.seconds, count)]
 
 

@@ -17,6 +17,7 @@ from bakeoff.stages.cut import READ, CutOrder
 from bakeoff.stages.cutting import Cutting
 from bakeoff.stages.read import Corpus
 from bakeoff.stages.work import Workshop, batch_of, stage
+from bakeoff.stages.work_time import WorkTime, keep_or_find
 from bakeoff.taking import Taker
 from bakeoff.types import CHUNKS
 
@@ -31,7 +32,10 @@ BLOCK = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """All chunks of a corpus under one chunker, and their name; `fresh` documents were cut now, others before."""
+    """All chunks of a corpus under one chunker, and their name; `fresh` documents were cut now, others before.
+
+    `earlier` is the time of the run that cut them all, where this one cut none.
+    """
 
     label: str
     chunks: pa.Table
@@ -39,6 +43,7 @@ class Chunking:
     seconds: float
     fresh: int
     reused: int
+    earlier: WorkTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,9 @@ def chunk(part: Part, chunker: Chunker, corpus: Corpus, shop: Workshop) -> Chunk
             report.advance(documents.num_rows)
         table = read_arrow(folder / "chunks.arrow")
         report.summary = f"{table.num_rows:,} chunks"
-    return Chunking(part.label, table, name, report.seconds, fresh, documents.num_rows - fresh)
+    reused = documents.num_rows - fresh
+    earlier = keep_or_find(shop.cache, fingerprint("chunk time", name), report.seconds, fresh, reused)
+    return Chunking(part.label, table, name, report.seconds, fresh, reused, earlier)
 
 
 def sizes(chunking: Chunking) -> Sizes:

@@ -15,8 +15,8 @@ from bakeoff.protocols import Embedder, Needs
 from bakeoff.shards import Opened
 from bakeoff.stages import stored
 from bakeoff.stages.chunk import Chunking, embedded_texts, text_blocks
-from bakeoff.stages.embed_speed import EmbedSpeed, find_speed, measured_now, store_speed
 from bakeoff.stages.work import Workshop, stage
+from bakeoff.stages.work_time import WorkTime, find_time, keep_or_find, measured_now, store_time
 from bakeoff.taking import Taker
 from bakeoff.types import ModelInfo, Role
 
@@ -35,7 +35,10 @@ TEXTS = ("id", "context", "text")
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """One row for each chunk, memory-mapped; `fresh` texts were embedded now, `reused` ones before."""
+    """One row for each chunk, memory-mapped; `fresh` texts were embedded now, `reused` ones before.
+
+    `earlier` is the time of the run that embedded them all, where this one embedded none.
+    """
 
     matrix: np.ndarray | stored.SmallMatrix
     fingerprint: str
@@ -46,7 +49,8 @@ class Vectors:
     chunker: str = ""
     digest: str = ""
     loss: stored.Loss | None = None
-    speed: EmbedSpeed | None = None
+    speed: WorkTime | None = None
+    earlier: WorkTime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
             fresh, reused = _fill(pool, keys, embedder, chunking.chunks, report.advance, spread)
             speed = measured_now(fresh, time.perf_counter() - begin)
             if speed is not None:
-                store_speed(shop.cache, speed_key, speed)
+                store_time(shop.cache, speed_key, speed)
             dims = embedder.info.dims
             folder = shop.cache.make(
                 "vectors",
@@ -107,7 +111,8 @@ def embed_chunks(part: Part, embedder: Embedder, chunking: Chunking, shop: Works
         chunking.label,
         kept.digest,
         kept.loss,
-        speed or find_speed(shop.cache, speed_key),
+        speed or find_time(shop.cache, speed_key),
+        keep_or_find(shop.cache, fingerprint("embed time", name), report.seconds, fresh, reused),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from bakeoff.stages.chunk import Chunking, embedded_texts
 from bakeoff.stages.embed import Vectors
 from bakeoff.stages.payload import Payload
 from bakeoff.stages.work import StageReport, Workshop, stage
+from bakeoff.stages.work_time import find_time, measured_now, store_time
 from bakeoff.types import Batch, Metric
 
 VERSION = "1"
 BATCH = 8192
+PHASES = ("insert_seconds", "index_seconds", "ready_seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An open store; the seconds are None where the index was built by an earlier run.
+    """An open store; where an earlier run built the index, the seconds are that run's, and `measured` dates them.
 
     Inserting ends with the last row sent, indexing when the store says that every row is searchable through the
     index asked for; it is ready when it is on disk, open and has said how many rows it holds.
@@ -79,6 +81,7 @@ class Index:
     insert_seconds: float | None
     index_seconds: float | None
     ready_seconds: float | None = None
+    measured: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +215,35 @@ def _opened(making: _Making, shop: Workshop, built: BuildTimes | None) -> Index 
         _expect_answer(store, exc)
         rows = -1
     if rows == making.content.rows:
-        size = _bytes_on_disk(home)
+        index = Index(store, _bytes_on_disk(home), None, None)
         if built is None:
-            return Index(store, size, None, None)
-        return Index(store, size, built.insert, built.index, built.keep + time.perf_counter() - begin)
+            return _with_earlier_times(index, making, shop)
+        ready = built.keep + time.perf_counter() - begin
+        return _keep_times(
+            replace(index, insert_seconds=built.insert, index_seconds=built.index, ready_seconds=ready),
+            making,
+            shop,
+        )
     _close_after_fault(store)
     shop.cache.drop("index", making.name)
     return None
+
+
+def _keep_times(index: Index, making: _Making, shop: Workshop) -> Index:
+    """Keep the seconds of a build for runs that find the index in the cache."""
+    for phase in PHASES:
+        found = measured_now(making.content.rows, getattr(index, phase))
+        if found is not None:
+            store_time(shop.cache, fingerprint(phase, making.name), found)
+    return index
+
+
+def _with_earlier_times(index: Index, making: _Making, shop: Workshop) -> Index:
+    """The index with the seconds of the run that built it, where they were kept."""
+    insert, build, ready = (find_time(shop.cache, fingerprint(phase, making.name)) for phase in PHASES)
+    if insert is None or build is None or ready is None:
+        return index
+    return Index(index.store, index.bytes, insert.seconds, build.seconds, ready.seconds, insert.source)
 
 
 def _expect_answer(store: Any, fault: StoreError) -> None:

@@ -18,6 +18,7 @@ from bakeoff.protocols import Source, SupportsReadLimits
 from bakeoff.skipped_files import left_out, left_out_sentence
 from bakeoff.stages.reader_process import Answer, ReaderProcesses, sendable
 from bakeoff.stages.work import Workshop, batch_of, stage
+from bakeoff.stages.work_time import WorkTime, keep_or_find
 from bakeoff.types import DOCUMENTS, Document, Schema, Skipped, SourceItem
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string"), ("has_text", "
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The documents, what was left out and why, and the name of it all; `fresh` items were read now, others before."""
+    """The documents, what was left out and why, and the name of it all; `fresh` items were read now, others before.
+
+    `earlier` is the time of the run that read them all, where this one read none.
+    """
 
     documents: pa.Table
     skipped: tuple[Skipped, ...]
@@ -38,6 +42,7 @@ class Corpus:
     seconds: float
     fresh: int
     reused: int
+    earlier: WorkTime | None = None
 
 
 def read(part: Part, source: Source, shop: Workshop) -> Corpus:
@@ -66,7 +71,9 @@ def read(part: Part, source: Source, shop: Workshop) -> Corpus:
         "documents", table["id"].to_pylist(), table["version"].to_pylist(), part.name, *_reading(part)
     )
     seconds = time.perf_counter() - begin  # listing is a part of reading
-    return Corpus(table, tuple(skipped), name, seconds, fresh, len(keys) - fresh)
+    reused = len(keys) - fresh
+    earlier = keep_or_find(shop.cache, fingerprint("read time", name), seconds, fresh, reused)
+    return Corpus(table, tuple(skipped), name, seconds, fresh, reused, earlier)
 
 
 def _reading(part: Part) -> list[object]:

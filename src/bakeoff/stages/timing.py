@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.stages.chunk import Chunking
 from bakeoff.stages.embed import Vectors
+from bakeoff.stages.read import Corpus
 from bakeoff.stages.serving import Answers
 from bakeoff.stages.system_tables import LATENCIES
 from bakeoff.types import TIMINGS
@@ -29,7 +32,9 @@ Row = tuple[str, str, str, str, float | None, int, str]
 PER_SECOND = "per_second"
 """The statistic of a speed; with the note of the run that measured it where that is an earlier one."""
 
-CACHED = "made by an earlier run; timings are never read from the cache"
+SUMMED = "the sum of the phases, some measured by earlier runs"
+UNKNOWN = "no run measured all of it"
+CACHED = "made by an earlier run, which kept no time of it"
 
 
 def samples_needed(percentile: int) -> int:
@@ -46,14 +51,33 @@ def latency_rows(run: str, system: str, answers: Answers) -> list[Row]:
     return rows
 
 
-def phase_row(run: str, system: str, phase: str, seconds: float | None, fresh: int, reused: int = 0) -> Row:
-    """The seconds of an ingestion phase over `fresh` things; null where all or some of them were made before."""
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """Seconds of a phase over `fresh` things; `reused` ones came from the cache, `source` dates an earlier run."""
+
+    seconds: float | None
+    fresh: int
+    reused: int = 0
+    source: str = ""
+
+
+def phase_time(made: Corpus | Chunking | Vectors) -> PhaseTime:
+    """What a stage took: in this run, or in the earlier one that made all of it."""
+    earlier = made.earlier
+    if earlier is not None:
+        return PhaseTime(earlier.seconds, earlier.count, source=earlier.source)
+    return PhaseTime(made.seconds, made.fresh, made.reused)
+
+
+def phase_row(run: str, system: str, phase: str, time: PhaseTime) -> Row:
+    """The row of an ingestion phase; null where only a part was made before, since no run measured the whole."""
+    seconds, fresh, reused = time.seconds, time.fresh, time.reused
     if seconds is None or not fresh:
         return (run, system, phase, "seconds", None, 0, CACHED)
     if reused:
-        note = f"{reused:,} of {fresh + reused:,} were made before; timings are never read from the cache"
+        note = f"{reused:,} of {fresh + reused:,} were made before, so no run measured the whole"
         return (run, system, phase, "seconds", None, fresh, note)
-    return (run, system, phase, "seconds", seconds, fresh, "")
+    return (run, system, phase, "seconds", seconds, fresh, time.source)
 
 
 def speed_row(run: str, system: str, vectors: Vectors) -> Row:
@@ -62,17 +86,32 @@ def speed_row(run: str, system: str, vectors: Vectors) -> Row:
     if speed is None:
         return (run, system, "embed_chunks", PER_SECOND, None, 0, CACHED)
     note = "" if vectors.fresh else speed.source
-    return (run, system, "embed_chunks", PER_SECOND, speed.per_second, speed.texts, note)
+    return (run, system, "embed_chunks", PER_SECOND, speed.per_second, speed.count, note)
 
 
 def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, count: int) -> Row:
-    """All of ingestion by its own clock, over `count` chunks; null where a phase was not all made by this run."""
+    """All of ingestion by its own clock, over `count` chunks; the sum of the phases where earlier runs made some.
+
+    Null where the seconds of a phase are unknown.
+    """
     missing = [
         phase for _, _, phase, statistic, value, _, _ in phases if statistic == "seconds" and value is None
     ]
     if seconds is None or missing:
         what = ", ".join(missing) or "a phase"
-        return (run, system, INGEST, "seconds", None, 0, f"{what}: not all of it was made by this run")
+        return (run, system, INGEST, "seconds", None, 0, f"{what}: {UNKNOWN}")
+    earlier = [row for row in phases if row[3] == "seconds" and row[6]]
+    if earlier:
+        summed = sum(row[4] or 0.0 for row in phases if row[3] == "seconds")
+        return (
+            run,
+            system,
+            INGEST,
+            "seconds",
+            summed,
+            count,
+            f"{SUMMED}: {', '.join(row[2] for row in earlier)}",
+        )
     return (run, system, INGEST, "seconds", seconds, count, "")
 
 

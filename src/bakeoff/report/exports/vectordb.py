@@ -38,7 +38,7 @@ class Resources(Shape):
 class Ingestion(Shape):
     """Seconds of each phase, medians over runs that started from an empty cache; `across_runs` has their spread.
 
-    Without such runs a phase is null where the run found its output made already.
+    Without such runs a phase whose output was in the cache has the time of the run that made it, dated in `notes`.
     """
 
     parsing_time_sec: float | None
@@ -54,6 +54,8 @@ class Ingestion(Shape):
     """By how much the engine's process grew while the index was built; null with the reason in the note."""
     memory_growth_note: str = ""
     across_runs: dict[str, Spread] | None = None
+    notes: dict[str, str] | None = None
+    """When earlier runs measured a phase, or why its time is null."""
 
 
 class QueryResult(Shape):
@@ -236,6 +238,7 @@ def _ingestion(material: Material, system: str, seen: Seen) -> Ingestion:
     def seconds(phase: str) -> float | None:
         return material.result.timing(system, phase, "seconds")
 
+    rows = [row for row in material.result.timings.to_pylist() if row["system"] == system]
     return Ingestion(
         parsing_time_sec=seconds("read"),
         chunking_time_sec=seconds("chunk"),
@@ -244,6 +247,7 @@ def _ingestion(material: Material, system: str, seen: Seen) -> Ingestion:
         indexing_time_sec=seconds("index"),
         total_time_sec=seconds("ingest"),
         resources=_use(seen.building),
+        notes={row["phase"]: row["note"] for row in rows if row["statistic"] == "seconds" and row["note"]},
     )
 
 
