@@ -100,7 +100,7 @@ def test_f55_means_without_the_file_are_marked_everywhere(left_out: Path, cli: A
     page = write_markdown(result).read_text(encoding="utf-8")
     html = write_html(result).read_text(encoding="utf-8")
     for text in (page, html):
-        assert re.search(r"\d{3}\\?\* ", text) and ", 2 with unread truth" in text
+        assert re.search(r"\d{3}\\?\* ", text) and "2 with unread truth" in text
     assert "*" in latex_files(tables(result))["systems.tex"]
     done = cli("run", "--quiet", "--json", "--out", "run")
     measures = json.loads(done.out)["systems"][0]["measures"]

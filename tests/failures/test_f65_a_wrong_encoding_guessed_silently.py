@@ -44,6 +44,7 @@ def test_f65_french_latin_1_is_read_right_and_named(experiment: Path) -> None:
     result = run(experiment, out=Path("run"), home=Path("home"), emit=seen.append)
     texts = dict(zip(*(result.passages[name].to_pylist() for name in ("document_id", "text")), strict=True))
     assert {name: texts[name] for name in FRENCH} == FRENCH
+    assert texts["bom.txt"].startswith("Un fichier")
     assert result.record.corpus is not None
     named = {(one.document, one.encoding, one.basis) for one in result.record.corpus.other_encodings}
     assert named == {(name, "cp1252", "guessed") for name in FRENCH}
