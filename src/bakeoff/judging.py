@@ -139,9 +139,10 @@ def tie_notes(result: Result) -> list[str]:
         return []
     systems = len({row["system"] for row in rows})
     among = f"{systems} system{'s' if systems != 1 else ''}"
+    scores, depend = ("1 score", "depends") if len(rows) == 1 else (f"{len(rows)} scores", "depend")
     widest = max(row["high"] - row["low"] for row in rows)
     return [
-        f"{len(rows)} scores of {result.record.primary} (in {among}) depend on the order of equally "
+        f"{scores} of {result.record.primary} (in {among}) {depend} on the order of equally "
         f"scored results, by up to {widest:.3f}; the served order is scored{_by_chance(result, rows)}."
     ]
 

@@ -278,7 +278,7 @@ def _unread_note(truth: Truth) -> list[str]:
         f"The truth of {len(queries):,} {'query' if len(queries) == 1 else 'queries'} is incomplete "
         f"({shown}{f' and {more:,} more' if more > 0 else ''}): {len(files):,} "
         f"{'file it names was' if len(files) == 1 else 'files it names were'} not read, for example {files[0]}. "
-        "Means that count these queries are marked with *."
+        "The means it affects are marked with *."
     ]
 
 

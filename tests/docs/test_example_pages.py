@@ -101,7 +101,11 @@ def test_the_finding_and_the_verdict_in_words(name: str) -> None:
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     _, rows = section(name, "Systems")
     shown = rows[0][2].split(" (n ")[0]
-    assert f"**{rows[0][1]} has the highest mean {kept(name)['primary']}: {shown}**" in page
+    title = re.search(
+        rf"^\*\*(.+) (has|share) the highest mean {re.escape(kept(name)['primary'])}: (.+)\*\*$", page, re.M
+    )
+    assert title is not None and title[1].startswith(rows[0][1]) and title[3] == shown
+    assert (title[2] == "share") == (rows[1][2].split(" ")[0] == shown.split(" ")[0])
     found = AHEAD.search(page)
     assert found is not None
     one = comparison(name).pair(rows[0][1], rows[1][1])

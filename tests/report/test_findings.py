@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from bakeoff.analysis import Result
 from bakeoff.report import findings
 from bakeoff.report.breakdown import Breakdown, GroupMean, RankRow, RankTable
 from bakeoff.report.costs import PhaseRow, Timed
+from bakeoff.report.tables import tables
 from bakeoff.stats.factors import FactorAnalysis, FactorShare
+
+Make = Callable[..., Result]
+
+
+def test_systems_with_the_same_mean_share_the_highest(make_run: Make) -> None:
+    table = tables(make_run(systems=3)).systems
+    first, second, third = table.rows
+    assert findings.of_systems(table).startswith(f"{first.system} has the highest mean ")
+    tied = replace(table, rows=(first, replace(second, means=first.means), third))
+    assert findings.of_systems(tied).startswith(f"{first.system} and {second.system} share the highest mean ")
 
 
 def test_the_largest_share_is_not_called_most_and_has_its_interval() -> None:

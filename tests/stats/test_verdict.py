@@ -40,9 +40,7 @@ def test_a_clear_winner_is_named_with_its_numbers() -> None:
         f"better on {pair.wins} questions, worse on {pair.losses}, equal on {pair.ties} (Holm p <.001)."
         in verdict.sentence
     )
-    assert any(
-        line.startswith("2 and 3 can't be told apart with 63 questions; about") for line in verdict.reasons
-    )
+    assert any(line.startswith("Systems 2 and 3 are tied on 63 questions; about") for line in verdict.reasons)
     assert any("80% power, over 3 pairs" in line for line in verdict.reasons)
 
 
@@ -180,6 +178,27 @@ def test_a_saturated_measure_decides_nothing_and_names_one_that_separates() -> N
     assert "RR@10" in verdict.sentence
     assert "a is ahead of b" in verdict.sentence
     assert decide(saturated_evidence(with_others=False)).rule == "saturated"
+
+
+@pytest.mark.parametrize(
+    ("measures", "advised"),
+    [
+        (("R@10",), ("RR@10", "nDCG@10")),
+        (("nDCG@10(document)",), ("RR@10",)),
+        (("nDCG@10", "RR@10(document)"), ()),
+    ],
+)
+def test_a_saturated_run_is_advised_to_measure_only_what_it_does_not(
+    measures: tuple[str, ...], advised: tuple[str, ...]
+) -> None:
+    queries = tuple(f"q{i}" for i in range(200))
+    first, *others = (
+        compare(ScoreMatrix(("a", "b"), queries, np.ones((2, 200)), name), seed=1) for name in measures
+    )
+    verdict = decide(Evidence(first, other_measures=tuple(others)))
+    advice = verdict.sentence.partition("Ask harder questions")[2]
+    assert verdict.rule == "saturated"
+    assert advice == (f", or measure {' or '.join(advised)}." if advised else ".")
 
 
 def test_a_winner_by_a_measure_with_many_best_scores_is_still_a_winner() -> None:

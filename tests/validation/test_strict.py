@@ -35,9 +35,9 @@ def test_a_refusal_shows_the_first_ones_and_how_to_go_on(lab: Make) -> None:
 def test_allowed_ones_are_one_note(lab: Make) -> None:
     made = lab(queries=many(4), experiment=(("modes:", "allow: [duplicate]\nmodes:"),))
     notes = run(made.experiment, out=made.folder / "run", home=made.folder / "home").record.notes
-    (note,) = (note for note in notes if "have a fault" in note)
+    (note,) = (note for note in notes if "have the same warning" in note)
     assert note.startswith(
-        "3 queries (q1, q2, q3) have a fault. queries.yaml, line 3, query q1: it has the words"
+        "3 queries (q1, q2, q3) have the same warning; the first: queries.yaml, line 3, query q1: it has the words"
     )
 
 

@@ -18,14 +18,16 @@ from bakeoff.stats.factors import FactorAnalysis
 
 
 def of_systems(table: SystemsTable) -> str:
-    """Which system has the best mean."""
+    """Which system has the best mean, or which share it."""
     first, note = table.rows[0], table.measures[0]
     mean = first.primary
     if mean.value is None:
         return f"No system has a score of {note.label}"
     found = f"{say.score(mean.value)} {say.interval(mean.interval.low, mean.interval.high)}".strip()
     word = "highest" if note.higher_is_better else "lowest"
-    return f"{first.system} has the {word} mean {note.label}: {found}"
+    best = [row.system for row in table.rows if row.primary.value == mean.value]
+    who = f"{first.system} has" if len(best) == 1 else f"{say.some(best, 3)} share"
+    return f"{who} the {word} mean {note.label}: {found}"
 
 
 def of_differences(pairs: Pairs) -> str:

@@ -81,8 +81,13 @@ def queries(number: int) -> str:
 
 def counted(n: int, excluded: int, incomplete: int = 0) -> str:
     """What a mean counts and what it leaves out (F48); `incomplete` queries have a truth that was not read whole."""
-    missing = f", {incomplete:,} with unread truth" if incomplete else ""
+    missing = f", {unread(incomplete)}" if incomplete else ""
     return f"n {n:,}, {excluded:,} excluded{missing}"
+
+
+def unread(queries: int) -> str:
+    """How many queries have a truth that was not read whole."""
+    return f"{queries:,} with unread truth"
 
 
 def marked(value: float | None, incomplete: int) -> str:

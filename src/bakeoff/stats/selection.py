@@ -41,11 +41,15 @@ class Selection:
     def sentence(self) -> str:
         """One line for the report."""
         ends = self.held_out_interval
-        known = f" [{ends.low:.3f} {ends.high:.3f}]" if ends.low is not None and ends.high is not None else ""
+        expected = (
+            f"; expect {self.held_out_score:.3f} [{ends.low:.3f} {ends.high:.3f}] on new questions"
+            if ends.low is not None and ends.high is not None
+            else ""
+        )
         who = f"{self.winner} and {len(self.tied)} more tie for the best score" if self.tied else self.winner
         again = f"; the best again in {self.agreement:.0%} of {self.choices} choices on part of them"
         return (
-            f"{who}: {self.tuning_score:.3f} here; expect {self.held_out_score:.3f}{known} on new questions "
+            f"{who}: {self.tuning_score:.3f} here{expected} "
             f"(best of {self.candidates} on {self.n:,} questions{'' if self.tied else again})."
         )
 

@@ -18,6 +18,8 @@ from bakeoff.stats.wording import (
 )
 
 MANY = 3
+FINER = ("RR@10", "nDCG@10")
+"""Measures that separate systems which all find the right document: they look at its rank."""
 """Names that are read at a glance."""
 
 
@@ -96,7 +98,10 @@ def say_saturated(case: Case) -> str:
             f"{text} {other} has more room ({at_best:.0%} at the best). Make it the primary measure, or ask "
             "harder questions."
         )
-    return f"{text} No other measure of this run has more room. Ask harder questions, or measure RR@10 or nDCG@10."
+    measured = (measure, *(other.measure for other in case.evidence.other_measures))
+    finer = tuple(name for name in FINER if not any(one.startswith(name) for one in measured))
+    advice = f", or measure {listed(finer, 'or')}" if finer else ""
+    return f"{text} No other measure of this run has more room. Ask harder questions{advice}."
 
 
 def say_lift(case: Case) -> str:
@@ -159,7 +164,7 @@ def told_apart(case: Case, first: int, second: int) -> str | None:
     if pair.separated:
         return None
     places = [case.comparison.ranking.index(system) + 1 for system in (pair.a, pair.b)]
-    text = f"{places[0]} and {places[1]} can't be told apart with {questions(pair.n)}"
+    text = f"Systems {places[0]} and {places[1]} are tied on {questions(pair.n)}"
     more = settles(pair, case.evidence.thresholds.least_difference)
     return f"{text}; {more}." if more else f"{text}."
 

@@ -87,5 +87,5 @@ def _note(found: list[Finding]) -> str:
     return (
         first
         if len(found) == 1
-        else f"{number(len(found), 'query', 'queries')} ({some(names)}) have a fault. {first}"
+        else f"{number(len(found), 'query', 'queries')} ({some(names)}) have the same warning; the first: {first}"
     )
