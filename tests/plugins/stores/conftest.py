@@ -52,6 +52,7 @@ def service(answer: Answer) -> Iterator[tuple[str, list[Asked]]]:
             status, said = answer(asked[-1])
             raw = b"" if said is None else json.dumps(said).encode()
             self.send_response(status)
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()
             self.wfile.write(raw)

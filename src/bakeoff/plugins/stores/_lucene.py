@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import GraphQuery, TunedByEf, hits
+from bakeoff.plugins.stores._client_errors import reports_client_errors
 from bakeoff.plugins.stores._lucene_index import LuceneIndex
 from bakeoff.plugins.stores._payload import Term, terms
 from bakeoff.plugins.stores._rest import bodies
 from bakeoff.types import Hits, Metric, Where
 
-FOUND = "filter_path=hits.hits._id,hits.hits._score"
-EACH = "filter_path=responses.hits.hits._id,responses.hits.hits._score,responses.status,responses.error"
+FOUND = "hits.hits._id,hits.hits._score"
+EACH = "responses.hits.hits._id,responses.hits.hits._score,responses.status,responses.error"
 Clauses = tuple[dict[str, Any], ...]
 """What a row must satisfy, in the engine's terms."""
 
@@ -29,6 +31,7 @@ class LuceneQuery(GraphQuery):
     ] = 1.0
 
 
+@reports_client_errors
 class LuceneStore(TunedByEf, LuceneIndex):
     """Searches; an engine says how it takes a vector."""
 
@@ -51,8 +54,8 @@ class LuceneStore(TunedByEf, LuceneIndex):
     def search_many(self, vectors: np.ndarray, k: int, query: LuceneQuery) -> list[Hits]:
         head: dict[str, Any] = {}
         asked = ((head, _sized(self._near(vector, k, query), k)) for vector in vectors)
-        path = f"/{self._index}/_msearch?{EACH}"
-        answers = [one for body in bodies(asked) for one in self._rest("POST", path, body)["responses"]]
+        ask = partial(self._api.msearch, index=self._index, filter_path=EACH)
+        answers = [one for body in bodies(asked) for one in ask(body=body)["responses"]]
         wrong = next((one["error"]["reason"] for one in answers if "error" in one), None)
         if wrong:
             raise StoreError(f"{self.engine}, search_many: {wrong}")
@@ -73,13 +76,15 @@ class LuceneStore(TunedByEf, LuceneIndex):
         names = self.column_of()
         return tuple(_clause(term, names[term.field]) for term in terms(self.fields, where))
 
-    def _ask(self, body: dict[str, Any], k: int, option: str = "") -> tuple[list[int], list[float]]:
-        return _found(self._rest("POST", f"/{self._index}/_search?{FOUND}{option}", _sized(body, k)))
+    def _ask(self, body: dict[str, Any], k: int, **option: str) -> tuple[list[int], list[float]]:
+        answer = self._api.search(index=self._index, body=_sized(body, k), filter_path=FOUND, **option)
+        return _found(answer)
 
     def _best(self, body: dict[str, Any], k: int) -> Hits:
         """By words, whose rareness is counted over all shards; beside `knn` the engine does so by itself."""
         over_all = self._build.shards > 1 and "knn" not in body
-        return hits(*self._ask(body, k, "&search_type=dfs_query_then_fetch" if over_all else ""))
+        option = {"search_type": "dfs_query_then_fetch"} if over_all else {}
+        return hits(*self._ask(body, k, **option))
 
     def _nearest(self, found: tuple[list[int], list[float]]) -> Hits:
         """Lucene's scores, which are positive, back in the metric's own terms."""

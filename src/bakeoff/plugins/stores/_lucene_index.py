@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -12,13 +13,16 @@ from pydantic import Field
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores import _lucene_state as state
 from bakeoff.plugins.stores._base import GraphBuild, Settings, expect_dims, expect_rows, guarantee
+from bakeoff.plugins.stores._client_errors import Reply, reports_client_errors
 from bakeoff.plugins.stores._payload import Declared, Payload, in_order, payload_of
-from bakeoff.plugins.stores._rest import Rest, bodies
+from bakeoff.plugins.stores._rest import BODY_BYTES
 from bakeoff.plugins.stores._server import PREFIX, Spread, ours
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Metric
 
 TERM = 8000  # characters: a term of Lucene has at most 32,766 bytes; longer texts are kept, and no filter finds them
+PART = 1000  # rows a request
+WRITERS = 2  # requests at once: the engine parses one while it links the other
 KINDS = {
     "text": {"type": "keyword", "ignore_above": TERM},
     "integer": {"type": "long"},
@@ -56,13 +60,26 @@ class Words(Settings):
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
 
 
+@dataclass(frozen=True, slots=True)
+class LuceneClient:
+    """An official client, its bulk helper, and the host and port it asks."""
+
+    api: Any
+    bulk: Callable[..., Iterator[tuple[bool, dict[str, Any]]]]
+    place: str
+
+
+@reports_client_errors
 class LuceneIndex(Declared, ABC):
     """Texts and vectors are searchable and not kept a second time."""
 
     engine: ClassVar[str]
+    client_errors: ClassVar[tuple[type[Exception], ...]]
+    not_found: ClassVar[type[Exception]]
 
-    def __init__(self, rest: Rest, build: LuceneBuild, words: Words) -> None:
-        self._rest, self._build, self._words = rest, build, words
+    def __init__(self, client: LuceneClient, build: LuceneBuild, words: Words) -> None:
+        self._api, self._bulk, self.place = client.api, client.bulk, client.place
+        self._build, self._words = build, words
         self._index, self._rows, self._metric = "", 0, Metric.COSINE
 
     @classmethod
@@ -81,13 +98,17 @@ class LuceneIndex(Declared, ABC):
     def _held(self, mapped: dict[str, Any]) -> int:
         """The dimensions of a vector's field from its mapping."""
 
+    @abstractmethod
+    def reply_of(self, exc: Exception) -> Reply | None:
+        """The status and body of a refusal."""
+
     def engine_version(self) -> str:
-        """The engine's name and version, as the node that answers says it."""
-        nodes = self._rest("GET", "/_nodes/_local?filter_path=nodes.*.version")["nodes"]
+        """The engine's name and version, as the node that answers reports it."""
+        nodes = self._api.nodes.info(node_id="_local", filter_path="nodes.*.version")["nodes"]
         return f"{self.engine} {next(iter(nodes.values()))['version']}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        state.expect_nodes(self.engine, self._rest, self._build)
+        state.expect_nodes(self.engine, self._api, self._build)
         self.drop(collection)
         self._index, self._rows, self._metric = _name(collection), 0, metric
         properties: dict[str, Any] = {column: KINDS[field.kind] for column, field in self.columns().items()}
@@ -96,13 +117,14 @@ class LuceneIndex(Declared, ABC):
             properties["vector"] = self._vector_type(dims, metric)
         kept = {"excludes": ["vector", "text"]}
         mappings = {"dynamic": "strict", "_source": kept, "properties": properties}
-        self._rest("PUT", f"/{self._index}", {"settings": {"index": self._settings()}, "mappings": mappings})
+        index = {"settings": {"index": self._settings()}, "mappings": mappings}
+        self._api.indices.create(index=self._index, body=index)
 
     def collections(self) -> list[str]:
-        return ours(self._rest("GET", f"/{PREFIX}*/_settings?filter_path=*.settings.index.uuid"))
+        return ours(self._api.indices.get_settings(index=f"{PREFIX}*", filter_path="*.settings.index.uuid"))
 
     def drop(self, collection: str) -> None:
-        self._rest("DELETE", f"/{_name(collection)}?ignore_unavailable=true")
+        self._api.indices.delete(index=_name(collection), ignore_unavailable=True)
 
     def _settings(self) -> dict[str, Any]:
         """Settings of the index; `ready` refreshes it whatever its interval is."""
@@ -122,54 +144,54 @@ class LuceneIndex(Declared, ABC):
         self._rows += len(batch.ids)
 
     def replace(self, batch: Batch) -> None:
-        self._write(self._documents(batch), "&refresh=true")
+        self._write(self._documents(batch), refresh=True)
 
     def delete(self, ids: np.ndarray) -> None:
-        gone = (({"delete": {"_id": str(number)}},) for number in ids.tolist())
-        self._write(gone, "&refresh=true")
+        self._write(({"_op_type": "delete", "_id": str(number)} for number in ids.tolist()), refresh=True)
 
-    def _documents(self, batch: Batch) -> Iterator[tuple[Any, ...]]:
-        """An action and a document for each row."""
+    def _documents(self, batch: Batch) -> Iterator[dict[str, Any]]:
+        """A document for each row, as the bulk helper takes it."""
         vectors = None if batch.vectors is None else np.ascontiguousarray(batch.vectors, np.float32)
         columns = self.columns().items()
         for i, number in enumerate(batch.ids.tolist()):
-            row: dict[str, Any] = {}
+            row: dict[str, Any] = {"_id": str(number)}
             if vectors is not None:
                 row["vector"] = vectors[i]
             if batch.texts is not None:
                 row["text"] = batch.texts[i]
             if batch.payloads is not None:
                 row.update({column: batch.payloads[i][field.name] for column, field in columns})
-            yield {"index": {"_id": str(number)}}, row
+            yield row
 
-    def _write(self, rows: Iterator[tuple[Any, ...]], option: str = "") -> None:
-        for body in bodies(rows):
-            said = self._rest("POST", f"/{self._index}/_bulk?filter_path=errors,items.*.error{option}", body)
-            if said["errors"]:
-                first = next(iter(said["items"][0].values()))["error"]
-                why = first.get("caused_by", {}).get("reason", "")
-                raise StoreError(f"{self.engine} refused a row: {first['reason']} {why}".rstrip())
+    def _write(self, actions: Iterator[dict[str, Any]], *, refresh: bool = False) -> None:
+        how = {"index": self._index, "refresh": refresh, "raise_on_error": False}
+        size = {"thread_count": WRITERS, "chunk_size": PART, "max_chunk_bytes": BODY_BYTES}
+        for done, item in self._bulk(self._api, actions, **how, **size):
+            error = None if done else next(iter(item.values())).get("error")
+            if error:
+                why = error.get("caused_by", {}).get("reason", "")
+                raise StoreError(f"{self.engine} refused a row: {error['reason']} {why}".rstrip())
 
     def ready(self) -> None:
         """Merged into the segments that were asked for, refreshed, every copy of every row held: asserted."""
         wanted = self._build.segments
         if wanted:
-            state.merge(self.engine, self._rest, self._index, wanted)
-        self._rest("POST", f"/{self._index}/_refresh")
+            state.merge(self.engine, self._api, self._index, wanted, self.not_found)
+        self._api.indices.refresh(index=self._index)
         expect_rows(self.engine, self._count(), self._rows)
-        state.expect_copies(self.engine, self._rest, self._index, self._build)
-        there = state.segments(self._rest, self._index)
+        state.expect_copies(self.engine, self._api, self._index, self._build)
+        there = state.segments(self._api, self._index)
         if wanted and there > wanted:
             raise StoreError(f"{self.engine} has {there} segments in a shard after merging into {wanted}.")
 
     def _count(self) -> int:
-        return int(self._rest("GET", f"/{self._index}/_count")["count"])
+        return int(self._api.count(index=self._index)["count"])
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._index, self._metric = _name(collection), metric
-        mapped = self._rest("GET", f"/{self._index}/_mapping")[self._index]["mappings"]["properties"]
+        mapped = self._api.indices.get_mapping(index=self._index)[self._index]["mappings"]["properties"]
         expect_dims(self.engine, self._held(mapped["vector"]) if "vector" in mapped else 0, dims)
-        state.expect_copies(self.engine, self._rest, self._index, self._build)
+        state.expect_copies(self.engine, self._api, self._index, self._build)
         self._rows = self._count()
         return self._rows
 
@@ -177,13 +199,13 @@ class LuceneIndex(Declared, ABC):
         asked = {"ids": [str(number) for number in ids.tolist()]}
         kept = {
             int(one["_id"]): payload_of(self.fields, tuple(one["_source"][name] for name in self.columns()))
-            for one in self._rest("POST", f"/{self._index}/_mget", asked)["docs"]
+            for one in self._api.mget(index=self._index, body=asked)["docs"]
             if one["found"]
         }
         return in_order(ids, kept)
 
     def close(self) -> None:
-        self._rest.close()
+        self._api.close()
 
 
 def _name(collection: str) -> str:

@@ -1,20 +1,35 @@
-"""Elasticsearch by URL: HNSW of Lucene, or its quantised forms."""
+"""Elasticsearch by URL through elasticsearch-py: HNSW of Lucene, or its quantised forms."""
 
 from __future__ import annotations
 
+import logging
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from elastic_transport import NodeConfig, Urllib3HttpNode
+from elasticsearch import ApiError, Elasticsearch, NotFoundError, OrjsonSerializer, TransportError
+from elasticsearch.exceptions import (
+    ElasticsearchWarning,
+    GeneralAvailabilityWarning,
+    UnsupportedProductError,
+)
+from elasticsearch.helpers import parallel_bulk
 from pydantic import Field
 
+from bakeoff.consent import secret_for
 from bakeoff.plugins.stores._base import Settings
+from bakeoff.plugins.stores._bounded_pool import BoundedPool, endpoint_of
+from bakeoff.plugins.stores._client_errors import Reply
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
-from bakeoff.plugins.stores._lucene_index import LuceneBuild, Words
-from bakeoff.plugins.stores._rest import Rest, bearer
-from bakeoff.plugins.stores._server import Address, server_of
+from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, Words
+from bakeoff.plugins.stores._server import Address, patience, server_of
 from bakeoff.types import Metric
 
+for notice in (ElasticsearchWarning, GeneralAvailabilityWarning):  # a line per request otherwise
+    warnings.simplefilter("ignore", notice)
+logging.getLogger("elastic_transport").setLevel(logging.ERROR)
 SIMILARITIES = {Metric.COSINE: "cosine", Metric.DOT: "max_inner_product", Metric.L2: "l2_norm"}
 
 
@@ -40,15 +55,20 @@ class ElasticsearchStore(LuceneStore):
 
     version: ClassVar[str] = "1"
     engine = "Elasticsearch"
+    client_errors = (ApiError, TransportError, UnsupportedProductError)
+    not_found = NotFoundError
     Params = ElasticsearchParams
     max_dims: ClassVar[int] = 4096
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: ElasticsearchParams, home: Path) -> None:
         server = server_of("elasticsearch", "BAKEOFF_ELASTICSEARCH_URL", params.url)
-        rest = Rest(self.engine, server.url, bearer("elasticsearch", server, "ApiKey"))
-        super().__init__(rest, params.build, params.words)
+        key = secret_for("BAKEOFF_ELASTICSEARCH_KEY", server)
+        super().__init__(_connect(server.url, key), params.build, params.words)
         self._kind = params.build.index
+
+    def reply_of(self, exc: Exception) -> Reply | None:
+        return (exc.meta.status, exc.body) if isinstance(exc, ApiError) else None
 
     def _vector_type(self, dims: int, metric: Metric) -> dict[str, Any]:
         graph = {"type": self._kind, "m": self._build.m, "ef_construction": self._build.ef_construction}
@@ -64,3 +84,26 @@ class ElasticsearchStore(LuceneStore):
 
     def _both(self, near: dict[str, Any], match: dict[str, Any], weight: float) -> dict[str, Any]:
         return {"knn": {**near["knn"], "boost": weight}, "query": match}
+
+
+class BoundedNode(Urllib3HttpNode):
+    """The client's node with our limits."""
+
+    def __init__(self, config: NodeConfig) -> None:
+        super().__init__(config)
+        self.pool: Any = BoundedPool(f"{config.scheme}://{config.host}:{config.port}", patience())
+
+
+def _connect(url: str, key: str | None) -> LuceneClient:
+    """A client of one node that sends nothing twice."""
+    at = endpoint_of(ElasticsearchStore.engine, url)
+    node = {"scheme": at.scheme, "host": at.host, "port": at.port, "path_prefix": at.path}
+    client = Elasticsearch(
+        [node],
+        api_key=key,
+        node_class=BoundedNode,
+        serializer=OrjsonSerializer(),
+        request_timeout=patience(),
+        max_retries=0,
+    )
+    return LuceneClient(client, parallel_bulk, at.place)

@@ -1,22 +1,28 @@
-"""OpenSearch by URL with its k-NN plug-in: HNSW of Lucene or of Faiss."""
+"""OpenSearch by URL with its k-NN plug-in, through opensearch-py: HNSW of Lucene or of Faiss."""
 
 from __future__ import annotations
 
-from base64 import b64encode
+import logging
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from opensearchpy import JSONSerializer, NotFoundError, OpenSearch, Urllib3HttpConnection
+from opensearchpy.exceptions import OpenSearchException, TransportError
+from opensearchpy.helpers import parallel_bulk
 from pydantic import Field
 
 from bakeoff.consent import Destination, secret_for
 from bakeoff.plugins.stores._base import Settings
+from bakeoff.plugins.stores._bounded_pool import BoundedPool, endpoint_of
+from bakeoff.plugins.stores._client_errors import Reply
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
-from bakeoff.plugins.stores._lucene_index import LuceneBuild, Words
-from bakeoff.plugins.stores._rest import Rest
-from bakeoff.plugins.stores._server import Address, server_of
+from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, Words
+from bakeoff.plugins.stores._rest import packed
+from bakeoff.plugins.stores._server import Address, patience, server_of
 from bakeoff.types import Metric
 
+logging.getLogger("opensearch").setLevel(logging.ERROR)  # a refusal is reported as an error already
 SPACES = {Metric.COSINE: "cosinesimil", Metric.DOT: "innerproduct", Metric.L2: "l2"}
 
 
@@ -42,15 +48,21 @@ class OpensearchStore(LuceneStore):
 
     version: ClassVar[str] = "1"
     engine = "OpenSearch"
+    client_errors = (OpenSearchException,)
+    not_found = NotFoundError
     Params = OpensearchParams
     max_dims: ClassVar[int] = 16_000
     gaps: ClassVar[dict[str, str]] = {}
 
     def __init__(self, params: OpensearchParams, home: Path) -> None:
         server = server_of("opensearch", "BAKEOFF_OPENSEARCH_URL", params.url)
-        rest = Rest(self.engine, server.url, _credentials(server))
-        super().__init__(rest, params.build, params.words)
+        super().__init__(_connect(server), params.build, params.words)
         self._maker = params.build.engine
+
+    def reply_of(self, exc: Exception) -> Reply | None:
+        if not isinstance(exc, TransportError) or not isinstance(exc.status_code, int):
+            return None
+        return exc.status_code, exc.info or exc.error
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "knn": True}
@@ -75,10 +87,31 @@ class OpensearchStore(LuceneStore):
         return {"query": {"bool": {"should": [match, {"knn": vector}]}}}
 
 
-def _credentials(server: Destination) -> dict[str, str]:
-    """Basic authentication, where a user is set."""
+class OrjsonSerializer(JSONSerializer):
+    """JSON as the other engine's client writes it: the client's own is slow on vectors."""
+
+    def dumps(self, data: object) -> str | bytes:
+        return data if isinstance(data, str | bytes) else packed(data).decode()
+
+
+class BoundedConnection(Urllib3HttpConnection):
+    """The client's connection with our limits; what is closed stays closed."""
+
+    def _create_urllib3_pool(self) -> None:
+        self.pool = BoundedPool(self.host, patience())
+
+    def close(self) -> None:
+        self.pool.close()
+
+
+def _connect(server: Destination) -> LuceneClient:
+    """A client of one node that sends nothing twice; the password goes to this server alone."""
+    at = endpoint_of(OpensearchStore.engine, server.url)
     user = secret_for("BAKEOFF_OPENSEARCH_USER", server)
     password = secret_for("BAKEOFF_OPENSEARCH_PASSWORD", server) or ""
-    if not user:
-        return {}
-    return {"Authorization": "Basic " + b64encode(f"{user}:{password}".encode()).decode()}
+    node = {"host": at.host, "port": at.port, "url_prefix": at.path, "use_ssl": at.scheme == "https"}
+    client = OpenSearch(
+        [node], http_auth=(user, password) if user else None, timeout=patience(), max_retries=0,
+        connection_class=BoundedConnection, serializer=OrjsonSerializer(),
+    )  # fmt: skip
+    return LuceneClient(client, parallel_bulk, at.place)
