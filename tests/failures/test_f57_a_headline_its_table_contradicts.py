@@ -261,4 +261,5 @@ def test_f57_unstable_runs_are_part_of_the_speed() -> None:
     claim = Speed("a", "4 threads", 1400.0, 3, "4 threads", unstable_share(values))
     rows = Rows((Row("a", "4 threads", values),))
     assert claim.spread == pytest.approx(0.343, abs=1e-3) and claim.holds(rows)
+    assert "4 threads" in claim.text and "34%" in claim.text
     assert not Speed("a", "4 threads", 1400.0, 3, "4 threads", None).holds(rows)

@@ -121,7 +121,9 @@ def test_errors_are_counted_and_stay_in_the_percentiles(tmp_path: Path, register
 
     register("stores", "tired", Tired)
     demand = Demand(runs=1, seconds=0.05)
-    (point,) = loaded(tmp_path, "synthetic:400x8", demand, stores="tired", queries=100).found.points()
+    found = loaded(tmp_path, "synthetic:400x8", demand, stores="tired", queries=100).found
+    (point,) = found.points()
+    assert not found.failed
     assert (
         point.errors in (point.sent // 4, point.sent // 4 + 1) and point.answered == point.sent - point.errors
     )
