@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import bakeoff
-from bakeoff.decision_matrix import decision_matrix
+from bakeoff.decision_matrix import DecisionMatrix, MatrixColumn, decision_matrix
 from bakeoff.errors import ComparisonError, ExperimentError, SettingError
+from bakeoff.preset_files import read_preset_file
 from bakeoff.report.exports.presets import export_run
 from bakeoff.report.tables import tables
+from bakeoff.stats.presets import weighted_score
 
 EXPERIMENT = """\
 corpus: {folder: corpus}
@@ -54,6 +56,21 @@ def test_the_matrix_is_in_report_and_export(result: bakeoff.Result) -> None:
     assert json.loads(files["BAAI-bge-small_results.json"])["model"] == "BAAI/bge-small"
     text = next(data.decode() for name, data in files.items() if name.startswith("embedding_comparison_"))
     assert "Current: whole · nomic-embed-text · dense" in text
+
+
+def test_scores_that_are_shown_alike_are_called_the_same() -> None:
+    criteria = tuple(one for one in read_preset_file("lineage").criteria if one.weight is not None)
+    own, other = (
+        MatrixColumn(
+            name,
+            (0.2, 1.0, ms, 64.0),
+            weighted_score({"P@5": 0.2, "R@10": 1.0, "latency_ms": ms, "dims": 64}),
+        )
+        for name, ms in (("own", 0.04), ("other", 0.14))
+    )
+    matrix = DecisionMatrix(criteria, own, (other,))
+    assert "other has the same score than" not in matrix.finding and "the same score as own" in matrix.finding
+    assert matrix.rows[2] == ("Latency", "20%", "0.04 ms", "0.14 ms")
 
 
 def test_another_current_model_is_named_afterwards(result: bakeoff.Result) -> None:

@@ -60,10 +60,16 @@ class DecisionMatrix:
         if not known:
             return f"{self.current.system} scores {own:.3f}; no candidate has a score."
         best = known[0]
-        difference = (best.score.value or 0.0) - own
-        verb = "a higher" if difference > 0 else "the same" if difference == 0 else "a lower"
+        difference = round(best.score.value or 0.0, 3) - round(own, 3)
+        verb = (
+            "a higher score than"
+            if difference > 0
+            else "a lower score than"
+            if difference
+            else "the same score as"
+        )
         return (
-            f"{best.system} has {verb} score than {self.current.system}, which is in use: {best.score.value:.3f} "
+            f"{best.system} has {verb} {self.current.system}, which is in use: {best.score.value:.3f} "
             f"against {own:.3f}. The score has no interval; the verdict has."
         )
 
@@ -121,7 +127,8 @@ def shown_value(criterion: Criterion, value: float | None) -> str:
         return "–"
     if not criterion.per:
         return f"{value:.3f}"
-    return f"{value:.1f} {criterion.unit}" if criterion.unit else f"{value:,.0f}"
+    shown = f"{value:.1f}" if value >= 10 else f"{value:.2g}"
+    return f"{shown} {criterion.unit}" if criterion.unit else f"{value:,.0f}"
 
 
 def _column(result: Result, system: str, name: str, criteria: tuple[Criterion, ...]) -> MatrixColumn:

@@ -36,7 +36,7 @@ def _row(found: RunsComparison, one: DatedSystem) -> tuple[str, ...]:
     if comparison.best is None or one.name == comparison.best:
         return (*first, "–", "–", "–", "–")
     pair = comparison.pair(one.name, comparison.best)
-    interval = say.interval(pair.interval.low, pair.interval.high)
+    interval = say.interval(pair.interval.low, pair.interval.high) or "no spread"
     wins = f"{pair.wins} / {pair.losses} / {pair.ties}"
     return (*first, say.signed(pair.difference), interval, wins, say.p_value(pair.p_holm))
 
