@@ -329,18 +329,33 @@ def test_fronts(again: Again, shown: Callable[..., pages.Table]) -> None:
 
 @pytest.mark.parametrize("label", ["category", "difficulty", "language"])
 def test_breakdowns(again: Again, shown: Callable[..., pages.Table], label: str) -> None:
-    table = shown(f"{PRIMARY} by {label}")
-    groups: dict[str, set[str]] = {}
-    for query, row in again.queries.items():
+    """The primary measure, and every other one, with the interval of each mean."""
+    groups: dict[str, list[str]] = {}
+    for query, row in sorted(again.queries.items()):
         name = row[label] if label in row else json.loads(row["tags"])[label]
-        groups.setdefault(name, set()).add(query)
-    for row in table.rows:
-        values = again.scores[row[0], PRIMARY]
-        for heading, cell in zip(table.head[1:], row[1:], strict=True):
-            group = groups[heading.partition(" (")[0]]
-            kept = [values[query] for query in group if query in values]
-            assert heading.endswith(f"({len(group) - len(kept)} excluded)")
-            assert cell == f"{score(float(np.mean(kept)))} (n {len(kept)})"
+        groups.setdefault(name, []).append(query)
+    own, others = shown(f"{PRIMARY} by {label}"), shown(f"Other measures by {label}")
+    assert [row[0] for row in own.rows] == list(again.order)
+    for row in own.rows:
+        for heading, cell in zip(own.head[1:], row[1:], strict=True):
+            name, _, gone = heading.partition(" (")
+            kept, expected = group_mean(again, groups[name], row[0], PRIMARY)
+            assert (gone, cell) == (f"{len(groups[name]) - kept} excluded)", expected)
+    assert {row[0] for row in others.rows} == set(richrun.MEASURES) - {PRIMARY}
+    for row in others.rows:
+        for name, cell in zip(others.head[2:], row[2:], strict=True):
+            assert cell == group_mean(again, groups[name], row[1], row[0])[1], (row[:2], name)
+
+
+def group_mean(again: Again, group: list[str], system: str, measure: str) -> tuple[int, str]:
+    """How many queries of a group have a score, and their mean with its interval."""
+    scores = again.scores[system, measure]
+    kept = np.array([scores[query] for query in group if query in scores])
+    if not len(kept):
+        return 0, "– (n 0)"
+    bounds = None if measure in UNBOUNDED else (0.0, 1.0)
+    found = ends(plainly.interval(kept, richrun.SEED, bounds))
+    return len(kept), f"{score(float(kept.mean()))}{found} (n {len(kept)})"
 
 
 def test_ranks_of_first_relevant_documents(again: Again, shown: Callable[..., pages.Table]) -> None:

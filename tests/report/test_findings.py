@@ -7,12 +7,19 @@ from dataclasses import replace
 
 from bakeoff.analysis import Result
 from bakeoff.report import findings
-from bakeoff.report.breakdown import Breakdown, GroupMean, RankRow, RankTable
+from bakeoff.report.breakdown import Breakdown, RankRow, RankTable
 from bakeoff.report.costs import PhaseRow, Timed
+from bakeoff.report.grid import Mean
 from bakeoff.report.tables import tables
 from bakeoff.stats.factors import FactorAnalysis, FactorShare
+from bakeoff.stats.intervals import Interval
+
 
 Make = Callable[..., Result]
+
+
+def group_mean(value: float, n: int) -> Mean:
+    return Mean("P@5", value, Interval(None, None, 0.95, "hull", 0, 0), n, 0)
 
 
 def test_systems_with_the_same_mean_share_the_highest(make_run: Make) -> None:
@@ -38,7 +45,7 @@ def test_ranks_known_only_in_spans_are_not_called_rank_1() -> None:
 
 
 def test_the_worst_group_of_a_lower_is_better_measure_has_the_highest_mean() -> None:
-    rows = (("a", (GroupMean(3.0, 5), GroupMean(9.0, 5))), ("b", (GroupMean(2.0, 5), GroupMean(7.0, 5))))
+    rows = (("a", (group_mean(3.0, 5), group_mean(9.0, 5))), ("b", (group_mean(2.0, 5), group_mean(7.0, 5))))
     table = Breakdown("category", ("easy", "hard"), (0, 0), rows, 0)
     assert findings.of_breakdown(table, higher_is_better=False).startswith(
         "By category, the best mean is highest on hard: 7.000 (b, 5 queries)"
@@ -55,7 +62,7 @@ def test_the_longest_phase_of_a_run_that_took_parts_from_the_cache_is_the_longes
 
 
 def test_equal_groups_have_no_worst_one() -> None:
-    rows = (("a", (GroupMean(1.0, 5), GroupMean(1.0, 7))), ("b", (GroupMean(0.5, 5), GroupMean(1.0, 7))))
+    rows = (("a", (group_mean(1.0, 5), group_mean(1.0, 7))), ("b", (group_mean(0.5, 5), group_mean(1.0, 7))))
     table = Breakdown("category", ("easy", "hard"), (0, 0), rows, 0)
     assert (
         findings.of_breakdown(table, higher_is_better=True)

@@ -114,6 +114,20 @@ def test_group_means_count_only_scored_queries(make_run: Make) -> None:
             assert cell.value == pytest.approx(np.mean(expected))
 
 
+def test_every_other_measure_is_broken_down_with_its_interval(make_run: Make) -> None:
+    result = make_run(systems=2, nulls=4)
+    category = {row["query_id"]: row["category"] for row in result.queries.to_pylist()}
+    part = tables(result).breakdowns[0]
+    others = [name for name in result.record.measures if name != result.record.primary]
+    assert {one[2][0].measure for one in part.others} == set(others)
+    for _, system, cells in part.others:
+        for group, cell in zip(part.groups, cells, strict=True):
+            ids = [query for query, name in category.items() if name == group]
+            alone = result.without(set(category) - set(ids)).summaries(cell.measure)[system]
+            assert cell.value == pytest.approx(alone.mean) and cell.n == alone.n
+            assert (cell.interval.low, cell.interval.high) == (alone.interval.low, alone.interval.high)
+
+
 def test_ranks_of_first_relevant_results_are_counted_from_reciprocal_ranks(make_run: Make) -> None:
     result = make_run(systems=3, nulls=2)
     ranks = tables(result).ranks

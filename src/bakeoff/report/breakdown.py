@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from bakeoff.measures.names import Measure, parse
-from bakeoff.report.grid import Grid
-from bakeoff.stats.arrays import FloatArray, IntArray
+from bakeoff.report.grid import Grid, Mean, resampled_group
+from bakeoff.stats.arrays import BoolArray, FloatArray, IntArray
 from bakeoff.types import Unit
 
 GROUPS_SHOWN = 12
@@ -17,23 +17,17 @@ NOT_GIVEN = "(not given)"
 
 
 @dataclass(frozen=True, slots=True)
-class GroupMean:
-    """A mean over the scored queries of a group; None where it has none; `incomplete` queries have unread truth."""
-
-    value: float | None
-    n: int
-    incomplete: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Breakdown:
-    """Means by a label of the queries: one column a group, one row a system; excluded counts go with the groups."""
+    """Means by a label of the queries, one column per group: `rows` of the primary measure, `others` of the rest."""
 
     label: str
     groups: tuple[str, ...]
     excluded: tuple[int, ...]
-    rows: tuple[tuple[str, tuple[GroupMean, ...]], ...]
+    """Queries of each group that the primary measure leaves out for every system."""
+    rows: tuple[tuple[str, tuple[Mean, ...]], ...]
     hidden: int
+    others: tuple[tuple[str, str, tuple[Mean, ...]], ...] = ()
+    """Measure, system, means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +50,45 @@ class RankTable:
     rows: tuple[RankRow, ...]
 
 
-def breakdown(
-    grid: Grid, measure: str, systems: Sequence[str], label: str, incomplete: Collection[str] = ()
-) -> Breakdown | None:
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """What a breakdown is made of: measures with their labels, the one that decides first, and incomplete queries."""
+
+    measures: Mapping[str, str]
+    systems: tuple[str, ...]
+    seed: int
+    incomplete: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+def breakdown(grid: Grid, grouping: Grouping, label: str) -> Breakdown | None:
     """Means by category, difficulty, intent or a tag; None where the queries have fewer than two different ones."""
     names = [query.label(label) or NOT_GIVEN for query in grid.queries]
     groups = sorted(set(names), key=lambda name: (name == NOT_GIVEN, names.index(name)))
     if len(groups) < 2:
         return None
     shown = groups[:GROUPS_SHOWN]
-    member = [np.array([name == group for name in names]) for group in shown]
-    marks = np.array([query.id in incomplete for query in grid.queries])
-    rows = tuple(
-        (system, tuple(_group_mean(grid.row(measure, system)[inside], marks[inside]) for inside in member))
-        for system in systems
-    )
+    members = [np.array([name == group for name in names]) for group in shown]
+    means = [_group_means(grid, grouping, inside) for inside in members]
+    primary, *others = grouping.measures
+    row: Callable[[str, str], tuple[Mean, ...]] = lambda m, s: tuple(one[m, s] for one in means)  # noqa: E731
+    rows = tuple((system, row(primary, system)) for system in grouping.systems)
     excluded = tuple(
-        int(inside.sum()) - max((row[1][number].n for row in rows), default=0)
-        for number, inside in enumerate(member)
+        min(mean.excluded for mean in column) for column in zip(*(r[1] for r in rows), strict=True)
     )
-    return Breakdown(label, tuple(shown), excluded, rows, len(groups) - len(shown))
+    rest = tuple(
+        (grouping.measures[name], system, row(name, system)) for name in others for system in grouping.systems
+    )
+    return Breakdown(label, tuple(shown), excluded, rows, len(groups) - len(shown), rest)
+
+
+def _group_means(grid: Grid, grouping: Grouping, inside: BoolArray) -> dict[tuple[str, str], Mean]:
+    """The means of one group; how many of its queries have unread truth goes with each."""
+    found = resampled_group(
+        grid, tuple(grouping.measures), grouping.systems, inside=inside, seed=grouping.seed
+    )
+    own = {query.id for query, kept in zip(grid.queries, inside, strict=True) if kept}
+    marks = {name: len(own.intersection(grouping.incomplete.get(name, ()))) for name in grouping.measures}
+    return {key: replace(mean, incomplete=marks[key[0]]) for key, mean in found.items()}
 
 
 def rank_table(grid: Grid, primary: str, systems: Sequence[str], depth: int) -> RankTable | None:
@@ -144,8 +157,3 @@ def _spans(edges: Sequence[int]) -> tuple[str, ...]:
         spans.append(str(edge) if start == edge else f"{start}–{edge}")
         start = edge + 1
     return (*spans, f"none in {edges[-1]}")
-
-
-def _group_mean(values: FloatArray, marks: np.ndarray) -> GroupMean:
-    kept = values[~np.isnan(values)]
-    return GroupMean(float(kept.mean()) if len(kept) else None, len(kept), int(marks.sum()))

@@ -13,7 +13,7 @@ from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.report.rows import score_rows
 from bakeoff.results import read_tags
-from bakeoff.stats.arrays import FloatArray
+from bakeoff.stats.arrays import BoolArray, FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import SystemSummary
@@ -111,18 +111,40 @@ def compared_means(
 
 def resampled_means(grid: Grid, measure: str, systems: Sequence[str], seed: int) -> dict[str, Mean]:
     """Systems' means where no comparison was made, with the intervals that one would give them."""
-    definition = parse(measure).definition
-    bounds = (definition.low, definition.high) if definition.high < float("inf") else None
+    every = np.ones(len(grid.queries), dtype=bool)
+    found = resampled_group(grid, [measure], systems, inside=every, seed=seed)
+    return {system: found[measure, system] for system in systems}
+
+
+def resampled_group(
+    grid: Grid, measures: Sequence[str], systems: Sequence[str], *, inside: BoolArray, seed: int
+) -> dict[tuple[str, str], Mean]:
+    """Means of several measures over the queries `inside`, by measure and system, with their intervals."""
     # a comparison resamples queries in order of their ids
     order = np.argsort(np.array([query.id for query in grid.queries], dtype=object), kind="stable")
-    values = grid.values[measure][[grid.systems.index(system) for system in systems]][:, order]
+    order = order[inside[order]]
     labels = [grid.queries[place].cluster for place in order]
     clusters = Clusters.of(labels if any(labels) else (), len(labels))
-    intervals = mean_intervals(values.T, BootstrapSettings(seed), bounds, clusters) if len(values) else []
-    return {
-        system: _mean(measure, row, interval)
-        for system, row, interval in zip(systems, values, intervals, strict=True)
-    }
+    found: dict[tuple[str, str], Mean] = {}
+    for bounds, names in _by_bounds(measures).items():
+        keys = [(name, system) for name in names for system in systems]
+        rows = [grid.row(name, system)[order] for name, system in keys]
+        intervals = (
+            mean_intervals(np.stack(rows, 1), BootstrapSettings(seed), bounds, clusters) if rows else []
+        )
+        for key, row, interval in zip(keys, rows, intervals, strict=True):
+            found[key] = _mean(key[0], row, interval)
+    return found
+
+
+def _by_bounds(measures: Sequence[str]) -> dict[tuple[float, float] | None, list[str]]:
+    """Measures that have the same least and largest value: one resampling serves them all."""
+    found: dict[tuple[float, float] | None, list[str]] = {}
+    for name in measures:
+        definition = parse(name).definition
+        bounds = (definition.low, definition.high) if definition.high < float("inf") else None
+        found.setdefault(bounds, []).append(name)
+    return found
 
 
 def _mean(measure: str, row: FloatArray, interval: Interval) -> Mean:

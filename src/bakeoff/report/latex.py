@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bakeoff.report.breakdown import Breakdown, GroupMean
+from bakeoff.report.breakdown import Breakdown
 from bakeoff.report.findings import of_trade
 from bakeoff.report.grid import Mean
 from bakeoff.report.pairs import Pairs
@@ -28,6 +28,8 @@ def files(report: Report) -> dict[str, str]:
         found["pairs.tex"] = _pairs(report.pairs)
     for part in report.breakdowns:
         found[f"by_{part.label}.tex"] = _breakdown(part)
+        if part.others:
+            found[f"by_{part.label}_measures.tex"] = _other_measures(part)
     for trade in report.trades:
         found[f"quality_{trade.name}.tex"] = _trade(trade, report.systems)
     for chart in charts(report):
@@ -101,9 +103,15 @@ def _breakdown(part: Breakdown) -> str:
     return table(headings, rows, f"Means by {plain(part.label)}, each with the number of queries.")
 
 
-def _group(mean: GroupMean) -> str:
-    mark = "*" if mean.incomplete else ""
-    return f"{_number(mean.value)}{mark} ({mean.n:,})"
+def _other_measures(part: Breakdown) -> str:
+    headings = ["Measure", "System", *(plain(group) for group in part.groups)]
+    rows = [[plain(measure), plain(system), *map(_group, means)] for measure, system, means in part.others]
+    caption = f"Other measures by {plain(part.label)}, each with the number of queries."
+    return table(headings, rows, caption, 2)
+
+
+def _group(mean: Mean) -> str:
+    return f"{_mean(mean)} ({mean.n:,})"
 
 
 def _trade(trade: Trade, systems: SystemsTable) -> str:

@@ -155,14 +155,21 @@ def _trade(trade: Trade, report: Report) -> list[str]:
 
 
 def _breakdown(part: Breakdown, systems: SystemsTable) -> list[str]:
-    rows = [
-        (system, *(f"{say.marked(mean.value, mean.incomplete)} (n {mean.n})" for mean in means))
-        for system, means in part.rows
-    ]
     excluded = [f"{group} ({gone} excluded)" for group, gone in zip(part.groups, part.excluded, strict=True)]
     finding = find.of_breakdown(part, systems.measures[0].higher_is_better)
     lines = [f"## {systems.measures[0].label} by {part.label}", "", f"**{plain(finding)}**", ""]
-    return lines + table(["system", *excluded], rows) + rest(part.hidden, "groups", "scores.parquet")
+    lines += table(["system", *excluded], [(system, *map(_group, means)) for system, means in part.rows])
+    if part.others:
+        rows = [(measure, system, *map(_group, means)) for measure, system, means in part.others]
+        lines += [f"### Other measures by {part.label}", ""]
+        lines += table(["measure", "system", *part.groups], rows, left=2)
+    return lines + rest(part.hidden, "groups", "scores.parquet")
+
+
+def _group(mean: Mean) -> str:
+    """A mean of a group: what it leaves out is in the heading, or follows from n."""
+    interval = say.interval(mean.interval.low, mean.interval.high)
+    return f"{say.marked(mean.value, mean.incomplete)} {interval} (n {mean.n})".replace("  ", " ")
 
 
 def _ranks(report: Report) -> list[str]:

@@ -8,7 +8,7 @@ from bakeoff.analysis import Result
 from bakeoff.judging import Alarms, held_out, what_makes_the_difference
 from bakeoff.presetrules import decision_lines, preset_lines
 from bakeoff.report.background import Background, background
-from bakeoff.report.breakdown import Breakdown, RankTable, breakdown, rank_table
+from bakeoff.report.breakdown import Breakdown, Grouping, RankTable, breakdown, rank_table
 from bakeoff.report.costs import LatencyRow, PhaseRow, latency_rows, phase_rows
 from bakeoff.report.differing import DifferingQuery, differing_queries
 from bakeoff.report.extras import extras
@@ -88,7 +88,7 @@ def tables(result: Result) -> Report:
         pairs=compared(comparison, ordered, grid) if comparison else None,
         trades=found_trades,
         pricing=unpriced(found_trades, bill),
-        breakdowns=_breakdowns(result, grid, shown),
+        breakdowns=_breakdowns(result, grid, systems),
         ranks=rank_table(grid, result.record.primary, shown, result.record.depth) if shown else None,
         losses=loss_table(result, shown),
         alarms=alarm_rows(result, shown),
@@ -116,10 +116,14 @@ def _judged(result: Result, grid: Grid) -> tuple[Comparison | None, Verdict | No
     return result.comparison, result.verdict
 
 
-def _breakdowns(result: Result, grid: Grid, shown: tuple[str, ...]) -> tuple[Breakdown, ...]:
+def _breakdowns(result: Result, grid: Grid, systems: SystemsTable) -> tuple[Breakdown, ...]:
+    """Every measure by every label that puts the queries into groups."""
+    shown = tuple(row.system for row in systems.rows)
+    measures = {note.key: note.label for note in systems.measures}
+    incomplete = {name: result.incomplete(name) for name in measures}
+    grouping = Grouping(measures, shown, result.record.seed, incomplete)
     labels = (*LABELS, *_grouping_tags(grid)) if shown else ()
-    measure, incomplete = result.record.primary, result.incomplete(result.record.primary)
-    found = [breakdown(grid, measure, shown, label, incomplete) for label in labels]
+    found = [breakdown(grid, grouping, label) for label in labels]
     return tuple(one for one in found if one is not None)
 
 
