@@ -123,7 +123,10 @@ def test_overview_tells_the_verdict_and_what_failed(page: Any) -> None:
     told(page, "better on")
     told(page, "failed: ")
     seen(page, "stDataFrame", 1)
-    seen(page, "stVegaLiteChart", 2)
+    for title in ("Questions won by the two leaders", "Semantic lift", "By kind of question"):
+        page.get_by_role("heading", name=title).wait_for(timeout=WAIT)
+    told(page, "Human review not yet completed")
+    seen(page, "stVegaLiteChart", 4)
     assert page.get_by_test_id("stException").count() == 0
 
 

@@ -47,7 +47,10 @@ def test_decision_a(
 ) -> None:
     decision = decide_s4(S4Case(pair(base, difference, half, wins, losses)), DECISION_A)
     assert (decision.choice, decision.rule) == (choice, rule)
-    assert f"mika {wins} / minilm {losses} / Tie {50 - wins - losses} of 50 questions" in decision.sentence
+    assert (
+        f"mika {wins} / minilm {losses} / Tie {50 - wins - losses} of 50 questions, Wilcoxon p "
+        in decision.sentence
+    )
 
 
 def test_decision_a_hybrid_where_the_cheaper_is_ahead_on_a_category(base: PairComparison) -> None:

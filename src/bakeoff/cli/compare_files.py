@@ -123,6 +123,7 @@ def say_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
         ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
         *_cluster_rows(pair),
         ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
+        ["p (Wilcoxon, this pair alone)", f"{pair.p_wilcoxon:.4f}"],
         ["smallest difference shown", shown(pair.mdd)],
         ["separated", f"yes: {pair.better}" if pair.better else "no"],
     ]

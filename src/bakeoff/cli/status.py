@@ -20,16 +20,21 @@ LABEL = 9
 def say_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
     """What is done and what is next, for one run or for a folder of runs."""
     runs, given = _runs(folder), _reviews(reviews)
-    rows = [_status_row(path, record) for path, record in runs]
-    console.table(["run", "status", "done", "failed", "to do"], rows, right=(2, 3, 4))
+    found = {path: _review(path, record, given) for path, record in runs}
+    reviewed = ["decided passages"] if any(found.values()) else []
+    rows = [
+        [*_status_row(path, record), *([_share_decided(found[path])] if reviewed else [])]
+        for path, record in runs
+    ]
+    console.table(["run", "status", "done", "failed", "to do", *reviewed], rows, right=(2, 3, 4, 5))
     path, record = runs[-1]
     console.say()
     now = read_progress(path) if record.status == "running" else None
     if now is not None and alive(now):
         _say_progress(now)
         return 0
-    if (review := _review_line(path, record, given)) is not None:
-        console.say(f"{'Review':<{LABEL}}{review}")
+    if (review := found[path]) is not None:
+        console.say(f"{'Review':<{LABEL}}{_review_line(path, review, given.get(record.run))}")
     console.say(f"Next     {_next(path, record)}")
     return 0
 
@@ -74,11 +79,9 @@ def _review(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[st
     return {"passages": len(standing.pool.items), "decided": decided, "questions": questions}
 
 
-def _review_line(path: Path, record: RunRecord, given: Mapping[str, Path]) -> str | None:
-    found = _review(path, record, given)
-    if found is None:
-        return None
-    done, folder = found["decided"] == found["passages"], given.get(record.run)
+def _review_line(path: Path, found: Mapping[str, int], folder: Path | None) -> str:
+    """How far a review is, and what to do next; `folder` is that of a review named by the user."""
+    done = found["decided"] == found["passages"]
     then = f"bakeoff final-report {path}" if done else f"bakeoff review next {folder or path}"
     if done and folder:
         then = f"{then} --review {folder}"
@@ -86,6 +89,10 @@ def _review_line(path: Path, record: RunRecord, given: Mapping[str, Path]) -> st
         f"{found['decided']:,} of {found['passages']:,} passages decided, {found['questions']:,} questions judged "
         f"completely: {then}"
     )
+
+
+def _share_decided(found: Mapping[str, int] | None) -> str:
+    return "–" if found is None else f"{found['decided']:,} of {found['passages']:,}"
 
 
 def _say_progress(progress: Progress) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bakeoff.analysis import Result
 from bakeoff.cli import console
+from bakeoff.cli.key_measures import key_measures_json, say_key_measures
 from bakeoff.cli.visible import one_line
 from bakeoff.judging import (
     false_alarms,
@@ -32,6 +33,7 @@ from bakeoff.stats.verdict import Verdict
 SHOWN = 25
 PRESET_LINES = 3
 LABEL = 9
+KEY_SYSTEMS = 5
 HARD_SPACE = "\u00a0"
 
 
@@ -66,6 +68,7 @@ def _say_judged(result: Result) -> None:
     _say_spread(result)
     for line in [*decision_lines(result), *preset_lines(result)][:PRESET_LINES]:
         say_field("Preset", line)
+    say_key_measures(result, _order(result)[:KEY_SYSTEMS])
 
 
 def _comparable(result: Result) -> bool:
@@ -99,6 +102,8 @@ def result_json(result: Result) -> dict[str, Any]:
     if result.done and _comparable(result):
         found["verdict"] = {**verdict_json(result.verdict), "without_leaks": _without_leaks(result)}
         found["questions"] = _questions_json(result.comparison.questions)
+    if keys := key_measures_json(result):
+        found["key_measures"] = keys
     return found
 
 

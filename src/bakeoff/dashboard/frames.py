@@ -101,7 +101,7 @@ def queries(rows: Sequence[QueryScores], names: Sequence[str]) -> pd.DataFrame:
 
 
 def scatter(frame: pd.DataFrame, a: str, b: str) -> alt.Chart:
-    """Each query by its two scores; above the line the first is better."""
+    """Each query by its two scores, in the colour of its category; above the line the first is better."""
     points = frame.rename(columns={a: "score of a", b: "score of b"}).dropna(
         subset=["score of a", "score of b"]
     )
@@ -111,6 +111,7 @@ def scatter(frame: pd.DataFrame, a: str, b: str) -> alt.Chart:
         .encode(
             x=alt.X("score of b:Q", title=b),
             y=alt.Y("score of a:Q", title=a),
+            **_category_colour(frame),
             tooltip=["query", "text", "category", "score of a", "score of b"],
         )
     )
@@ -120,6 +121,16 @@ def scatter(frame: pd.DataFrame, a: str, b: str) -> alt.Chart:
         .encode(x="x:Q", y="x:Q")
     )
     return dots + line
+
+
+def _category_colour(frame: pd.DataFrame) -> dict[str, alt.Color]:
+    """A colour per category, grey from the ninth on; nothing where queries have no category."""
+    names = [name for name in dict.fromkeys(frame["category"]) if name]
+    if not names:
+        return {}
+    scale = alt.Scale(domain=names, range=[*COLOURS, *[GREY] * len(names)][: len(names)])
+    legend = alt.Legend(orient="bottom", columns=3, title=None, values=names[: len(COLOURS)])
+    return {"color": alt.Color("category:N", scale=scale, legend=legend)}
 
 
 def pair_rows(pair: PairComparison) -> pd.DataFrame:
@@ -132,8 +143,9 @@ def pair_rows(pair: PairComparison) -> pd.DataFrame:
         ("difference", f"{_shown(pair.difference)} {interval}"),
         ("better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"),
         ("p (Holm over all pairs)", f"{pair.p_holm:.4f}"),
+        ("p (Wilcoxon, this pair alone)", f"{pair.p_wilcoxon:.4f}"),
         ("smallest difference these questions show", _shown(pair.mdd)),
-        ("told apart", f"yes: {pair.better}" if pair.better else "no"),
+        ("separated", f"yes: {pair.better}" if pair.better else "no"),
     ]
     return pd.DataFrame(rows, columns=["", " "])
 

@@ -7,11 +7,12 @@ import time
 import streamlit as st
 
 from bakeoff.analysis import Result
-from bakeoff.dashboard import folder, frames
+from bakeoff.dashboard import bars, folder, frames
 from bakeoff.dashboard.frames import literal
 from bakeoff.errors import BakeoffError
 from bakeoff.journal import Progress, alive, read_progress
 from bakeoff.report import explorer, extras, past
+from bakeoff.report.lift import lift_means
 from bakeoff.report.sections import Chart, Section
 from bakeoff.report.systems import SHOWN as SYSTEMS
 
@@ -37,16 +38,58 @@ def overview() -> None:
         st.warning(literal(f"failed: {system}: {reason}"))
     with verdict:
         _say_verdict(result)
+    _show_leaders(result)
+    _show_groups(result)
 
 
 def _say_verdict(result: Result) -> None:
-    found = folder.report(*folder.key(result)).headline
+    report = folder.report(*folder.key(result))
+    found = report.headline
     st.caption(literal(found.question))
     (st.success if found.decided else st.info)(literal(found.sentence))
+    for line in report.decision:
+        st.markdown(f"- {literal(line)}")
+    if result.reviewed is not None:
+        st.caption(literal(result.reviewed.sentence))
     if found.could_change:
         with st.expander("What could change it"):
             for line in found.could_change:
                 st.text(line)
+
+
+def _show_leaders(result: Result) -> None:
+    """Wins, losses and ties of the two leaders, and the semantic lift of all systems."""
+    report = folder.report(*folder.key(result))
+    left, right = st.columns(2)
+    if report.pairs is not None and report.pairs.against:
+        pair = report.pairs.against[0]
+        left.subheader("Questions won by the two leaders")
+        left.altair_chart(bars.win_bar(pair), width="stretch")
+    right.subheader("Semantic lift")
+    shown = [row.system for row in report.systems.rows]
+    lifts = lift_means(result, folder.grid(*folder.key(result)), shown)
+    if lifts:
+        right.altair_chart(bars.lift_bars(lifts), width="stretch")
+        count = next(iter(lifts.values())).n
+        right.caption(f"On {count:,} questions that people judged completely for every system")
+    else:
+        right.info(literal(f"Human review not yet completed: bakeoff review serve {result.path}"))
+
+
+def _show_groups(result: Result) -> None:
+    """Bars by category or another label, and what the preset asks of each category."""
+    report = folder.report(*folder.key(result))
+    if report.breakdowns:
+        st.header("By kind of question")
+        first, second = st.columns(2)
+        parts = {part.label: part for part in report.breakdowns}
+        part = parts[first.selectbox("By", list(parts), key="label")]
+        measure = second.selectbox("Measure", bars.measures(part), key="grouped measure")
+        st.altair_chart(bars.group_bars(part, measure), width="stretch")
+        st.caption("Lines: 95 % intervals over queries. Differences inside a group are not tested here.")
+    for section in report.extras:
+        if section.id in ("key-measures", "minimums"):
+            _section(section)
 
 
 def compare() -> None:
@@ -172,6 +215,9 @@ def review() -> None:
     st.dataframe(frames.reviewers(standing.read.entries), hide_index=True)
     for note in standing.notes:
         st.warning(literal(note))
+    section = folder.report(*folder.key(result)).review
+    if section is not None and section.grids:
+        _section(section)
 
 
 def monitor() -> None:

@@ -36,6 +36,8 @@ class Preset:
     runs: int = 1
     top_k: tuple[int, ...] = ()
     """How often a run repeats its measurement, and the depths it measures by themselves, unless the file says so."""
+    key_measures: tuple[tuple[str, str], ...] = ()
+    """The measure that matters for the categories whose name has a word."""
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -65,6 +67,7 @@ def _from_file(name: str) -> Preset:
         targets=tuple(bands),
         runs=data.runs,
         top_k=data.top_k,
+        key_measures=tuple(data.key_measures.items()),
     )
 
 

@@ -38,6 +38,7 @@ class PresetFile:
     criteria: tuple[Criterion, ...] = ()
     actions: Mapping[str, str] = field(default_factory=dict)
     decision: Mapping[str, float] = field(default_factory=dict)
+    key_measures: Mapping[str, str] = field(default_factory=dict)
     runs: int = 1
     top_k: tuple[int, ...] = ()
     true_neighbours: int = 0

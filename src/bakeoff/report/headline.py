@@ -10,6 +10,7 @@ from bakeoff.empty_search_notes import empty_search_sentences
 from bakeoff.judging import leak_sentence, tie_notes
 from bakeoff.measures.names import parse
 from bakeoff.report.grid import Grid
+from bakeoff.report.lower_bounds import queries_by_words
 from bakeoff.report.systems import MeasureNote, SystemsTable
 from bakeoff.report.wording import count, counted, queries, score, some
 from bakeoff.stats.verdict import Verdict
@@ -106,20 +107,10 @@ def _could_change(
         yield "Latency was measured in one run, so its spread from run to run is not known."
 
 
-BY_WORDS = frozenset({"sql", "signals", "keywords"})
-"""Sources of judgments that words alone decide."""
-LOWER_BOUNDS = ("RR", "Hit", "P")
-"""Measures that more relevant results can only raise, at fixed judgments (C-23)."""
-
-
 def _lower_bounds(result: Result, table: SystemsTable) -> Iterator[str]:
     """Which means are lower bounds, because words alone decide what is relevant to some questions (C-23)."""
-    sources: dict[str, set[str]] = {}
-    for hit in result.record.truth_hits:
-        sources.setdefault(hit.query_id, set()).update(hit.source.split("+"))
-    reviewed = set(result.reviewed.queries) if result.reviewed else set()
-    named = [query for query, kinds in sources.items() if kinds & BY_WORDS and query not in reviewed]
-    bounds = [note.label for note in table.measures if parse(note.key).name in LOWER_BOUNDS]
+    named = queries_by_words(result)
+    bounds = [note.label for note in table.measures if note.lower_bound]
     others = [note.label for note in table.measures if parse(note.key).name in ("R", "nDCG", "AP")]
     if named and bounds:
         rest = f"; {some(others)} and differences between systems are not" if others else ""

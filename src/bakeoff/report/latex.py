@@ -61,7 +61,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str, 
 
 
 def _systems(systems: SystemsTable) -> str:
-    headings = ["System", *(plain(note.label) for note in systems.measures), "p50 (ms)"]
+    headings = ["System", *(plain(note.heading) for note in systems.measures), "p50 (ms)"]
     rows = [
         [plain(row.system), *(_mean(mean) for mean in row.means), _number(row.p50_ms)] for row in systems.rows
     ]

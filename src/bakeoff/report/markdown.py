@@ -79,7 +79,7 @@ def _systems(systems: SystemsTable) -> list[str]:
     lines = ["## Systems", ""]
     if systems.rows:
         lines += [f"**{plain(find.of_systems(systems))}**", ""]
-        names = [note.label for note in systems.measures]
+        names = [note.heading for note in systems.measures]
         rows = [
             [row.place, row.system, *map(_mean, row.means), say.milliseconds(row.p50_ms), say.milliseconds(row.p95_ms),
              say.size(row.index_bytes)]

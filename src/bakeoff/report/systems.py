@@ -9,6 +9,7 @@ from bakeoff.analysis import Result
 from bakeoff.measures.definitions import Needs
 from bakeoff.measures.names import parse
 from bakeoff.report.grid import Grid, Mean, compared_means, resampled_means
+from bakeoff.report.lower_bounds import is_lower_bound, queries_by_words
 from bakeoff.stats.verdict import Verdict
 from bakeoff.types import Unit
 
@@ -28,6 +29,13 @@ class MeasureNote:
     sources: str
     higher_is_better: bool
     quality: bool
+    lower_bound: bool = False
+    """Whether its means would only rise if people judged too (C-23)."""
+
+    @property
+    def heading(self) -> str:
+        """The label, marked where the means are lower bounds."""
+        return f"{self.label}, lower bound" if self.lower_bound else self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,9 @@ class SystemsTable:
 def measure_notes(result: Result, grid: Grid) -> tuple[MeasureNote, ...]:
     """The measures of a run, the primary one first."""
     names = sorted(result.record.measures, key=lambda name: name != result.record.primary)
-    return tuple(_note(name, grid.units[name], grid.sources[name]) for name in names)
+    by_words = bool(queries_by_words(result))
+    notes = (_note(name, grid.units[name], grid.sources[name]) for name in names)
+    return tuple(replace(note, lower_bound=by_words and is_lower_bound(note.key)) for note in notes)
 
 
 def order(

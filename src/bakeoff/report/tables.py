@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bakeoff.analysis import Result
@@ -15,6 +16,7 @@ from bakeoff.report.extras import extras
 from bakeoff.report.grid import LABELS, Grid, averages, read_grid
 from bakeoff.report.headline import Headline, headline
 from bakeoff.report.ingestion import phase_chart
+from bakeoff.report.key_measures import key_section
 from bakeoff.report.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.minimums import minimums_section
 from bakeoff.report.pairs import Pairs, compared, too_many
@@ -105,7 +107,7 @@ def tables(result: Result) -> Report:
         ingestion=phase_chart(phases, seconds),
         background=back,
         queries=len(grid.queries),
-        extras=(*_minimums(result, grid, shown), *extras(result, shown)),
+        extras=(*_of_preset(result, grid, shown), *extras(result, shown)),
     )
 
 
@@ -127,9 +129,12 @@ def _breakdowns(result: Result, grid: Grid, systems: SystemsTable) -> tuple[Brea
     return tuple(one for one in found if one is not None)
 
 
-def _minimums(result: Result, grid: Grid, shown: tuple[str, ...]) -> tuple[Section, ...]:
-    found = minimums_section(result, grid, shown)
-    return () if found is None else (found,)
+def _of_preset(result: Result, grid: Grid, shown: tuple[str, ...]) -> Iterator[Section]:
+    """What a preset and its query file ask for: key measures by category, and minimums."""
+    for make in (key_section, minimums_section):
+        found = make(result, grid, shown) if shown else None
+        if found is not None:
+            yield found
 
 
 def _grouping_tags(grid: Grid) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.interaction import Interaction
 from bakeoff.stats.presets import S4, S4Thresholds
-from bakeoff.stats.wording import advantage, points, questions
+from bakeoff.stats.wording import advantage, points, probability, questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ def decide_s4(case: S4Case, table: tuple[S4Rule, ...]) -> S4Decision:
     """What the first rule of the table that holds recommends, with the numbers it looked at."""
     rule = next(rule for rule in table if rule.holds(case))
     when = rule.when.format(clear=points(case.thresholds.clear)[0], close=points(case.thresholds.close)[0])
-    seen = (
-        f"{case.mrr.a} − {case.mrr.b} = {advantage(case.mrr, case.measure)}, {case.mrr.a} {case.mrr.wins} / "
-        f"{case.mrr.b} {case.mrr.losses} / Tie {case.mrr.ties} of {questions(case.mrr.n)}"
-    )
+    mrr = case.mrr
+    wins = f"{mrr.a} {mrr.wins} / {mrr.b} {mrr.losses} / Tie {mrr.ties} of {questions(mrr.n)}"
+    wilcoxon = f"Wilcoxon p {probability(mrr.p_wilcoxon)} (this pair alone)"
+    seen = f"{mrr.a} − {mrr.b} = {advantage(mrr, case.measure)}, {wins}, {wilcoxon}"
     return S4Decision(rule.choose(case), rule.name, f"{rule.choose(case)}: {when}. {seen}.")

@@ -17,6 +17,8 @@ from bakeoff.report.exports.goldsql_figures import (
     yes,
 )
 from bakeoff.report.exports.material import Material
+from bakeoff.report.grid import read_grid
+from bakeoff.report.key_measures import key_measures
 from bakeoff.stats.comparison import PairComparison
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ def tables_of(material: Material, pair: PairComparison | None) -> dict[str, pa.T
     }
     for label in ("category", "difficulty"):
         tables[f"{label}_metrics.parquet"] = _by(material, label, mrr)
+    if (keys := _key_table(material)).num_rows:
+        tables["key_metrics.parquet"] = keys
     if pair is not None:
         tables["query_comparison.parquet"] = _query_comparison(material, pair)
         tables["benchmark_decision.parquet"] = _decision_table(material, pair)
@@ -123,6 +127,29 @@ def _by(material: Material, label: str, measure: str | None) -> pa.Table:
             for place, (name, kind) in enumerate(kinds.items())
         }
     )
+
+
+def _key_table(material: Material) -> pa.Table:
+    """The key measure of each category, one row per model, with its interval (S4-83)."""
+    import pyarrow as pa
+
+    result, slugs = material.result, material.slugs
+    rows = [
+        {
+            "category": one.category,
+            "measure": one.measure,
+            "model": slugs[system],
+            "mean": mean.value,
+            "low": mean.interval.low,
+            "high": mean.interval.high,
+            "count": mean.n,
+        }
+        for one in key_measures(result, read_grid(result), [row["system"] for row in material.systems])
+        for system, mean in one.means.items()
+    ]
+    kinds = dict.fromkeys(("category", "measure", "model"), pa.string())
+    kinds |= {**dict.fromkeys(("mean", "low", "high"), pa.float64()), "count": pa.int64()}
+    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
 
 def _query_comparison(material: Material, pair: PairComparison) -> pa.Table:
