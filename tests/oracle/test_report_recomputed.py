@@ -425,7 +425,10 @@ def test_the_spread_and_the_held_out_choice(
     low, high = plainly.interval(held, richrun.SEED, (0.0, 1.0)) or (math.nan, math.nan)
     first = done.index(again.order[0])
     same = sum((first in tied) / len(tied) for tied in winners) / len(winners)
-    (line,) = [row for row in pages._plain(markdown).splitlines() if row.startswith(f"- {again.order[0]}: ")]
+    rows_of_best = [
+        row for row in pages._plain(markdown).splitlines() if row.startswith(f"- {again.order[0]}: ")
+    ]
+    (line,) = [row for row in rows_of_best if "here; expect" in row]
     for value in (
         f"{again.mean(again.order[0]):.3f}",
         f"{held.mean():.3f} [{low:.3f} {high:.3f}]",
