@@ -14,7 +14,6 @@ from bakeoff.report.tables import tables
 from bakeoff.stats.factors import FactorAnalysis, FactorShare
 from bakeoff.stats.intervals import Interval
 
-
 Make = Callable[..., Result]
 
 
