@@ -61,8 +61,8 @@ def _level(seen: Seen) -> Iterator[str]:
         )
     elif lowest >= HIGH:
         yield (
-            f"Unusual: every system has a mean {seen.measure} of {lowest:.3f} or more. Questions this easy tell no "
-            "systems apart; look for their words in the documents (bakeoff validate)."
+            f"Unusual: every system has a mean {seen.measure} of {lowest:.3f}{' or more' if highest > lowest else ''}. "
+            "Questions this easy separate no systems; look for their words in the documents (bakeoff validate)."
         )
 
 

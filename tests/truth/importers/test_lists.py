@@ -117,6 +117,19 @@ def test_made_ids_do_not_shift(written, imports):
     assert queries.queries[0].id.startswith("how-are-gitignore-globs-matched-")
 
 
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("Quels ingrédients ?", "quels-ingrédients-"),
+        ("黑豹队丢了多少分？", "黑-豹-"),
+        ("हिन्दी भाषा?", "हिन्दी-भाषा-"),
+    ],
+)
+def test_made_ids_have_words_of_every_script(written, imports, text, start):
+    _, queries = imports("csv", written("q.csv", f"query,document\n{text},d1\n"))
+    assert queries.queries[0].id.startswith(start)
+
+
 @pytest.mark.parametrize("lines", [[[9, 3]], [[0, 3]], "three", {"file": "a.rs", "start_line": "x"}, [None]])
 def test_ranges_that_are_none_are_errors_with_their_line(written, imports, lines):
     said = {"queries": [{"query": "q", "expected_files": ["a.rs"], "answer_lines": lines}]}

@@ -9,6 +9,7 @@ from typing import Any
 
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.segmentation import word_spans, words
 
 TruthValue = str | dict[str, Any]
 """`negative`, `unjudged`, or a rule as a query file writes it."""
@@ -120,5 +121,6 @@ def _check_ids(queries: list[Draft]) -> None:
 
 def made_id(text: str) -> str:
     """An id for a query that has none: its first words and a hash of its text, so that it never shifts."""
-    words = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
-    return "-".join([*words[:SLUG_WORDS], fingerprint(text)[:6]])
+    low = text.lower()
+    found = words(low) if low.isascii() else [low[start:end] for start, end in word_spans(low)]
+    return "-".join([*found[:SLUG_WORDS], fingerprint(text)[:6]])
