@@ -100,6 +100,23 @@ def test_f09_every_negative_is_scored_whatever_its_place(tmp_path: Path, negativ
     assert (found[0].above is None) is (negatives == 1)
 
 
+@pytest.mark.parametrize("negatives", [1, 2])
+def test_f09_they_are_scored_as_validate_announces(small: Path, negatives: int) -> None:
+    """One negative has no threshold of its own kind, so validate announces AUROC alone; several are false alarms."""
+    queries = small.parent / "queries.yaml"
+    if negatives == 1:
+        lines = queries.read_text().splitlines(keepends=True)
+        queries.write_text("".join(line for line in lines if "id: nowhere" not in line))
+    (note,) = (one for one in validate(small).findings if one.code == "negative")
+    result = run(small, out=Path("run"))
+    alarms = false_alarms(result, result.done[0])
+    assert alarms is not None and alarms.negatives == negatives and alarms.auroc is not None
+    assert ("false alarms" in note.message) is (alarms.above is not None)
+    assert ("AUROC" in note.message) is (alarms.above is None)
+    scored = {row["query_id"] for row in result.scores.to_pylist() if row["value"] is not None}
+    assert not scored & NEGATIVE
+
+
 def test_f09_the_report_names_them_and_counts_them_beside_every_mean(ran: Any, tmp_path: Path) -> None:
     text = write_html(ran.result, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "14 queries, 2 of them without a right answer" in text

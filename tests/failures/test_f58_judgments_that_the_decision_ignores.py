@@ -66,7 +66,9 @@ def test_verdict_report_and_export_use_what_people_judged(finished: Result, cli:
     (state,) = json.loads(cli("status", finished.path, "--json").out)
     assert state["review"]["decided"] == state["review"]["passages"] > 0
     assert state["review"]["questions"] == len(found.reviewed.queries)
-    assert "final-report" in cli("status", finished.path).out
+    screen = cli("status", finished.path).out
+    assert "final-report" in screen
+    assert f"{state['review']['decided']} of {state['review']['passages']}\n" in screen.replace(" \n", "\n")
 
     assert cli("final-report", finished.path).code == 0
     for name, title in (("report.md", "## Judged by people"), ("report.html", "Judged by people</h2>")):
