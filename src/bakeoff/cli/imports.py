@@ -207,6 +207,7 @@ def _say_import(imported: Imported, out: Path) -> None:
     for message in imported.attention:
         console.warn(message)
     categories = len({query.category for query in imported.queries if query.category})
-    groups = f" in {categories} categories" if categories else ""
+    named = "category" if categories == 1 else "categories"
+    groups = f" in {categories} {named}" if categories else ""
     noun = "query" if len(imported.queries) == 1 else "queries"
     console.say(f"{len(imported.queries):,} {noun}{groups} written to {out}")
