@@ -58,6 +58,8 @@ class SystemCheck:
     clusters: int = 0
     effective_n: float = 0.0
     """Independent queries that would show as much as these, which may come in clusters."""
+    holds_level: bool = True
+    """False where it is no worse on these queries, and a kind too rare to be among them could hide a larger loss."""
 
     @property
     def passed(self) -> bool:
@@ -108,7 +110,7 @@ def gate(
         matrix = joined(baseline.matrix(name), candidate.matrix(name), *runs)
         checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in kept]
     checks += [_gone(one, candidate) for one in names if one not in kept]
-    notes = (*_notes(baseline, candidate, differing), *_cluster_note(checks))
+    notes = (*_notes(baseline, candidate, differing), *_cluster_note(checks), *_rare_note(checks, rules))
     return Gate(runs[0], runs[1], name, rules, tuple(checks), notes, baseline.truth)
 
 
@@ -120,6 +122,18 @@ def _cluster_note(checks: list[SystemCheck]) -> Iterator[str]:
         yield (
             f"{worst.n:,} queries in {worst.clusters:,} clusters show as much as {worst.effective_n:.0f} independent "
             f"ones ({worst.system})."
+        )
+
+
+def _rare_note(checks: list[SystemCheck], rules: Rules) -> Iterator[str]:
+    """What passed on these queries and is not sure for kinds of queries that are not among them."""
+    doubtful = [one for one in checks if not one.holds_level]
+    if doubtful:
+        worst = min(doubtful, key=lambda one: one.clusters)
+        share = 1 - ALPHA ** (1 / worst.clusters)
+        yield (
+            f"{worst.n:,} queries can miss a kind that is up to {share:.1%} of all queries: a loss above "
+            f"{rules.margin:g} that such a kind causes is not ruled out ({worst.system})."
         )
 
 
@@ -156,6 +170,7 @@ def _check(system: str, matrix: ScoreMatrix, runs: tuple[str, str], rules: Rules
         categories=tuple(_categories(both, rules, sign, seed)),
         clusters=pair.clusters,
         effective_n=pair.effective_n,
+        holds_level=low is None or low <= -rules.margin or pair.no_worse(rules.margin),
     )
 
 

@@ -22,11 +22,18 @@ def crossing(effect: float, seed: int = 0) -> ScoreMatrix:
 
 
 def test_a_crossing_is_found_and_named() -> None:
-    found = interaction(crossing(0.1), "a", "b", BootstrapSettings(1))
+    found = interaction(crossing(0.2), "a", "b", BootstrapSettings(1))
     assert 0 < found.p < 0.01
     assert found.crosses
     assert [one.category for one in found.for_a] == ["section"]
     assert [one.category for one in found.for_b] == ["concept"]
+
+
+def test_a_crossing_that_rare_questions_could_undo_is_not_claimed() -> None:
+    found = interaction(crossing(0.05), "a", "b", BootstrapSettings(1))
+    assert found.p < 0.01
+    assert all(one.interval.excludes(0.0) and not one.holds_level for one in found.categories)
+    assert not found.crosses
 
 
 def test_category_intervals_are_widened_for_their_number() -> None:

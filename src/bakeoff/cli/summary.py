@@ -115,6 +115,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "system": verdict.system,
         "recommended": list(verdict.recommended),
         "holds_level": verdict.holds_level,
+        "possible": list(verdict.group),
         "sentence": verdict.sentence,
         "reasons": list(verdict.reasons),
         "would_settle": verdict.would_settle,

@@ -51,13 +51,23 @@ class Case:
 
     @property
     def unbeaten(self) -> tuple[str, ...]:
-        """Rivals that the best is not shown to beat."""
+        """Rivals that the best is not shown to beat at its level."""
         return tuple(other for other in self.rivals if self.pair(other).better != self.best)
 
     @property
     def group(self) -> tuple[str, ...]:
         """The best and the rivals it is not shown to beat."""
         return (self.best, *self.unbeaten)
+
+    @property
+    def doubtful(self) -> str | None:
+        """The first rival that the best leads by the tests, though questions too rare to be seen could undo it."""
+        return next((other for other in self.unbeaten if self.pair(other).passes_tests), None)
+
+    @property
+    def compared_rivals(self) -> int:
+        """Comparisons of one system, over which a level is corrected."""
+        return max(1, len(self.comparison.systems) - 1)
 
     @property
     def beaten(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from bakeoff.stats.clusters import (
 from bakeoff.stats.comparison import Comparison, Dropped, PairComparison, ScoreMatrix, SystemSummary
 from bakeoff.stats.correction import holm, max_t
 from bakeoff.stats.each import Each
-from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, win_loss_tie
+from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, deciding_places, win_loss_tie
 from bakeoff.stats.equivalence import Bounds, possible_means
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import POWER, detectable_difference, queries_needed
@@ -148,21 +148,13 @@ def _pair_numbers(
     stepped: list[float] | list[None] = [None] * pairs
     if settings.correction == "max-t":
         stepped = max_t(summed, seed, flips)
-    largest = np.full(pairs, _largest_difference(scored))
+    largest = np.full(pairs, scored.matrix.largest_difference)
     rivals = max(1, len(scored.matrix.systems) - 1)
     levels = (settings.alpha, settings.alpha / rivals)
     possible, corrected = possible_means(columns, largest, levels, seed, clusters=clusters, each=each)
     sure = [ends is not None and not ends[0] <= 0.0 <= ends[1] for ends in corrected]
     rows = zip(intervals, equivalence, p_values, holm(p_values), stepped, possible, sure, strict=True)
     return [_PairNumbers(*row) for row in rows]
-
-
-def _largest_difference(scored: _Scored) -> float:
-    """The largest difference a query could show: the measure's range, or the range seen of one without bounds."""
-    if scored.matrix.bounds is not None:
-        return scored.matrix.bounds[1] - scored.matrix.bounds[0]
-    known = without_nan(scored.values.ravel())
-    return float(np.ptp(np.append(known, 0.0)))
 
 
 def _comparison(scored: _Scored, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
@@ -241,6 +233,7 @@ def _pair(
         dependence=depends,
         possible=numbers.possible,
         holds_level=numbers.holds_level,
+        deciding=tuple(matrix.queries[i] for i in np.flatnonzero(common)[deciding_places(kept)]),
     )
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.arrays import FloatArray
+from bakeoff.stats.arrays import FloatArray, without_nan
 from bakeoff.stats.clusters import Dependence, EffectiveQuestions
 from bakeoff.stats.effects import WinLossTie
 from bakeoff.stats.intervals import Interval
-from bakeoff.stats.power import queries_needed
+from bakeoff.stats.power import queries_for_level, queries_needed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +57,13 @@ class ScoreMatrix:
         values = np.array(self.values, dtype=np.float64)
         values[:, [query in self.structural for query in self.queries]] = np.nan
         return values
+
+    @property
+    def largest_difference(self) -> float:
+        """The largest difference a query could show: the measure's range, or the range seen of one without bounds."""
+        if self.bounds is not None:
+            return self.bounds[1] - self.bounds[0]
+        return float(np.ptp(np.append(without_nan(self.scored().ravel()), 0.0)))
 
     def sorted(self) -> ScoreMatrix:
         """The same scores with the queries in order of their ids, so that resampling does not hang on file order."""
@@ -131,6 +138,8 @@ class PairComparison:
     """Least and largest true difference left possible, each at alpha, however rare the queries that were not drawn."""
     holds_level: bool = False
     """Whether the sign of the difference is sure against such queries too, corrected over one system's comparisons."""
+    deciding: tuple[str, ...] = ()
+    """The few queries whose differences outweigh those of all others; empty where no few do."""
 
     @property
     def clusters(self) -> int:
@@ -163,9 +172,14 @@ class PairComparison:
         return self.p_holm if self.p_max_t is None else self.p_max_t
 
     @property
-    def separated(self) -> bool:
-        """Whether the interval excludes 0 and the corrected p-value is at most alpha."""
+    def passes_tests(self) -> bool:
+        """Whether the interval excludes 0 and the corrected p-value is at most alpha, for queries like these."""
         return self.interval.excludes(0.0) and self.p_corrected <= self.alpha
+
+    @property
+    def separated(self) -> bool:
+        """Whether a difference is shown: by the tests, and against queries too rare to be among these."""
+        return self.passes_tests and self.holds_level
 
     @property
     def better(self) -> str | None:
@@ -201,6 +215,11 @@ class PairComparison:
         if self.sd is None:
             return None
         return queries_needed(self.sd, difference, alpha, self.power, dependence=self.dependence)
+
+    def queries_for_level(self, rivals: int, largest: float) -> int | None:
+        """Queries with this lead and spread that would hold the level against so many rivals."""
+        spread = (self.sd or 0.0) * (1.0 if self.dependence is None else self.dependence.design_effect**0.5)
+        return queries_for_level(abs(self.difference or 0.0), spread, self.alpha / rivals, largest)
 
     def reversed(self) -> PairComparison:
         """The same pair seen from b."""

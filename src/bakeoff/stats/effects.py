@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bakeoff.stats.arrays import NOISE, without_nan
+from bakeoff.stats.arrays import NOISE, FloatArray, IntArray, without_nan
 
 TIE_TOLERANCE = 0.01
+A_FEW = 0.1
+"""The largest share of the queries that is called a few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +54,13 @@ def cliffs_delta(a: npt.ArrayLike, b: npt.ArrayLike) -> float | None:
     below = np.searchsorted(second, first - NOISE, side="left").sum()
     above = len(second) * len(first) - np.searchsorted(second, first + NOISE, side="right").sum()
     return float((below - above) / (len(first) * len(second)))
+
+
+def deciding_places(differences: FloatArray) -> IntArray:
+    """Places of the few largest differences that outweigh all others together; none where it takes more than a few."""
+    sizes = np.sort(np.abs(differences))[::-1]
+    if not len(sizes) or sizes[0] <= NOISE:
+        return np.empty(0, dtype=np.int64)
+    last = int(np.searchsorted(np.cumsum(sizes), sizes.sum() / 2, side="right"))
+    found = np.flatnonzero(np.abs(differences) >= sizes[min(last, len(sizes) - 1)] - NOISE)
+    return found if len(found) <= max(1, A_FEW * len(sizes)) else found[:0]

@@ -14,6 +14,7 @@ from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.correction import holm
+from bakeoff.stats.equivalence import possible_means
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.tests import sign_blocks
 
@@ -29,6 +30,8 @@ class CategoryDifference:
     n: int
     advantage: float
     interval: Interval
+    holds_level: bool = False
+    """Whether its sign is sure against queries too rare to be among these, corrected over the categories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +46,17 @@ class Interaction:
 
     @property
     def for_a(self) -> tuple[CategoryDifference, ...]:
-        """Categories whose whole interval is in favour of a."""
-        return tuple(c for c in self.categories if c.interval.low is not None and c.interval.low > 0)
+        """Categories on which a is shown to be better."""
+        return tuple(c for c in self.categories if c.holds_level and (c.interval.low or 0) > 0)
 
     @property
     def for_b(self) -> tuple[CategoryDifference, ...]:
-        """Categories whose whole interval is in favour of b."""
-        return tuple(c for c in self.categories if c.interval.high is not None and c.interval.high < 0)
+        """Categories on which b is shown to be better."""
+        return tuple(c for c in self.categories if c.holds_level and (c.interval.high or 0) < 0)
 
     @property
     def crosses(self) -> bool:
-        """Whether a is better on one category and b on another, each interval excluding 0."""
+        """Whether a is better on one category and b on another, each interval excluding 0 at its level."""
         return bool(self.for_a and self.for_b)
 
 
@@ -80,7 +83,8 @@ def interaction(matrix: ScoreMatrix, a: str, b: str, settings: BootstrapSettings
     clusters = Clusters.of(matrix.clusters, len(matrix.queries)).among(common)
     test = label_permutation_p if clusters.alone else partial(cluster_flip_p, clusters=clusters)
     p = test(advantage[common], labels, settings.seed)
-    return Interaction(a, b, p, p, _by_category(advantage[common], labels, settings, clusters))
+    found = _by_category(advantage[common], labels, settings, clusters, matrix.largest_difference)
+    return Interaction(a, b, p, p, found)
 
 
 def label_permutation_p(differences: FloatArray, labels: Sequence[str], seed: int) -> float:
@@ -123,14 +127,16 @@ def cluster_flip_p(differences: FloatArray, labels: Sequence[str], seed: int, *,
 
 
 def _by_category(
-    advantage: FloatArray, labels: list[str], settings: BootstrapSettings, clusters: Clusters
+    advantage: FloatArray, labels: list[str], settings: BootstrapSettings, clusters: Clusters, largest: float
 ) -> tuple[CategoryDifference, ...]:
     names = list(dict.fromkeys(labels))
-    wide = settings.at(1 - (1 - settings.level) / max(1, len(names)))
+    alpha = (1 - settings.level) / max(1, len(names))
     made = []
     for name in names:
         chosen = np.array([label == name for label in labels])
-        part = advantage[chosen]
-        interval = mean_interval(part, wide, clusters=clusters.among(chosen))
-        made.append(CategoryDifference(name, len(part), float(part.mean()), interval))
+        part, together = advantage[chosen], clusters.among(chosen)
+        interval = mean_interval(part, settings.at(1 - alpha), clusters=together)
+        ((ends,),) = possible_means(part, [largest], (alpha,), settings.seed, clusters=together)
+        sure = ends is not None and not ends[0] <= 0.0 <= ends[1]
+        made.append(CategoryDifference(name, len(part), float(part.mean()), interval, sure))
     return tuple(made)

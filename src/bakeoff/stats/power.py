@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from bakeoff.stats.clusters import Dependence
@@ -59,6 +60,18 @@ def queries_needed(
     while _multiplier(_df(n, dependence), alpha, power) * spread / n**0.5 > size:
         n += max(1, n // 1000)
     return n
+
+
+def queries_for_level(lead: float, sd: float, alpha: float, largest: float) -> int | None:
+    """About how many queries of this lead and spread rule out, at alpha, that unseen ones undo it; None without a lead.
+
+    The lead must exceed z·sd/√n for the queries seen and ln(1/α)/n of the largest difference for those unseen.
+    """
+    if lead <= 0:
+        return None
+    seen, unseen = NORMAL.inv_cdf(1 - alpha) * sd, -math.log(alpha) * largest
+    root = (seen + math.sqrt(seen**2 + 4 * lead * unseen)) / (2 * lead)
+    return math.ceil(min(root**2, MOST_QUERIES))
 
 
 def _spread(sd: float, dependence: Dependence | None) -> float:

@@ -5,31 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bakeoff.stats.case import Case
-from bakeoff.stats.sentences import told_apart
-from bakeoff.stats.wording import clustered, listed, points_to_three, questions
+from bakeoff.stats.sentences import few_decide, told_apart
+from bakeoff.stats.wording import clustered, listed, points_to_three, questions, shortened
 
 
 def reasons_for(case: Case) -> tuple[str, ...]:
     """The lines below the verdict, in order."""
     lines = list(_limits(case))
     if case.rivals:
-        lines += [*_beaten(case), *_neighbours(case), *_clusters(case), *_detectable(case), *_dropped(case)]
+        lines += [*_beaten(case), *_neighbours(case), *_few_decide(case), *_clusters(case)]
+        lines += [*_detectable(case), *_dropped(case)]
     return (*lines, *case.comparison.notes)
-
-
-def say_rare_questions(case: Case) -> Iterator[str]:
-    """Which separations would not survive questions of a kind that is too rare to be among these."""
-    for other in case.rivals:
-        pair = case.pair(other)
-        if not pair.holds_level:
-            rivals = max(1, len(case.comparison.systems) - 1)
-            unseen = 1 - (pair.alpha / rivals) ** (1 / pair.clusters)
-            yield (
-                f"The claim over {other} can't hold its error rate of {pair.alpha:.0%} for every kind of data: "
-                f"{questions(pair.n)} can miss a kind that is up to {unseen:.1%} of all questions, and a few of these "
-                f"could undo an advantage of {points_to_three(abs(pair.difference or 0.0))}."
-            )
-            return
 
 
 def _limits(case: Case) -> Iterator[str]:
@@ -50,6 +36,11 @@ def _neighbours(case: Case) -> Iterator[str]:
         text = told_apart(case, 1, 2)
         if text:
             yield text
+
+
+def _few_decide(case: Case) -> Iterator[str]:
+    if case.doubtful is None and (text := few_decide(case)):
+        yield text
 
 
 def _clusters(case: Case) -> Iterator[str]:
@@ -85,5 +76,4 @@ def _dropped(case: Case) -> Iterator[str]:
     for one in case.pair(case.rivals[0]).dropped:
         by_reason.setdefault(one.reason, []).append(one.query)
     for reason, names in by_reason.items():
-        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        yield f"Not counted: {questions(len(names))} ({shown}), {reason}."
+        yield f"Not counted: {questions(len(names))} ({shortened(tuple(names))}), {reason}."

@@ -14,6 +14,7 @@ from bakeoff.stats.wording import (
     probability,
     questions,
     settles,
+    shortened,
     with_interval,
 )
 
@@ -58,10 +59,7 @@ def say_too_few(case: Case) -> str:
 
 def say_winner(case: Case) -> str:
     """The best against its runner-up."""
-    text = f"Use {case.best}. {_beats(case, case.rivals[0])}"
-    if all(case.pair(other).holds_level for other in case.rivals):
-        return text
-    return f"{text.removesuffix('.')}; a kind of question too rare to be among these could undo it."
+    return f"Use {case.best}. {_beats(case, case.rivals[0])}"
 
 
 def say_cheaper(case: Case) -> str:
@@ -138,6 +136,37 @@ def say_cant_tell(case: Case) -> str:
         step = choice.steps[0]
         text += f" The lowest {step.kind.words} is that of {choice.system} ({step.kind.text(step.lowest)})."
     return text
+
+
+def say_few_decide(case: Case) -> str:
+    """A lead that a few questions decide, seen or unseen, and the systems still possible."""
+    other = case.doubtful
+    assert other is not None
+    pair = case.pair(other)
+    if pair.deciding:
+        why = f"a few of these questions decide everything ({shortened(pair.deciding)}). Add questions like those"
+    else:
+        why = (
+            f"{questions(pair.n)} can miss a kind that is up to {_unseen(case, other):.0%} of all questions, and a few "
+            "of that kind would undo the lead. Add questions, above all of kinds that are rare here"
+        )
+    every = len(case.group) == len(case.comparison.systems) > MANY
+    left = f"all {len(case.group)} systems" if every else listed(case.group)
+    return f"Not enough evidence: {_lead(case, other)}, but {why}. Still possible: {left}."
+
+
+def few_decide(case: Case) -> str | None:
+    """Which few questions decide between the best and the next, where the verdict is open."""
+    other = case.unbeaten[0] if case.unbeaten else None
+    if other is None or case.equal or not (names := case.pair(other).deciding):
+        return None
+    return f"A few questions decide between {case.best} and {other}: {shortened(names)}. Add questions like those."
+
+
+def _unseen(case: Case, other: str) -> float:
+    """The largest share of all questions that a kind can have and be missing here by chance, at the corrected level."""
+    pair = case.pair(other)
+    return float(1 - (pair.alpha / case.compared_rivals) ** (1 / pair.clusters))
 
 
 def _lead(case: Case, other: str) -> str:

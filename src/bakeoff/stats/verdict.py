@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bakeoff.stats.case import Case
+from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.evidence import DEFAULT_THRESHOLDS, Evidence, Thresholds
-from bakeoff.stats.reasons import reasons_for, say_rare_questions
+from bakeoff.stats.reasons import reasons_for
 from bakeoff.stats.sentences import (
     say_cant_tell,
     say_cheaper,
     say_depends,
     say_either,
+    say_few_decide,
     say_lift,
     say_no_queries,
     say_none_within_limits,
@@ -27,7 +29,9 @@ from bakeoff.stats.sentences import (
     say_too_few,
     say_winner,
 )
-from bakeoff.stats.wording import equality_needs, settles
+from bakeoff.stats.wording import equality_needs, rounded, settles
+
+FEW_DECIDE = "few-decide"
 
 
 class Kind(StrEnum):
@@ -53,7 +57,7 @@ class Verdict:
     recommended: tuple[str, ...] = ()
     """The system, and those that are shown to be equal to it and not shown to cost more."""
     holds_level: bool = True
-    """False where the claim would not survive questions that are too rare to be among these."""
+    """False where questions too rare to be among these could undo what the tests show: no difference is declared."""
 
 
 def _nobody(_: Case) -> str | None:
@@ -74,11 +78,6 @@ class Rule:
     holds: Callable[[Case], bool]
     say: Callable[[Case], str]
     choose: Callable[[Case], str | None] = _nobody
-
-
-def _holds_level(case: Case, rule: Rule) -> bool:
-    """Whether every separation that the claim rests on would survive questions too rare to be among these."""
-    return rule.name != "clear-winner" or all(case.pair(other).holds_level for other in case.rivals)
 
 
 def _recommended(case: Case, system: str | None) -> tuple[str, ...]:
@@ -138,7 +137,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "clear-winner",
-        "against every other system the best has an interval on its side of 0 and a corrected p ≤ {alpha}",
+        "against every other system the best has an interval on its side of 0 and a corrected p ≤ {alpha}, and "
+        "questions too rare to be seen could not undo it",
         Kind.USE,
         lambda case: not case.unbeaten,
         say_winner,
@@ -174,6 +174,13 @@ RULES: tuple[Rule, ...] = (
         say_lift,
         lambda case: case.lifted,
     ),
+    Rule(
+        FEW_DECIDE,
+        "as 7 against some unbeaten system, but a few questions, seen or too rare to be seen, could undo it",
+        Kind.CANT_TELL,
+        lambda case: case.doubtful is not None,
+        say_few_decide,
+    ),
     Rule("cant-tell", "otherwise", Kind.CANT_TELL, _always, say_cant_tell),
 )
 
@@ -182,17 +189,17 @@ def decide(evidence: Evidence) -> Verdict:
     """The verdict of the first rule that holds."""
     case = Case.of(evidence)
     rule = next(rule for rule in RULES if rule.holds(case))
-    system, sure = rule.choose(case), _holds_level(case, rule)
+    system = rule.choose(case)
     return Verdict(
         kind=rule.kind,
         sentence=rule.say(case),
-        reasons=(*(() if sure else say_rare_questions(case)), *reasons_for(case)),
+        reasons=reasons_for(case),
         rule=rule.name,
         would_settle=_would_settle(case) if rule.kind is Kind.CANT_TELL else None,
         system=system,
         group=case.group if case.eligible else (),
         recommended=_recommended(case, system),
-        holds_level=sure,
+        holds_level=rule.name != FEW_DECIDE,
     )
 
 
@@ -208,8 +215,19 @@ def rule_table(thresholds: Thresholds = DEFAULT_THRESHOLDS) -> tuple[tuple[int, 
 def _would_settle(case: Case) -> str | None:
     if not case.eligible or not case.unbeaten or case.equal:
         return None
+    if case.doubtful is not None:
+        return _would_hold(case, case.pair(case.doubtful))
     pair, thresholds = case.pair(case.unbeaten[0]), case.evidence.thresholds
     if pair.identical:
         return equality_needs(thresholds.margin, pair.alpha)
     needed = settles(pair, thresholds.least_difference, "questions ")
     return None if needed is None else f"{needed[0].upper()}{needed[1:]}."
+
+
+def _would_hold(case: Case, pair: PairComparison) -> str | None:
+    """How many questions with this lead and spread would hold the level; None for a measure without bounds."""
+    bounds = case.comparison.bounds
+    needed = bounds and pair.queries_for_level(case.compared_rivals, bounds[1] - bounds[0])
+    return (
+        f"About {rounded(needed):,} questions with this lead and spread would settle it." if needed else None
+    )

@@ -41,6 +41,11 @@ def listed(names: tuple[str, ...], last: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
+def shortened(names: tuple[str, ...]) -> str:
+    """At most five names."""
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
 def with_interval(value: float, interval: Interval, measure: str) -> str:
     """A difference with its interval: .05 nDCG@10 [.01 .09]."""
     if interval.low is None or interval.high is None:
@@ -71,7 +76,7 @@ def settles(pair: PairComparison, least: float, of: str = "") -> str | None:
     needed = pair.queries_for(size)
     if needed is None or needed <= pair.n:
         return None
-    return f"about {_rounded(needed):,} {of}would settle a difference of {points(size)[0]}"
+    return f"about {rounded(needed):,} {of}would settle a difference of {points(size)[0]}"
 
 
 def clustered(found: EffectiveQuestions) -> str:
@@ -91,7 +96,7 @@ def equality_needs(margin: float, alpha: float) -> str | None:
     if not 0 < margin < 1:
         return None
     needed = math.ceil(math.log(alpha) / math.log(1 - margin))
-    return f"About {_rounded(needed):,} questions with equal scores would show a difference below {points(margin)[0]}."
+    return f"About {rounded(needed):,} questions with equal scores would show a difference below {points(margin)[0]}."
 
 
 def bytes_text(size: float) -> str:
@@ -102,7 +107,7 @@ def bytes_text(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def _rounded(count: int) -> int:
+def rounded(count: int) -> int:
     """A count to two significant digits, because it rests on an estimated spread."""
     digits = len(str(count)) - 2
     return count if digits <= 0 else -(-count // 10**digits) * 10**digits
