@@ -211,7 +211,6 @@ SERVERS = (
         "weaviate-client: gRPC; insert_many",
         weaviate_search,
         weaviate_insert,
-        "where the adapter speaks GraphQL, the server parses it for half a millisecond",
     ),
     Peer("opensearch", "opensearch-py; parallel_bulk", opensearch_search, opensearch_insert),
     Peer(

@@ -180,7 +180,7 @@ def test_a_server_that_stalls_in_mid_insert_fails_its_system_only(
     stalled: Callable[..., tuple[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    through, (between, *_) = behind(known(name), line)
+    through, (*_, between) = behind(known(name), line)
     monkeypatch.setenv("BAKEOFF_SERVER_TIMEOUT", "2")
     monkeypatch.setattr(index_stage, "BATCH", 2)
     one = stalling(name, between, {WHERE[name]: through})

@@ -1,121 +1,174 @@
-"""A collection of Weaviate over REST: made, filled in batches, watched until it is indexed, and changed."""
+"""A collection of Weaviate: made, filled in batches, watched until it is indexed, changed, and searched."""
 
 from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial, reduce
+from operator import and_
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+from weaviate import WeaviateClient
+from weaviate.classes.config import ConsistencyLevel, Reconfigure
+from weaviate.classes.data import DataObject
+from weaviate.classes.query import Filter, HybridFusion, MetadataQuery
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores._base import expect_dims
-from bakeoff.plugins.stores._rest import Rest, packed, wait, words
-from bakeoff.plugins.stores._server import Spread, expect_spread, ours
-from bakeoff.plugins.stores._weaviate_schema import OWN_WRITES, WeaviateParams
-from bakeoff.types import Batch, Metric, PayloadField
+from bakeoff.plugins.stores._payload import Declared, Term, terms
+from bakeoff.plugins.stores._rest import wait
+from bakeoff.plugins.stores._server import Spread, expect_spread
+from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
+from bakeoff.types import Batch, Metric, PayloadField, Where
 
 PREFIX = "Bakeoff_"  # a class of this engine begins with a capital
 PART = 500  # objects a request
+PART_BYTES = 2**25  # of vectors a request: the engine takes 100 MB
 LINES = 2  # requests at once: the engine reads one while it links the other
 DEADLINE_S = 3600
 NOBODY = UUID(int=2**127)
 """No row has it. To delete it makes the engine write the end of the graph's log, which it else keeps in memory: after
 kill -9 version 1.35.2 counted every row and no longer found the last few."""
+DISTANCE, SCORE = MetadataQuery(distance=True), MetadataQuery(score=True)
+FUSIONS = {"relativeScoreFusion": HybridFusion.RELATIVE_SCORE, "rankedFusion": HybridFusion.RANKED}
+WORDS = ["text"]
+Found = tuple[list[int], list[float]]
+"""The integers in the UUIDs of rows, and their distances or scores."""
 
 
 class Rows:
     """The rows of one collection; each is known by a UUID with its integer in it."""
 
-    def __init__(self, rest: Rest, collection: str, writes: str = OWN_WRITES) -> None:
-        self._rest, self.name = rest, f"{PREFIX}{collection}"
-        self._objects = "/v1/batch/objects" + ("" if writes == OWN_WRITES else f"?consistency_level={writes}")
-        self._path = f"/v1/schema/{self.name}"
+    def __init__(self, client: WeaviateClient, collection: str, params: WeaviateParams) -> None:
+        self._client, self.name = client, f"{PREFIX}{collection}"
+        self.collection = client.collections.use(self.name)
+        self._writer = self.collection.with_consistency_level(ConsistencyLevel[params.write_consistency])
         self._tuning, self._ef = threading.Lock(), 0
+        self._at = cache(partial(_queries, self.collection, params.build.replicas))
 
     def create(self, params: WeaviateParams, metric: Metric, columns: dict[str, PayloadField]) -> None:
         """Make the collection anew."""
-        self.drop()
-        self._rest("POST", "/v1/schema", params.described(self.name, metric, columns))
-
-    def drop(self) -> None:
-        """Remove the collection; the engine says the same where there is none."""
-        self._rest("DELETE", self._path)
+        self._client.collections.delete(self.name)
+        self._client.collections.create_from_dict(params.described(self.name, metric, columns))
 
     def put(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
         """Write rows, new ones or in the place of those that have their ids."""
-        vectors = None if batch.vectors is None else np.ascontiguousarray(batch.vectors, np.float32)
-        objects = []
-        for i, number in enumerate(batch.ids.tolist()):
-            kept: dict[str, Any] = {} if batch.texts is None else {"text": batch.texts[i]}
-            if batch.payloads is not None:
-                kept |= {name: batch.payloads[i][field.name] for name, field in columns.items()}
-            row = {"class": self.name, "id": identity(number), "properties": kept}
-            objects.append(row if vectors is None else {**row, "vector": vectors[i]})
-        parts = [objects[begin : begin + PART] for begin in range(0, len(objects), PART)]
+        dims = 0 if batch.vectors is None else batch.vectors.shape[1]
+        size = max(1, min(PART, PART_BYTES // max(4 * dims, 1)))
+        parts = [slice(begin, begin + size) for begin in range(0, len(batch.ids), size)]
         with ThreadPoolExecutor(LINES) as lines:
-            list(lines.map(self._post, parts))
+            list(lines.map(lambda part: self._insert(batch, part, columns), parts))
 
-    def _post(self, objects: list[dict[str, Any]]) -> None:
-        for one in self._rest("POST", self._objects, {"objects": objects}):
-            if one["result"].get("errors"):
-                raise StoreError(f"Weaviate refused a row: {words(packed(one['result']))}")
+    def _insert(self, batch: Batch, part: slice, columns: dict[str, PayloadField]) -> None:
+        ids = batch.ids[part].tolist()
+        vectors = [None] * len(ids) if batch.vectors is None else batch.vectors[part].tolist()
+        texts = None if batch.texts is None else batch.texts[part]
+        payloads = None if batch.payloads is None else batch.payloads[part]
+        objects = []
+        for i, number in enumerate(ids):
+            kept: dict[str, Any] = {} if texts is None else {"text": texts[i]}
+            if payloads is not None:
+                kept |= {name: payloads[i][field.name] for name, field in columns.items()}
+            objects.append(DataObject(kept, identity(number), vectors[i]))
+        told = self._writer.data.insert_many(objects)
+        if told.has_errors:
+            raise StoreError(f"Weaviate refused a row: {next(iter(told.errors.values())).message}")
 
     def settle(self) -> None:
         """Return when every shard's vector queue is empty and the graph is on disk."""
         wait("Weaviate", "every row is in the graph", lambda: not self._waiting(), DEADLINE_S, pause=0.05)
-        self._remove([str(NOBODY)])
+        self._remove([NOBODY])
 
     def _waiting(self) -> int:
         """Rows not in the graph yet; a shard at work on its index counts as one."""
-        nodes = self._rest("GET", f"/v1/nodes/{self.name}?output=verbose")["nodes"]
-        shards = [shard for node in nodes for shard in node["shards"] or []]
-        return sum(
-            shard["vectorQueueLength"] + (shard["vectorIndexingStatus"] != "READY") for shard in shards
-        )
+        nodes = self._client.cluster.nodes(self.name, output="verbose")
+        shards = [shard for node in nodes for shard in node.shards or []]
+        return sum(shard.vector_queue_length + (shard.vector_indexing_status != "READY") for shard in shards)
 
     def check(self, dims: int, spread: Spread) -> None:
         """A collection that is not there, holds vectors of another length or is spread otherwise is a StoreError."""
-        schema = self._rest("GET", self._path)
-        held = schema["shardingConfig"]["actualCount"], schema["replicationConfig"]["factor"] - 1
+        kept = self.collection.config.get()
+        held = kept.sharding_config.actual_count, kept.replication_config.factor - 1
         expect_spread("Weaviate", held, spread)
-        first = self._rest("GET", f"/v1/objects?class={self.name}&limit=1&include=vector")["objects"]
+        first = self.collection.query.fetch_objects(limit=1, include_vector=True).objects
         if first:
-            expect_dims("Weaviate", len(first[0].get("vector") or ()), dims)
+            expect_dims("Weaviate", len(first[0].vector.get("default", ())), dims)
 
     def tune(self, ef: int) -> None:
-        """Write `ef` to the collection, where it is another than the one this client wrote last."""
+        """Write `ef` to the collection, where it is another than the one this client wrote last.
+
+        The client's newer `vector_config` is for vectors with a name, which collections of earlier runs do not have.
+        """
         with self._tuning:
             if ef != self._ef:
-                schema = self._rest("GET", self._path)
-                schema["vectorIndexConfig"]["ef"] = ef
-                self._rest("PUT", self._path, schema)
+                self.collection.config.update(vector_index_config=Reconfigure.VectorIndex.hnsw(ef=ef))
                 self._ef = ef
 
-    def kept(self, number: int) -> dict[str, Any]:
-        """What belongs to a row, asked for one by one: GraphQL has no integers over 32 bits."""
-        found: dict[str, Any] = self._rest("GET", f"/v1/objects/{self.name}/{identity(number)}")["properties"]
-        return found
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.collection.aggregate.over_all(total_count=True).total_count or 0
+
+    def kept(self, ids: np.ndarray) -> dict[int, dict[str, Any]]:
+        """What belongs to rows, by id; ids that are not there are left out."""
+        asked = [identity(number) for number in ids.tolist()]
+        found = self.collection.query.fetch_objects_by_ids(asked, limit=len(asked)).objects
+        return {one.uuid.int: one.properties for one in found}
+
+    def near(self, vector: np.ndarray, k: int, among: Any, level: str) -> Found:
+        """The rows nearest to a vector, with their distances."""
+        how = {"limit": k, "filters": among, "return_metadata": DISTANCE, "return_properties": False}
+        found = self._at(level).near_vector(vector.tolist(), **how).objects
+        return [one.uuid.int for one in found], [one.metadata.distance for one in found]
+
+    def with_words(self, text: str, k: int, among: Any, level: str) -> Found:
+        """The rows best for some words, with their scores."""
+        how = {"limit": k, "filters": among, "query_properties": WORDS}
+        return _scored(self._at(level).bm25, text, how)
+
+    def with_both(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Found:
+        """The rows best by words and vector, with their scores."""
+        how = {"alpha": query.alpha, "fusion_type": FUSIONS[query.fusion], "query_properties": WORDS}
+        ask = self._at(query.consistency_level).hybrid
+        return _scored(ask, text, {"limit": k, "vector": vector.tolist(), **how})
 
     def delete(self, ids: np.ndarray) -> None:
         """Remove rows."""
         self._remove([identity(number) for number in ids.tolist()])
 
-    def _remove(self, gone: list[str]) -> None:
-        chosen = {"path": ["id"], "operator": "ContainsAny", "valueTextArray": gone}
-        told = self._rest("DELETE", self._objects, {"match": {"class": self.name, "where": chosen}})
-        if told["results"]["failed"]:
-            raise StoreError(f"Weaviate did not delete {told['results']['failed']} of {len(gone)} rows.")
+    def _remove(self, gone: list[UUID]) -> None:
+        told = self._writer.data.delete_many(Filter.by_id().contains_any(gone))
+        if told.failed:
+            raise StoreError(f"Weaviate did not delete {told.failed} of {len(gone)} rows.")
 
 
-def collections(rest: Rest) -> list[str]:
-    """What was made there, by the names that were given."""
-    return ours((one["class"] for one in rest("GET", "/v1/schema")["classes"]), PREFIX)
-
-
-def identity(number: int) -> str:
+def identity(number: int) -> UUID:
     """A UUID with an integer in it; one below zero has none."""
     if number < 0:
         raise StoreError(f"Weaviate knows a row by a UUID, which cannot hold the id {number}.")
-    return str(UUID(int=number))
+    return UUID(int=number)
+
+
+def _queries(collection: Any, replicas: int, level: str) -> Any:
+    """The queries of a collection at a consistency, which a collection of one copy does not take."""
+    return (collection.with_consistency_level(ConsistencyLevel[level]) if replicas else collection).query
+
+
+def _scored(ask: Any, text: str, how: dict[str, Any]) -> Found:
+    found = ask(text, return_metadata=SCORE, return_properties=False, **how).objects
+    return [one.uuid.int for one in found], [one.metadata.score for one in found]
+
+
+def filter_of(store: Declared, where: Where) -> Any:
+    """A filter in which every condition holds, or None where there are none."""
+    names = store.column_of()
+    conditions = [_condition(term, names[term.field]) for term in terms(store.fields, where)]
+    return reduce(and_, conditions) if conditions else None
+
+
+def _condition(term: Term, column: str) -> Any:
+    of = Filter.by_property(column)
+    if term.sign == "in":
+        return of.contains_any(list(term.values))
+    return of.greater_or_equal(term.values[0]) if term.sign == ">=" else of.less_or_equal(term.values[0])

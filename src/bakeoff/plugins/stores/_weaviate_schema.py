@@ -17,8 +17,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "integer": {"dataType": ["int"]},
     "number": {"dataType": ["number"]},
 }
-OWN, OWN_WRITES = "ONE", "QUORUM"
-"""The engine's own consistency of searches and of writes, which is not sent."""
 WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
 
 
