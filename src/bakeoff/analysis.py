@@ -141,6 +141,15 @@ class Result:
         return found
 
     @property
+    def judged_by_people(self) -> frozenset[tuple[str, int]]:
+        """The queries that people's judgments score, each with the rank down to which results were judged."""
+        return (
+            frozenset((query, self.reviewed.k) for query in self.reviewed.queries)
+            if self.reviewed
+            else frozenset()
+        )
+
+    @property
     def truth(self) -> str:
         """Whose judgments the scores follow: `reviewed` where people's replace those of rules, else `rules`."""
         return "reviewed" if self.reviewed else "rules"

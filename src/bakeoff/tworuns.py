@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def check_comparable(one: Result, other: Result, *, allow_mixed: bool = False) -> tuple[str, ...]:
     """Refuse results made under different conventions, unless mixing them is allowed; returns what differs."""
-    people = [set(result.reviewed.queries) if result.reviewed else set() for result in (one, other)]
-    if people[0] != people[1]:
+    if one.judged_by_people != other.judged_by_people:
         raise ComparisonError(
-            f"people judged {len(people[0]):,} questions of {one.record.run} and {len(people[1]):,} of "
-            f"{other.record.run}: judge the same ones in both, or use the rules' judgments (truth rules)."
+            f"people judged {len(one.judged_by_people):,} questions of {one.record.run} and "
+            f"{len(other.judged_by_people):,} of {other.record.run}: judge the same ones to the same rank in both, or "
+            "use the rules' judgments (truth rules)."
         )
     left, right = (Conventions.from_dict(result.record.conventions) for result in (one, other))
     return check_same(left, right, allow_mixed=allow_mixed)

@@ -20,7 +20,7 @@ from bakeoff.judging import evidence, semantic_lift
 from bakeoff.measures.labels import Label
 from bakeoff.review.desk import open_desk
 from bakeoff.review.ledger import Entry, Kind
-from bakeoff.review.reviewed_run import NOTHING_RELEVANT, open_reviewed
+from bakeoff.review.reviewed_run import NOTHING_RELEVANT, open_reviewed, open_runs, same_truth
 from bakeoff.tworuns import check_comparable
 
 Cli = Callable[..., Any]
@@ -160,6 +160,16 @@ def test_a_question_is_judged_alike_in_all_runs_of_a_comparison(small: Path, cli
     assert "in all runs 0" in outcome["notes"][0]
     with pytest.raises(ComparisonError, match="people judged"):
         check_comparable(bakeoff.open_run(one.path), bakeoff.open_run(two.path))
+
+
+def test_reviews_to_different_ranks_are_not_mixed(small: Path, cli: Cli) -> None:
+    """Below the rank of its review a run has no relevant result, so another rank is another truth."""
+    one, two = begin_again(small)
+    for result, depth in ((one, 10), (two, 1)):
+        assert cli("review", "export", result.path, "--k", depth).code == 0
+        judge(result, result.comparison.ranking[-1])
+    found = same_truth(open_runs([one.path, two.path]))
+    assert found.truth == "rules" and "one 0" not in found.sentence
 
 
 def test_a_review_may_be_in_any_folder(finished: Result, cli: Cli) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -108,19 +108,27 @@ def same_truth(results: Sequence[Result]) -> ComparableRuns:
 
     A question judged by people in one run and by rules in another would compare judgments, not systems.
     """
-    judged = [set(one.reviewed.queries) if one.reviewed else set() for one in results]
-    shared = set.intersection(*judged)
+    judged = [one.judged_by_people for one in results]
+    shared = frozenset.intersection(*judged)
     if all(one == shared for one in judged):
-        first = results[0].reviewed
-        return ComparableRuns(tuple(results), first.sentence if first else BY_RULES)
-    kept = tuple(with_people(one.by_rules(), shared) for one in results)
+        return ComparableRuns(tuple(results), _sentence(results))
+    kept = tuple(with_people(one.by_rules(), {query for query, _ in shared}) for one in results)
     counts = ", ".join(
         f"{one.record.run} {len(queries):,}" for one, queries in zip(results, judged, strict=True)
     )
-    who = kept[0].reviewed.sentence if kept[0].reviewed else BY_RULES
     return ComparableRuns(
-        kept, f"{who} Questions that people judged completely: {counts}; in all runs {len(shared):,}."
+        kept,
+        f"{_sentence(kept)} Questions that people judged completely: {counts}; in all runs {len(shared):,}.",
     )
+
+
+def _sentence(results: Sequence[Result]) -> str:
+    """Whose judgments runs that are judged alike follow."""
+    found = [one.reviewed for one in results if one.reviewed]
+    if not found:
+        return BY_RULES
+    people = tuple(dict.fromkeys(name for one in found for name in one.reviewers))
+    return replace(found[0], reviewers=people).sentence
 
 
 def with_people(result: Result, only: Collection[str] | None = None) -> Result:
