@@ -141,6 +141,16 @@ def opensearch(url: str) -> None:
     plugin(plugin.Params(url=url), Path()).engine_version()
 
 
+def elasticsearch(url: str) -> None:
+    plugin = registry.load("stores", "elasticsearch")
+    plugin(plugin.Params(url=url), Path()).engine_version()
+
+
+def weaviate(url: str) -> None:
+    plugin = registry.load("stores", "weaviate")
+    plugin(plugin.Params(url=url), Path()).engine_version()
+
+
 def qdrant(url: str) -> None:
     plugin = registry.load("stores", "qdrant")
     plugin(plugin.Params(url=url), Path()).engine_version()
@@ -152,7 +162,7 @@ def chroma(url: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["chunked", "no length", "gzip"])
-@pytest.mark.parametrize("ask", [qdrant, chroma])
+@pytest.mark.parametrize("ask", [qdrant, chroma, weaviate])
 def test_a_huge_answer_to_an_official_client(
     ask: Callable[[str], None], answer: str, raw: Callable[..., Raw], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,15 +173,20 @@ def test_a_huge_answer_to_an_official_client(
 
 
 @pytest.mark.parametrize("answer", ["body", "chunks", "no length"])
-@pytest.mark.parametrize("ask", [qdrant, chroma])
+@pytest.mark.parametrize("ask", [qdrant, chroma, weaviate])
 def test_a_slow_answer_to_an_official_client(
     ask: Callable[[str], None], answer: str, raw: Callable[..., Raw]
 ) -> None:
-    with pytest.raises(StoreError, match="timed out"):
+    with pytest.raises(StoreError, match=r"timed out|within 0\.6 s"):
         ask(raw(SLOW[answer]).url)
 
 
-ASKING: dict[str, Callable[[str], None]] = {"model": openai, "reranker": rerank, "store": opensearch}
+ASKING: dict[str, Callable[[str], None]] = {
+    "model": openai,
+    "reranker": rerank,
+    "opensearch": opensearch,
+    "elasticsearch": elasticsearch,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -192,7 +207,7 @@ def test_a_huge_answer_is_an_error_and_is_not_held(
     with pytest.raises(TooLarge):
         client.send("GET", "/", None, {}, 60)
     assert psutil.Process().memory_info().rss - before < 100 * 2**20
-    if kind == "store":
+    if kind in ("opensearch", "elasticsearch"):
         with pytest.raises(StoreError, match="8,388,608 bytes"):
             ASKING[kind](server.url)
 
