@@ -1,6 +1,6 @@
 """Questions in clusters by simulation: coverage of intervals, false differences, and coverage without clusters.
 
-Run with: python benchmarks/stats_clusters.py [SAMPLES]. It prints the table of docs/statistics.md (1,000 samples). The
+Run with: python benchmarks/stats_clusters.py [SAMPLES]. It prints the table of docs/statistics.md (2,000 samples). The
 seeds are others than those on which the assumed correlation within clusters was chosen.
 """
 
@@ -21,7 +21,7 @@ from bakeoff.stats.tests import randomisations
 from common import Row, show
 from stats_power import sure
 
-SAMPLES, RESAMPLES = 1_000, 1_000
+SAMPLES, RESAMPLES = 2_000, 1_000
 FRESH = 10_000
 """Part of every seed."""
 EQUAL = (10, 20, 30, 50, 100, 200)

@@ -31,7 +31,7 @@ FIRST_SEED = 10_000
 def main() -> int:
     """Print every row, or the table of families only."""
     if "--families" in sys.argv:
-        rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+        rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 600
         return show(_families(rounds))
     return show([*_families(), *_power()])
 
@@ -128,7 +128,7 @@ def false_differences(
     return FalseRates(*(float(share) for share in found / rounds))
 
 
-def _families(rounds: int = 200) -> list[Row]:
+def _families(rounds: int = 600) -> list[Row]:
     """The share of rounds with a false difference in each family, and with one that is declared."""
     rows = []
     print("| eight equal systems | n | no correction | Holm | max-T | tests and interval | declared |")

@@ -1,6 +1,6 @@
 """Verdicts in simulated worlds whose truth is known: how often is a system recommended that is truly worse?
 
-Run with: python benchmarks/stats_worlds.py [ROUNDS]. It prints the table of docs/statistics.md (200 rounds). The seeds
+Run with: python benchmarks/stats_worlds.py [ROUNDS]. It prints the table of docs/statistics.md (100 rounds). The seeds
 are others than those on which the rules were chosen (0 to 299).
 """
 
@@ -25,7 +25,7 @@ from bakeoff.stats.verdict import RULES, Kind, Verdict, decide
 from common import Row, show
 
 SIZES = (5, 10, 20, 50, 200)
-ROUNDS, RESAMPLES, MARGIN = 200, 300, 0.02
+ROUNDS, RESAMPLES, MARGIN = 100, 300, 0.02
 FIRST_SEED = 10_000
 NAMES = ("a", "b", "c")
 MILLISECONDS = (30.0, 20.0, 1.0)
