@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.consent_options import with_consent
+from bakeoff.cli.scale_documents import (
+    DocumentSizes,
+    is_experiment,
+    refuse_vector_options,
+    say_tables,
+    scale_documents,
+)
 from bakeoff.cli.vectors import (
-    Dataset,
     Desk,
     Json,
     MetricName,
@@ -30,12 +36,29 @@ if TYPE_CHECKING:
     from bakeoff.load.settings import Candidate
 
 
+What = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET",
+        help="A file or folder of vectors, mnist, synthetic:20000x64[,clustered|uniform|ood], or an experiment "
+        "(bakeoff.yaml): its documents are read, embedded, indexed and searched at every size.",
+    ),
+]
 Stores = Annotated[
-    str, typer.Option("--stores", help="Stores, by comma; faiss:build.index=ivf sets build parameters.")
+    str | None,
+    typer.Option(
+        "--stores",
+        help="Stores, by comma; faiss:build.index=ivf sets build parameters. [default: exact,faiss]",
+    ),
+]
+Systems = Annotated[
+    str | None, typer.Option("--systems", help="Of an experiment: comma-separated words of system labels.")
 ]
 Sizes = Annotated[
     str | None,
-    typer.Option("--sizes", help="Rows, by comma. [default: powers of ten up to the dataset's size]"),
+    typer.Option(
+        "--sizes", help="Rows or documents, by comma. [default: powers of ten up to the dataset's size]"
+    ),
 ]
 Depth = Annotated[int, typer.Option("--k", help="Neighbours asked for.")]
 Runs = Annotated[
@@ -77,8 +100,9 @@ def register(app: typer.Typer) -> None:
 
 
 def scale(
-    dataset: Dataset,
-    stores: Stores = "exact,faiss",
+    dataset: What,
+    stores: Stores = None,
+    systems: Systems = None,
     sizes: Sizes = None,
     k: Depth = 10,
     runs: Runs = 3,
@@ -98,10 +122,21 @@ def scale(
     as_json: Json = False,
 ) -> None:
     """Measure stores on corpora of growing size: curves with a fitted exponent for time, latency, memory, disk."""
+    from bakeoff.errors import SettingError
     from bakeoff.load.datasets import open_dataset
     from bakeoff.load.scale import ScaleOptions
     from bakeoff.load.settings import candidates
 
+    if is_experiment(dataset):
+        refuse_vector_options(
+            {"--stores": stores, "--target-recall": target, "--concurrency": concurrency, "--filters": filters,
+             "--insert-while-search": insert_rate, "--rate": search_rate, "--memory": memory, "--metric": metric},
+        )  # fmt: skip
+        counts = DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
+        raise typer.Exit(scale_documents(Path(dataset), systems, counts, Desk(out, executor, as_json)))
+    if systems is not None:
+        raise SettingError(f"--systems is for an experiment; {dataset} is a vector dataset.")
+    stores = stores or "exact,faiss"
     chosen, wanted = candidates(stores.split(",")), _wholes("--sizes", sizes)
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
     repeat = command_line(
@@ -197,18 +232,13 @@ def _show(outcome: Scaled) -> None:
         f"{data.name}: up to {outcome.options.sizes[-1]:,} of {len(data.base):,} vectors of {data.dims} dimensions by "
         f"{data.metric.value}, {len(data.queries):,} queries, {outcome.options.runs} runs, each in its own process"
     )
-    for title, found in (
-        ("Medians of the runs", size_rows(outcome.rows)),
-        ("Growth: figure ~ rows^exponent [95 % interval over sizes × runs]", fit_rows(outcome.fits())),
-        ("Client threads", concurrency_rows(outcome.rows)),
-        ("Under filters", filter_rows(outcome.rows)),
-        ("Insert while search", mixed_rows(outcome.rows)),
-    ):
-        if found.rows:
-            console.say()
-            console.say(title, style="bold")
-            console.table(list(found.headers), [list(row) for row in found.rows], right=found.right)
-            for note in found.notes:
-                console.say(f"– {note}", style="dim")
-    for label, why in outcome.failed.items():
-        console.warn(f"{label}: {why}")
+    say_tables(
+        {
+            "Medians of the runs": size_rows(outcome.rows),
+            "Growth: figure ~ rows^exponent [95 % interval over sizes × runs]": fit_rows(outcome.fits()),
+            "Client threads": concurrency_rows(outcome.rows),
+            "Under filters": filter_rows(outcome.rows),
+            "Insert while search": mixed_rows(outcome.rows),
+        },
+        outcome.failed,
+    )

@@ -14,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     from bakeoff.load.ann import Outcome
     from bakeoff.load.datasets import VectorSet
+    from bakeoff.load.document_scale import DocumentScaled
     from bakeoff.load.scale import Scaled
     from bakeoff.types import Metric
 
@@ -63,7 +64,11 @@ class Desk:
 
         for note in vectors.notes:
             console.warn(note)
-        name = "".join(letter if letter.isalnum() else "-" for letter in vectors.name.lower()).strip("-")
+        return self.named_folder(command, vectors.name)
+
+    def named_folder(self, command: str, what: str) -> Path:
+        """The folder of a command's results: the one asked for, or a new one with the name of what is measured."""
+        name = "".join(letter if letter.isalnum() else "-" for letter in what.lower()).strip("-")
         return self.out or Path("runs") / f"{command}-{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
     def tell(self, text: str) -> None:
@@ -74,7 +79,7 @@ class Desk:
             console.err.print(text, style="dim", markup=False)
 
 
-def exit_code(outcome: Outcome | Scaled) -> int:
+def exit_code(outcome: Outcome | Scaled | DocumentScaled) -> int:
     """Whether a measurement is whole: 130 after Ctrl-C, 1 where a store failed."""
     from bakeoff.cli import console
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,9 +14,12 @@ import numpy as np
 from bakeoff.cache import Cache
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.load.memory import UNSEEN, grown, resident_bytes, server_growth, server_use
+from bakeoff.load import quality
+from bakeoff.load.memory import NO_FILES, UNSEEN, Memory, grown, resident_bytes, server_growth, server_use
 from bakeoff.load.resources import Resources, Sampler, Use
+from bakeoff.load.truth import distances
 from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.neighbours import knn_recall
 from bakeoff.modes import MODES, Hybrid
 from bakeoff.plan import Part, Plan, System
 from bakeoff.protocols import SupportsDrop
@@ -28,7 +31,7 @@ from bakeoff.stages.index import Content, Index, index_name
 from bakeoff.stages.judged import Scored
 from bakeoff.stages.kitchen import Kitchen
 from bakeoff.stages.mask import without_leaks
-from bakeoff.stages.read import Corpus
+from bakeoff.stages.read import Corpus, Sample
 from bakeoff.stages.retrieve import Asked, Leg, check
 from bakeoff.stages.score import values
 from bakeoff.stages.serving import Serving, serving
@@ -43,6 +46,8 @@ SEARCH_SECONDS = 0.3
 MEASURES = ("R", "P_unique", "RR", "nDCG")
 USES = ("avg_cpu_percent", "peak_cpu_percent", "avg_memory_mb", "peak_memory_mb")
 K = TypeVar("K", bound=Kitchen)
+Searched = tuple[Leg, float, Resources]
+"""Answers with the milliseconds of all passes, the seconds of the passes, and what they took of the machine."""
 TUNED = "a weight tuned on folds belongs to one set of rankings: the depths of this system are not measured"
 
 
@@ -58,12 +63,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class IngestionJob:
-    """What one process reads, cuts and embeds; its cache is in `home`."""
+    """What one process reads, cuts and embeds: all documents, or a sample of them; its cache is in `home`."""
 
     plan: Plan
     chunker: Part
     embedder: Part | None
     home: Path
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,10 @@ class Ingestion:
 
 @dataclass(frozen=True, slots=True)
 class SystemJob:
-    """What one process indexes and searches; `salt` names its collections, `pids` are its server's processes."""
+    """What one process indexes and searches; `salt` names its collections.
+
+    `pids` and `server_data` are the processes and the data folder of its store's server, where it was started here.
+    """
 
     plan: Plan
     system: System
@@ -86,6 +95,8 @@ class SystemJob:
     home: Path
     salt: str
     pids: tuple[int, ...] = ()
+    server_data: Path | None = None
+    sample: Sample | None = None
 
 
 def ingest_documents(job: IngestionJob) -> Ingestion:
@@ -95,7 +106,7 @@ def ingest_documents(job: IngestionJob) -> Ingestion:
     model = _model(job.embedder)
     with Sampler() as sampler:
         begin = time.perf_counter()
-        corpus = read_corpus(plan, shop)
+        corpus = read_corpus(plan, shop, job.sample)
         kitchen = _kitchen(Kitchen, plan, queries, corpus, shop)
         chunking = kitchen.chunking(job.chunker)
         made = embed_chunks(job.embedder, model, chunking, shop) if job.embedder else None
@@ -103,8 +114,10 @@ def ingest_documents(job: IngestionJob) -> Ingestion:
     figures = [
         Figure("read_s", corpus.seconds),
         Figure("chunk_s", chunking.seconds),
-        Figure("embed_s", made.seconds if made else 0.0),
+        *([Figure("embed_s", made.seconds)] if made else []),
         Figure("documents_s", total),
+        Figure("documents", corpus.documents.num_rows),
+        Figure("chunks", chunking.chunks.num_rows),
         *_uses("documents", sampler.found.client, None),
     ]
     file = None
@@ -123,13 +136,19 @@ def measure_configuration(job: SystemJob) -> list[Figure]:
     params = job.system.mode.params
     if isinstance(params, Hybrid) and params.tuned:
         raise SettingError(TUNED)
-    corpus = read_corpus(plan, Workshop(Cache(job.ingestion.home)))
+    corpus = read_corpus(plan, Workshop(Cache(job.ingestion.home)), job.sample)
     kitchen = _kitchen(_IngestedKitchen, plan, queries, corpus, Workshop(Cache(job.home)))
     kitchen.use(job)
     try:
         with _dropped_at_end(kitchen, job):
             figures = list(_index(kitchen, job))
-            return figures + list(_search_depths(kitchen, job, queries, corpus))
+            searched = {k: _timed(kitchen, job, k) for k in plan.settings.top_k}
+            figures += _search_figures(kitchen, job, searched)
+            if job.sample is None:
+                return figures + list(_scores(kitchen, job, queries, corpus, searched))
+            return figures + list(
+                _neighbours(kitchen, job, searched)
+            )  # a sample may lack the right documents
     finally:
         kitchen.close()
 
@@ -234,7 +253,7 @@ def _index(kitchen: _IngestedKitchen, job: SystemJob) -> Iterator[Figure]:
     """Seconds of inserting, indexing and becoming ready, and what the engine took of the machine meanwhile."""
     system = job.system
     kitchen.chunking(system.chunker)
-    before, server = resident_bytes(), server_use(job.pids, None)
+    before, server = resident_bytes(), server_use(job.pids, job.server_data)
     with Sampler(pids=job.pids) as sampler:
         begin = time.perf_counter()
         kitchen.prepare(system)
@@ -256,22 +275,58 @@ def _index(kitchen: _IngestedKitchen, job: SystemJob) -> Iterator[Figure]:
     part = system.store or system.keyword
     assert part is not None
     held = sum(size or 0 for size in sizes) if not job.home.joinpath("index").exists() else 0
-    after = server_use(job.pids, None)
+    after = server_use(job.pids, job.server_data)
     growth = server_growth(server.memory, after.memory) if elsewhere else grown(before, part.params, held)
     yield Figure("memory_growth_mb", growth.mb, note=growth.note)
+    disk = server_growth(server.disk, after.disk) if elsewhere else _own_disk(job.home, sizes)
+    yield Figure("disk_mb", disk.mb, note=disk.note)
 
 
-def _search_depths(
-    kitchen: _IngestedKitchen, job: SystemJob, queries: QuerySet, corpus: Corpus
+def _own_disk(home: Path, sizes: Sequence[int | None]) -> Memory:
+    """What an embedded engine keeps on disk; one that holds its rows in memory keeps nothing."""
+    if not (home / "index").exists():
+        return Memory(None, NO_FILES)
+    return Memory(sum(size or 0 for size in sizes) / 1e6)
+
+
+def _search_figures(
+    kitchen: _IngestedKitchen, job: SystemJob, searched: Mapping[int, Searched]
 ) -> Iterator[Figure]:
-    """Every depth: its latency, its rate, its resources, and the quality of what it returned."""
+    """Latency, rate and resources of every depth."""
     elsewhere = any(index.bytes is None for index in kitchen.indexes(job.system))
-    found = {}
-    for k in job.plan.settings.top_k:
-        leg, seconds, seen = _timed(kitchen, job, k)
-        found[k] = leg
+    for k, (leg, seconds, seen) in searched.items():
         yield from _speed(leg.milliseconds.ravel(), seconds, k)
         yield from _engine_uses("search", seen, elsewhere, k)
+
+
+def _neighbours(
+    kitchen: _IngestedKitchen, job: SystemJob, searched: Mapping[int, Searched]
+) -> Iterator[Figure]:
+    """The share of the true nearest chunks that a plain search by vectors found, at every depth."""
+    system = job.system
+    if not _by_vectors(system) or system.embedder is None:
+        return
+    base = kitchen.vectors(system.embedder, system.chunker).matrix[:]
+    queries, metric = kitchen.query_vectors(system.embedder).matrix, job.plan.settings.metric
+    for k, (leg, _, _) in searched.items():
+        wide = min(k, len(base))
+        found, exact = (
+            quality.table([Hits(hits.ids[:wide], hits.scores[:wide]) for hits in one.hits], wide, len(base))
+            for one in (leg, kitchen.reference(system))
+        )
+        near, true = (distances(base, queries, ids, metric) for ids in (found, exact))
+        recall = knn_recall(found, exact, wide, found_distance=near, exact_distance=true)
+        yield Figure("kNN", float(recall.mean()), k)
+
+
+def _scores(
+    kitchen: _IngestedKitchen,
+    job: SystemJob,
+    queries: QuerySet,
+    corpus: Corpus,
+    searched: Mapping[int, Searched],
+) -> Iterator[Figure]:
+    """The quality of what every depth returned."""
     chunking = kitchen.chunking(job.system.chunker)
     truth = plan_truth(job.plan, queries, corpus, {chunking.fingerprint: chunking.chunks})
     task = measuring(
@@ -284,7 +339,7 @@ def _search_depths(
         kitchen,
         job.plan.settings.seed,
     )
-    for k, leg in found.items():
+    for k, (leg, _, _) in searched.items():
         scores = np.concatenate([hits.scores for hits in leg.hits])
         yield Figure("similarity", float(scores.mean()) if len(scores) else None, k)
         scored = scoring_inputs(task, kitchen, leg, _exact(kitchen, job, leg))
@@ -310,7 +365,7 @@ def _quality(scored: Scored, k: int, job: SystemJob) -> Iterator[Figure]:
         yield Figure(measure.name, float(known.mean()) if len(known) else None, k, note)
 
 
-def _timed(kitchen: _IngestedKitchen, job: SystemJob, k: int) -> tuple[Leg, float, Resources]:
+def _timed(kitchen: _IngestedKitchen, job: SystemJob, k: int) -> Searched:
     """The answers at one depth, with the milliseconds of all passes, their seconds and what they took."""
     way = kitchen.pipeline(job.system, k)
     asked, others = kitchen.requests(job.system)

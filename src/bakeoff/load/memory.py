@@ -18,6 +18,7 @@ ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
 SHARED = "the index keeps the caller's own rows: their size"
 NONE = "the process did not grow: what was freed before served the index"
 SERVER = "growth of the server, as seen from outside"
+NO_FILES = "it keeps nothing on disk"
 UNSEEN = "the engine works in a server whose memory this process does not see"
 
 

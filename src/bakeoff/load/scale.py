@@ -16,10 +16,10 @@ from bakeoff.errors import SettingError, SystemFailure
 from bakeoff.fingerprint import fingerprint
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import check_shares
-from bakeoff.load.fit import Fit, fit
+from bakeoff.load.fit import Fit
 from bakeoff.load.memory import available_bytes
 from bakeoff.load.scale_cell import Job, truth_file
-from bakeoff.load.scale_rows import FIGURES, FILTER, MIXED, SIZE, Row, systems, values, write_rows
+from bakeoff.load.scale_rows import FILTER, MIXED, SIZE, Row, fits_of, write_rows
 from bakeoff.load.settings import Candidate
 from bakeoff.load.truth import truth_of
 from bakeoff.machine import machine, versions
@@ -85,13 +85,7 @@ class Scaled:
 
     def fits(self) -> dict[tuple[str, str], Fit]:
         """How each fitted figure of each store grows."""
-        return {
-            (system, figure): fit(
-                [(size, value) for size, _, value in values(self.rows, SIZE, system, figure)]
-            )
-            for system in systems(self.rows)
-            for figure in FIGURES
-        }
+        return fits_of(self.rows)
 
 
 Measure = Callable[[Job], list[Row]]

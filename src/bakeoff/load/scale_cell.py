@@ -16,7 +16,7 @@ from bakeoff.load.building import Built, build
 from bakeoff.load.claims import recall_text
 from bakeoff.load.datasets import VectorSet
 from bakeoff.load.filtered import buckets, filled, search_filtered, supports
-from bakeoff.load.memory import ServerUse, grown, resident_bytes, served, server_growth, server_use
+from bakeoff.load.memory import NO_FILES, ServerUse, grown, resident_bytes, served, server_growth, server_use
 from bakeoff.load.mixed import insert_while_search
 from bakeoff.load.null import harness_seconds
 from bakeoff.load.quality import Quality
@@ -30,7 +30,6 @@ from bakeoff.stages.client_loop import closed_loop
 from bakeoff.stages.loop_times import statistics
 from bakeoff.types import Metric
 
-NO_FILES = "it keeps nothing on disk"
 UNSEEN_TIME = "the engine works in a server whose processor time this process does not see"
 NO_FILTER = "the store does not filter by payload"
 

@@ -8,20 +8,28 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from bakeoff.errors import DataError
+from bakeoff.load.fit import Fit, fit
 from bakeoff.tablefile import read_parquet
 from bakeoff.types import Schema
 
 SIZE, THREADS, FILTER, MIXED = "size", "threads", "filter", "mixed"
 """Kinds of rows: what `at` means is nothing, client threads, the share of rows a filter lets through, rows a second."""
 
+ROWS_OF_VECTORS, DOCUMENTS = "rows", "documents"
+"""What sizes count: vectors, or documents of a corpus."""
+
 FIGURES = {
+    "read_s": "reading time",
+    "chunk_s": "chunking time",
+    "embed_s": "embedding time",
     "build_s": "build time",
+    "total_s": "total time",
     "build_cpu_s": "build CPU time",
     "p50_ms": "latency p50",
     "memory_mb": "memory",
     "disk_mb": "disk",
 }
-"""What is fitted against size."""
+"""What is fitted against size, where it was measured."""
 
 ROWS = Schema(
     "scale",
@@ -95,3 +103,14 @@ def values(
 def systems(rows: Iterable[Row]) -> list[str]:
     """The stores, in the order first measured."""
     return list(dict.fromkeys(row.system for row in rows))
+
+
+def fits_of(rows: Sequence[Row]) -> dict[tuple[str, str], Fit]:
+    """How each fitted figure of each store grows, for the figures that were measured."""
+    measured = {row.figure for row in rows if row.kind == SIZE}
+    return {
+        (system, figure): fit([(size, value) for size, _, value in values(rows, SIZE, system, figure)])
+        for system in systems(rows)
+        for figure in FIGURES
+        if figure in measured
+    }

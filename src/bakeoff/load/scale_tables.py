@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.load.fit import Fit
-from bakeoff.load.scale_rows import FIGURES, FILTER, MIXED, SIZE, THREADS, Row
+from bakeoff.load.scale_rows import FIGURES, FILTER, MIXED, SIZE, THREADS, Row, systems
 
 ABSENT = "–"
 
@@ -66,6 +66,29 @@ def size_rows(rows: Sequence[Row]) -> Table:
         "disk MB",
     )
     return _table(rows, SIZE, heads, shown, at=None)
+
+
+def document_rows(rows: Sequence[Row]) -> Table:
+    """Every phase from reading to searching by the number of documents; systems by number, named in the notes."""
+    shown = (
+        ("chunks", 0), ("read_s", 2), ("chunk_s", 2), ("embed_s", 2), ("build_s", 2), ("total_s", 2), ("p50_ms", 3),
+        ("qps", 0), ("knn", 3), ("memory_mb", 1), ("disk_mb", 1),
+    )  # fmt: skip
+    heads = (
+        "", "documents", "chunks", "read s", "chunk s", "embed s", "index s", "total s", "p50 ms", "QPS", "kNN",
+        "MB RAM", "MB disk",
+    )  # fmt: skip
+    numbers = {system: f"#{place}" for place, system in enumerate(systems(rows), start=1)}
+    cells = [
+        (numbers[system], f"{size:,}", *(_text(found.get(name), digits) for name, digits in shown))
+        for (system, size, _), found in sorted(medians(rows, SIZE).items(), key=lambda one: one[0][1])
+    ]
+    names = [f"{number}: {system}" for system, number in numbers.items()]
+    wanted = {name for name, _ in shown}
+    why = dict.fromkeys(
+        f"{numbers[row.system]}: {row.note}" for row in rows if row.note and row.figure in wanted
+    )
+    return Table(heads, tuple(cells), tuple(range(1, len(heads))), (*names, *why))
 
 
 def concurrency_rows(rows: Sequence[Row]) -> Table:

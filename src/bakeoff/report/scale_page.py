@@ -11,10 +11,11 @@ from markupsafe import Markup
 
 from bakeoff.cache import write_file
 from bakeoff.load.fit import Fit
-from bakeoff.load.scale_rows import FILTER, THREADS, Row, read_rows, systems
+from bakeoff.load.scale_rows import DOCUMENTS, FILTER, THREADS, Row, fits_of, read_rows, systems
 from bakeoff.load.scale_tables import (
     Table,
     concurrency_rows,
+    document_rows,
     filter_rows,
     fit_rows,
     medians,
@@ -26,7 +27,7 @@ from bakeoff.report.ann_data import environment_of, making, record_of
 from bakeoff.report.ann_page import PAGE, filled, rate
 from bakeoff.report.drawing import draw
 from bakeoff.report.planes import Axis, Curve, curves
-from bakeoff.report.scaling import answer, fits_of, growth
+from bakeoff.report.scaling import answer, growth, unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +66,34 @@ def scale_page(record: Mapping[str, Any], rows: Sequence[Row]) -> str:
     return filled(
         "scale.html.j2",
         name=data["name"],
-        summary=f"{say.some([f'{size:,}' for size in options['sizes']], 9)} vectors of {data['dims']} dimensions by "
-        f"{data['metric']}, {data['queries']:,} queries, {options['runs']} runs, each build in its own process",
-        answer=answer(fits),
+        summary=f"{say.some([f'{size:,}' for size in options['sizes']], 9)} {_what(record)}, "
+        f"{data['queries']:,} queries, {options['runs']} runs, each build in its own process",
+        unit=unit_of(record),
+        answer=answer(fits, unit_of(record)),
         status=record["status"],
         failed=tuple(record["failed"].items()),
         notes=tuple(data["notes"]),
         stores=tuple(enumerate(systems(rows), start=1)),
-        sections=tuple(section for section in _sections(rows, fits) if section.table.rows),
+        sections=tuple(section for section in _sections(rows, fits, unit_of(record)) if section.table.rows),
         command=options["command"],
         target=options["target"],
         environment=environment_of(record),
     )
 
 
-def _sections(rows: Sequence[Row], fits: Mapping[tuple[str, str], Fit]) -> Iterator[Section]:
+def _what(record: Mapping[str, Any]) -> str:
+    data = record["dataset"]
+    if unit_of(record) == DOCUMENTS:
+        return f"of {data['documents']:,} documents"
+    return f"vectors of {data['dims']} dimensions by {data['metric']}"
+
+
+def _sections(rows: Sequence[Row], fits: Mapping[tuple[str, str], Fit], unit: str) -> Iterator[Section]:
     places = {system: place for place, system in enumerate(systems(rows), start=1)}
-    grown = tuple(Figure(one.finding, draw(one), one.hint) for one in growth(rows, fits))
+    grown = tuple(Figure(one.finding, draw(one), one.hint) for one in growth(rows, fits, unit=unit))
     yield Section("growth", "Growth with size", grown, fit_rows(fits))
-    yield Section("sizes", "Every size: medians of the runs", (), size_rows(rows))
+    sizes = document_rows(rows) if unit == DOCUMENTS else size_rows(rows)
+    yield Section("sizes", "Every size: medians of the runs", (), sizes)
     threads = _varied(rows, places, THREADS, "qps", "client threads", "queries a second", rate, say.whole)
     yield Section("threads", "Client threads", threads, concurrency_rows(rows))
     shares = (

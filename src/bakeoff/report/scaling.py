@@ -9,8 +9,18 @@ from typing import Any
 from bakeoff.analysis import Result
 from bakeoff.cache import write_file
 from bakeoff.errors import BakeoffError, DataError
-from bakeoff.load.fit import Fit, fit
-from bakeoff.load.scale_rows import FIGURES, SIZE, Row, read_rows, systems, values
+from bakeoff.load.fit import Fit
+from bakeoff.load.scale_rows import (
+    DOCUMENTS,
+    FIGURES,
+    ROWS_OF_VECTORS,
+    SIZE,
+    Row,
+    fits_of,
+    read_rows,
+    systems,
+    values,
+)
 from bakeoff.load.scale_tables import medians
 from bakeoff.report import wording as say
 from bakeoff.report.ann_data import RECORD, record_of
@@ -21,6 +31,7 @@ from bakeoff.report.sections import Chart, Grid, Lines, Section
 FOLDER = "scale"
 ROWS = "rows.parquet"
 SHOWN: Mapping[str, Callable[[float | None], str]] = {
+    **dict.fromkeys(("read_s", "chunk_s", "embed_s", "total_s"), say.seconds),
     "build_s": say.seconds,
     "build_cpu_s": say.seconds,
     "p50_ms": say.milliseconds,
@@ -64,20 +75,11 @@ def scaling_sections(result: Result) -> tuple[Section, ...]:
     )
 
 
-def fits_of(rows: Sequence[Row]) -> dict[tuple[str, str], Fit]:
-    """How each figure of each store grows."""
-    return {
-        (system, figure): fit([(size, value) for size, _, value in values(rows, SIZE, system, figure)])
-        for system in systems(rows)
-        for figure in FIGURES
-    }
-
-
-def answer(fits: Fits) -> str:
+def answer(fits: Fits, unit: str = ROWS_OF_VECTORS) -> str:
     """One sentence: how latency and build time of each store grow."""
     parts = [
-        f"{system}: build time grows as rows^{power(fits[system, 'build_s'])}, "
-        f"latency as rows^{power(fits[system, 'p50_ms'])}"
+        f"{system}: build time grows as {unit}^{power(fits[system, 'build_s'])}, "
+        f"latency as {unit}^{power(fits[system, 'p50_ms'])}"
         for system, figure in fits
         if figure == "build_s" and fits[system, "build_s"].exponent is not None
     ]
@@ -97,7 +99,9 @@ def _tied(found: Fit) -> str:
     return power(found).replace(" ", say.TIED)
 
 
-def growth(rows: Sequence[Row], fits: Fits, stem: str = "growth") -> Iterator[Chart]:
+def growth(
+    rows: Sequence[Row], fits: Fits, stem: str = "growth", unit: str = ROWS_OF_VECTORS
+) -> Iterator[Chart]:
     """One figure a fitted quantity: every run of every size, the fitted power law, and its exponent."""
     places = {system: place for place, system in enumerate(systems(rows), start=1)}
     for figure, name in FIGURES.items():
@@ -108,9 +112,9 @@ def growth(rows: Sequence[Row], fits: Fits, stem: str = "growth") -> Iterator[Ch
                 lines.append(Curve(place, system, tuple(points), _ends(fits[system, figure], points)))
         if not lines:
             continue
-        x = Axis("rows", say.whole, log=True, higher_is_better=True)
+        x = Axis(unit, say.whole, log=True, higher_is_better=True)
         y = Axis(name, SHOWN[figure], log=True, higher_is_better=False)
-        finding = _finding(name, [(line.name, fits[line.name, figure]) for line in lines])
+        finding = _finding(name, [(line.name, fits[line.name, figure]) for line in lines], unit)
         plot, notes = Lines(tuple(lines), x, y), _notes(fits, figure)
         yield Chart(f"{stem}_{figure}", finding, CAPTION, plot, _grid(rows, figure, fits), notes, HINT)
 
@@ -122,10 +126,11 @@ def _section(path: Path, name: str, result: Result) -> Section:
         return Section(name, "Growth with size", str(exc))
     fits, data = fits_of(rows), record["dataset"]
     run_stores = {row["store"] for row in result.systems.to_pylist()}
-    others = [one for one in systems(rows) if one.partition("(")[0].partition(":")[0] not in run_stores]
+    unit = unit_of(record)
+    names = systems(rows) if unit == ROWS_OF_VECTORS else []
+    others = [one for one in names if one.partition("(")[0].partition(":")[0] not in run_stores]
     notes = [
-        f"Measured on vectors of their own, not on this run's chunks: {data['name']}, {data['dims']} dimensions by "
-        f"{data['metric']}, {data['queries']:,} queries, {record['options']['runs']} runs. The exponent has a 95 % "
+        f"{_origin(record)}, {data['queries']:,} queries, {record['options']['runs']} runs. The exponent has a 95 % "
         "interval over sizes × runs.",
         *([f"Not among this run's stores: {say.some(others)}."] if others else []),
         *(f"{label}: {why}" for label, why in record["failed"].items()),
@@ -136,10 +141,25 @@ def _section(path: Path, name: str, result: Result) -> Section:
     return Section(
         name,
         "Growth with size",
-        answer(fits),
+        answer(fits, unit),
         (),
         tuple(notes),
-        tuple(growth(rows, fits, name.replace("scaling", "growth"))),
+        tuple(growth(rows, fits, name.replace("scaling", "growth"), unit)),
+    )
+
+
+def unit_of(record: Mapping[str, Any]) -> str:
+    """What the sizes of a measurement count."""
+    return str(record.get("unit", ROWS_OF_VECTORS))
+
+
+def _origin(record: Mapping[str, Any]) -> str:
+    data = record["dataset"]
+    if unit_of(record) == DOCUMENTS:
+        return f"Measured on samples of the {data['documents']:,} documents of {data['name']}"
+    return (
+        f"Measured on vectors of their own, not on this run's chunks: {data['name']}, {data['dims']} dimensions by "
+        f"{data['metric']}"
     )
 
 
@@ -178,16 +198,16 @@ def _notes(fits: Fits, figure: str) -> tuple[str, ...]:
     return (*why, *bends)
 
 
-def _finding(name: str, found: Sequence[tuple[str, Fit]]) -> str:
+def _finding(name: str, found: Sequence[tuple[str, Fit]], unit: str) -> str:
     known = [(system, one) for system, one in found if one.exponent is not None]
     if not known:
         return f"{say.capital(name)} by size: too few sizes for an exponent"
     if len(known) == 1:
-        return f"{say.capital(name)} of {known[0][0]} grows as rows^{_tied(known[0][1])}"
+        return f"{say.capital(name)} of {known[0][0]} grows as {unit}^{_tied(known[0][1])}"
     low, high = (pick(known, key=lambda one: one[1].exponent or 0.0) for pick in (min, max))
     return (
-        f"{say.capital(name)} grows least with {low[0]}, as rows^{_tied(low[1])}, "
-        f"and most with {high[0]}, as rows^{_tied(high[1])}"
+        f"{say.capital(name)} grows least with {low[0]}, as {unit}^{_tied(low[1])}, "
+        f"and most with {high[0]}, as {unit}^{_tied(high[1])}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,19 @@ READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string"), ("has_text", "
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """The first `size` items of one seeded order: samples of one seed are nested."""
+
+    size: int
+    seed: int
+
+    def choose(self, items: Sequence[SourceItem]) -> list[SourceItem]:
+        """The chosen items, in the order of the source."""
+        order = random.Random(self.seed).sample(range(len(items)), len(items))
+        return [items[i] for i in sorted(order[: self.size])]
+
+
+@dataclass(frozen=True, slots=True)
 class Corpus:
     """The documents, what was left out and why, and the name of it all; `fresh` items were read now, others before.
 
@@ -45,11 +59,12 @@ class Corpus:
     earlier: WorkTime | None = None
 
 
-def read(part: Part, source: Source, shop: Workshop) -> Corpus:
-    """Every document of a source; one that was read before, unchanged, is taken from the cache."""
+def read(part: Part, source: Source, shop: Workshop, sample: Sample | None = None) -> Corpus:
+    """Every document of a source, or a sample; one that was read before, unchanged, is taken from the cache."""
     begin = time.perf_counter()
     listed = list(source.items())
     items = [item for item in listed if isinstance(item, SourceItem)]
+    items = sample.choose(items) if sample is not None else items
     skipped = [item for item in listed if isinstance(item, Skipped)]
     pool = Pool(shop.cache, "read", fingerprint("read", VERSION, part.kind, part.name, *_reading(part)))
     keys = [fingerprint(item.id, item.version) for item in items]

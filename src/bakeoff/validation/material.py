@@ -16,7 +16,7 @@ from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
 from bakeoff.plan import Part, Plan
 from bakeoff.stages.chunk import Chunking
-from bakeoff.stages.read import Corpus, read
+from bakeoff.stages.read import Corpus, Sample, read
 from bakeoff.stages.scorable import needs_chunk_counts
 from bakeoff.stages.work import Workshop
 from bakeoff.truth.queries import QuerySet
@@ -124,9 +124,9 @@ def named_preset(plan: Plan) -> Preset | None:
     return preset(plan.settings.preset) if plan.settings.preset else None
 
 
-def read_corpus(plan: Plan, shop: Workshop) -> Corpus:
-    """The documents of a plan."""
-    return read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop)
+def read_corpus(plan: Plan, shop: Workshop, sample: Sample | None = None) -> Corpus:
+    """The documents of a plan, or a sample of them."""
+    return read(plan.source, registry.load("sources", plan.source.name)(plan.source.params), shop, sample)
 
 
 def plan_truth(plan: Plan, queries: QuerySet, corpus: Corpus, chunks: Mapping[str, pa.Table]) -> Truth:

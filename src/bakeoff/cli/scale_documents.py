@@ -1,0 +1,104 @@
+"""bakeoff scale over the documents of an experiment: options, measurement, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff.cli.vectors import Desk, command_line, exit_code
+
+if TYPE_CHECKING:
+    from bakeoff.load.document_scale import DocumentScaled
+    from bakeoff.load.scale_tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSizes:
+    """Numbers of documents, results per query, runs and the seed of the order, as typed."""
+
+    sizes: tuple[int, ...]
+    k: int
+    runs: int
+    seed: int
+
+
+def is_experiment(text: str) -> bool:
+    """Whether an argument names an experiment file or the folder that holds one."""
+    path = Path(text)
+    return path.suffix in (".yaml", ".yml") or (path / "bakeoff.yaml").is_file()
+
+
+def refuse_vector_options(given: Mapping[str, object]) -> None:
+    """Options that only a vector dataset has are an error with an experiment."""
+    from bakeoff.errors import SettingError
+
+    for name, value in given.items():
+        if value is not None:
+            raise SettingError(f"{name} is for a vector dataset; an experiment has its own systems.")
+
+
+def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, desk: Desk) -> int:
+    """Measure, write and show it; the exit code is 0 where all of it was measured."""
+    from bakeoff import experiment
+    from bakeoff.cli import console
+    from bakeoff.load.document_scale import DocumentScaleOptions, Servers, measure_document_scale
+    from bakeoff.load.systems import choose
+    from bakeoff.report.scale_page import write_scale_page
+    from bakeoff.servers.control import data_folder_of, pids_of
+
+    plan = experiment.load(path)
+    repeat = command_line(
+        ["scale", str(path)],
+        {"--sizes": ",".join(map(str, counts.sizes)) or None, "--systems": systems, "--k": counts.k,
+         "--runs": counts.runs, "--seed": counts.seed},
+    )  # fmt: skip
+    folder = desk.named_folder("scale", plan.name)
+    outcome = measure_document_scale(
+        plan, choose(plan, systems), DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
+        Servers(pids_of, data_folder_of), folder=folder, tell=desk.tell,
+    )  # fmt: skip
+    written = write_scale_page(folder)
+    if desk.as_json:
+        console.say_json({**outcome.record(), "folder": str(folder)})
+    else:
+        _show(outcome)
+        console.say(str(written))
+    return exit_code(outcome)
+
+
+def _show(outcome: DocumentScaled) -> None:
+    from bakeoff.cli import console
+    from bakeoff.load.scale_rows import fits_of
+    from bakeoff.load.scale_tables import document_rows, fit_rows
+
+    options = outcome.options
+    console.say(
+        f"{outcome.plan.name}: up to {options.sizes[-1]:,} of {outcome.documents:,} documents, {outcome.queries:,} "
+        f"queries, {options.runs} runs, each from an empty cache in its own processes"
+    )
+    say_tables(
+        {
+            "Medians of the runs": document_rows(outcome.rows),
+            "Growth: figure ~ documents^exponent [95 % interval over sizes × runs]": fit_rows(
+                fits_of(outcome.rows)
+            ),
+        },
+        outcome.failed,
+    )
+
+
+def say_tables(tables: Mapping[str, Table], failed: Mapping[str, str]) -> None:
+    """Print the tables that have rows, with their notes, and what failed."""
+    from bakeoff.cli import console
+
+    for title, found in tables.items():
+        if found.rows:
+            console.say()
+            console.say(title, style="bold")
+            console.table(list(found.headers), [list(row) for row in found.rows], right=found.right)
+            for note in found.notes:
+                console.say(f"– {note}", style="dim")
+    for label, why in failed.items():
+        console.warn(f"{label}: {why}")
