@@ -24,7 +24,7 @@ from bakeoff.load.passes import Pass
 from bakeoff.load.pressure import Origin, Pressed
 from bakeoff.load.resources import Resources, Use
 from bakeoff.load.scale import Scaled, ScaleOptions, save_scale
-from bakeoff.load.scale_rows import FIGURES, SIZE, Row
+from bakeoff.load.scale_rows import SIZE, Row
 from bakeoff.load.stored import LoadResult, open_load, save
 from bakeoff.load.targets import Opening, Target
 from bakeoff.measures.conventions import DEFAULT
@@ -40,6 +40,9 @@ CATEGORIES = ("howto", "concept", "error")
 DIFFICULTIES = ("easy", "medium", "hard")
 QUARTERS = {"line": (40, 900, 1800, 2400, 4000), "semantic": (15, 300, 780, 1500, 6200)}
 SCRIPT = "<script>document.title='owned'</script>"
+
+GROWN = ("build_s", "build_cpu_s", "p50_ms", "memory_mb", "disk_mb")
+"""What `scale` over vectors fits."""
 
 
 @dataclass(frozen=True)
@@ -391,7 +394,7 @@ def write_scale(
     for place, store in enumerate(stores, start=1):
         for size in sizes:
             for number in range(2):
-                for figure, power in zip(FIGURES, (1.2, 1.1, 0.5 * place, 0.3, 1.0), strict=True):
+                for figure, power in zip(GROWN, (1.2, 1.1, 0.5 * place, 0.3, 1.0), strict=True):
                     value = 1e-3 * size**power * float(random.uniform(0.98, 1.02))
                     bare = figure == "disk_mb" and place == 1
                     note = "it keeps nothing on disk" if bare else ""
