@@ -59,6 +59,20 @@ def test_the_same_scores_pass(make_run: Make) -> None:
     assert "Passed" in gating.sentence(outcome)
 
 
+@pytest.mark.parametrize(("queries", "margin", "sure"), [(40, 0.02, False), (40, 0.2, True)])
+def test_a_pass_that_rare_queries_could_undo_is_noted(
+    make_run: Make, queries: int, margin: float, sure: bool
+) -> None:
+    """40 equal queries leave a loss of .07 possible."""
+    before = make_run(systems=2, queries=queries)
+    outcome = gate(before, changed(before, "after", lambda _, __, value: value), Rules(margin))
+    assert outcome.passed
+    assert {one.holds_level for one in outcome.systems} == {sure}
+    noted = [note for note in outcome.notes if "can miss a kind" in note]
+    assert len(noted) == (not sure)
+    assert all(note in gating.summary(outcome) for note in noted)
+
+
 def test_a_loss_beyond_the_margin_is_said(make_run: Make) -> None:
     before = make_run(systems=3, queries=120)
     after = changed(before, "after", lambda _, __, value: value - 0.2)
