@@ -13,27 +13,27 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff.blocks import Helpers
-from bakeoff.cache import Cache
-from bakeoff.load.datasets import VectorSet, open_dataset
-from bakeoff.load.truth import exact_neighbours, settled
-from bakeoff.load.truth_blocks import candidates_by
+from bakeoff.benchmark.vectors.datasets import VectorSet, open_dataset
+from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours, settle_candidates
+from bakeoff.benchmark.vectors.neighbour_blocks import candidates_by
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.measures.names import parse
-from bakeoff.stages.chunk import Chunking
-from bakeoff.stages.judged import Scored
-from bakeoff.stages.losses import Reach
-from bakeoff.stages.marking import mark
-from bakeoff.stages.retrieve import Leg
-from bakeoff.stats import each
+from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.scoring.inputs import ScoringInputs
+from bakeoff.pipeline.scoring.losses import StageCandidates
+from bakeoff.pipeline.scoring.score_queries import score_queries
+from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.stats import block_mapper
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at
+from bakeoff.storage.cache import Cache
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
 from bakeoff.types import CHUNKS, JUDGMENTS, Hits, Query
 
 DEPTH = 100
 MEASURES = ("nDCG@10(document)", "RR@10(document)", "R@10(document)", "R@20(answer)", "SpanRecall@10")
-Work = Callable[[Helpers | None], object]
+Work = Callable[[WorkerPool | None], object]
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,18 @@ def pieces(share: float = 1.0) -> Iterator[Piece]:
     dataset = open_dataset(f"synthetic:{int(500_000 * share)}x128", queries=1000)
     yield Piece("exact truth", lambda workers: _truth(dataset, workers), lambda found: found.ids.tobytes())  # type: ignore[attr-defined]
     scored = _scored(int(20_000 * share))
-    steps = (Reach("search misses", (scored.ranking,)), Reach("index misses", (scored.ranking,)))
+    steps = (
+        StageCandidates("search misses", (scored.ranking,)),
+        StageCandidates("index misses", (scored.ranking,)),
+    )
     names = [parse(name) for name in MEASURES]
     yield Piece(
         "scores",
-        lambda workers: mark(scored, names, steps, workers),
+        lambda workers: score_queries(scored, names, steps, workers),
         lambda found: b"".join(column.tobytes() for column in found.columns.values()),  # type: ignore[attr-defined]
     )
     columns = np.random.default_rng(3).normal(size=(2000, int(4096 * max(share, 0.25))))
-    each.WORTH = 0
+    block_mapper.WORTH = 0
     yield Piece(
         "bootstrap",
         lambda workers: intervals_at(columns, BootstrapSettings(1), (0.95,), each=workers)[0],
@@ -66,23 +69,23 @@ def pieces(share: float = 1.0) -> Iterator[Piece]:
     )
 
 
-def seconds(piece: Piece, workers: Helpers | None) -> tuple[float, bytes]:
+def seconds(piece: Piece, workers: WorkerPool | None) -> tuple[float, bytes]:
     """Wall seconds of a piece, whose workers are there, and its answer."""
     begin = time.perf_counter()
     found = piece.do(workers)
     return time.perf_counter() - begin, piece.answer(found)
 
 
-def _truth(dataset: VectorSet, workers: Helpers | None) -> object:
+def _truth(dataset: VectorSet, workers: WorkerPool | None) -> object:
     base, queries, metric = dataset.base, dataset.queries, dataset.metric
     if workers is None:
         return exact_neighbours(base, queries, metric, DEPTH)
     with tempfile.TemporaryDirectory() as folder:
         found = candidates_by(workers, base, queries, metric, DEPTH + 16, Cache(Path(folder)))
-    return settled(base, queries, metric, DEPTH, found)
+    return settle_candidates(base, queries, metric, DEPTH, found)
 
 
-def _scored(queries: int, documents: int = 20_000, each_has: int = 10) -> Scored:
+def _scored(queries: int, documents: int = 20_000, each_has: int = 10) -> ScoringInputs:
     """A system's answers to many queries, a hundred chunks each, and five judged spans a query."""
     random, chunks = np.random.default_rng(5), documents * each_has
     start = np.tile(np.arange(each_has) * 300, documents).astype(np.int32)
@@ -97,7 +100,7 @@ def _scored(queries: int, documents: int = 20_000, each_has: int = 10) -> Scored
         Hits(random.permutation(np.unique(random.integers(0, chunks, DEPTH))), np.empty(0))
         for _ in range(queries)
     ]
-    ranking = Leg(
+    ranking = StepResult(
         tuple(Hits(hit.ids, -np.arange(len(hit.ids), dtype=np.float64)) for hit in hits),
         np.ones((1, queries)),
         True,
@@ -111,7 +114,7 @@ def _scored(queries: int, documents: int = 20_000, each_has: int = 10) -> Scored
     rest = {"end": start[judged] + 200, "grade": np.ones(len(judged)), "source": ["rule"] * len(judged)}
     judgments = JUDGMENTS.table({**spans, **rest, "chunking": [""] * len(judged)})
     asked = QuerySet(tuple(Query(f"q{i}", "") for i in range(queries)), (None,) * queries)
-    chunking = Chunking("made up", table, "made up", 0.0, 0, 0)
-    return Scored(
+    chunking = ChunkedCorpus("made up", table, "made up", 0.0, 0, 0)
+    return ScoringInputs(
         ranking, chunking, asked, Truth(judgments, (), ()), DEFAULT, lambda: np.ones(chunks), lambda: None
     )

@@ -63,27 +63,27 @@ def main() -> int:
 def work(folder: Path, expected: int) -> None:
     """Read, chunk, count and embed, as a run does before it measures."""
     from bakeoff import registry
-    from bakeoff.cache import Cache
-    from bakeoff.plan import Part
-    from bakeoff.stages.chunk import chunk
-    from bakeoff.stages.embed import embed_chunks
-    from bakeoff.stages.lengths import lengths
-    from bakeoff.stages.read import read
-    from bakeoff.stages.work import Workshop
+    from bakeoff.config.plan import PluginSpec
+    from bakeoff.pipeline.chunk import chunk_corpus
+    from bakeoff.pipeline.context import StageContext
+    from bakeoff.pipeline.embed import embed_chunks
+    from bakeoff.pipeline.lengths import token_lengths
+    from bakeoff.pipeline.read import read_documents
+    from bakeoff.storage.cache import Cache
 
-    def part(kind: str, name: str, **params: object) -> tuple[Part, object]:
+    def part(kind: str, name: str, **params: object) -> tuple[PluginSpec, object]:
         plugin = registry.load(kind, name)
         chosen = plugin.Params(**params)
-        return Part(kind, name, name, chosen), plugin(chosen)
+        return PluginSpec(kind, name, name, chosen), plugin(chosen)
 
-    shop = Workshop(Cache(folder / "cache"))
-    corpus = read(*part("sources", "folder", folder=folder / "docs"), shop)  # type: ignore[arg-type]
+    context = StageContext(Cache(folder / "cache"))
+    corpus = read_documents(*part("sources", "folder", folder=folder / "docs"), context)  # type: ignore[arg-type]
     cut, cutter = part("chunkers", "line", doc_lines=LINES, overlap=0)
-    chunking = chunk(cut, cutter, corpus, shop)  # type: ignore[arg-type]
+    chunking = chunk_corpus(cut, cutter, corpus, context)  # type: ignore[arg-type]
     assert chunking.chunks.num_rows == expected, chunking.chunks.num_rows
     model, embedder = part("embedders", "wordllama", dims=64)
-    lengths(model, embedder, chunking, shop)  # type: ignore[arg-type]
-    vectors = embed_chunks(model, embedder, chunking, shop)  # type: ignore[arg-type]
+    token_lengths(model, embedder, chunking, context)  # type: ignore[arg-type]
+    vectors = embed_chunks(model, embedder, chunking, context)  # type: ignore[arg-type]
     assert vectors.matrix.shape == (expected, 64)
 
 

@@ -19,14 +19,14 @@ from pathlib import Path
 import tree_sitter_python
 from tree_sitter import Language, Parser
 
+from bakeoff.pipeline import chunk_parallel
+from bakeoff.pipeline.chunk_parallel import ParallelChunker
 from bakeoff.plugins.chunkers.line import LineChunker
 from bakeoff.plugins.chunkers.recursive import RecursiveChunker
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.plugins.chunkers.sentences import SentencesChunker
 from bakeoff.plugins.chunkers.tokens import TokensChunker
 from bakeoff.protocols import Chunker
-from bakeoff.stages import cutting
-from bakeoff.stages.cutting import Cutting
 from bakeoff.types import DOCUMENTS, Document
 from common import Row, show
 from cores import Alone
@@ -83,11 +83,11 @@ def _two_processes(documents: list[Document]) -> list[Row]:
     )
     everything, size = list(range(len(documents))), sum(len(one.text.encode()) for one in documents) / 1e6
     params = SemanticChunker.Params()
-    cutting.WORTH_SECONDS = 0.0
+    chunk_parallel.WORTH_SECONDS = 0.0
     rates: dict[str, float] = {}
     with (
-        Cutting(SemanticChunker(params), params, table, 1) as alone,
-        Cutting(SemanticChunker(params), params, table, 2) as crew,
+        ParallelChunker(SemanticChunker(params), params, table, 1) as alone,
+        ParallelChunker(SemanticChunker(params), params, table, 2) as crew,
         Alone(lambda: alone(everything), 1) as one,
         Alone(lambda: alone(everything), 2) as two,
     ):

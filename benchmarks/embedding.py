@@ -22,8 +22,8 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 from bakeoff.plugins.embedders.minilm import MiniLMEmbedder
+from bakeoff.storage.weights import find
 from bakeoff.types import Role
-from bakeoff.weights import find
 from common import Row, show
 
 TEXTS, REPEATS = 32, 3

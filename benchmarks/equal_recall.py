@@ -12,8 +12,14 @@ from collections.abc import Iterator
 import faiss
 import numpy as np
 
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.equal import TuningRecall, expected_recall, least_effort, reaches, split
+from bakeoff.benchmark.ann.recall_tuning import (
+    TuningRecall,
+    expected_recall,
+    least_effort,
+    reaches_target,
+    split_queries,
+)
+from bakeoff.benchmark.vectors.datasets import open_dataset
 from common import Row, show
 
 SPLITS, K, DIMS, ROWS, HIGHEST = 400, 10, 64, 5000, 200
@@ -58,7 +64,7 @@ def _holds(recalls: np.ndarray, target: float, *, margin: bool) -> float:
     """The share of splits in which the setting tuned on one half reaches the target on the other."""
     good = 0
     for seed in range(SPLITS):
-        tuning, measured = split(recalls.shape[1], seed)
+        tuning, measured = split_queries(recalls.shape[1], seed)
 
         def recall_at(ef: int, rows: np.ndarray = tuning) -> TuningRecall:
             values = recalls[ef - K, rows]
@@ -66,7 +72,7 @@ def _holds(recalls: np.ndarray, target: float, *, margin: bool) -> float:
             return expected_recall(float(values.mean()), error, len(values))
 
         found = least_effort(recall_at, target, K, HIGHEST - 1)
-        good += reaches(float(recalls[(found.value or K) - K, measured].mean()), target)
+        good += reaches_target(float(recalls[(found.value or K) - K, measured].mean()), target)
     return good / SPLITS
 
 

@@ -111,7 +111,7 @@ def _become(folder: Path, log: Path, words: list[str]) -> None:
         from bakeoff.cli import console
         from bakeoff.cli.app import app
 
-        code = console.guarded(lambda: app(words, standalone_mode=False))
+        code = console.run_guarded(lambda: app(words, standalone_mode=False))
     finally:
         os._exit(code)
 
@@ -171,7 +171,7 @@ def _import_what_a_run_imports(folder: Path) -> None:
     """Run each command once as a program that lists its modules, and import these here."""
     listing = (
         "import sys\nfrom bakeoff.cli import console\nfrom bakeoff.cli.app import app\n"
-        "code = console.guarded(lambda: app(sys.argv[1:], standalone_mode=False))\n"
+        "code = console.run_guarded(lambda: app(sys.argv[1:], standalone_mode=False))\n"
         "print('MODULES', *sys.modules)\nsys.exit(code)"
     )
     env = {**os.environ, "BAKEOFF_HOME": str(folder / "home")}
@@ -297,7 +297,7 @@ def _kill_review(root: Path, quiet: Path, kills: int, chance: random.Random, cou
     import shutil
 
     from bakeoff.review.ledger import Ledger
-    from bakeoff.review.serving.seat import key_of
+    from bakeoff.review.web.reviewer_session import key_of
 
     folder, what = shutil.copytree(quiet, root), "review serve"
     known: set[str] = set()

@@ -20,10 +20,10 @@ from pathlib import Path
 import yaml
 
 from bakeoff import registry
-from bakeoff.analysis import Result
 from bakeoff.errors import MissingExtraError
 from bakeoff.protocols import SupportsVectors
-from bakeoff.runner import run
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
 from bakeoff.servers.table import needing_a_server
 from common import Row, show
 

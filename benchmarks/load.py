@@ -28,16 +28,16 @@ from typing import Any
 import numpy as np
 
 from bakeoff import registry
-from bakeoff.load import truth
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.launching import Processes
-from bakeoff.load.messages import Share
-from bakeoff.load.null import Nothing, NullStore, harness_seconds
-from bakeoff.load.open import open_loop
-from bakeoff.load.quality import table
-from bakeoff.load.targets import VectorRecipe
-from bakeoff.load.team import gathered
-from bakeoff.stages.client_loop import closed_loop
+from bakeoff.benchmark.clients.driver import gather_clients
+from bakeoff.benchmark.clients.launch import Processes
+from bakeoff.benchmark.clients.messages import LoadShare
+from bakeoff.benchmark.null_store import NoParams, NullStore, harness_seconds
+from bakeoff.benchmark.open_loop import open_loop
+from bakeoff.benchmark.targets import VectorRecipe
+from bakeoff.benchmark.vectors import exact_neighbours
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.benchmark.vectors.quality import quality_table
+from bakeoff.pipeline.loops.closed_loop import closed_loop
 from bakeoff.types import Batch, Hits, Metric
 from common import Row, show
 
@@ -59,7 +59,7 @@ def cpu(work: Callable[[], Any]) -> float:
 def harness() -> list[Row]:
     """The closed loop's own cost, against one microsecond a query."""
     asked = np.zeros((50_000, 8), np.float32)
-    null, query = NullStore(Nothing(), Path()), Nothing()
+    null, query = NullStore(NoParams(), Path()), NoParams()
     spent = float(
         np.median([cpu(lambda: closed_loop(null.search, asked, 10, query)) for _ in range(9)])
     ) / len(asked)
@@ -76,13 +76,13 @@ def loops() -> list[Row]:
     """
     asked, rows = np.zeros((ASKED, SMALL), np.float32), np.zeros((1000, SMALL), np.float32)
     hits = Hits(np.arange(K), np.zeros(K))
-    null, query = Ten(hits), Nothing()
+    null, query = Ten(hits), NoParams()
     ours, scored, theirs = [], [], []
     for _ in range(7):
         begin = time.perf_counter()
         found = closed_loop(null.search, asked, K, query)
         ours.append(time.perf_counter() - begin)
-        table([answer for answer in found.answers if answer is not None], K, len(rows))
+        quality_table([answer for answer in found.answers if answer is not None], K, len(rows))
         scored.append(time.perf_counter() - begin)
         begin = time.perf_counter()
         ann_benchmarks_loop(lambda vector, count: hits.ids, asked, rows, K)  # noqa: ARG005 - the shape of a query
@@ -102,7 +102,7 @@ class Ten(NullStore):
     """Answers at once with the same rows."""
 
     def __init__(self, hits: Hits) -> None:
-        super().__init__(Nothing(), Path())
+        super().__init__(NoParams(), Path())
         self._answer = hits
 
 
@@ -139,9 +139,9 @@ def vectordbbench_loop() -> float | None:
 
 def open_rates() -> list[Row]:
     """What of the intended rate is held on the null store, and how late the 99th of 100 queries is sent."""
-    null, asked, rows = NullStore(Nothing(), Path()), np.zeros((1000, 8), np.float32), []
+    null, asked, rows = NullStore(NoParams(), Path()), np.zeros((1000, 8), np.float32), []
     for rate in (1000, 5000, 20_000):
-        loop = open_loop(null.search, asked, 10, Nothing(), rate=rate, seconds=2, arrivals="fixed")
+        loop = open_loop(null.search, asked, 10, NoParams(), rate=rate, seconds=2, arrivals="fixed")
         rows.append(Row(f"open loop, null store, {rate:,}/s", loop.rate_measured or 0.0, rate, ">= 0.95"))
         late = next(row.milliseconds for row in loop.lags() if row.name == "p99_ms")
         rows.append(
@@ -160,8 +160,8 @@ def client_processes() -> list[Row]:
     recipe = VectorRecipe("synthetic:1000x8", "l2", 1000, 7, "exact", None, K, "", server=False)
     held = {1: 0.0, 2: 0.0}
     with (
-        gathered(Processes(), 1, recipe, 60.0) as one,
-        gathered(Processes(), 2, recipe, 60.0) as two,
+        gather_clients(Processes(), 1, recipe, 60.0) as one,
+        gather_clients(Processes(), 2, recipe, 60.0) as two,
     ):
         for rate in RATES:
             for clients, team in ((1, one), (2, two)):
@@ -172,8 +172,8 @@ def client_processes() -> list[Row]:
     return [Row(name, held[2], held[1], ">= 1.4")]
 
 
-def _sent(rate: int) -> Share:
-    return Share(
+def _sent(rate: int) -> LoadShare:
+    return LoadShare(
         number=0, clients=0, threads=16, timeout=10.0, deadline=20.0, rate=rate, seconds=1.0, arrivals="fixed",
         null=True,
     )  # fmt: skip
@@ -224,7 +224,7 @@ def exact_truth() -> list[Row]:
     bare = giga / min(cpu(lambda: products(base, queries)) for _ in range(3))
     rows = []
     with Highest() as memory:
-        truth.exact_neighbours(base, queries, Metric.COSINE, DEPTH)
+        exact_neighbours.exact_neighbours(base, queries, Metric.COSINE, DEPTH)
     rows.append(
         Row(
             "exact truth by cosine, memory added at its highest, MB; limit",
@@ -235,7 +235,7 @@ def exact_truth() -> list[Row]:
     )
     for metric in (Metric.L2, Metric.DOT, Metric.COSINE):
         seconds = min(
-            cpu(lambda: truth.exact_neighbours(base, queries, metric, DEPTH))  # noqa: B023 - called at once
+            cpu(lambda: exact_neighbours.exact_neighbours(base, queries, metric, DEPTH))  # noqa: B023 - called at once
             for _ in range(3)
         )
         rows.append(Row(f"exact truth by {metric.value}, Gflop/s of CPU", giga / seconds, bare, ">= 0.55"))

@@ -18,14 +18,14 @@ import tree_sitter_python
 import yaml
 
 from bakeoff import registry
-from bakeoff.cache import Cache
+from bakeoff.config.experiment import load
+from bakeoff.config.plan import Plan
 from bakeoff.examples import find
-from bakeoff.experiment import load
-from bakeoff.plan import Plan
-from bakeoff.runner import run
-from bakeoff.stages.chunk import chunk, embedded_texts
-from bakeoff.stages.read import read
-from bakeoff.stages.work import Workshop
+from bakeoff.pipeline.chunk import chunk_corpus, embedded_texts
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.read import read_documents
+from bakeoff.runs.run import run
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Role
 from common import Row, show
 
@@ -88,10 +88,12 @@ def _warm_weights(plan: Plan) -> None:
 
 def _parts(plan: Plan, cache: Cache) -> tuple[float, float]:
     """Embedding every text with both models, and parsing every file once: CPU and wall seconds."""
-    shop = Workshop(cache)
-    corpus = read(plan.source, registry.load("sources", "folder")(plan.source.params), shop)
+    context = StageContext(cache)
+    corpus = read_documents(plan.source, registry.load("sources", "folder")(plan.source.params), context)
     chunkers = {system.chunker.label: system.chunker for system in plan.systems}.values()
-    chunkings = [chunk(p, registry.load("chunkers", p.name)(p.params), corpus, shop) for p in chunkers]
+    chunkings = [
+        chunk_corpus(p, registry.load("chunkers", p.name)(p.params), corpus, context) for p in chunkers
+    ]
     texts = [embedded_texts(chunking.chunks) for chunking in chunkings]
     models = {s.embedder.label: s.embedder for s in plan.systems if s.embedder}.values()
     documents = [text.encode() for text in corpus.documents["text"].to_pylist()]

@@ -16,10 +16,10 @@ from pathlib import Path
 from unittest import mock
 
 from bakeoff import registry
-from bakeoff.cache import Cache
-from bakeoff.plan import Part
-from bakeoff.stages import read as stage
-from bakeoff.stages.work import Workshop
+from bakeoff.config.plan import PluginSpec
+from bakeoff.pipeline import read as stage
+from bakeoff.pipeline.context import StageContext
+from bakeoff.storage.cache import Cache
 from common import Row, show
 
 FILES, REPEATS = 10_000, 5
@@ -78,8 +78,8 @@ def _within(context: object, work: Callable[[], None]) -> None:
 
 def _read(folder: Path, place: Path) -> None:
     plugin = registry.load("sources", "folder")
-    part = Part("sources", "folder", "folder", plugin.Params(folder=folder))
-    corpus = stage.read(part, plugin(part.params), Workshop(Cache(place)))
+    part = PluginSpec("sources", "folder", "folder", plugin.Params(folder=folder))
+    corpus = stage.read_documents(part, plugin(part.params), StageContext(Cache(place)))
     if len(corpus.skipped) or not corpus.documents.num_rows:
         raise SystemExit(f"{len(corpus.skipped)} files were not read")
 

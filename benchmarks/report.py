@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bakeoff.results import QUERIES
-from bakeoff.stages.system_tables import LATENCIES
+from bakeoff.pipeline.system_tables import LATENCIES
+from bakeoff.runs.folder import QUERIES
 from bakeoff.types import RANKINGS, SCORES, Schema
 from common import Row, show
 
@@ -56,8 +56,8 @@ def _apart(folder: Path) -> dict[str, float]:
 
 def _timed(folder: Path) -> int:
     begin, cpu = time.perf_counter(), time.process_time()
-    from bakeoff.analysis import open_run
-    from bakeoff.report.html import write_html
+    from bakeoff.report.render.html import write_html
+    from bakeoff.runs.analysis import open_run
 
     path = write_html(open_run(folder))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

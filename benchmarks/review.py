@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bakeoff.review.decision_model import DecisionModel, decide_pairs, stakes_of
 from bakeoff.review.importing import import_folder
-from bakeoff.review.next import study
-from bakeoff.review.stakes import Stakes, decide, stakes_of
+from bakeoff.review.next import rank_open_items
 from common import Row, show
 
 K = 10
@@ -32,7 +32,7 @@ STEPS = 25
 class World:
     """A pool with its truth: the stakes with nothing judged, the relevance of every item, and its best rank."""
 
-    stakes: Stakes
+    stakes: DecisionModel
     truth: np.ndarray
     rank: np.ndarray
 
@@ -72,7 +72,7 @@ def world(seed: int) -> World:
 
 def review(made: World, order: str, seed: int) -> Ended:
     """Judge a world in an order until the rule says stop."""
-    goal = int(decide(made.stakes.scores(made.truth)))
+    goal = int(decide_pairs(made.stakes.scores(made.truth)))
     wanted = "none" if goal < 0 else made.stakes.systems[goal]
     chance = np.random.default_rng(seed)
     size = len(made.stakes.items)
@@ -84,7 +84,7 @@ def review(made: World, order: str, seed: int) -> Ended:
     batch = max(1, round(size / STEPS))
     while True:
         stakes = replace(made.stakes, known=known)
-        state, ranked = study(stakes, batch, seed)
+        state, ranked = rank_open_items(stakes, batch, seed)
         if state.stop:
             return Ended(state.judged / size, (state.decision or "none") == wanted, state.certain)
         chosen = [place[one.item] for one in ranked]

@@ -15,10 +15,10 @@ import threading
 import time
 from pathlib import Path
 
-from bakeoff.review.desk import Desk
-from bakeoff.review.pool import Item, Pool, Returned, item_id, write_pool
-from bakeoff.review.serving.room import Manner, Room
-from bakeoff.review.serving.server import TOKEN, ReviewServer
+from bakeoff.review.pool import ReturnedPassage, ReviewItem, ReviewPool, item_id, write_pool
+from bakeoff.review.review_folder import ReviewFolder
+from bakeoff.review.web.server import TOKEN, ReviewServer
+from bakeoff.review.web.session import ReviewOptions, ReviewSession
 from common import Row, show
 
 QUERIES, EACH, SYSTEMS = 1_000, 10, ("a", "b", "c")
@@ -43,32 +43,38 @@ WORDS = (
 def main() -> int:
     """Judge by HTTP in both orders, and undo."""
     with tempfile.TemporaryDirectory() as folder:
-        desk = Desk(Path(folder))
+        desk = ReviewFolder(Path(folder))
         write_pool(made_pool(), desk.pool_file)
-        rows = [*_measured(desk, "shuffled", Manner()), *_measured(desk, "next", Manner(by_stakes=True))]
+        rows = [
+            *_measured(desk, "shuffled", ReviewOptions()),
+            *_measured(desk, "next", ReviewOptions(by_stakes=True)),
+        ]
     return show(rows)
 
 
-def made_pool(seed: int = 7) -> Pool:
+def made_pool(seed: int = 7) -> ReviewPool:
     """A pool of 10,000 open items of about 900 characters."""
     chance = random.Random(seed)
     items = [_item(chance, query, place) for query in range(QUERIES) for place in range(EACH)]
-    return Pool("made", EACH, seed, SYSTEMS, tuple(items))
+    return ReviewPool("made", EACH, seed, SYSTEMS, tuple(items))
 
 
-def _item(chance: random.Random, query: int, place: int) -> Item:
+def _item(chance: random.Random, query: int, place: int) -> ReviewItem:
     text = " ".join(chance.choices(WORDS, k=160))
     start = place * 2_000
     by = chance.sample(SYSTEMS, chance.randint(1, 2))
-    returned = tuple(Returned(name, place + 1, f"c{place}", start, start + len(text), 0.5) for name in by)
+    returned = tuple(
+        ReturnedPassage(name, place + 1, f"c{place}", start, start + len(text), 0.5) for name in by
+    )
     name = f"q{query:04d}"
-    return Item(item_id(name, name, start, start + len(text)), name, "why was the crew tired at night?", "made", name,
+    return ReviewItem(item_id(name, name, start, start + len(text)), name,
+                "why was the crew tired at night?", "made", name,
                 start, start + len(text), "", text, ("duty", "sleep"), (), returned)  # fmt: skip
 
 
-def _measured(desk: Desk, name: str, manner: Manner) -> list[Row]:
+def _measured(desk: ReviewFolder, name: str, manner: ReviewOptions) -> list[Row]:
     begin = time.perf_counter()
-    room = Room(desk, manner)
+    room = ReviewSession(desk, manner)
     started = time.perf_counter() - begin
     with ReviewServer(room, 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from bakeoff import __version__
-from bakeoff.machine import machine, versions
+from bakeoff.runtime.machine import describe_machine, package_versions
 
 HERE = Path(__file__).parent
 SKIPPED = {"common.py", "kills.py", "run_all.py", "soak.py", "store_table.py", "storepeers.py"}
@@ -74,7 +74,7 @@ def _first_line(name: str) -> str:
 
 
 def _head() -> str:
-    here, packages = machine(), versions()
+    here, packages = describe_machine(), package_versions()
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return (
         "# Benchmarks\n\n"

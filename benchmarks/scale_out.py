@@ -21,16 +21,16 @@ import numpy as np
 
 import blockwork
 from bakeoff import registry
-from bakeoff.blocks import Helpers, helpers
-from bakeoff.cache import Cache, folder_bytes
-from bakeoff.plan import Part
+from bakeoff.config.plan import PluginSpec
+from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.embed import embed_chunks
 from bakeoff.plugins.chunkers.line import LineChunker
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.plugins.embedders.wordllama import WordLlamaEmbedder
 from bakeoff.protocols import Executor
-from bakeoff.stages.chunk import Chunking
-from bakeoff.stages.embed import embed_chunks
-from bakeoff.stages.work import Workshop
+from bakeoff.runtime.worker_pool import WorkerPool, worker_pool
+from bakeoff.storage.cache import Cache, folder_bytes
 from bakeoff.types import CHUNKS, Batch, Document, Metric, Role
 from common import Row, show
 
@@ -77,7 +77,7 @@ def _pieces(share: float) -> list[Row]:
     alone = {piece.name: blockwork.seconds(piece, None)[1] for piece in work}
     taken: dict[tuple[str, str], float] = {}
     for name, executor in _executors():
-        workers = helpers(executor)
+        workers = worker_pool(executor)
         for piece in work if workers is not None else ():
             taken[name, piece.name], answer = _by_workers(piece, workers, name)
             if answer != alone[piece.name]:
@@ -93,7 +93,7 @@ def _pieces(share: float) -> list[Row]:
     ]
 
 
-def _by_workers(piece: blockwork.Piece, workers: Helpers, name: str) -> tuple[float, bytes]:
+def _by_workers(piece: blockwork.Piece, workers: WorkerPool, name: str) -> tuple[float, bytes]:
     """Seconds and answer of a piece by workers that have started; what it cost is printed."""
     children = _children()
     with workers.called():
@@ -130,30 +130,30 @@ def _executors() -> Iterator[tuple[str, Executor | None]]:
             executor.close()
 
 
-def _embedded(chunking: Chunking, executor: Executor | None) -> float:
+def _embedded(chunking: ChunkedCorpus, executor: Executor | None) -> float:
     """Seconds of the embed stage into an empty cache; the vectors are read back, and their workers loaded before."""
     params = WordLlamaEmbedder.Params()
-    part = Part("embedders", "wordllama", "wordllama", params)
+    part = PluginSpec("embedders", "wordllama", "wordllama", params)
     with tempfile.TemporaryDirectory() as folder:
         embedder = WordLlamaEmbedder(params)
-        first = Chunking("few", chunking.chunks.slice(0, 2048), "few", 0.0, 0, 0)
-        embed_chunks(part, embedder, first, Workshop(Cache(Path(folder) / "first"), executor=executor))
+        first = ChunkedCorpus("few", chunking.chunks.slice(0, 2048), "few", 0.0, 0, 0)
+        embed_chunks(part, embedder, first, StageContext(Cache(Path(folder) / "first"), executor=executor))
         made = embed_chunks(
-            part, embedder, chunking, Workshop(Cache(Path(folder) / "cache"), executor=executor)
+            part, embedder, chunking, StageContext(Cache(Path(folder) / "cache"), executor=executor)
         )
         size = folder_bytes(Path(folder) / "cache") / made.matrix.shape[0]
         print(f"{size:.0f} bytes of cache a chunk", file=sys.stderr)
     return made.seconds
 
 
-def _chunking(count: int) -> Chunking:
+def _chunking(count: int) -> ChunkedCorpus:
     """Windows of lines of this Python's library, each a text of its own."""
     texts = list(_windows(count))
     names = [f"{i:08d}" for i in range(len(texts))]
     numbers = np.zeros(len(texts), np.int32)
     columns = dict.fromkeys(("doc", "start", "end", "line_start", "line_end"), numbers)
     blank = {name: [""] * len(texts) for name in ("section", "symbol", "context")}
-    return Chunking(
+    return ChunkedCorpus(
         "windows", CHUNKS.table({"id": names, **columns, **blank, "text": texts}), "windows", 0.0, 0, 0
     )
 
@@ -177,7 +177,7 @@ def _files() -> list[Path]:
     )
 
 
-def _rates(chunking: Chunking) -> Iterator[str]:
+def _rates(chunking: ChunkedCorpus) -> Iterator[str]:
     """Things a CPU second of one core."""
     documents = [
         Document(str(p), p.read_text(encoding="utf-8", errors="replace"), "python") for p in _files()[:150]

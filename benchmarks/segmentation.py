@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bakeoff.segmentation import count_tokens, sentences, words
+from bakeoff.corpus.segmentation import count_tokens, sentences, words
 from common import Row, show
 
 REPEATS = 9

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 from common import Row, show
 from soaking import experiment, rounds
 from soaking.census import leaks, left_behind, sample

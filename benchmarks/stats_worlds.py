@@ -16,12 +16,12 @@ import numpy as np
 
 from bakeoff.stats import interaction
 from bakeoff.stats.bootstrap import BootstrapSettings
-from bakeoff.stats.case import Case
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.stats.evidence import Costs, Evidence, Limits
+from bakeoff.stats.evidence import CostLimits, Costs, Evidence
 from bakeoff.stats.interaction import interactions
-from bakeoff.stats.verdict import RULES, Kind, Verdict, decide
+from bakeoff.stats.verdict import RULES, Verdict, VerdictKind, decide
+from bakeoff.stats.verdict_input import VerdictInput
 from common import Row, show
 
 SIZES = (5, 10, 20, 50, 200)
@@ -31,7 +31,7 @@ NAMES = ("a", "b", "c")
 MILLISECONDS = (30.0, 20.0, 1.0)
 """The last system of every world is the cheapest."""
 
-NO_LIMITS = Limits()
+NO_LIMITS = CostLimits()
 
 Draw = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
@@ -46,7 +46,7 @@ class World:
     name: str
     draw: Draw
     truth: tuple[tuple[float, float], ...]
-    limits: Limits = NO_LIMITS
+    limits: CostLimits = NO_LIMITS
     lift: Draw | None = None
     clusters: int = 1
     milliseconds: tuple[float, ...] = MILLISECONDS
@@ -176,10 +176,10 @@ WORLDS = (
         "a limit leaves two",
         graded(0.10, 0.0, -0.03),
         level(0.6, 0.5, 0.47),
-        Limits(p95_ms=25),
+        CostLimits(p95_ms=25),
     ),
-    World("a limit leaves one", graded(0.10, 0.0, -0.03), level(0.6, 0.5, 0.47), Limits(p95_ms=5)),
-    World("a limit leaves none", graded(0.10, 0.0, -0.03), level(0.6, 0.5, 0.47), Limits(p95_ms=0.5)),
+    World("a limit leaves one", graded(0.10, 0.0, -0.03), level(0.6, 0.5, 0.47), CostLimits(p95_ms=5)),
+    World("a limit leaves none", graded(0.10, 0.0, -0.03), level(0.6, 0.5, 0.47), CostLimits(p95_ms=0.5)),
     World(
         "lift prefers the system that is worse by .04",
         graded(0.0, 0.0, -0.04),
@@ -253,8 +253,8 @@ def is_wrong(world: World, verdict: Verdict, evidence: Evidence) -> bool:
 
     A verdict by category recommends a system for each category that it names.
     """
-    if verdict.kind is Kind.DEPENDS_ON_CATEGORY:
-        crossing = Case.of(evidence).crossing
+    if verdict.kind is VerdictKind.DEPENDS_ON_CATEGORY:
+        crossing = VerdictInput.of(evidence).crossing
         assert crossing is not None
         a, b = (world.truth[NAMES.index(name)] for name in (crossing.a, crossing.b))
         lost = [b[int(one.category[1])] - a[int(one.category[1])] for one in crossing.for_a]
@@ -275,10 +275,10 @@ def tally(world: World, n: int, rounds: int, resamples: int = RESAMPLES) -> Tall
         verdict = decide(evidence)
         wrong = is_wrong(world, verdict, evidence)
         found.rounds += 1
-        found.recommended += verdict.system is not None or verdict.kind is Kind.DEPENDS_ON_CATEGORY
+        found.recommended += verdict.system is not None or verdict.kind is VerdictKind.DEPENDS_ON_CATEGORY
         found.wrong += wrong
         found.rules[verdict.rule] += 1
-        assert verdict.kind is not Kind.USE or verdict.recommended == (verdict.system,)
+        assert verdict.kind is not VerdictKind.USE or verdict.recommended == (verdict.system,)
     return found
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import registry
-from bakeoff.analysis import Result, open_run
 from bakeoff.errors import BakeoffError, MissingExtraError
-from bakeoff.machine import machine
 from bakeoff.protocols import SupportsVectors
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runtime.machine import describe_machine
 from bakeoff.servers import control
 from bakeoff.servers.table import TABLE
 
@@ -219,7 +219,7 @@ def _row(line: Line, memory: dict[str, dict[str, float | None]]) -> str:
 
 
 def _conditions() -> str:
-    here, day = machine(), datetime.datetime.now(datetime.UTC)
+    here, day = describe_machine(), datetime.datetime.now(datetime.UTC)
     return f"{day:%Y-%m-%d}, {here['processor']}, {here['cores']} cores, load {os.getloadavg()[0]:.0f}"
 
 

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.resolve import Truth, resolve
 from bakeoff.truth.rules import Sql
-from bakeoff.truth.units import derive
+from bakeoff.truth.units import derive_units
 from bakeoff.types import CHUNKS, DOCUMENTS, Query, Unit
 from common import Row, show
 
@@ -121,7 +121,7 @@ def _reading() -> Row:
     )
     seconds = _interleaved(
         {
-            "ours": lambda: query_set(yamlfile.parse(text, "q", QueryFileError)),
+            "ours": lambda: query_set(yaml_document.parse(text, "q", QueryFileError)),
             "yaml": lambda: yaml.load(text, yaml.CSafeLoader),
         }
     )
@@ -134,7 +134,7 @@ def _units(truth: Truth, chunks: pa.Table) -> Row:
     """Spans to chunks, against one pass over the chunks of each judged document."""
     spans = truth.judgments.set_column(6, "chunking", pa.array([""] * truth.judgments.num_rows))
     seconds = _interleaved(
-        {"ours": lambda: derive(spans, chunks, "c", Unit.CHUNK), "loop": lambda: _loop(spans, chunks)}
+        {"ours": lambda: derive_units(spans, chunks, "c", Unit.CHUNK), "loop": lambda: _loop(spans, chunks)}
     )
     return Row(f"{spans.num_rows:,} spans to chunks, a loop, s", seconds["ours"], seconds["loop"], "<= 0.1")
 

@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth, resolve
-from bakeoff.truth.rules import Rule, Sections, Sql, Words
-from bakeoff.truth.units import Ranked, collapse, derive
+from bakeoff.truth.rules import Rule, Sections, Sql, WordsRule
+from bakeoff.truth.units import RankedUnits, collapse_ranking, derive_units
 from bakeoff.types import CHUNKS, DOCUMENTS, Query, Unit
 from common import Row, show
 
@@ -74,10 +74,10 @@ def main() -> int:
         _check(truth)
         peaks = {"5 sql, 5 keyword and 1 section rules": most}
         for unit in (Unit.CHUNK, Unit.SECTION, Unit.ANSWER):
-            peaks[f"judgments of {unit.value}s"] = _peak(partial(derive, truth.judgments, chunks, "c", unit))[
-                1
-            ]
-            ranking = partial(collapse, _served(), chunks, unit, truth.judgments, "c")
+            peaks[f"judgments of {unit.value}s"] = _peak(
+                partial(derive_units, truth.judgments, chunks, "c", unit)
+            )[1]
+            ranking = partial(collapse_ranking, _served(), chunks, unit, truth.judgments, "c")
             peaks[f"rankings of {unit.value}s"] = _peak(ranking)[1]
         name = f"{TOTAL:,} chunks, {{}}: growth since the start, limit, MB".format
         return show(Row(name(what), most - before, LIMIT, "<= 1") for what, most in peaks.items())
@@ -167,7 +167,7 @@ def _queries() -> QuerySet:
         Sql(where=f"section_name = 'PROBABLE CAUSE' AND {like('ba')}"),
         Sql(where=f"report_id LIKE '%0001.txt' AND {like('d')}"),
         *(
-            Words(of=(word, "in", "ti"), at_least=2, match="substring")
+            WordsRule(of=(word, "in", "ti"), at_least=2, match="substring")
             for word in ("ad", "ee", "lo", "pa", "mi")
         ),
         Sections(names=("PROBABLE CAUSE",), over="chunks"),
@@ -175,11 +175,11 @@ def _queries() -> QuerySet:
     return QuerySet(tuple(Query(f"q{i}", "x") for i in range(len(rules))), tuple(rules))
 
 
-def _served() -> Ranked:
+def _served() -> RankedUnits:
     """100 chunks for each query, at random."""
     rng = np.random.default_rng(1)
     query = np.repeat(np.arange(11, dtype=np.int32), SERVED)
-    return Ranked(query, rng.integers(0, TOTAL, len(query)), -np.arange(len(query), dtype=np.float64))
+    return RankedUnits(query, rng.integers(0, TOTAL, len(query)), -np.arange(len(query), dtype=np.float64))
 
 
 def _check(truth: Truth) -> None:

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff import experiment
-from bakeoff.cache import Cache
-from bakeoff.stages.work import Workshop
-from bakeoff.validation.checking import validate
-from bakeoff.validation.duplicates import alike
-from bakeoff.validation.leaks import leaks
-from bakeoff.validation.material import read_corpus
+from bakeoff.config import experiment
+from bakeoff.pipeline.context import StageContext
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.checks.context import read_corpus
+from bakeoff.runs.checks.leaks import leaks
+from bakeoff.storage.cache import Cache
+from bakeoff.truth.duplicates import find_similar
 from common import Row, show
 
 DOCUMENTS, WORDS, VOCABULARY, REPEATS = 10_000, 400, 20_000, 3
@@ -46,15 +46,15 @@ def main() -> int:
         plan = experiment.load(path)
         took = _interleaved(
             {
-                "read": lambda home: read_corpus(plan, Workshop(Cache(home / "cache"))),
+                "read": lambda home: read_corpus(plan, StageContext(Cache(home / "cache"))),
                 "validate": lambda home: _checked(path, home),
             },
             folder / "home",
         )
-        corpus = read_corpus(plan, Workshop(Cache(folder / "kept")))
+        corpus = read_corpus(plan, StageContext(Cache(folder / "kept")))
         many = _queries(random.Random(9), texts, MANY_QUERIES)
         leaking = _timed(lambda: leaks(many, corpus.documents["text"]))
-        repeating = _timed(lambda: alike(many))
+        repeating = _timed(lambda: find_similar(many))
     read, checked = took["read"], took["validate"]
     return show(
         [

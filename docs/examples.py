@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import open_run
-from bakeoff.analysis import Result
+from bakeoff.benchmark.results.load_folder import all_loads, open_load
+from bakeoff.benchmark.results.scale_rows import FIGURES, SIZE, read_rows
 from bakeoff.cli import console
 from bakeoff.examples import Example, examples
-from bakeoff.load.scale_rows import FIGURES, SIZE, read_rows
-from bakeoff.load.stored import all_loads, open_load
-from bakeoff.report.markdown import text
-from bakeoff.report.marks import table
-from bakeoff.report.tables import Report, tables
+from bakeoff.report.build import Report, build_report
+from bakeoff.report.render.markdown import text
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.markdown_tables import table
 
 OUT = Path(__file__).parent / "examples"
 LOADED = "incidents"
@@ -79,7 +79,7 @@ def write(example: Example, folder: Path) -> None:
         _called("report", str(folder))
     if example.vectors is None:
         result = open_run(folder)
-        rows, shown, kept = scores(result), _demoted(text(shortened(tables(result)))), "scores"
+        rows, shown, kept = scores(result), _demoted(text(shortened(build_report(result)))), "scores"
     else:
         rows = json.loads((folder / "record.json").read_text(encoding="utf-8"))
         shown, kept = "\n".join(vectors(rows)), "record"
@@ -88,14 +88,14 @@ def write(example: Example, folder: Path) -> None:
         (OUT / f"{example.name}.load.json").write_text(_compact(beside(folder)), encoding="utf-8")
     lesson = (OUT / f"{example.name}.lesson.md").read_text(encoding="utf-8").rstrip()
     (OUT / f"{example.name}.md").write_text(f"{lesson}\n\n---\n\n{shown}", encoding="utf-8")
-    console.say(str(OUT / f"{example.name}.md"))
+    console.print_line(str(OUT / f"{example.name}.md"))
 
 
 def _called(*words: str) -> None:
     """One command of bakeoff, as a user would give it."""
     from bakeoff.cli.app import app
 
-    code = console.guarded(lambda: app(list(words), standalone_mode=False))
+    code = console.run_guarded(lambda: app(list(words), standalone_mode=False))
     if code:
         raise SystemExit(code)
 

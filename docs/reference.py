@@ -16,10 +16,10 @@ from pydantic_core import PydanticUndefined
 import bakeoff
 from bakeoff import registry
 from bakeoff.cli.app import app
+from bakeoff.config.modes import MODES
+from bakeoff.config.plan import ExperimentFile
 from bakeoff.errors import MissingExtraError
 from bakeoff.measures.definitions import ROWS
-from bakeoff.modes import MODES
-from bakeoff.plan import ExperimentFile
 
 HERE = Path(__file__).parent
 OUT = HERE / "reference"

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bakeoff import registry
-from bakeoff.analysis import Result
-from bakeoff.events import Event
-from bakeoff.runner import run
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import Event
 from bakeoff.types import Document, Piece, Role, SourceItem
 
 os.environ.setdefault(

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
 from bakeoff.errors import DataError, ExperimentError
-from bakeoff.parcel import contents
-from bakeoff.results import read_tags
-from bakeoff.sharedfolder import MARK, marked
+from bakeoff.runs.folder import read_tags
+from bakeoff.storage.archive import read_header
+from bakeoff.storage.shared_folder import MARK, ensure_marker
 
 
 def test_a_number_of_thousands_of_digits_in_json() -> None:
     with pytest.raises(ExperimentError, match=r"a\.json: not JSON: .*Shorten the number"):
-        yamlfile.parse("1" * 5000, "a.json", ExperimentError, is_json=True)
+        yaml_document.parse("1" * 5000, "a.json", ExperimentError, is_json=True)
 
 
 @pytest.mark.parametrize("said", ["{", "[" * 5000, "[]", "null", "3"])
@@ -28,7 +28,7 @@ def test_tags_that_are_no_object(said: str) -> None:
 
 def test_a_mark_of_any_bytes_is_a_mark(tmp_path: Path) -> None:
     (tmp_path / MARK).write_bytes(b"\xff\x00mark")
-    folder = marked(tmp_path)
+    folder = ensure_marker(tmp_path)
     assert folder.here()
     (tmp_path / MARK).write_bytes(b"\xfe")
     assert not folder.here()
@@ -38,4 +38,4 @@ def test_a_mark_of_any_bytes_is_a_mark(tmp_path: Path) -> None:
 def test_a_parcel_whose_sizes_are_none(size: object) -> None:
     head = json.dumps({"artifact": "a", "files": {"f": [size, "0"]}}).encode() + b"\n"
     with pytest.raises(ValueError, match=r"is no artifact|strange name or size"):
-        contents("a", head)
+        read_header("a", head)

@@ -11,10 +11,10 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import QueryFileError
-from bakeoff.runner import run
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.run import run
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Condition, Hits, Where
-from bakeoff.validation.checking import validate
 
 TEXT = """\
 queries:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bakeoff import registry
-from bakeoff.analysis import open_run
-from bakeoff.judging import held_out, what_makes_the_difference
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.verdict import explain_variation, held_out_score
 from bakeoff.types import Document, Role
 
 IN_USE = 7
@@ -20,8 +20,8 @@ KEPT_MB = 8.0
 
 def test_a_result_is_forgotten_with_what_was_asked_of_it(ran: Any) -> None:
     result = open_run(ran.result.path)
-    assert held_out(result) is held_out(result)
-    what_makes_the_difference(result)
+    assert held_out_score(result) is held_out_score(result)
+    explain_variation(result)
     _ = result.verdict
     watched = weakref.ref(result)
     del result

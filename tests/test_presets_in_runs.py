@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from bakeoff.analysis import Result
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.presetrules import preset_lines
-from bakeoff.runner import run
+from bakeoff.presets.decisions import preset_lines
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
 
 WORDS = [
     "amber",
@@ -178,7 +178,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Ran]
         patch.setenv("BAKEOFF_HOME", str(place / "home"))
 
         def typed(*words: object) -> int:
-            return console.guarded(lambda: app([str(word) for word in words], standalone_mode=False))
+            return console.run_guarded(lambda: app([str(word) for word in words], standalone_mode=False))
 
         def made(preset: str, truth: Truth, **experiment: Any) -> Ran:
             folder = place / preset

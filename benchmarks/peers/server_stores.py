@@ -14,8 +14,8 @@ from uuid import UUID
 import numpy as np
 import psutil
 
-from bakeoff.environment import setting
 from bakeoff.errors import StoreError
+from bakeoff.storage.environment import get_setting
 from storepeers import EF, EF_CONSTRUCTION, K, M, Peer, Search
 
 PART = 1000  # rows a request
@@ -28,7 +28,7 @@ def _postgres() -> Any:
     import psycopg
     from pgvector.psycopg import register_vector
 
-    connection = psycopg.connect(setting("BAKEOFF_PGVECTOR_DSN") or "", autocommit=True)
+    connection = psycopg.connect(get_setting("BAKEOFF_PGVECTOR_DSN") or "", autocommit=True)
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     register_vector(connection)
     return connection
@@ -71,7 +71,7 @@ def pgvector_insert(rows: np.ndarray, home: Path) -> None:  # noqa: ARG001 - the
 def _redis() -> Any:
     import redis
 
-    return redis.from_url(setting("BAKEOFF_REDIS_URL") or "", protocol=3)
+    return redis.from_url(get_setting("BAKEOFF_REDIS_URL") or "", protocol=3)
 
 
 def redis_search(store: Any) -> Search:  # noqa: ARG001 - a client of its own
@@ -104,7 +104,7 @@ def _weaviate() -> Any:
         raise StoreError(
             "weaviate: the gRPC port is only known of a server that `bakeoff servers up` started."
         )
-    key = Auth.api_key(setting("BAKEOFF_WEAVIATE_KEY") or "")
+    key = Auth.api_key(get_setting("BAKEOFF_WEAVIATE_KEY") or "")
     host, (http, grpc, *_) = "127.0.0.1", place.ports
     return weaviate.connect_to_local(host, http, grpc, auth_credentials=key, skip_init_checks=True)
 
@@ -143,7 +143,7 @@ def _elasticsearch() -> Any:
     from elasticsearch import Elasticsearch, OrjsonSerializer
 
     return Elasticsearch(
-        setting("BAKEOFF_ELASTICSEARCH_URL") or "", serializer=OrjsonSerializer(), request_timeout=600
+        get_setting("BAKEOFF_ELASTICSEARCH_URL") or "", serializer=OrjsonSerializer(), request_timeout=600
     )
 
 
@@ -173,7 +173,7 @@ def elasticsearch_insert(rows: np.ndarray, home: Path) -> None:  # noqa: ARG001 
 def _opensearch() -> Any:
     from opensearchpy import OpenSearch
 
-    return OpenSearch(setting("BAKEOFF_OPENSEARCH_URL"), timeout=600)
+    return OpenSearch(get_setting("BAKEOFF_OPENSEARCH_URL"), timeout=600)
 
 
 def opensearch_search(store: Any) -> Search:  # noqa: ARG001 - a client of its own

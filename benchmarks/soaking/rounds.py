@@ -12,14 +12,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bakeoff.analysis import open_run
 from bakeoff.errors import BakeoffError
-from bakeoff.runner import run
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.run import run
 from soaking.faults import fault, kill_server, kill_worker
 from soaking.place import Place, living
 
 START = (
-    "import bakeoff.stages.cutting as cutting; cutting.WORTH_SECONDS = 0.02; "
+    "import bakeoff.pipeline.chunk_parallel as cutting; cutting.WORTH_SECONDS = 0.02; "
     "from bakeoff.cli.app import main; main()"
 )
 """The command, with worker processes even for a corpus as small as this one."""

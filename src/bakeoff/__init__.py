@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bakeoff.analysis import Result, compare
+    from bakeoff.benchmark.run_and_repeat import run
     from bakeoff.errors import BakeoffError
     from bakeoff.measures.api import evaluate
-    from bakeoff.measures.retrieval_metrics import calculate_all_metrics
-    from bakeoff.repeated_run import run
+    from bakeoff.presets.vectordb.metrics import calculate_all_metrics
     from bakeoff.review.reviewed_run import open_reviewed as open_run
-    from bakeoff.score_files import compare_scores
+    from bakeoff.runs.analysis import Result, compare
+    from bakeoff.runs.score_files import compare_scores
 
 _HOMES = {
     "BakeoffError": "bakeoff.errors",
-    "Result": "bakeoff.analysis",
-    "calculate_all_metrics": "bakeoff.measures.retrieval_metrics",
-    "compare": "bakeoff.analysis",
-    "compare_scores": "bakeoff.score_files",
+    "Result": "bakeoff.runs.analysis",
+    "calculate_all_metrics": "bakeoff.presets.vectordb.metrics",
+    "compare": "bakeoff.runs.analysis",
+    "compare_scores": "bakeoff.runs.score_files",
     "evaluate": "bakeoff.measures.api",
     "open_run": "bakeoff.review.reviewed_run:open_reviewed",
-    "run": "bakeoff.repeated_run",
+    "run": "bakeoff.benchmark.run_and_repeat",
 }
 
 __all__ = [

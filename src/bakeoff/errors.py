@@ -117,6 +117,6 @@ class CacheError(BakeoffError):
     """An artifact cannot be written or read."""
 
 
-def told(exc: BaseException) -> str:
+def describe_error(exc: BaseException) -> str:
     """What went wrong, in words: an error of this tree has its own, any other needs its type beside them."""
     return str(exc) if isinstance(exc, BakeoffError) and str(exc) else f"{type(exc).__name__}: {exc}"

@@ -343,7 +343,7 @@ class Reranker(Plugin, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class ResourceRequest:
     """What a piece of work asks of its place: cores, a graphics processor where there is one, a process of its own.
 
     Work that is `spread` goes to different machines where there are some.
@@ -355,7 +355,7 @@ class Needs:
     spread: bool = False
 
 
-ANYWHERE = Needs()
+ANYWHERE = ResourceRequest()
 
 
 class Executor(Plugin, Protocol):
@@ -370,7 +370,7 @@ class Executor(Plugin, Protocol):
         """Be ready for work, and say in a few words who will do it; after `close` it may be started again."""
         ...
 
-    def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
+    def submit(self, work: Callable[..., Any], *args: Any, needs: ResourceRequest = ANYWHERE) -> Future[Any]:
         """Start one piece of work where its needs are met; work that runs apart is sent, so it must be picklable."""
         ...
 

@@ -9,13 +9,13 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from bakeoff.errors import MissingExtraError, UnknownPluginError
-from bakeoff.plugin_output import mask_output
+from bakeoff.storage.plugin_output import mask_output
 
 KINDS = ("sources", "chunkers", "embedders", "stores", "rerankers", "executors")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PluginEntry:
     """A plug-in that is registered, whether or not it can be imported here."""
 
     kind: str
@@ -55,7 +55,7 @@ def load(kind: str, name: str) -> Any:
     return mask_output(kind, _import(point))
 
 
-def entries(kind: str) -> list[Entry]:
+def entries(kind: str) -> list[PluginEntry]:
     """Every plug-in of a kind, with what is missing where it cannot be imported."""
     found = []
     for name in names(kind):
@@ -63,7 +63,7 @@ def entries(kind: str) -> list[Entry]:
         target = (
             point.value if point else f"{_added[kind, name].__module__}:{_added[kind, name].__qualname__}"
         )
-        found.append(Entry(kind, name, target, _package(point), _missing(kind, name)))
+        found.append(PluginEntry(kind, name, target, _package(point), _missing(kind, name)))
     return found
 
 

@@ -32,7 +32,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
     def typed(*words: object) -> Outcome:
         capsys.readouterr()
-        code = console.guarded(lambda: app([str(word) for word in words], standalone_mode=False))
+        code = console.run_guarded(lambda: app([str(word) for word in words], standalone_mode=False))
         return Outcome(code, *capsys.readouterr())
 
     return typed

@@ -26,7 +26,7 @@ CHECK = """
 import sys
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-code = console.guarded(lambda: app({words!r}, standalone_mode=False))
+code = console.run_guarded(lambda: app({words!r}, standalone_mode=False))
 print(sorted({{name.split(".")[0] for name in sys.modules}} & set({heavy!r})), file=sys.stderr)
 sys.exit(code)
 """

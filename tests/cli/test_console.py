@@ -29,28 +29,28 @@ def plain(home: Any) -> Any:
     [(SettingError("x"), 2), (StoreError("x"), 1), (CacheError("x"), 1), (BakeoffError("x"), 1)],
 )
 def test_each_error_has_its_code(exc: BakeoffError, code: int, capsys: Any) -> None:
-    assert console.guarded(fails(exc)) == code
+    assert console.run_guarded(fails(exc)) == code
     assert capsys.readouterr() == ("", "error  x\n")
 
 
 def test_what_a_command_returns_is_the_code() -> None:
-    assert console.guarded(lambda: 3) == 3
-    assert console.guarded(lambda: None) == 0
+    assert console.run_guarded(lambda: 3) == 3
+    assert console.run_guarded(lambda: None) == 0
 
 
 def test_a_long_message_is_one_line_and_a_list_is_indented(capsys: Any) -> None:
-    console.guarded(fails(SettingError(lines=["first " + "word " * 60, "second"])))
+    console.run_guarded(fails(SettingError(lines=["first " + "word " * 60, "second"])))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2 and lines[1] == "       second"
 
 
 def test_markup_in_a_message_is_text(capsys: Any) -> None:
-    console.guarded(fails(SettingError("faiss[ef=16] and [bold]x[/bold] and [/]")))
+    console.run_guarded(fails(SettingError("faiss[ef=16] and [bold]x[/bold] and [/]")))
     assert "faiss[ef=16] and [bold]x[/bold] and [/]" in capsys.readouterr().err
 
 
 def test_a_fault_of_ours_is_said_not_dumped(capsys: Any) -> None:
-    assert console.guarded(fails(KeyError("x"))) == 1
+    assert console.run_guarded(fails(KeyError("x"))) == 1
     assert (
         capsys.readouterr().err == "error  KeyError: 'x'. This is a fault in bakeoff; --debug shows where.\n"
     )
@@ -58,7 +58,7 @@ def test_a_fault_of_ours_is_said_not_dumped(capsys: Any) -> None:
 
 def test_debug_shows_the_traceback(capsys: Any) -> None:
     console.configure(debug=True, home=None)
-    assert console.guarded(fails(SettingError("no"))) == 2
+    assert console.run_guarded(fails(SettingError("no"))) == 2
     said = capsys.readouterr().err
     assert "Traceback" in said and "raise exc" in said and "error  no" in said
 
@@ -67,24 +67,24 @@ def test_an_interrupt_says_what_is_kept(capsys: Any, monkeypatch: pytest.MonkeyP
     app = typer.Typer()
     app.command()(fails(KeyboardInterrupt()))
     monkeypatch.setattr(console, "_kept", "")
-    assert console.guarded(lambda: app([], standalone_mode=False)) == 130
+    assert console.run_guarded(lambda: app([], standalone_mode=False)) == 130
     assert capsys.readouterr().err == "stopped\n"
-    console.if_stopped("What was finished is kept.")
-    assert console.guarded(lambda: app([], standalone_mode=False)) == 130
+    console.on_interrupt("What was finished is kept.")
+    assert console.run_guarded(lambda: app([], standalone_mode=False)) == 130
     assert capsys.readouterr().err == "stopped  What was finished is kept.\n"
 
 
 def test_a_no_to_a_question_is_no_error(capsys: Any) -> None:
-    assert console.guarded(fails(typer.Abort())) == 130
+    assert console.run_guarded(fails(typer.Abort())) == 130
     assert capsys.readouterr().err == ""
 
 
 def test_lines_without_a_terminal(capsys: Any) -> None:
-    from bakeoff.cli.progress import Lines
-    from bakeoff.events import ignore
+    from bakeoff.cli.views.progress import ProgressLines
+    from bakeoff.runtime.events import no_listener
 
-    assert isinstance(console.listener(), Lines)
-    assert console.listener(quiet=True) is ignore
+    assert isinstance(console.listener(), ProgressLines)
+    assert console.listener(quiet=True) is no_listener
 
 
 def test_tables_keep_brackets(capsys: Any) -> None:
@@ -108,7 +108,7 @@ def test_on_a_terminal_an_error_is_wrapped_at_words_below_itself(monkeypatch: py
     screen = Screen(60)
     monkeypatch.setattr(console, "err", screen.console)
     text = "queries.yaml, line 2: unknown key. " + "Known keys: category, difficulty, filter, id. " * 2
-    console.guarded(fails(SettingError(lines=[text, "second"])))
+    console.run_guarded(fails(SettingError(lines=[text, "second"])))
     first, *rest = screen.lines
     assert first.startswith("error  queries.yaml") and len(rest) > 1
     assert all(len(line) <= 60 for line in screen.lines)
@@ -119,8 +119,8 @@ def test_on_a_terminal_an_error_is_wrapped_at_words_below_itself(monkeypatch: py
 def test_a_long_line_goes_on_below_its_text_not_below_its_label(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen(50)
     monkeypatch.setattr(console, "out", screen.console)
-    console.say("left out  300 files of other kinds (136 .Debian, 129 without an ending and 35 more)")
-    console.say("Next      bakeoff run")
+    console.print_line("left out  300 files of other kinds (136 .Debian, 129 without an ending and 35 more)")
+    console.print_line("Next      bakeoff run")
     first, *rest, last = screen.lines
     assert first.startswith("left out  300 files") and rest and last == "Next      bakeoff run"
     assert all(line.startswith(" " * 10) and line[10] != " " and len(line) <= 50 for line in rest)
@@ -130,5 +130,5 @@ def test_a_path_is_not_cut_so_that_it_can_be_copied(monkeypatch: pytest.MonkeyPa
     screen = Screen(40)
     monkeypatch.setattr(console, "err", screen.console)
     path = "a/very/long/path/that/does/not/fit/on/this/narrow/terminal.yaml"
-    console.guarded(fails(SettingError(f"cannot read {path}")))
+    console.run_guarded(fails(SettingError(f"cannot read {path}")))
     assert path in screen.text.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bakeoff import examples
-from bakeoff.examples import Example, Vectors, find
+from bakeoff.examples import Example, ExampleVectors, find
 
 
 def test_each_example_is_listed_with_its_lesson(cli: Any) -> None:
@@ -36,7 +36,7 @@ def test_the_example_of_vectors_needs_no_documents() -> None:
 def test_demo_of_vectors_ends_in_a_verdict(
     home: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = Example("ann", "few vectors", "quick", Vectors("synthetic:300x8", "exact,faiss", 0.9))
+    small = Example("ann", "few vectors", "quick", ExampleVectors("synthetic:300x8", "exact,faiss", 0.9))
     monkeypatch.setattr(examples, "find", lambda name: small)
     done = cli("demo", "ann", "--out", tmp_path / "ann")
     record = json.loads((tmp_path / "ann" / "record.json").read_text(encoding="utf-8"))

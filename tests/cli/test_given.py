@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.cli.tests import _values, given_value
-from bakeoff.cli.teststore import _nested
+from bakeoff.cli.try_part import _values, given_value
+from bakeoff.cli.try_store import _nest_settings
 from bakeoff.errors import SettingError
 
 
 def test_values_are_read_as_in_a_file() -> None:
-    assert _nested(["build.m=32", "build.kinds=[a, b]", "name=x", "empty="]) == {
+    assert _nest_settings(["build.m=32", "build.kinds=[a, b]", "name=x", "empty="]) == {
         "build": {"m": 32, "kinds": ["a", "b"]}, "name": "x", "empty": None,
     }  # fmt: skip
     assert _values(["threads=2"], "q8") == {"quantization": "q8", "threads": 2}
@@ -24,4 +24,4 @@ def test_what_is_no_value(text: str) -> None:
 
 def test_a_part_of_what_has_none() -> None:
     with pytest.raises(SettingError, match=r"--set 'build\.m=32': build is 3 already"):
-        _nested(["build=3", "build.m=32"])
+        _nest_settings(["build=3", "build.m=32"])

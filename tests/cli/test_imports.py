@@ -11,10 +11,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bakeoff.analysis import open_run
 from bakeoff.cli import console, imports
 from bakeoff.cli.app import app as bakeoff_app
 from bakeoff.errors import SettingError
+from bakeoff.runs.analysis import open_run
 from bakeoff.truth.queries import read_queries
 
 CASES = [
@@ -86,7 +86,7 @@ def test_imported_code_queries_compare_chunkers(small: Path) -> None:
 
 def typed(*words: str) -> int:
     """The exit code of a command."""
-    return console.guarded(lambda: bakeoff_app(list(words), standalone_mode=False))
+    return console.run_guarded(lambda: bakeoff_app(list(words), standalone_mode=False))
 
 
 def test_import_account_as_json(app, cases, tmp_path):

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from bakeoff import registry
-from bakeoff.cli import models, tests
+from bakeoff.cli import models, try_part
 from bakeoff.errors import DataError, ModelNotFoundError, SettingError, UnknownPluginError
 from bakeoff.types import Role
 
@@ -22,7 +22,7 @@ from bakeoff.types import Role
 def app() -> typer.Typer:
     made = typer.Typer()
     models.register(made)
-    tests.register(made)
+    try_part.register(made)
     return made
 
 

@@ -58,7 +58,7 @@ def weights(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def embedders(out: str) -> set[str]:
-    from bakeoff.analysis import open_run
+    from bakeoff.runs.analysis import open_run
 
     return set(open_run(Path(out)).systems["embedder"].to_pylist())
 

@@ -6,16 +6,23 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bakeoff.cli import progress
-from bakeoff.cli.progress import Bars, Lines
-from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted, SystemFinished, Warned
+from bakeoff.cli.views import progress
+from bakeoff.cli.views.progress import ProgressBars, ProgressLines
+from bakeoff.runtime.events import (
+    Event,
+    StageAdvanced,
+    StageFinished,
+    StageStarted,
+    SystemFinished,
+    WarningRaised,
+)
 
 EVENTS: list[Event] = [
     StageStarted("embed", "m[x] · line", 10, "chunks"),
     StageAdvanced("embed", "m[x] · line", 4, cached=True),
     StageAdvanced("embed", "m[x] · line", 6),
     StageFinished("embed", "m[x] · line", 1.25, "10 × 64"),
-    Warned("query q: nothing is judged yet [really]"),
+    WarningRaised("query q: nothing is judged yet [really]"),
     SystemFinished("a", 1, 3),
     SystemFinished("b", 2, 3, resumed=True),
     SystemFinished("c[ef=16]", 3, 3, failed="no memory"),
@@ -33,7 +40,7 @@ def shown(listener: type, **options: Any) -> str:
 
 
 def test_lines_say_each_thing_once() -> None:
-    assert shown(Lines).splitlines() == [
+    assert shown(ProgressLines).splitlines() == [
         "embed     m[x] · line  10 × 64  1.2 s",
         "warning   query q: nothing is judged yet [really]",
         "measured  a  (1 of 3)",
@@ -46,7 +53,7 @@ def test_a_long_stage_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     out = io.StringIO()
-    lines = Lines(Console(file=out, width=100))
+    lines = ProgressLines(Console(file=out, width=100))
     lines(StageStarted("embed", "m", 100, "chunks"))
     for _ in range(3):
         now[0] += 6
@@ -55,6 +62,6 @@ def test_a_long_stage_says_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch
 
 
 def test_bars_show_the_same_on_a_terminal() -> None:
-    said = shown(Bars, force_terminal=True)
+    said = shown(ProgressBars, force_terminal=True)
     for words in ("m[x] · line", "10 × 64", "c[ef=16]", "no memory", "[really]", "systems"):
         assert words in said

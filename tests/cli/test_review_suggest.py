@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.analysis import open_run
+from bakeoff.runs.analysis import open_run
 
 sys.path.append(str(Path(__file__).parents[1] / "plugins" / "embedders"))
 from loopback import Answer, Loopback, Request

@@ -13,14 +13,14 @@ import yaml
 from bakeoff import registry
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 from bakeoff.types import Batch, Metric
 
 Engine = Callable[[str], dict[str, str]]
 
 
 def typed(*words: str) -> int:
-    return console.guarded(lambda: app(list(words), standalone_mode=False))
+    return console.run_guarded(lambda: app(list(words), standalone_mode=False))
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import ModelNotFoundError
+from bakeoff.storage.weights import find
 from bakeoff.testing import EmbedderContract
-from bakeoff.weights import find
 
 
 def weights_at_hand(name: str) -> bool:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bakeoff.benchmark.results.histogram import Histogram
 from bakeoff.examples import examples
-from bakeoff.load.histogram import Histogram
 from bakeoff.measures.names import parse
-from bakeoff.report import wording as say
+from bakeoff.report.render import number_text as say
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import CompareSettings, compare_all, summarise
 from bakeoff.stats.comparison import Comparison, ScoreMatrix
@@ -75,7 +75,7 @@ def section(name: str, heading: str, begins: str = "|") -> Table:
 
 def cell(mean: float | None, low: float | None, high: float | None, n: int, excluded: int) -> str:
     interval = say.interval(low, high)
-    return f"{say.score(mean)} {interval} ({say.counted(n, excluded)})".replace("  ", " ")
+    return f"{say.score(mean)} {interval} ({say.describe_counts(n, excluded)})".replace("  ", " ")
 
 
 def plain(text: str) -> str:
@@ -135,10 +135,10 @@ def test_pairs(name: str) -> None:
         apart = np.array(_counted(scores, row[0])) - np.array(_counted(scores, row[1]))
         assert one.difference == pytest.approx(np.mean(apart), abs=1e-12)
         assert row[2:] == [
-            say.counted(one.n, len(one.dropped)),
+            say.describe_counts(one.n, len(one.dropped)),
             say.score(one.mean_a),
             say.score(one.mean_b),
-            f"{say.signed(one.difference)} {say.interval(one.interval.low, one.interval.high)}",
+            f"{say.format_signed(one.difference)} {say.interval(one.interval.low, one.interval.high)}",
             *(str(count) for count in (one.wins, one.losses, one.ties)),
             say.p_value(one.p_corrected),
             say.score(one.mdd),
@@ -178,7 +178,7 @@ def test_ranks_of_the_first_relevant_results(name: str) -> None:
         ranks = [round(1 / value) if value else 0 for value in _counted(scores, row[0])]
         for heading, shown in zip(headings[1:-1], row[1:-1], strict=True):
             assert int(shown) == sum(_inside(rank, heading) for rank in ranks)
-        assert row[-1] == say.counted(len(ranks), len(scores.queries) - len(ranks))
+        assert row[-1] == say.describe_counts(len(ranks), len(scores.queries) - len(ranks))
 
 
 def _inside(rank: int, span: str) -> bool:

@@ -15,10 +15,10 @@ import pytest
 import typer
 import yaml
 
-from bakeoff import experiment
 from bakeoff.cli.app import app
+from bakeoff.config import experiment
+from bakeoff.config.plan import ExperimentFile
 from bakeoff.errors import MissingExtraError
-from bakeoff.plan import ExperimentFile
 from bakeoff.truth.queries import read_queries
 
 ROOT = Path(__file__).resolve().parents[2]

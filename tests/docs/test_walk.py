@@ -34,11 +34,11 @@ def test_every_name_is_one_of_ours(name: str) -> None:
 
 def test_the_walk_is_a_whole_one() -> None:
     rooms = {name.split(".")[0] for name in NAMES}
-    assert {"cli", "experiment", "truth", "stages", "measures", "results", "stats", "analysis"} <= rooms
+    assert {"cli", "config", "truth", "pipeline", "measures", "runs", "stats"} <= rooms
 
 
 def test_a_name_that_is_gone_is_noticed() -> None:
     with pytest.raises(AttributeError):
-        found("stages.retrieve.nowhere")
+        found("pipeline.retrieve.nowhere")
     with pytest.raises(AttributeError):
-        found("stages.nowhere.dense")
+        found("pipeline.nowhere.dense")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.load.stored import open_load
+from bakeoff.benchmark.results.load_folder import open_load
 
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 LONG = 120

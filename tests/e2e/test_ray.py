@@ -27,7 +27,7 @@ from pathlib import Path
 from bakeoff import registry
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders.wordllama import WordLlamaEmbedder
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 from bakeoff.types import Role
 
 
@@ -244,12 +244,12 @@ from pathlib import Path
 import numpy as np
 
 from bakeoff import registry, runner, turns
-from bakeoff.blocks import helpers
-from bakeoff.cache import Cache
-from bakeoff.load import truth_blocks
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.truth import exact_neighbours, truth_of
-from bakeoff.stages import marking
+from bakeoff.runtime.worker_pool import worker_pool
+from bakeoff.storage.cache import Cache
+from bakeoff.benchmark import truth_blocks
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours, truth_of
+from bakeoff.pipeline import marking
 from bakeoff.stats import each
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import CompareSettings, compare_all
@@ -258,7 +258,7 @@ from bakeoff.stats.comparison import ScoreMatrix
 address, folder = sys.argv[1], Path(sys.argv[2])
 truth_blocks.BLOCK_BYTES, truth_blocks.WORTH, each.WORTH = 2048 * 8 * 4, 0, 0
 plugin = registry.load("executors", "ray")
-workers = helpers(plugin(plugin.Params(address=address)))
+workers = worker_pool(plugin(plugin.Params(address=address)))
 
 dataset = open_dataset("synthetic:9000x8", queries=40)
 found, alone = truth_of(dataset, 100, Cache(folder / "truth"), workers), exact_neighbours(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from browsing import MARKS, OWNED, made_up
 
-from bakeoff.report.html import write_html
+from bakeoff.report.render.html import write_html
 
 pytestmark = MARKS
 runs = made_up()

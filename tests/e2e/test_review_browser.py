@@ -17,10 +17,10 @@ import pytest
 from browsing import MARKS, OWNED
 
 from bakeoff.measures.labels import Label
-from bakeoff.review.desk import Desk, stands
-from bakeoff.review.ledger import Entry, Kind
-from bakeoff.review.pool import Item, Pool, Returned, item_id, write_pool
-from bakeoff.runner import run
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
+from bakeoff.review.pool import ReturnedPassage, ReviewItem, ReviewPool, item_id, write_pool
+from bakeoff.review.review_folder import ReviewFolder, load_state
+from bakeoff.runs.run import run
 
 pytestmark = MARKS
 
@@ -94,26 +94,26 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     assert trouble == []
 
 
-def made(query: int, place: int, text: str = "") -> Item:
+def made(query: int, place: int, text: str = "") -> ReviewItem:
     start, name = place * 100, f"q{query}"
     text = text or f"Passage {query}.{place} speaks of fatigue on duty."
     returned = (
-        Returned(
+        ReturnedPassage(
             "SYSTEM-ONE" if place % 2 else "SYSTEM-TWO", place + 1, "c", start, start + len(text), 0.987654
         ),
     )
     item = item_id(name, "report.md", start, start + len(text))
-    return Item(item, name, f"what tires the crew, {query}?", "conceptual", "report.md", start, start + len(text),
+    return ReviewItem(item, name, f"what tires the crew, {query}?", "conceptual", "report.md", start, start + len(text),
                 "Findings", text, ("fatigue",), (), returned)  # fmt: skip
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> ReviewFolder:
     """A review of six passages, one of which would run as a script."""
     items = [made(query, place) for query in range(3) for place in range(2)]
     items[0] = made(0, 0, f"{OWNED} fatigue & <b>bold</b>")
-    found = Desk(tmp_path / "desk")
-    write_pool(Pool("night-run", 2, 7, ("SYSTEM-ONE", "SYSTEM-TWO"), tuple(items)), found.pool_file)
+    found = ReviewFolder(tmp_path / "desk")
+    write_pool(ReviewPool("night-run", 2, 7, ("SYSTEM-ONE", "SYSTEM-TWO"), tuple(items)), found.pool_file)
     return found
 
 
@@ -161,7 +161,7 @@ def test_from_a_run_by_keyboard_over_a_reload_into_truth(
     assert server.process.returncode == 0, said
     assert f"{total} judged (Ann Ö. {total}); 0 passages are open" in said
     assert "bakeoff review judgments reviews/tiny" in said
-    desk = Desk(Path("reviews/tiny"))
+    desk = ReviewFolder(Path("reviews/tiny"))
     assert len(desk.ledger.read().entries) == total
     written = subprocess.run(
         [sys.executable, "-m", "bakeoff", "review", "judgments", "reviews/tiny", "--out", "judgments.json"],
@@ -177,7 +177,7 @@ def test_from_a_run_by_keyboard_over_a_reload_into_truth(
 
 
 def test_corpus_text_stays_text_and_the_page_is_blind(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     server = serve(desk.folder, "--repeats", 0)
     page = visit(server.address)
@@ -201,7 +201,7 @@ def test_corpus_text_stays_text_and_the_page_is_blind(
 
 
 def test_undo_later_cannot_notes_and_held_keys(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     server = serve(desk.folder, "--repeats", 0)
     page = visit(server.address)
@@ -233,27 +233,35 @@ def test_undo_later_cannot_notes_and_held_keys(
     assert done(page) == 1
     page.keyboard.up("2")
     kinds = [entry.kind for entry in desk.ledger.read().entries]
-    assert kinds == [Kind.JUDGE, Kind.LATER, Kind.CANNOT, Kind.UNDO, Kind.UNDO, Kind.UNDO, Kind.JUDGE]
+    assert kinds == [
+        LedgerKind.JUDGE,
+        LedgerKind.LATER,
+        LedgerKind.CANNOT,
+        LedgerKind.UNDO,
+        LedgerKind.UNDO,
+        LedgerKind.UNDO,
+        LedgerKind.JUDGE,
+    ]
     assert desk.ledger.read().entries[0].note == "123 unsure"
 
 
 def test_undo_counts_where_the_clock_was_set_back(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     item = desk.pool().items[2]
     late = "2999-01-01T00:00:00.000007+00:00"
     desk.ledger.append(
-        Entry(Kind.JUDGE, item.id, "q1", "ann", item.text_hash, Label.FALSE_POSITIVE, time=late)
+        LedgerEntry(LedgerKind.JUDGE, item.id, "q1", "ann", item.text_hash, Label.FALSE_POSITIVE, time=late)
     )
     page = visit(serve(desk.folder, "--repeats", 0).address)
     assert done(page) == 1
     press(page, "u", by=-1)
     assert passage(page) == item.text
-    assert desk.ledger.read().entries[-1].kind is Kind.UNDO
+    assert desk.ledger.read().entries[-1].kind is LedgerKind.UNDO
 
 
 def test_two_reviewers_at_once_and_who_decides_between_them(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     server = serve(desk.folder, "--repeats", 0)
     ann, bob = visit(server.address, "ann"), visit(server.address, "bob")
@@ -270,11 +278,11 @@ def test_two_reviewers_at_once_and_who_decides_between_them(
     for _ in range(6):
         press(judge, "2")
     told(judge, "Everything is decided.")
-    assert {one.label for one in stands(desk).settled.values()} == {Label.SEMANTIC_MATCH}
+    assert {one.label for one in load_state(desk).settled.values()} == {Label.SEMANTIC_MATCH}
 
 
 def test_a_server_killed_in_mid_judgment_loses_nothing(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     server = serve(desk.folder, "--repeats", 0)
     page = visit(server.address, calm=False)
@@ -299,7 +307,7 @@ def test_a_server_killed_in_mid_judgment_loses_nothing(
 
 
 def test_the_page_closed_while_the_server_is_gone_sends_what_it_kept(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     server = serve(desk.folder, "--repeats", 0)
     page = visit(server.address, calm=False)
@@ -316,7 +324,7 @@ def test_the_page_closed_while_the_server_is_gone_sends_what_it_kept(
     assert [entry.judgment for entry in desk.ledger.read().entries] == [Label.SEMANTIC_MATCH]
 
 
-def test_other_sites_get_nothing(desk: Desk, serve: Callable[..., Served], browser: Any) -> None:
+def test_other_sites_get_nothing(desk: ReviewFolder, serve: Callable[..., Served], browser: Any) -> None:
     server, other = serve(desk.folder), serve(desk.folder)
     page = browser.new_page()
     answer = page.goto(f"http://evil.example:{server.port}/")
@@ -342,7 +350,7 @@ def test_other_sites_get_nothing(desk: Desk, serve: Callable[..., Served], brows
 
 
 def test_graded_by_keys_and_by_tab(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     server = serve(desk.folder, "--graded", "--repeats", 0)
     page = visit(server.address)
@@ -364,7 +372,7 @@ def test_graded_by_keys_and_by_tab(
 
 
 def test_single_keys_can_be_turned_off(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     page = visit(serve(desk.folder).address)
     page.keyboard.press("?")
@@ -395,7 +403,7 @@ LUMINANCE = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read_in_light_and_dark_and_at_400_pixels(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any], scheme: str
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any], scheme: str
 ) -> None:
     page = visit(serve(desk.folder).address, color_scheme=scheme)
     page.keyboard.press("c")
@@ -412,9 +420,9 @@ def test_it_can_be_read_in_light_and_dark_and_at_400_pixels(
 
 
 def test_everything_has_a_name_for_a_screen_reader(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    desk.ledger.append(Entry(Kind.LATER, "x", "q", "ann", "h"))
+    desk.ledger.append(LedgerEntry(LedgerKind.LATER, "x", "q", "ann", "h"))
     page = visit(serve(desk.folder).address)
     assert page.get_by_role("group", name="Judgment").get_by_role("button").count() == 3
     assert page.get_by_role("article", name="Passage 1 of 6").count() == 1
@@ -430,7 +438,7 @@ def test_everything_has_a_name_for_a_screen_reader(
 
 
 def test_the_order_of_next_in_the_page(
-    desk: Desk, serve: Callable[..., Served], visit: Callable[..., Any]
+    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
     pool = desk.pool()
     both = replace(

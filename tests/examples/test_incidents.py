@@ -22,7 +22,13 @@ import yaml
 
 import bakeoff.examples.incidents as incidents
 from bakeoff.errors import CorpusError
-from bakeoff.examples.incidents.generate import NOTICE, Report, make_reports, write_labels, write_reports
+from bakeoff.examples.incidents.generate import (
+    NOTICE,
+    IncidentReport,
+    make_reports,
+    write_labels,
+    write_reports,
+)
 
 HERE = Path(incidents.__file__).parent
 HEADING = re.compile(r"^(?:\d+(?:\.\d+)*\.?\s+|\([a-z]\)\s+)?([A-Z][A-Z ,/&'-]+)$", re.MULTILINE)
@@ -65,7 +71,7 @@ class Chunk:
     text: str
 
 
-def _chunks(report: Report) -> Iterator[Chunk]:
+def _chunks(report: IncidentReport) -> Iterator[Chunk]:
     found = list(HEADING.finditer(report.text))
     ends = [match.start() for match in found[1:]] + [len(report.text)]
     for number, (match, end) in enumerate(zip(found, ends, strict=True)):
@@ -81,12 +87,12 @@ def _digest(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def reports() -> list[Report]:
+def reports() -> list[IncidentReport]:
     return make_reports()
 
 
 @pytest.fixture(scope="module")
-def chunks(reports: list[Report]) -> list[Chunk]:
+def chunks(reports: list[IncidentReport]) -> list[Chunk]:
     return [chunk for report in reports for chunk in _chunks(report)]
 
 
@@ -141,7 +147,7 @@ def _reports_of(ids: set[str]) -> set[str]:
     return {chunk_id.split("_")[0] for chunk_id in ids}
 
 
-def _speaking(reports: list[Report], query: str, how: str) -> set[str]:
+def _speaking(reports: list[IncidentReport], query: str, how: str) -> set[str]:
     return {r.id for r in reports if any(p.topic == query and p.how == how for p in r.passages)}
 
 
@@ -177,12 +183,12 @@ def test_there_are_at_least_120_reports_of_a_few_kilobytes(tmp_path: Path) -> No
     assert 1_000_000 < sum(path.stat().st_size for path in paths) < 3_000_000
 
 
-def test_every_report_says_first_that_it_is_synthetic(reports: list[Report]) -> None:
+def test_every_report_says_first_that_it_is_synthetic(reports: list[IncidentReport]) -> None:
     assert NOTICE.startswith("SYNTHETIC REPORT")
     assert all(report.text.startswith(NOTICE + "\n") for report in reports)
 
 
-def test_every_report_has_the_standard_sections_once_in_order(reports: list[Report]) -> None:
+def test_every_report_has_the_standard_sections_once_in_order(reports: list[IncidentReport]) -> None:
     for report in reports:
         found = [match[1] for match in HEADING.finditer(report.text)]
         assert len(found) == len(SECTIONS), report.id
@@ -199,7 +205,7 @@ def test_headings_come_plain_numbered_and_lettered(chunks: list[Chunk]) -> None:
     } <= headings
 
 
-def test_reports_are_not_copies_of_each_other(reports: list[Report]) -> None:
+def test_reports_are_not_copies_of_each_other(reports: list[IncidentReport]) -> None:
     invented = [report for report in reports if report.phase]
     lines = Counter(line for report in invented for line in set(report.text.splitlines()) if len(line) > 60)
     often = [line for line, count in lines.items() if count > len(invented) // 2 and line != NOTICE]
@@ -207,7 +213,7 @@ def test_reports_are_not_copies_of_each_other(reports: list[Report]) -> None:
     assert sum(count == 1 for count in lines.values()) > 0.6 * len(lines)
 
 
-def test_air_france_447_is_absent(reports: list[Report]) -> None:
+def test_air_france_447_is_absent(reports: list[IncidentReport]) -> None:
     assert not [
         report.id
         for report in reports
@@ -216,7 +222,7 @@ def test_air_france_447_is_absent(reports: list[Report]) -> None:
     assert _speaking(reports, "INC-010", "decoy"), "the question without an answer needs near misses"
 
 
-def test_no_query_text_stands_in_the_corpus(reports: list[Report]) -> None:
+def test_no_query_text_stands_in_the_corpus(reports: list[IncidentReport]) -> None:
     whole = "\n".join(report.text.lower() for report in reports)
     assert not [query["id"] for query in QUERIES.values() if query["text"].lower() in whole]
 
@@ -265,20 +271,22 @@ def test_only_inc_010_is_negative() -> None:
     assert [query["id"] for query in QUERIES.values() if query["truth"] == "negative"] == ["INC-010"]
 
 
-def test_named_documents_exist_once_each(reports: list[Report]) -> None:
+def test_named_documents_exist_once_each(reports: list[IncidentReport]) -> None:
     names = [f"{report.id}.txt" for report in reports]
     globs = [glob for query in QUERIES for rule in _rules(query) for glob in rule.get("documents", ())]
     assert len(globs) == 9 + 23
     assert all(len(fnmatch.filter(names, glob)) == 1 for glob in globs)
 
 
-def test_named_documents_of_a_concept_really_speak_of_it(reports: list[Report]) -> None:
+def test_named_documents_of_a_concept_really_speak_of_it(reports: list[IncidentReport]) -> None:
     for query in CONCEPTUAL:
         globs = [glob for rule in _rules(query) for glob in rule.get("documents", ())]
         assert {glob.rstrip("*") for glob in globs} <= _speaking(reports, query, "keyword"), query
 
 
-def test_section_targets_find_a_chunk_in_every_report(reports: list[Report], chunks: list[Chunk]) -> None:
+def test_section_targets_find_a_chunk_in_every_report(
+    reports: list[IncidentReport], chunks: list[Chunk]
+) -> None:
     for query in (query for query in QUERIES if query.startswith("SEC")):
         wanted = [name for rule in _rules(query) for name in rule["sections"]]
         found = {chunk.report for chunk in chunks if any(name in chunk.section for name in wanted)}
@@ -304,7 +312,7 @@ def test_every_sql_query_states_a_count() -> None:
 
 @pytest.mark.parametrize("query", WITH_SQL)
 def test_keyword_reports_are_found_and_paraphrases_are_not(
-    reports: list[Report], database: duckdb.DuckDBPyConnection, query: str
+    reports: list[IncidentReport], database: duckdb.DuckDBPyConnection, query: str
 ) -> None:
     found = _reports_of(_sql_hits(database, query))
     keyword = _speaking(reports, query, "keyword")
@@ -315,7 +323,7 @@ def test_keyword_reports_are_found_and_paraphrases_are_not(
 
 @pytest.mark.parametrize("query", CONCEPTUAL)
 def test_every_concept_is_said_without_its_words_somewhere(
-    reports: list[Report], chunks: list[Chunk], database: duckdb.DuckDBPyConnection, query: str
+    reports: list[IncidentReport], chunks: list[Chunk], database: duckdb.DuckDBPyConnection, query: str
 ) -> None:
     matched = _sql_hits(database, query) | _signal_hits(chunks, query)
     missed = {
@@ -331,7 +339,7 @@ def test_every_concept_is_said_without_its_words_somewhere(
 
 @pytest.mark.parametrize("query", CONCEPTUAL)
 def test_every_concept_has_decoys_that_its_sql_takes_for_hits(
-    reports: list[Report], database: duckdb.DuckDBPyConnection, query: str
+    reports: list[IncidentReport], database: duckdb.DuckDBPyConnection, query: str
 ) -> None:
     decoys = _speaking(reports, query, "decoy")
     assert len(decoys) >= 3
@@ -339,7 +347,7 @@ def test_every_concept_has_decoys_that_its_sql_takes_for_hits(
 
 
 def test_metal_fatigue_collides_with_the_rule_for_pilot_fatigue(
-    reports: list[Report], chunks: list[Chunk], database: duckdb.DuckDBPyConnection
+    reports: list[IncidentReport], chunks: list[Chunk], database: duckdb.DuckDBPyConnection
 ) -> None:
     """C-23: a keyword hit can be wrong: these chunks are about a bracket, not about people."""
     both = _sql_hits(database, "CON-005") & _sql_hits(database, "CON-006")
@@ -352,14 +360,14 @@ def test_metal_fatigue_collides_with_the_rule_for_pilot_fatigue(
 
 
 def test_makers_are_left_out_in_some_reports_of_a_family(
-    reports: list[Report], database: duckdb.DuckDBPyConnection
+    reports: list[IncidentReport], database: duckdb.DuckDBPyConnection
 ) -> None:
     cessnas = {r.id: r.maker_named for r in reports if r.model and r.model.maker == "Cessna"}
     assert 0 < sum(cessnas.values()) < len(cessnas)
     assert {report for report, said in cessnas.items() if said} == _reports_of(_sql_hits(database, "ACF-003"))
 
 
-def test_every_topic_got_its_reports(reports: list[Report]) -> None:
+def test_every_topic_got_its_reports(reports: list[IncidentReport]) -> None:
     topics = yaml.safe_load((HERE / "phrases" / "topics.yaml").read_text(encoding="utf-8"))
     invented = [report for report in reports if report.phase]
     for name, topic in topics.items():

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bakeoff.experiment import load
+from bakeoff.config.experiment import load
 from bakeoff.truth.declared import check_declared
 from bakeoff.truth.queries import read_queries
 

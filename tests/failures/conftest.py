@@ -34,7 +34,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Typed]:
 
     def typed(*words: object) -> Typed:
         capsys.readouterr()
-        code = console.guarded(lambda: app([str(word) for word in words], standalone_mode=False))
+        code = console.run_guarded(lambda: app([str(word) for word in words], standalone_mode=False))
         return Typed(code, *capsys.readouterr())
 
     return typed

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import TruthError
-from bakeoff.runner import run
-from bakeoff.validation.checking import validate
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.run import run
 
 
 @pytest.fixture

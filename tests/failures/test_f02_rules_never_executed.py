@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, TruthError
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 from bakeoff.truth.queries import query_set
 from bakeoff.truth.resolve import resolve
 from bakeoff.types import CHUNKS, DOCUMENTS
@@ -58,7 +58,7 @@ queries:
 
 def test_f02_every_rule_is_executed_and_its_hits_are_counted() -> None:
     documents, chunks = world()
-    queries = query_set(yamlfile.parse(QUERIES, "queries.yaml", QueryFileError))
+    queries = query_set(yaml_document.parse(QUERIES, "queries.yaml", QueryFileError))
     truth = resolve(queries, documents, {"c": chunks})
     counted = {(hit.rule, hit.source): (hit.hits, hit.documents) for hit in truth.hits if hit.rule != "truth"}
     assert counted == {
@@ -79,7 +79,7 @@ def test_f02_every_rule_is_executed_and_its_hits_are_counted() -> None:
 def test_f02_a_rule_that_cannot_be_executed_stops_the_run(condition: str) -> None:
     documents, chunks = world()
     text = QUERIES + f'        - sql: "{condition}"\n'
-    queries = query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    queries = query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
     with pytest.raises(TruthError, match=r"queries.yaml, line 13, query con-1: sql"):
         resolve(queries, documents, {"c": chunks}, strict=True)
 

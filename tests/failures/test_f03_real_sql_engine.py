@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bakeoff.errors import TruthError
-from bakeoff.truth.sql import Engine
+from bakeoff.truth.sql import SqlEngine
 
 TEXTS = [
     "fatigue crack",
@@ -37,7 +37,7 @@ TABLE = pa.table({"text": pa.array(TEXTS, pa.large_string())})
     ],
 )
 def test_f03_and_or_and_wildcards_mean_what_sql_says(condition: str, expected: list[int]) -> None:
-    with Engine("chunks", TABLE, {"chunk_text": "text"}) as engine:
+    with SqlEngine("chunks", TABLE, {"chunk_text": "text"}) as engine:
         (rows,) = engine.rows([engine.check(condition)])
     assert not isinstance(rows, TruthError)
     assert rows.tolist() == expected
@@ -45,5 +45,5 @@ def test_f03_and_or_and_wildcards_mean_what_sql_says(condition: str, expected: l
 
 @pytest.mark.parametrize("condition", ["DELETE FROM chunks", "true; DROP VIEW chunks", "(SELECT 1) = 1"])
 def test_f03_the_engine_is_read_only(condition: str) -> None:
-    with Engine("chunks", TABLE, {"chunk_text": "text"}) as engine, pytest.raises(TruthError):
+    with SqlEngine("chunks", TABLE, {"chunk_text": "text"}) as engine, pytest.raises(TruthError):
         engine.check(condition)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, TruthError
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.resolve import resolve
@@ -24,7 +24,7 @@ def corpus(names: list[str]) -> pa.Table:
 
 def queries(name: str) -> QuerySet:
     text = f'queries:\n  - {{id: ok, text: a, truth: {{file: a.txt}}}}\n  - id: lost\n    text: b\n    truth: {{file: "{name}"}}\n'
-    return query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    return query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
 
 
 def test_f01_ids_of_another_scheme_are_an_error() -> None:
@@ -50,7 +50,7 @@ def test_f04_without_strict_the_error_is_a_problem_and_no_judgment() -> None:
 @pytest.mark.parametrize("more", ["gone.txt", "gone/*.txt"])
 def test_f04_a_file_that_exists_does_not_excuse_one_that_does_not(more: str) -> None:
     text = f'queries:\n  - {{id: half, text: a, truth: {{documents: [a.txt, "{more}"]}}}}\n'
-    made = query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    made = query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
     with pytest.raises(TruthError, match=f'no document matches "{more}"'.replace("*", r"\*")):
         resolve(made, corpus(["a.txt", "b.txt"]), {}, strict=True)
 
@@ -61,7 +61,7 @@ def test_f04_a_file_that_exists_does_not_excuse_one_that_does_not(more: str) -> 
 )
 def test_f04_places_in_files_that_are_not_there_are_errors_too(truth: str) -> None:
     text = f"queries:\n  - {{id: lost, text: a, truth: {truth}}}\n"
-    made = query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    made = query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
     with pytest.raises(TruthError, match=r"query lost: .*(no document matches|is not in any document)"):
         resolve(made, corpus(["a.txt"]), {}, strict=True)
 

@@ -13,8 +13,8 @@ from bakeoff.measures.api import evaluate
 from bakeoff.measures.arrays import JudgmentArrays
 from bakeoff.measures.ceilings import ceiling
 from bakeoff.measures.names import parse
-from bakeoff.validation.checking import validate
-from bakeoff.validation.findings import Finding
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.checks.findings import Finding
 
 LAID = Callable[..., Path]
 MEASURES = "measures: {primary: P@5(document), also: [Rprec(document)]}\n"

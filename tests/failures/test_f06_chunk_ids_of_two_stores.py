@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 from bakeoff import registry
-from bakeoff.runner import run
-from bakeoff.testing.bench import Bench
-from bakeoff.testing.trial import outcomes
+from bakeoff.runs.run import run
+from bakeoff.testing.smoke_test import outcomes
+from bakeoff.testing.store_fixture import StoreFixture
 from bakeoff.types import Batch
 
 
@@ -46,7 +46,7 @@ def test_f06_an_id_means_the_same_text_in_every_system(ran: Any) -> None:
 
 def contract(plugin: type, folder: Path) -> dict[str, str]:
     """The checks of a store that do not pass, each with what it found."""
-    bench = Bench("tried", plugin, folder, {}, dict(getattr(plugin, "gaps", {})), 300, 16, 0.95, 1e-3)
+    bench = StoreFixture("tried", plugin, folder, {}, dict(getattr(plugin, "gaps", {})), 300, 16, 0.95, 1e-3)
     return {one.check: one.why for one in outcomes(bench) if one.state == "failed"}
 
 

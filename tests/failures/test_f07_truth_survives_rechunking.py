@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 from bakeoff.truth.queries import query_set
 from bakeoff.truth.resolve import resolve
-from bakeoff.truth.units import derive
+from bakeoff.truth.units import derive_units
 from bakeoff.types import CHUNKS, DOCUMENTS, Unit
 
 TEXT = (
@@ -49,11 +49,11 @@ def chunking(size: int) -> pa.Table:
 
 @pytest.mark.parametrize("size", [7, 20, 64, 150, 10_000])
 def test_f07_one_truth_serves_every_chunking(size: int) -> None:
-    queries = query_set(yamlfile.parse(QUERIES, "queries.yaml", QueryFileError))
+    queries = query_set(yaml_document.parse(QUERIES, "queries.yaml", QueryFileError))
     truth = resolve(queries, documents(), {})
     assert truth.problems == ()
     chunks = chunking(size)
-    judged = derive(truth.judgments, chunks, f"size{size}", Unit.CHUNK)
+    judged = derive_units(truth.judgments, chunks, f"size{size}", Unit.CHUNK)
     for query in range(3):
         texts = chunks["text"].take(pa.array(judged.item[judged.query == query])).to_pylist()
         assert "verify" in "".join(texts)
@@ -61,7 +61,7 @@ def test_f07_one_truth_serves_every_chunking(size: int) -> None:
 
 
 def test_f45_spans_are_characters() -> None:
-    queries = query_set(yamlfile.parse(QUERIES, "queries.yaml", QueryFileError))
+    queries = query_set(yaml_document.parse(QUERIES, "queries.yaml", QueryFileError))
     rows = resolve(queries, documents(), {}).judgments.to_pylist()
     whole = 'def verify(token):\n    return "größer" + token'
     assert [TEXT[row["start"] : row["end"]] for row in rows[:3]] == [whole, whole, "def verify(token)"]

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bakeoff.analysis import open_run
 from bakeoff.errors import TruthError
-from bakeoff.report.markdown import write_markdown
-from bakeoff.runner import run
-from bakeoff.truth.units import Ranked, bound_chunkings, collapse, derive
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.run import run
+from bakeoff.truth.units import RankedUnits, bound_chunkings, collapse_ranking, derive_units
 from bakeoff.types import CHUNKS, JUDGMENTS, Unit
 
 
@@ -45,19 +45,19 @@ def test_f08_truth_made_on_chunks_is_refused_under_another_chunking(unit: Unit) 
     with pytest.raises(
         TruthError, match=r'made on chunks of "tens" and says nothing about chunks of "fifties"'
     ):
-        derive(BOUND, chunks(50), "fifties", unit)
+        derive_units(BOUND, chunks(50), "fifties", unit)
 
 
 def test_f08_answers_are_refused_too() -> None:
     import numpy as np
 
-    served = Ranked(np.zeros(1, np.int32), np.zeros(1, np.int64), np.ones(1))
+    served = RankedUnits(np.zeros(1, np.int32), np.zeros(1, np.int64), np.ones(1))
     with pytest.raises(TruthError, match="fifties"):
-        collapse(served, chunks(50), Unit.ANSWER, BOUND, "fifties")
+        collapse_ranking(served, chunks(50), Unit.ANSWER, BOUND, "fifties")
 
 
 def test_f08_under_its_own_chunking_exactly_the_judged_chunk_counts() -> None:
-    judged = derive(BOUND, chunks(10), "tens", Unit.CHUNK)
+    judged = derive_units(BOUND, chunks(10), "tens", Unit.CHUNK)
     assert judged.item.tolist() == [2]
 
 

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from bakeoff.analysis import open_run
-from bakeoff.judging import false_alarms
-from bakeoff.report.html import write_html
-from bakeoff.report.tables import tables
-from bakeoff.results import QUERIES, RunFolder
-from bakeoff.runner import run
+from bakeoff.report.build import build_report
+from bakeoff.report.render.html import write_html
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.folder import QUERIES, RunFolder
+from bakeoff.runs.run import run
+from bakeoff.runs.verdict import false_alarms
 from bakeoff.types import RANKINGS
-from bakeoff.validation.checking import validate
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("report_run_f09", _place)
@@ -121,5 +121,5 @@ def test_f09_the_report_names_them_and_counts_them_beside_every_mean(ran: Any, t
     text = write_html(ran.result, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "14 queries, 2 of them without a right answer" in text
     assert "n 12, 2 excluded" in text.replace("\n", " ")
-    (negative,) = (one for one in tables(ran.result).background.exclusions if "negative" in one.reason)
+    (negative,) = (one for one in build_report(ran.result).background.exclusions if "negative" in one.reason)
     assert set(negative.queries) == NEGATIVE and set(negative.measures) == set(ran.result.record.measures)

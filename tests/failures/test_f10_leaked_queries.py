@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.analysis import Result, open_run
-from bakeoff.load.datasets import open_dataset
-from bakeoff.report.html import write_html
-from bakeoff.report.markdown import write_markdown
-from bakeoff.validation.checking import validate
-from bakeoff.validation.findings import Finding
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.checks.findings import Finding
 
 LAID = Callable[..., Path]
 SENTENCE = "the money goes back to the card that was charged"

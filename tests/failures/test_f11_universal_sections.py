@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from bakeoff.analysis import open_run
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.conventions import DEFAULT, Conventions, check_same
 from bakeoff.measures.sections import section_scores
-from bakeoff.report.markdown import write_markdown
-from bakeoff.runner import run
-from bakeoff.tworuns import across
-from bakeoff.validation.checking import validate
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.compare_runs import compare_across
+from bakeoff.runs.run import run
 
 SERVED = ["2.1 PROBABLE CAUSE", "SYNOPSIS", "WEATHER", "CONCLUSIONS"]
 WIDENED = replace(DEFAULT, universal_sections=(*DEFAULT.universal_sections, "CONCLUSIONS"))
@@ -77,4 +77,4 @@ def test_f11_runs_with_another_list_are_not_compared(sections: Path) -> None:
     record["conventions"]["universal_sections"].append("CONCLUSIONS")
     Path("other/run.json").write_text(json.dumps(record))
     with pytest.raises(ComparisonError, match="CONCLUSIONS"):
-        across(result, open_run(Path("other")))
+        compare_across(result, open_run(Path("other")))

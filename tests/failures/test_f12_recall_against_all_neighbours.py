@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours
+from bakeoff.benchmark.vectors.quality import answer_quality
 from bakeoff.errors import MeasureError
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.quality import quality
-from bakeoff.load.truth import Neighbours
 from bakeoff.measures.names import parse
 from bakeoff.measures.neighbours import knn_recall, recall_of_100
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 from bakeoff.types import Hits
 
 EXACT = np.arange(100)[None, :]
@@ -46,9 +46,9 @@ def test_f12_a_test_of_a_store_prints_both_by_their_own_names() -> None:
     data = open_dataset("synthetic:500x8", queries=5)
     far = ((data.base[None] - data.queries[:, None]) ** 2).sum(axis=2)
     ids = np.argsort(far, axis=1)[:, :100]
-    truth = Neighbours(ids, np.take_along_axis(far, ids, axis=1))
+    truth = ExactNeighbours(ids, np.take_along_axis(far, ids, axis=1))
     answers = [Hits(row[90:], -np.arange(10.0)) for row in ids]
-    found = quality(answers, truth, data, 10)
+    found = answer_quality(answers, truth, data, 10)
     assert (found.knn, found.r100, found.precision) == (0.0, pytest.approx(0.1), pytest.approx(1.0))
 
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bakeoff.analysis import open_run
-from bakeoff.report.html import write_html
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.render.html import write_html
+from bakeoff.runs.analysis import open_run
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("report_run_f15", _place)
@@ -31,7 +31,7 @@ def test_f15_every_measure_in_the_report_names_its_unit(tmp_path: Path) -> None:
 
 def test_f15_verdict_table_and_decision_are_at_one_level(tmp_path: Path) -> None:
     result = made_up.write_run(tmp_path / "run", made_up.Made(systems=3, measures=TWO_LEVELS))
-    report = tables(result)
+    report = build_report(result)
     assert report.systems.measures[0].label == "nDCG@10(document)"
     assert "nDCG@10(document)" in report.headline.sentence
     assert not re.search(r"\((answer|chunk)\)", report.headline.sentence)
@@ -41,7 +41,7 @@ def test_f15_a_measure_stored_without_its_unit_is_printed_with_it(tmp_path: Path
     result = made_up.write_run(
         tmp_path / "run", made_up.Made(systems=2, measures=("nDCG@10", "RR@10"), primary="nDCG@10")
     )
-    assert [note.label for note in tables(result).systems.measures] == [
+    assert [note.label for note in build_report(result).systems.measures] == [
         "nDCG@10(document)",
         "RR@10(document)",
     ]

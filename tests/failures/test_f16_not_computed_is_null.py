@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.analysis import Result
 from bakeoff.measures.api import evaluate
 from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
 from bakeoff.measures.evaluate import evaluate as evaluate_arrays
 from bakeoff.measures.names import parse
-from bakeoff.report.grid import averages, read_grid
-from bakeoff.report.tables import tables
-from bakeoff.runner import run
+from bakeoff.report.build import build_report
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
+from bakeoff.runs.score_grid import mean_scores, read_grid
 
 both_ways = pytest.mark.usefixtures("way")
 QRELS = {"judged": {"a": 1, "b": 0}, "empty": {"a": 0}}
@@ -65,7 +65,7 @@ def test_f16_a_category_that_cannot_be_scored_has_no_mean_and_lowers_none(by_ans
     }
     (summary,) = by_answer.comparison.systems
     assert (summary.mean, summary.n, len(summary.excluded)) == (1.0, 2, 12)
-    (groups,) = (one for one in tables(by_answer).breakdowns if one.label == "category")
+    (groups,) = (one for one in build_report(by_answer).breakdowns if one.label == "category")
     means = dict(zip(groups.groups, groups.rows[0][1], strict=True))
     assert (means["guide"].value, means["guide"].n) == (None, 0)
     assert (means["code"].value, means["code"].n) == (1.0, 2)
@@ -73,5 +73,5 @@ def test_f16_a_category_that_cannot_be_scored_has_no_mean_and_lowers_none(by_ans
 
 def test_f16_the_report_s_own_means_skip_null(by_answer: Result) -> None:
     grid = read_grid(by_answer)
-    assert averages(grid, "R@20(answer)") == {by_answer.done[0]: 1.0}
+    assert mean_scores(grid, "R@20(answer)") == {by_answer.done[0]: 1.0}
     assert np.isnan(grid.values["R@20(answer)"]).sum() == 12

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.analysis import open_run
 from bakeoff.measures.api import evaluate
 from bakeoff.measures.result import TieRange
-from bakeoff.report.html import write_html
-from bakeoff.report.markdown import write_markdown
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import open_run
 from bakeoff.types import Role
 
 ITEMS = [f"d{number}" for number in range(10)]

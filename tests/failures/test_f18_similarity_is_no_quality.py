@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bakeoff.analysis import Result, open_run
-from bakeoff.report.tables import tables
-from bakeoff.results import RunFolder
+from bakeoff.report.build import build_report
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.folder import RunFolder
 from bakeoff.types import RANKINGS
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
@@ -38,12 +38,12 @@ def test_f18_changing_every_similarity_changes_nothing_but_what_is_said_of_top_s
     tmp_path: Path,
 ) -> None:
     result = made_up.write_run(tmp_path / "run", made_up.Made(systems=4))
-    before = tables(result)
-    after = tables(other_similarities(result))
+    before = build_report(result)
+    after = build_report(other_similarities(result))
     assert replace(before, differing=(), alarms=()) == replace(after, differing=(), alarms=())
     assert before.differing != after.differing
 
 
 def test_f18_the_columns_of_quality_are_the_measures_of_the_experiment(tmp_path: Path) -> None:
     result = made_up.write_run(tmp_path / "run", made_up.Made(systems=2))
-    assert [note.key for note in tables(result).systems.measures] == result.record.measures
+    assert [note.key for note in build_report(result).systems.measures] == result.record.measures

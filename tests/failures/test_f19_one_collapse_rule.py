@@ -12,7 +12,7 @@ from bakeoff.measures.api import evaluate as score
 from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import parse
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 
 # Five chunks, four of them of the one relevant document 1.
 CHUNKS = RankingArrays(np.zeros(5, int), np.array([1, 1, 1, 1, 2]), -np.arange(5.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, TruthError
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.resolve import resolve
@@ -20,7 +20,7 @@ def corpus() -> pa.Table:
 
 def queries(truth: str) -> QuerySet:
     text = f"queries:\n  - id: q\n    text: b\n    truth: {truth}\n"
-    return query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    return query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
 
 
 @pytest.mark.parametrize(

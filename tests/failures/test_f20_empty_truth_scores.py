@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bakeoff.measures.api import evaluate
-from bakeoff.measures.definitions import ROWS, Needs
+from bakeoff.measures.definitions import ROWS, RequiredInput
 from bakeoff.measures.names import Measure
 from bakeoff.measures.presets import preset
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("way")
 RELEVANCE = [
     Measure(row.name, k=None if row.cutoff.value == "none" else 10, p=0.8 if "p" in row.params else None)
     for row in ROWS
-    if row.needs is Needs.JUDGMENTS and row.name != "Judged"
+    if row.needs is RequiredInput.JUDGMENTS and row.name != "Judged"
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.analysis import open_run
+from bakeoff.runs.analysis import open_run
 from bakeoff.stats.bootstrap import RESAMPLES, BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix

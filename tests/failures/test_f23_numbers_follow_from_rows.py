@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from markupsafe import escape
 
-from bakeoff.analysis import Result, open_run
-from bakeoff.report.html import write_html
-from bakeoff.report.markdown import write_markdown
-from bakeoff.report.wording import score
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.report.render.number_text import score
+from bakeoff.runs.analysis import Result, open_run
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
 from bakeoff.stats.correction import holm
 from bakeoff.stats.tests import randomisations

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bakeoff.runs.compare_runs import compare_across
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.tworuns import across
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("report_run_f24", _place)
@@ -55,7 +55,7 @@ def test_f24_two_runs_are_compared_on_the_queries_both_have(tmp_path: Path) -> N
         made_up.write_run(tmp_path / name, made_up.Made(systems=2, queries=n, negatives=0))
         for name, n in (("eleven", 11), ("seven", 7))
     )
-    comparison = across(longer, shorter)
+    comparison = compare_across(longer, shorter)
     system = longer.done[0]
     pair = comparison.pair(f"{system} @ {longer.record.run}", f"{system} @ {shorter.record.run}")
     assert pair.n == 7

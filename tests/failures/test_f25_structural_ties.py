@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.analysis import open_run
-from bakeoff.report.tables import tables
-from bakeoff.results import RunFolder
+from bakeoff.report.build import build_report
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.folder import RunFolder
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.types import SCORES
@@ -58,4 +58,4 @@ def test_f25_zeros_stored_for_queries_without_an_answer_stay_out_of_a_run_s_comp
     assert after.comparison == before and after.verdict == made.verdict
     assert {pair.n for pair in after.comparison.pairs} == {12}
     assert {pair.wins + pair.losses + pair.ties for pair in after.comparison.pairs} == {12}
-    assert tables(after).systems == tables(made).systems
+    assert build_report(after).systems == build_report(made).systems

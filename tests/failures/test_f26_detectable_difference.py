@@ -9,13 +9,13 @@ import pytest
 
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.report.markdown import write_markdown
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.render.markdown import write_markdown
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.power import detectable_difference
-from bakeoff.stats.verdict import Kind, decide
+from bakeoff.stats.verdict import VerdictKind, decide
 
 
 def reciprocal() -> ScoreMatrix:
@@ -63,7 +63,7 @@ def test_f26_a_clear_winner_carries_it_too() -> None:
     verdict = decide(
         Evidence(compare(ScoreMatrix(("a", "b"), reciprocal().queries, values, "nDCG@10"), seed=1))
     )
-    assert verdict.kind is Kind.USE
+    assert verdict.kind is VerdictKind.USE
     assert any("50 questions can show a difference of ." in line for line in verdict.reasons)
 
 
@@ -71,13 +71,13 @@ def test_f26_the_terminal_and_the_report_print_it_with_each_comparison(ran: Any,
     result = ran.result
     pair = next(pair for pair in result.comparison.pairs if pair.mdd is not None)
     words = ["compare", str(result.path), pair.a, pair.b]
-    assert console.guarded(lambda: app(words, standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 0
     (line,) = [row for row in capsys.readouterr().out.splitlines() if "smallest difference shown" in row]
     assert f"{pair.mdd:.4f}" in line
     text = write_markdown(result).read_text(encoding="utf-8")
     heading = next(row for row in text.splitlines() if row.startswith("| a | b | n |"))
     assert "| detectable |" in heading
-    shown = tables(result).pairs
+    shown = build_report(result).pairs
     assert shown is not None
     known = [f"{one.mdd:.3f}".lstrip("0") for one in shown.pairs if one.mdd is not None]
     assert known

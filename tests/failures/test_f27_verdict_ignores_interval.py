@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bakeoff.presets.goldsql.decision import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison, ScoreMatrix
-from bakeoff.stats.decisions import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.intervals import Interval
-from bakeoff.stats.verdict import Kind, decide
+from bakeoff.stats.verdict import VerdictKind, decide
 
 
 def clear() -> Comparison:
@@ -28,17 +28,17 @@ def test_f27_an_interval_that_touches_zero_takes_the_recommendation_back(
     low: float | None, high: float | None
 ) -> None:
     comparison = clear()
-    assert decide(Evidence(comparison)).kind is Kind.USE
+    assert decide(Evidence(comparison)).kind is VerdictKind.USE
     pair = replace(comparison.pairs[0], interval=Interval(low, high, 0.95, "hull", 10_000, 7, "none"))
     verdict = decide(Evidence(replace(comparison, pairs=(pair,))))
-    assert verdict.kind is Kind.CANT_TELL
+    assert verdict.kind is VerdictKind.CANT_TELL
     assert verdict.system is None
 
 
 def test_f27_nor_is_a_corrected_p_above_alpha_enough() -> None:
     comparison = clear()
     pair = replace(comparison.pairs[0], p_holm=0.06)
-    assert decide(Evidence(replace(comparison, pairs=(pair,)))).kind is Kind.CANT_TELL
+    assert decide(Evidence(replace(comparison, pairs=(pair,)))).kind is VerdictKind.CANT_TELL
 
 
 @pytest.mark.parametrize("table", [DECISION_A, DECISION_B], ids=["by interval and wins", "by size"])

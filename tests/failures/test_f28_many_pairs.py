@@ -12,7 +12,7 @@ from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.correction import holm
 from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.tests import randomisations
-from bakeoff.stats.verdict import Kind, decide
+from bakeoff.stats.verdict import VerdictKind, decide
 
 SYSTEMS, QUERIES = 8, 50
 
@@ -52,7 +52,7 @@ def test_f28_no_winner_and_no_pair_told_apart_among_equals(correction: str) -> N
     assert len(told_apart) <= 0.15 * len(
         comparisons
     )  # 5 % and what chance adds in so few; the test above has many
-    winners = [one for one in comparisons if decide(Evidence(one)).kind is Kind.USE]
+    winners = [one for one in comparisons if decide(Evidence(one)).kind is VerdictKind.USE]
     assert len(winners) <= 0.05 * len(comparisons)
 
 

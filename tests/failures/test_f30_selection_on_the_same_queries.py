@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.analysis import open_run
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.judging import held_out
-from bakeoff.report.html import write_html
-from bakeoff.report.markdown import write_markdown
-from bakeoff.stages.tuning import GRID, chosen
+from bakeoff.pipeline.tuning import GRID, cross_validated_weights
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.verdict import held_out_score
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.selection import select
 
@@ -46,7 +46,7 @@ def test_f30_a_tuned_weight_does_not_profit_from_its_own_query() -> None:
     scores = []
     for seed in range(60):
         values = np.random.default_rng(seed).random((len(GRID), 40))
-        choice = chosen(values, [""] * 40, seed)
+        choice = cross_validated_weights(values, [""] * 40, seed)
         places = [GRID.index(weight) for weight in choice.weight]
         scores.append(values[places, np.arange(40)].mean())
         for number in np.unique(choice.fold):
@@ -57,7 +57,7 @@ def test_f30_a_tuned_weight_does_not_profit_from_its_own_query() -> None:
 
 
 def test_f30_a_run_of_several_systems_shows_the_held_out_score_of_its_winner(ran: Any) -> None:
-    found = held_out(ran.result)
+    found = held_out_score(ran.result)
     assert found is not None and found.candidates == 10 and found.n == 12
     assert found.winner == ran.result.comparison.best
     assert f"{found.held_out_score:.3f}" in found.sentence
@@ -66,7 +66,7 @@ def test_f30_a_run_of_several_systems_shows_the_held_out_score_of_its_winner(ran
 
 
 def test_f30_the_terminal_tells_it_below_the_verdict(tiny: Path, capsys: Any) -> None:
-    assert console.guarded(lambda: app(["run", "--out", "run"], standalone_mode=False)) == 0
-    found = held_out(open_run("run"))
+    assert console.run_guarded(lambda: app(["run", "--out", "run"], standalone_mode=False)) == 0
+    found = held_out_score(open_run("run"))
     assert found is not None
     assert found.sentence in " ".join(capsys.readouterr().out.split())

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.load.histogram import Histogram
-from bakeoff.load.passes import percentiles
-from bakeoff.stages.loop_times import statistics
+from bakeoff.benchmark.passes import pass_percentiles
+from bakeoff.benchmark.results.histogram import Histogram
+from bakeoff.pipeline.loops.loop_times import statistics
 
 each_way = pytest.mark.parametrize(
     "statistics",
-    [statistics, lambda samples: percentiles(Histogram.of(samples))],
+    [statistics, lambda samples: pass_percentiles(Histogram.of(samples))],
     ids=["a loop", "all passes"],
 )
 

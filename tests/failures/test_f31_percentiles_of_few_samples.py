@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 
 
 def timings(result: Any, phase: str) -> dict[str, dict[str, Any]]:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from bakeoff import registry
-from bakeoff.load.building import build
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.null import harness_seconds
-from bakeoff.load.settings import Candidate
-from bakeoff.load.sweep import Work, measure
-from bakeoff.load.truth import exact_neighbours
-from bakeoff.stages import client_loop, client_threads
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.ann.sweep import SweepJob, measure_sweep
+from bakeoff.benchmark.building import build_store
+from bakeoff.benchmark.null_store import harness_seconds
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours
+from bakeoff.pipeline.loops import client_threads, closed_loop
 from bakeoff.types import Hits
 
 COLD, WARM = 300, 2
@@ -24,7 +24,7 @@ COLD, WARM = 300, 2
 def test_f32_warm_up_takes_other_queries_and_is_told_apart(
     tmp_path: Path, made_clock: Callable[..., Any]
 ) -> None:
-    clock = made_clock(client_loop, client_threads)
+    clock = made_clock(closed_loop, client_threads)
 
     class ColdStore(registry.load("stores", "exact")):
         """Exact search that reads its pages in at the first query, and remembers what it was asked."""
@@ -37,9 +37,9 @@ def test_f32_warm_up_takes_other_queries_and_is_told_apart(
 
     dataset = open_dataset("synthetic:500x8", queries=40)
     truth = exact_neighbours(dataset.base, dataset.queries, dataset.metric, 100)
-    built = build(Candidate("cold", "cold", ColdStore, ColdStore.Params()), dataset, tmp_path)
-    work = Work(dataset, truth, 10, 1, 10.0, {1: harness_seconds(dataset.queries, 10)})
-    found = measure(built, None, 0, work)
+    built = build_store(StoreSpec("cold", "cold", ColdStore, ColdStore.Params()), dataset, tmp_path)
+    work = SweepJob(dataset, truth, 10, 1, 10.0, {1: harness_seconds(dataset.queries, 10)})
+    found = measure_sweep(built, None, 0, work)
     assert found.warm_up.first_ms == COLD and found.warm_up.rest_mean_ms == WARM
     assert found.warm_up.queries == 50
     assert found.nanoseconds.tolist() == [WARM * 1_000_000] * 40

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bakeoff import registry
-from bakeoff.runner import run
-from bakeoff.stages import retrieve
+from bakeoff.pipeline import retrieve
+from bakeoff.runs.run import run
 from bakeoff.types import Hits, Role
 
 

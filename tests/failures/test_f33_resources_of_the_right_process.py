@@ -7,7 +7,7 @@ import sys
 
 import psutil
 
-from bakeoff.load.resources import NO_SERVER, Sampler
+from bakeoff.benchmark.resources.usage import NO_SERVER, Sampler
 
 BUSY = """\
 import sys, time
@@ -82,7 +82,7 @@ def test_f33_what_cannot_be_seen_is_null_not_zero() -> None:
     """In a process of its own: engines that other tests left running would be seen as its children."""
     program = (
         "import time\n"
-        "from bakeoff.load.resources import NO_SERVER, Sampler\n"
+        "from bakeoff.benchmark.resources.usage import NO_SERVER, Sampler\n"
         "with Sampler(server=2**22 + 1) as sampler:\n"
         "    time.sleep(0.15)\n"
         "server = sampler.found.server\n"

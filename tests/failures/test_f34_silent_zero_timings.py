@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from bakeoff import registry, runner
-from bakeoff.analysis import Result
-from bakeoff.runner import run
-from bakeoff.stages import cutting, embed, index, once, read, work
-from bakeoff.stages.timing import CACHED, SUMMED, UNKNOWN
-from bakeoff.stages.work_time import STAGE
+from bakeoff import registry
+from bakeoff.pipeline import chunk_parallel, context, embed, index, once_map, read
+from bakeoff.pipeline.timing import CACHED, SUMMED, UNKNOWN
+from bakeoff.pipeline.work_time import STAGE
+from bakeoff.runs import run as runner
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
 from bakeoff.types import Batch
 
 PHASES = ("read", "chunk", "embed_chunks", "insert", "index", "ready", "ingest")
@@ -100,7 +101,7 @@ def test_f34_the_steps_add_up_to_the_total(ran: Any, system: str) -> None:
 @pytest.fixture
 def timed(small: Path, register: Any, made_clock: Any) -> Callable[[str], tuple[Result, dict[str, float]]]:
     """Runs, by a made clock, a store that inserts for 2 s and indexes for 3; `hidden` also connects for 0.4."""
-    clock = made_clock(cutting, embed, index, once, read, runner, work)
+    clock = made_clock(chunk_parallel, embed, index, once_map, read, runner, context)
 
     class Open(registry.load("stores", "exact")):
         def insert(self, batch: Batch) -> None:

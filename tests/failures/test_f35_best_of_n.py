@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 from bakeoff import registry
-from bakeoff.report.costs import latency_rows
-from bakeoff.runner import run
-from bakeoff.stages import latency_check
+from bakeoff.pipeline.loops import latency_check
+from bakeoff.report.sections.costs import latency_rows
+from bakeoff.runs.run import run
 
 
 @pytest.fixture

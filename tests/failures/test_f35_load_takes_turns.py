@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.cache import Cache
-from bakeoff.load.ann import Options, compare_stores
-from bakeoff.load.claims import Speed
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.settings import Candidate
-from bakeoff.load.sweep import order
-from bakeoff.load.verdict import closing
-from bakeoff.stages import client_loop, client_threads
-from bakeoff.stats.runs import summarise
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, compare_stores
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.ann.sweep import interleave_jobs
+from bakeoff.benchmark.ann.verdict import closing_sentences
+from bakeoff.benchmark.results.claims import SpeedClaim
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.pipeline.loops import client_threads, closed_loop
+from bakeoff.stats.repeat_summary import summarise
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits
 
 EXACT = registry.load("stores", "exact")
@@ -33,15 +33,15 @@ def test_f35_the_median_and_the_spread_are_told() -> None:
 
 
 def test_f35_stores_take_turns_within_a_run() -> None:
-    turns = order([(1, 2, 3), (1, 2, 3)], 0)
+    turns = interleave_jobs([(1, 2, 3), (1, 2, 3)], 0)
     assert all(one[0] != other[0] for one, other in pairwise(turns))
-    assert sorted(order([(1, 2, 3), (1, 2, 3)], 1)) == sorted(turns)
-    assert order([(1, 2, 3), (1, 2, 3)], 1)[0] != turns[0]
+    assert sorted(interleave_jobs([(1, 2, 3), (1, 2, 3)], 1)) == sorted(turns)
+    assert interleave_jobs([(1, 2, 3), (1, 2, 3)], 1)[0] != turns[0]
 
 
 def test_f35_a_store_is_as_fast_as_its_median_run(tmp_path: Path, made_clock: Callable[..., Any]) -> None:
     """Four runs of 78, 119, 81 and 56 queries a second: 119 is nobody's result."""
-    clock = made_clock(client_loop, client_threads)
+    clock = made_clock(closed_loop, client_threads)
     rates = (78, 119, 81, 56)
 
     class Uneven(EXACT):
@@ -56,8 +56,8 @@ def test_f35_a_store_is_as_fast_as_its_median_run(tmp_path: Path, made_clock: Ca
 
     found = compare_stores(
         open_dataset("synthetic:500x8", queries=QUERIES),
-        [Candidate("uneven", "uneven", Uneven, Uneven.Params())],
-        Options(runs=4, target=0.9),
+        [StoreSpec("uneven", "uneven", Uneven, Uneven.Params())],
+        AnnOptions(runs=4, target=0.9),
         Cache(tmp_path),
         save=lambda *_: None,
         tell=lambda _: None,
@@ -65,5 +65,7 @@ def test_f35_a_store_is_as_fast_as_its_median_run(tmp_path: Path, made_clock: Ca
     (point,) = found.points()
     assert dict(point.qps_measured)[1].values == pytest.approx(rates, rel=1e-3)
     assert point.qps() == pytest.approx(79.5, rel=1e-3)
-    (speed,) = [claim for one in closing(found) for claim in one.claims if isinstance(claim, Speed)]
+    (speed,) = [
+        claim for one in closing_sentences(found) for claim in one.claims if isinstance(claim, SpeedClaim)
+    ]
     assert (speed.rate, speed.runs) == (pytest.approx(79.5, rel=1e-3), 4)

@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.cache import Cache
-from bakeoff.load import equal
-from bakeoff.load.ann import Options, Outcome, compare_stores
-from bakeoff.load.claims import OnFront, OnlyReaches, Reaches, Speed
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.settings import Candidate
-from bakeoff.load.verdict import closing, comparisons
-from bakeoff.stages import client_loop, client_threads
+from bakeoff.benchmark.ann import recall_tuning
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.ann.verdict import closing_sentences, compare_tuned_stores
+from bakeoff.benchmark.results.claims import OnFront, OnlyReaches, ReachesClaim, SpeedClaim
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.pipeline.loops import client_threads, closed_loop
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits
 
 EXACT = registry.load("stores", "exact")
 
 
 @pytest.fixture
-def outcome(tmp_path: Path, made_clock: Callable[..., Any]) -> Callable[[float | None], Outcome]:
+def outcome(tmp_path: Path, made_clock: Callable[..., Any]) -> Callable[[float | None], AnnOutcome]:
     """Compares, by a made clock, exact search that takes 5 ms with a store that is fast and wrong."""
-    clock = made_clock(client_loop, client_threads)
+    clock = made_clock(closed_loop, client_threads)
 
     class Right(EXACT):
         def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
@@ -41,14 +41,14 @@ def outcome(tmp_path: Path, made_clock: Callable[..., Any]) -> Callable[[float |
             return Hits(np.arange(k), np.zeros(k))
 
     stores = [
-        Candidate(name, name, kind, kind.Params()) for name, kind in (("exact", Right), ("sloppy", Sloppy))
+        StoreSpec(name, name, kind, kind.Params()) for name, kind in (("exact", Right), ("sloppy", Sloppy))
     ]
 
-    def compare(target: float | None) -> Outcome:
+    def compare(target: float | None) -> AnnOutcome:
         return compare_stores(
             open_dataset("synthetic:2000x16", queries=80),
             stores,
-            Options(target=target, runs=3),
+            AnnOptions(target=target, runs=3),
             Cache(tmp_path),
             save=lambda *_: None,
             tell=lambda _: None,
@@ -57,30 +57,30 @@ def outcome(tmp_path: Path, made_clock: Callable[..., Any]) -> Callable[[float |
     return compare
 
 
-def test_f36_the_fast_and_wrong_store_wins_nothing(outcome: Callable[[float | None], Outcome]) -> None:
+def test_f36_the_fast_and_wrong_store_wins_nothing(outcome: Callable[[float | None], AnnOutcome]) -> None:
     found = outcome(0.9)
     assert {point.system: point.qps() for point in found.points()} == pytest.approx(
         {"sloppy": 1000, "exact": 200}
     )
     assert set(found.unreached) == {"sloppy"} and not found.tuned["sloppy"].reached
-    (only,) = closing(found)
-    assert [type(claim) for claim in only.claims] == [OnlyReaches, Reaches, Speed]
+    (only,) = closing_sentences(found)
+    assert [type(claim) for claim in only.claims] == [OnlyReaches, ReachesClaim, SpeedClaim]
     assert {claim.system for claim in only.claims} == {"exact"}
-    assert comparisons(found) == ()
+    assert compare_tuned_stores(found) == ()
 
 
 def test_f36_without_a_target_there_is_a_front_and_no_winner(
-    outcome: Callable[[float | None], Outcome],
+    outcome: Callable[[float | None], AnnOutcome],
 ) -> None:
     found = outcome(None)
     assert found.on_front() == (True, True) and found.comparable() == ()
-    assert [type(claim) for one in closing(found) for claim in one.claims] == [OnFront]
+    assert [type(claim) for one in closing_sentences(found) for claim in one.claims] == [OnFront]
 
 
 def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_path: Path) -> None:
     """It knows the queries it was tuned on, and answers the measured ones wrong."""
-    dataset, options = open_dataset("synthetic:2000x16", queries=80), Options(target=0.9, runs=1)
-    tuning, _ = equal.split(80, options.seed)
+    dataset, options = open_dataset("synthetic:2000x16", queries=80), AnnOptions(target=0.9, runs=1)
+    tuning, _ = recall_tuning.split_queries(80, options.seed)
     learnt = {dataset.queries[row].tobytes() for row in tuning}
 
     class Learnt(EXACT):
@@ -90,7 +90,7 @@ def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_p
 
     found = compare_stores(
         dataset,
-        [Candidate(name, name, kind, kind.Params()) for name, kind in (("exact", EXACT), ("learnt", Learnt))],
+        [StoreSpec(name, name, kind, kind.Params()) for name, kind in (("exact", EXACT), ("learnt", Learnt))],
         options,
         Cache(tmp_path),
         save=lambda *_: None,
@@ -98,4 +98,4 @@ def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_p
     )
     assert found.tuned["learnt"].reached and set(found.unreached) == {"learnt"}
     assert [point.system for point in found.comparable()] == ["exact"]
-    assert closing(found)[0].claims[0] == OnlyReaches("exact", "kNN@10", 0.9)
+    assert closing_sentences(found)[0].claims[0] == OnlyReaches("exact", "kNN@10", 0.9)

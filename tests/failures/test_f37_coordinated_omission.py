@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from bakeoff.benchmark import open_loop as open_loops
+from bakeoff.benchmark.null_store import NoParams, NullStore
+from bakeoff.benchmark.open_loop import open_loop
 from bakeoff.errors import StoreError
-from bakeoff.load import open as open_loops
-from bakeoff.load.null import Nothing, NullStore
-from bakeoff.load.open import open_loop
-from bakeoff.stages import client_loop, client_threads
-from bakeoff.stages.client_loop import closed_loop
-from bakeoff.stages.loop_times import statistics
+from bakeoff.pipeline.loops import client_threads
+from bakeoff.pipeline.loops import closed_loop as client_loop
+from bakeoff.pipeline.loops.closed_loop import closed_loop
+from bakeoff.pipeline.loops.loop_times import statistics
 from bakeoff.types import Hits
 
 STALL, EVERY, RATE = 1.0, 600, 600
@@ -26,7 +27,7 @@ class Stalling(NullStore):
     """Answers at once, but stops for one second at every 600th query and lets nobody by."""
 
     def __init__(self, clock: Any) -> None:
-        super().__init__(Nothing(), Path())
+        super().__init__(NoParams(), Path())
         self._clock, self._lock, self._count = clock, threading.Lock(), 0
 
     def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
@@ -43,11 +44,11 @@ def p99(rows: tuple[Any, ...]) -> float:
 
 def test_f37_a_closed_loop_hides_the_stall_and_an_open_one_shows_it(made_clock: Callable[..., Any]) -> None:
     clock = made_clock(client_loop, open_loops, client_threads)
-    alone = closed_loop(Stalling(clock).search, QUERIES, 10, Nothing())
+    alone = closed_loop(Stalling(clock).search, QUERIES, 10, NoParams())
     assert alone.done.max() == STALL * 1e9  # it was there
     assert p99(statistics(alone.done)) < 0.5 * STALL * 1000
     opened = open_loop(
-        Stalling(clock).search, QUERIES, 10, Nothing(), rate=RATE, seconds=2, workers=8, arrivals="fixed"
+        Stalling(clock).search, QUERIES, 10, NoParams(), rate=RATE, seconds=2, workers=8, arrivals="fixed"
     )
     assert opened.answered == 2 * RATE
     assert p99(opened.latencies()) > 0.9 * STALL * 1000
@@ -69,10 +70,10 @@ def test_f37_what_got_no_answer_stands_beyond_all_others(made_clock: Callable[..
             return super().search(vector, k, query)
 
     opened = open_loop(
-        Refusing(Nothing(), Path()).search,
+        Refusing(NoParams(), Path()).search,
         QUERIES,
         10,
-        Nothing(),
+        NoParams(),
         rate=600,
         seconds=1,
         workers=1,

@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff import registry, runner
-from bakeoff.cache import Cache
+from bakeoff import registry
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
+from bakeoff.benchmark.ann.record import to_dict
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.load.ann import Options, Outcome, compare_stores
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.record import to_dict
-from bakeoff.load.settings import Candidate
-from bakeoff.stages import client_loop, client_threads, cutting, embed, index, once, read, work
-from bakeoff.stages.client_loop import closed_loop
+from bakeoff.pipeline import chunk_parallel, context, embed, index, once_map, read
+from bakeoff.pipeline.loops import client_threads
+from bakeoff.pipeline.loops import closed_loop as client_loop
+from bakeoff.pipeline.loops.closed_loop import closed_loop
+from bakeoff.runs import run
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Batch, Hits
 
 EXACT = registry.load("stores", "exact")
@@ -34,11 +37,11 @@ class Instant(EXACT):
         return self.answer
 
 
-def outcome(tmp_path: Path, kind: type) -> Outcome:
+def outcome(tmp_path: Path, kind: type) -> AnnOutcome:
     return compare_stores(
         open_dataset("synthetic:500x8", queries=200),
-        [Candidate("it", "it", kind, EXACT.Params())],
-        Options(runs=1),
+        [StoreSpec("it", "it", kind, EXACT.Params())],
+        AnnOptions(runs=1),
         Cache(tmp_path),
         save=lambda *_: None,
         tell=lambda _: None,
@@ -82,7 +85,7 @@ def test_f38_the_sum_of_the_windows_is_the_wall_time(clock: Any) -> None:
 
 def test_f38_the_figure_of_the_null_store_is_printed(tmp_path: Path, capsys: Any) -> None:
     words = ["ann", "synthetic:500x8", "--stores", "exact", "--runs", "1", "--out", str(tmp_path / "out")]
-    assert console.guarded(lambda: app(words, standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 0
     told = capsys.readouterr().out
     harness = json.loads((tmp_path / "out" / "record.json").read_text())["harness_us"]["1"]
     assert harness > 0 and f"The loop itself costs {harness:.2f} µs a query (null store)." in told
@@ -95,10 +98,10 @@ def test_f38_making_the_batches_is_no_part_of_the_insertion(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The store inserts for 0.12 s; what stands around it takes 6.8 s, is not the store's, and is said."""
-    clock = made_clock(cutting, embed, index, once, read, runner, work)
-    made = index.Content.batches
+    clock = made_clock(chunk_parallel, embed, index, once_map, read, run, context)
+    made = index.IndexContent.batches
 
-    def slowly(self: index.Content) -> Iterator[Batch]:
+    def slowly(self: index.IndexContent) -> Iterator[Batch]:
         for batch in made(self):
             clock.passes(6800)
             yield batch
@@ -108,10 +111,10 @@ def test_f38_making_the_batches_is_no_part_of_the_insertion(
             clock.passes(120)
             super().insert(batch)
 
-    monkeypatch.setattr(index.Content, "batches", slowly)
+    monkeypatch.setattr(index.IndexContent, "batches", slowly)
     register("stores", "quick", Quick)
     small.write_text(small.read_text().replace("[exact]", "[quick]"))
-    result = runner.run(small, out=Path("run"))
+    result = run.run(small, out=Path("run"))
     assert result.timing(result.done[0], "insert", "seconds") == pytest.approx(0.12)
     (note,) = [note for note in result.record.notes if "not explained" in note]
     assert "ingestion took 6.92 s and its phases add up to 0.12 s" in note

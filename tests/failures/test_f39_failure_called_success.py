@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bakeoff import registry
-from bakeoff.analysis import open_run
 from bakeoff.cli import console
 from bakeoff.cli.app import app
 from bakeoff.errors import StoreError
+from bakeoff.runs.analysis import open_run
 from bakeoff.types import Hits
 
 
@@ -29,7 +29,7 @@ def broken(tiny: Path, register: Callable[..., None]) -> Path:
 
 
 def typed(*words: str) -> int:
-    return console.guarded(lambda: app(list(words), standalone_mode=False))
+    return console.run_guarded(lambda: app(list(words), standalone_mode=False))
 
 
 def test_f39_failed_is_a_status_with_a_reason_and_code_1(broken: Path, capsys: Any) -> None:

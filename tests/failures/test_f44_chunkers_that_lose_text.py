@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from bakeoff import registry
+from bakeoff.pipeline.chunk_worker import chunk_documents
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
-from bakeoff.runner import run
-from bakeoff.stages.cut import cut
+from bakeoff.runs.run import run
 from bakeoff.types import Document, Piece
 
 BETWEEN = "import os\n\nX = 1  # why\n\ndef f():\n    return X\n\nprint(f())\n# the end\n"
@@ -59,7 +59,7 @@ def test_f44_an_over_long_leaf_is_cut_not_dropped() -> None:
 def test_f44_no_chunker_loses_text_and_every_chunk_is_its_span(name: str, text: str, kind: str) -> None:
     plugin = registry.load("chunkers", name)
     documents = pa.table({"id": ["a"], "text": [text], "kind": [kind], "title": [""]})
-    _, rows = cut(plugin(plugin.Params()), documents)
+    _, rows = chunk_documents(plugin(plugin.Params()), documents)
     inside: set[int] = set()
     for row in rows.to_pylist():
         assert text[row["start"] : row["end"]] == row["text"]

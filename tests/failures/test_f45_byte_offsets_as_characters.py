@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bakeoff.grammars.parsing import to_characters
+from bakeoff.corpus.grammars.parsing import to_characters
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.types import Document
 

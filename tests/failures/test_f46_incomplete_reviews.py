@@ -83,7 +83,7 @@ def test_the_bounds_stand_beside_the_figures_on_the_terminal(tmp_path: Path, cap
     (tmp_path / "review_q1_a.yaml").write_text(
         FILE.format(system="a", complete="false").replace("query_id: q0", "query_id: q1")
     )
-    assert console.guarded(lambda: app(["review", "import", str(tmp_path)], standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(["review", "import", str(tmp_path)], standalone_mode=False)) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "1 not marked complete and skipped" in told and "– skipped: review_q1_a.yaml" in told
     for system in "ab":

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.measures.labels import Label
-from bakeoff.review.desk import Desk
-from bakeoff.review.ledger import Entry, Kind
-from bakeoff.review.panel import panel
+from bakeoff.review.agreement_report import report_agreement
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
 from bakeoff.review.pool import write_pool
-from bakeoff.review.pooling import Choice, make_pool
-from bakeoff.review.serving.room import Manner, Room
+from bakeoff.review.pooling import PoolChoice, make_pool
+from bakeoff.review.review_folder import ReviewFolder
+from bakeoff.review.web.session import ReviewOptions, ReviewSession
 
 
 def test_what_a_reviewer_is_shown_holds_no_system_rank_or_score(ran: Any) -> None:
-    pool = make_pool(ran.result, Choice(k=5))
+    pool = make_pool(ran.result, PoolChoice(k=5))
     shown = json.dumps([asdict(one) for one in pool.showings("ann")], ensure_ascii=False)
     assert not any(system in shown for system in pool.systems)
     assert "score" not in shown
@@ -25,7 +25,7 @@ def test_what_a_reviewer_is_shown_holds_no_system_rank_or_score(ran: Any) -> Non
 
 
 def test_the_order_does_not_give_the_ranks_away(ran: Any) -> None:
-    pool = make_pool(ran.result, Choice(k=5))
+    pool = make_pool(ran.result, PoolChoice(k=5))
     best = {item.id: min(one.rank for one in item.returned) for item in pool.items}
     query = pool.queries[0]
     ranks = [best[one.item.id] for one in pool.showings("ann") if one.item.query_id == query]
@@ -33,11 +33,11 @@ def test_the_order_does_not_give_the_ranks_away(ran: Any) -> None:
 
 
 def test_agreement_has_an_interval_once_two_have_judged(ran: Any) -> None:
-    pool = make_pool(ran.result, Choice(k=3))
+    pool = make_pool(ran.result, PoolChoice(k=3))
     labels = (Label.SEMANTIC_MATCH, Label.FALSE_POSITIVE)
     entries = [
-        Entry(
-            Kind.JUDGE,
+        LedgerEntry(
+            LedgerKind.JUDGE,
             item.id,
             item.query_id,
             name,
@@ -47,7 +47,7 @@ def test_agreement_has_an_interval_once_two_have_judged(ran: Any) -> None:
         for name, step in (("ann", 99), ("bob", 7))
         for place, item in enumerate(pool.items)
     ]
-    found = panel(pool, entries).overall.labels
+    found = report_agreement(pool, entries).overall.labels
     assert found.value is not None
     assert found.low is not None
     assert found.high is not None
@@ -55,10 +55,10 @@ def test_agreement_has_an_interval_once_two_have_judged(ran: Any) -> None:
 
 
 def test_what_the_page_is_sent_names_no_system(ran: Any, tmp_path: Path) -> None:
-    pool = make_pool(ran.result, Choice(k=5))
-    desk = Desk(tmp_path / "desk")
+    pool = make_pool(ran.result, PoolChoice(k=5))
+    desk = ReviewFolder(tmp_path / "desk")
     write_pool(pool, desk.pool_file)
-    room = Room(desk, Manner())
+    room = ReviewSession(desk, ReviewOptions())
     try:
         told = room.open("ann")
         sent = json.dumps(asdict(told), ensure_ascii=False)
@@ -70,11 +70,11 @@ def test_what_the_page_is_sent_names_no_system(ran: Any, tmp_path: Path) -> None
 
 
 def test_one_reviewer_alone_has_no_agreement_and_is_told_why(ran: Any) -> None:
-    pool = make_pool(ran.result, Choice(k=3))
+    pool = make_pool(ran.result, PoolChoice(k=3))
     entries = [
-        Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, Label.SEMANTIC_MATCH)
+        LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, "ann", item.text_hash, Label.SEMANTIC_MATCH)
         for item in pool.items
     ]
-    found = panel(pool, entries).overall.labels
+    found = report_agreement(pool, entries).overall.labels
     assert found.value is None and found.low is None and found.high is None
     assert found.reason == "0 items were judged by two or more"

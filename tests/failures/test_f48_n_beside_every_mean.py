@@ -10,9 +10,9 @@ from typing import Any
 
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.report.html import write_html
-from bakeoff.report.markdown import write_markdown
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.markdown import write_markdown
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("report_run_f48", _place)
@@ -34,7 +34,7 @@ def test_f48_every_mean_of_the_systems_table_says_39_counted_and_11_excluded(tmp
 
 
 def test_f48_group_means_add_up_to_the_counted_queries(tmp_path: Path) -> None:
-    for part in tables(made_up.write_run(tmp_path / "run", THIRTY_NINE)).breakdowns:
+    for part in build_report(made_up.write_run(tmp_path / "run", THIRTY_NINE)).breakdowns:
         for _, means in part.rows:
             assert sum(mean.n for mean in means) == 39
         assert sum(part.excluded) == 11
@@ -42,7 +42,7 @@ def test_f48_group_means_add_up_to_the_counted_queries(tmp_path: Path) -> None:
 
 def test_f48_the_excluded_queries_are_named_with_their_reasons(tmp_path: Path) -> None:
     result = made_up.write_run(tmp_path / "run", THIRTY_NINE)
-    exclusions = tables(result).background.exclusions
+    exclusions = build_report(result).background.exclusions
     reasons = {one.reason: one.queries for one in exclusions}
     assert reasons["no relevant item at this unit"] == tuple(f"q-{n:02d}" for n in range(1, 7))
     assert reasons["no right answer (negative)"] == tuple(f"q-{n:02d}" for n in range(46, 51))
@@ -74,6 +74,6 @@ def test_f48_a_run_names_what_it_left_out_and_counts_the_rest(ran: Any) -> None:
 def test_f48_the_terminal_says_how_many_questions_a_mean_counts(ran: Any, capsys: Any) -> None:
     pair = next(pair for pair in ran.result.comparison.pairs if pair.mdd is not None)
     words = ["compare", str(ran.result.path), pair.a, pair.b]
-    assert console.guarded(lambda: app(words, standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "of 12 questions" in told and "not counted: nothing, nowhere (2 questions)" in told

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bakeoff.measures.labels import Label
+from bakeoff.review.auto_vs_human import compare_auto_human
 from bakeoff.review.measures import review_figures
-from bakeoff.review.sides import sides
 
 
 def test_means_of_a_review_name_their_queries() -> None:
@@ -19,5 +19,5 @@ def test_means_of_a_review_name_their_queries() -> None:
 
 def test_combined_means_count_what_is_in_them() -> None:
     automated = {("a", f"q{i}"): None if i == 4 else 0.5 for i in range(5)}
-    (one,) = sides(["a"], "RR@10", automated, {("a", "q0"): 1.0}, {})
+    (one,) = compare_auto_human(["a"], "RR@10", automated, {("a", "q0"): 1.0}, {})
     assert (one.automated.n, one.human.n, one.combined.n) == (4, 1, 4)

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff.analysis import open_run
+from bakeoff.benchmark.results.ann_results import read_ann
 from bakeoff.cli import console
 from bakeoff.cli.app import app
 from bakeoff.errors import DataError
-from bakeoff.report.ann_data import read_ann
-from bakeoff.report.ann_page import write_ann_page
-from bakeoff.report.markdown import write_markdown
-from bakeoff.results import QUERIES, RunFolder, read_record, read_table
-from bakeoff.stages.system_tables import CELL, CHOICES
+from bakeoff.pipeline.system_tables import CELL, CHOICES
+from bakeoff.report.pages.ann import write_ann_page
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.folder import QUERIES, RunFolder, read_record, read_table
 from bakeoff.types import RANKINGS, Schema
 
 
@@ -50,7 +50,7 @@ def test_f49_what_follows_from_the_rows_is_the_same_after_reading(ran: Any) -> N
 def test_f49_figures_by_number_of_threads_are_found_again_on_the_page(home: Any, capsys: Any) -> None:
     """JSON has only strings as keys: what was written under 1 and 2 is read back, and nothing is missing."""
     words = ["ann", "synthetic:500x8", "--stores", "exact", "--runs", "1", "--threads", "2", "--out", "out"]
-    assert console.guarded(lambda: app(words, standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 0
     record = json.loads(Path("out/record.json").read_text())
     assert set(record["harness_us"]) == {"1", "2"}
     data = read_ann(Path("out"))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bakeoff import registry
-from bakeoff.report.tables import tables
-from bakeoff.runner import run
+from bakeoff.report.build import build_report
+from bakeoff.runs.run import run
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import Evidence
@@ -42,7 +42,7 @@ def test_f50_identical_rankings_are_said_in_the_record_and_in_the_report(
     )
     assert "wordllama · dense" in note and "quantised · dense" in note and "dims=64" not in note
     assert "returned identical rankings for every query: this run cannot tell them apart" in note
-    assert {vectors, note} <= set(tables(result).background.notes)
+    assert {vectors, note} <= set(build_report(result).background.notes)
 
 
 def test_f50_identical_scores_are_said_in_the_comparison(ran: Any) -> None:

@@ -16,9 +16,9 @@ import yaml
 
 import bakeoff
 from bakeoff import registry
-from bakeoff.analysis import Result
 from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.runner import run
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
 from bakeoff.types import Hits
 
 PACKAGE = Path(bakeoff.__file__).parent

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.events import Warned
-from bakeoff.report import markdown
-from bakeoff.report.tables import tables
-from bakeoff.runner import run
-from bakeoff.stages import client_loop, client_threads, latency_check, retrieve
+from bakeoff.pipeline import retrieve
+from bakeoff.pipeline.loops import client_threads, closed_loop, latency_check
+from bakeoff.report.build import build_report
+from bakeoff.report.render import markdown
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import WarningRaised
 from bakeoff.types import Batch, Hits, Metric
 
 
@@ -84,7 +85,7 @@ def measured(
     small: Path, register: Callable[..., None], made_clock: Callable[..., Any]
 ) -> Callable[..., tuple[Any, list[str]]]:
     """A run of a store that takes some milliseconds on the thread that times a run, and others elsewhere."""
-    clock = made_clock(retrieve, client_loop, client_threads, latency_check)
+    clock = made_clock(retrieve, closed_loop, client_threads, latency_check)
 
     def ran(here: float, elsewhere: float, here_later: float | None = None) -> tuple[Any, list[str]]:
         seen: list[int] = []
@@ -101,7 +102,7 @@ def measured(
         small.write_text(small.read_text().replace("[exact]", "[uneven]"))
         events: list[Any] = []
         result = run(small, out=Path("run"), emit=events.append)
-        return result, [one.message for one in events if isinstance(one, Warned)]
+        return result, [one.message for one in events if isinstance(one, WarningRaised)]
 
     return ran
 
@@ -117,7 +118,7 @@ def test_f52_a_latency_that_the_load_loop_does_not_measure_is_a_warning(measured
     assert found == {"run_median_ms": 20.0, "load_median_ms": 0.25, "repeat_median_ms": 20.0}
     (note,) = [note for note in result.record.notes if "20 ms" in note and "0.25 ms" in note]
     assert note in warnings and note.startswith(result.done[0])
-    assert note in markdown.text(tables(result)).replace("\\", "")
+    assert note in markdown.text(build_report(result)).replace("\\", "")
 
 
 def test_f52_a_machine_that_was_busy_is_named_as_such(measured: Any) -> None:
@@ -137,7 +138,9 @@ def test_f52_latencies_that_agree_are_no_warning(measured: Any) -> None:
     [(1.0, 1.5, False), (1.0, 1.51, True), (20.0, 0.09, True), (0.01, 0.05, False), (0.01, 0.07, True)],
 )
 def test_f52_more_than_half_is_a_disagreement(one: float, other: float, disagree: bool) -> None:
-    assert latency_check.differ(one, other) is latency_check.differ(other, one) is disagree
+    assert (
+        latency_check.latencies_differ(one, other) is latency_check.latencies_differ(other, one) is disagree
+    )
 
 
 def test_f52_a_store_that_fails_on_another_thread_keeps_what_the_run_measured(

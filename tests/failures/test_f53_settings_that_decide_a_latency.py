@@ -12,12 +12,12 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from bakeoff import registry
+from bakeoff.benchmark.results.ann_results import read_ann
 from bakeoff.errors import MissingExtraError
 from bakeoff.protocols import Guarantee, SupportsGuarantees
-from bakeoff.report import html, markdown
-from bakeoff.report.ann_data import read_ann
-from bakeoff.report.tables import tables
-from bakeoff.runner import run
+from bakeoff.report.build import build_report
+from bakeoff.report.render import html, markdown
+from bakeoff.runs.run import run
 
 EXACT = registry.load("stores", "exact")
 OWN = {
@@ -64,7 +64,7 @@ def test_f53_the_settings_are_recorded_and_reported_next_to_the_latency(
     (found,) = result.record.guarantees
     assert (found.system, found.name, found.kind) == (result.done[0], "query.freshness", "consistency")
     assert (found.value, found.default) == (freshness, "soon")
-    report = tables(result)
+    report = build_report(result)
     (row,) = report.latencies
     own = " (engine's default: soon)" if freshness == "now" else ""
     assert row.guarantees == f"consistency: query.freshness = {freshness}{own}"

@@ -12,7 +12,7 @@ from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import Costs, Evidence
 from bakeoff.stats.interaction import interactions
-from bakeoff.stats.verdict import Kind, Verdict, decide
+from bakeoff.stats.verdict import Verdict, VerdictKind, decide
 
 COSTS = {"a": Costs(p95_ms=20.0), "b": Costs(p95_ms=20.0), "c": Costs(p95_ms=1.0)}
 RATES = {"a": 0.98, "b": 0.98, "c": 0.90}
@@ -40,8 +40,8 @@ def test_the_cheap_and_worse_system_is_not_recommended(n: int) -> None:
 
 def test_equal_values_of_a_measure_with_room_are_not_equivalence() -> None:
     same = np.tile(np.random.default_rng(1).uniform(0.2, 0.8, 200), (3, 1))
-    assert judged(same[:, :10]).kind is Kind.CANT_TELL
-    assert (judged(same).kind, judged(same).system) == (Kind.CHEAPER_OF_EQUALS, "c")
+    assert judged(same[:, :10]).kind is VerdictKind.CANT_TELL
+    assert (judged(same).kind, judged(same).system) == (VerdictKind.CHEAPER_OF_EQUALS, "c")
 
 
 def test_a_saturated_measure_decides_nothing() -> None:
@@ -85,4 +85,4 @@ def test_nor_is_it_recommended_for_a_category() -> None:
     best, other = found.ranking
     crossing = interactions(scores, best, [other], BootstrapSettings(1, 200))
     assert crossing[0].p <= 0.01
-    assert decide(Evidence(found, crossing)).kind is Kind.CANT_TELL
+    assert decide(Evidence(found, crossing)).kind is VerdictKind.CANT_TELL

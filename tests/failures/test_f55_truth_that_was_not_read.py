@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bakeoff.analysis import open_run
-from bakeoff.report.html import write_html
-from bakeoff.report.latex import files as latex_files
-from bakeoff.report.markdown import write_markdown
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.latex import files as latex_files
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import open_run
 
 BROKEN = "guide/report-b.pdf"
 GLOB = "  - {id: all, text: what do the reports of the guide say, truth: {documents: ['guide/*-*']}}\n"
@@ -101,7 +101,7 @@ def test_f55_means_without_the_file_are_marked_everywhere(left_out: Path, cli: A
     html = write_html(result).read_text(encoding="utf-8")
     for text in (page, html):
         assert re.search(r"\d{3}\\?\* ", text) and "2 with unread truth" in text
-    assert "*" in latex_files(tables(result))["systems.tex"]
+    assert "*" in latex_files(build_report(result))["systems.tex"]
     done = cli("run", "--quiet", "--json", "--out", "run")
     measures = json.loads(done.out)["systems"][0]["measures"]
     assert {one["incomplete_truth"] for one in measures.values()} == {2}

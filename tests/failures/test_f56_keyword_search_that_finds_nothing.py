@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bakeoff.events import Warned
-from bakeoff.report.tables import tables
-from bakeoff.runner import run
+from bakeoff.report.build import build_report
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import WarningRaised
 
 DOCUMENTS = {
     "zh": "长城是中国古代的军事防御工程，东起山海关，西到嘉峪关。",
@@ -81,10 +81,10 @@ def test_f56_a_search_that_finds_nothing_is_reported_everywhere(experiment: Any)
     for one in found.values():
         assert (one.queries, one.of) == (3, 9)
         assert [name for name, _ in one.examples] == ["en0", "en1", "en2"]
-    warnings = [event.message for event in seen if isinstance(event, Warned)]
+    warnings = [event.message for event in seen if isinstance(event, WarningRaised)]
     assert all(any(system in text and "3 of 9" in text for text in warnings) for system in result.done)
     assert "3 of 9" in result.verdict.reasons[0]
-    assert result.verdict.reasons[0] in tables(result).headline.reasons
+    assert result.verdict.reasons[0] in build_report(result).headline.reasons
 
 
 def test_f56_a_few_empty_searches_are_not_accused(experiment: Any) -> None:

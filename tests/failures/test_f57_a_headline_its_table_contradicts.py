@@ -11,40 +11,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bakeoff import registry
-from bakeoff.cache import Cache
-from bakeoff.errors import StoreError
-from bakeoff.load import equal
-from bakeoff.load.ann import Options, Outcome, _check_targets, compare_stores
-from bakeoff.load.building import Built
-from bakeoff.load.claims import (
+from bakeoff.benchmark.ann import recall_tuning
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, _check_targets, compare_stores
+from bakeoff.benchmark.ann.record import to_dict
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.ann.sweep import SweepPass
+from bakeoff.benchmark.ann.verdict import closing_sentences, table_rows
+from bakeoff.benchmark.building import BuiltStore
+from bakeoff.benchmark.collection import Collection
+from bakeoff.benchmark.resources.memory import IndexMemory
+from bakeoff.benchmark.resources.usage import Resources
+from bakeoff.benchmark.results.claims import (
     BestRecall,
-    Fastest,
+    FastestClaim,
     NoneReaches,
     NotCompared,
     OnFront,
     OnlyReaches,
-    Reaches,
-    Row,
-    Rows,
+    ReachesClaim,
     Sentence,
-    Speed,
-    checked,
+    SpeedClaim,
+    SpeedRow,
+    SpeedRows,
     recall_text,
+    supported_sentences,
 )
-from bakeoff.load.collection import Collection
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.memory import Memory
-from bakeoff.load.quality import Quality
-from bakeoff.load.record import to_dict
-from bakeoff.load.resources import Resources
-from bakeoff.load.settings import Candidate
-from bakeoff.load.speeds import compare_speeds
-from bakeoff.load.stability import unstable_share
-from bakeoff.load.sweep import Pass
-from bakeoff.load.verdict import closing, table_rows
+from bakeoff.benchmark.results.speeds import compare_speeds
+from bakeoff.benchmark.results.stability import unstable_share
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.benchmark.vectors.quality import AnswerQuality
+from bakeoff.errors import StoreError
+from bakeoff.pipeline.loops.closed_loop import WarmUp
 from bakeoff.protocols import SearchKnob
-from bakeoff.stages.client_loop import WarmUp
-from bakeoff.stats.runs import compare_runs
+from bakeoff.stats.repeat_summary import compare_runs
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits
 
 EXACT = registry.load("stores", "exact")
@@ -52,31 +52,33 @@ DATA = open_dataset("synthetic:60x4", queries=40)
 SYSTEMS = ("a", "b", "c")
 
 
-def _build(outcome: Outcome, system: str) -> None:
-    candidate = Candidate(system, system, EXACT, EXACT.Params(), SearchKnob("ef", high=100))
+def _build(outcome: AnnOutcome, system: str) -> None:
+    candidate = StoreSpec(system, system, EXACT, EXACT.Params(), SearchKnob("ef", high=100))
     collection = Collection(candidate, DATA)
-    outcome.built.append(Built(candidate, None, collection, 1.0, 1.0, None, False, Resources.none()))
-    outcome.memory[system] = Memory(None)
+    outcome.built.append(BuiltStore(candidate, None, collection, 1.0, 1.0, None, False, Resources.none()))
+    outcome.memory[system] = IndexMemory(None)
 
 
-def _pass(system: str, ef: int, run: int, recall: float | None, rate: float | None, stopped: str) -> Pass:
-    quality = Quality(recall, None, None, None, 0.01, 20, 0)
-    return Pass(system, f"ef={ef}", run, np.full(20, 1_000_000), 0, quality, rate, ((1, rate),), 0.0,
+def _pass(
+    system: str, ef: int, run: int, recall: float | None, rate: float | None, stopped: str
+) -> SweepPass:
+    quality = AnswerQuality(recall, None, None, None, 0.01, 20, 0)
+    return SweepPass(system, f"ef={ef}", run, np.full(20, 1_000_000), 0, quality, rate, ((1, rate),), 0.0,
                 WarmUp(0, None, None), Resources.none(), (), 0, stopped)  # fmt: skip
 
 
 @st.composite
-def outcomes(draw: st.DrawFn) -> Outcome:
+def outcomes(draw: st.DrawFn) -> AnnOutcome:
     """Comparisons of up to three stores with any recalls, speeds, dead servers and sweeps."""
     target = draw(st.sampled_from([0.5, 0.95, None]))
-    outcome = Outcome(DATA, Options(target=target, runs=3))
+    outcome = AnnOutcome(DATA, AnnOptions(target=target, runs=3))
     recalls = st.none() | st.sampled_from([0.4, 0.49999, 0.5, 0.9376, 0.94996, 0.95, 0.9508, 1.0])
     rates = st.none() | st.floats(1, 1e6, allow_nan=False)
     for system in draw(st.lists(st.sampled_from(SYSTEMS), unique=True)):
         _build(outcome, system)
         efs = draw(st.lists(st.integers(10, 13), min_size=1, max_size=2, unique=True))
         if draw(st.booleans()):
-            outcome.tuned[system] = equal.Tuned(efs[0], 0.96, 0.95, True)
+            outcome.tuned[system] = recall_tuning.TunedSetting(efs[0], 0.96, 0.95, True)
         dies = draw(st.none() | st.integers(0, 2))
         for ef in efs if target is None or system in outcome.tuned else ():
             recall = draw(recalls)
@@ -97,7 +99,7 @@ def _median(values: list[float]) -> float:
 
 @given(outcomes())
 @settings(max_examples=100, deadline=None)
-def test_f57_every_sentence_is_what_the_recorded_rows_say(outcome: Outcome) -> None:
+def test_f57_every_sentence_is_what_the_recorded_rows_say(outcome: AnnOutcome) -> None:
     """Checked against record.json alone, by formulas of this test."""
     record = to_dict(outcome)
     target, points = outcome.options.target, record["points"]
@@ -109,9 +111,9 @@ def test_f57_every_sentence_is_what_the_recorded_rows_say(outcome: Outcome) -> N
     }
     at_target = {key for key, recall in recalls.items() if recall is not None and recall >= (target or 2)}
     assert "withheld" not in record["verdict"]
-    for claim in (claim for one in closing(outcome) for claim in one.claims):
+    for claim in (claim for one in closing_sentences(outcome) for claim in one.claims):
         match claim:
-            case Reaches(system, setting, recall, _):
+            case ReachesClaim(system, setting, recall, _):
                 assert (system, setting) in at_target and recalls[system, setting] == recall
                 assert system not in outcome.failed
             case OnlyReaches(system):
@@ -126,12 +128,12 @@ def test_f57_every_sentence_is_what_the_recorded_rows_say(outcome: Outcome) -> N
                 )
             case NotCompared(system, setting):
                 assert (system, setting) in at_target
-            case Speed(system, setting, rate, runs, clients, spread):
+            case SpeedClaim(system, setting, rate, runs, clients, spread):
                 values = speeds[system, setting]
                 assert (rate, runs, clients) == (pytest.approx(_median(values)), len(values), "1 thread")
                 noisy = len(values) > 1 and np.std(values, ddof=1) > 0.1 * np.mean(values)
                 assert (spread is not None) == noisy
-            case Fastest(first, second, _, ratio, p):
+            case FastestClaim(first, second, _, ratio, p):
                 assert ratio >= 1 and first != second and {first, second} <= {one for one, _ in at_target}
                 (pair,) = [one for one in record["comparisons"] if {one["a"], one["b"]} == {first, second}]
                 assert pair["p_holm"] == p
@@ -145,31 +147,31 @@ def test_f57_every_sentence_is_what_the_recorded_rows_say(outcome: Outcome) -> N
 
 @given(outcomes(), st.data())
 @settings(max_examples=100, deadline=None)
-def test_f57_a_sentence_of_other_rows_is_withheld(outcome: Outcome, data: st.DataObject) -> None:
+def test_f57_a_sentence_of_other_rows_is_withheld(outcome: AnnOutcome, data: st.DataObject) -> None:
     """The rows of the table change under a sentence: no claim about a changed figure is printed."""
-    sentences = closing(outcome)
+    sentences = closing_sentences(outcome)
     rows = table_rows(outcome)
-    figures = (Reaches, Speed, BestRecall, NotCompared)
+    figures = (ReachesClaim, SpeedClaim, BestRecall, NotCompared)
     spoken = [claim for one in sentences for claim in one.claims if isinstance(claim, figures)]
     if not spoken:
         return
     claim = data.draw(st.sampled_from(spoken))
     kept = tuple(one for one in rows.rows if (one.system, one.setting) != (claim.system, claim.setting))
-    for changed in checked(sentences, Rows(kept, rows.failures, rows.seed)):
+    for changed in supported_sentences(sentences, SpeedRows(kept, rows.failures, rows.seed)):
         assert claim not in changed.claims
 
 
 def test_f57_the_same_words_are_refused_next_to_rows_that_do_not_reach() -> None:
-    row = Row("pgvector", "ef=14", (900.0, 910.0, 905.0), 0.9376, compared=True)
-    claim = Reaches("pgvector", "ef=14", 0.9376, 0.95)
-    (shown,) = checked([Sentence((claim, "."))], Rows((row,)))
-    assert not claim.holds(Rows((row,))) and shown.claims == ()
+    row = SpeedRow("pgvector", "ef=14", (900.0, 910.0, 905.0), 0.9376, compared=True)
+    claim = ReachesClaim("pgvector", "ef=14", 0.9376, 0.95)
+    (shown,) = supported_sentences([Sentence((claim, "."))], SpeedRows((row,)))
+    assert not claim.holds(SpeedRows((row,))) and shown.claims == ()
 
 
 def test_f57_a_dead_server_is_named_and_its_good_row_is_not_denied() -> None:
-    outcome = Outcome(DATA, Options(target=0.95, runs=3))
+    outcome = AnnOutcome(DATA, AnnOptions(target=0.95, runs=3))
     _build(outcome, "pgvector")
-    outcome.tuned["pgvector"] = equal.Tuned(40, 0.97, 0.951, True)
+    outcome.tuned["pgvector"] = recall_tuning.TunedSetting(40, 0.97, 0.951, True)
     outcome.passes += [
         _pass("pgvector", 40, 0, 0.9508, 900.0, ""),
         _pass("pgvector", 40, 1, 0.2, 5.0, "25 searches in a row failed"),
@@ -177,7 +179,7 @@ def test_f57_a_dead_server_is_named_and_its_good_row_is_not_denied() -> None:
     outcome.failed["pgvector"] = "25 searches in a row failed"
     (point,) = outcome.points()
     assert (point.knn.median, point.runs, point.cut_short, point.qps()) == (0.9508, 1, 1, 900.0)
-    claims = [claim for one in closing(outcome) for claim in one.claims]
+    claims = [claim for one in closing_sentences(outcome) for claim in one.claims]
     assert not any(isinstance(claim, NoneReaches) for claim in claims)
     assert [claim.system for claim in claims if isinstance(claim, NotCompared)] == ["pgvector"]
 
@@ -192,7 +194,7 @@ def test_f57_what_was_tuned_with_a_margin_holds_on_the_measured_half(tmp_path: P
     assert found.tuned["noisy"].bound >= 0.95
 
 
-def _tuned(folder: Path, seed: int) -> Outcome:
+def _tuned(folder: Path, seed: int) -> AnnOutcome:
     dataset = open_dataset("synthetic:300x8", queries=400)
     easy = {
         vector.tobytes(): rank
@@ -215,9 +217,9 @@ def _tuned(folder: Path, seed: int) -> Outcome:
             kept = k - min(k // 2, short // 20)
             return Hits(hits.ids[:kept], hits.scores[:kept])
 
-    candidate = Candidate("noisy", "noisy", Noisy, Noisy.Params(), Noisy.search_knob(None))
+    candidate = StoreSpec("noisy", "noisy", Noisy, Noisy.Params(), Noisy.search_knob(None))
     return compare_stores(
-        dataset, [candidate], Options(target=0.95, runs=1, seed=seed), Cache(folder),
+        dataset, [candidate], AnnOptions(target=0.95, runs=1, seed=seed), Cache(folder),
         save=lambda *_: None, tell=lambda _: None,
     )  # fmt: skip
 
@@ -230,12 +232,12 @@ def test_f57_nothing_measured_is_no_recall_of_zero(tmp_path: Path) -> None:
             raise StoreError("connection refused.")
 
     found = compare_stores(
-        DATA, [Candidate("silent", "silent", Silent, Silent.Params())], Options(target=0.9, runs=1),
+        DATA, [StoreSpec("silent", "silent", Silent, Silent.Params())], AnnOptions(target=0.9, runs=1),
         Cache(tmp_path), save=lambda *_: None, tell=heard.append,
     )  # fmt: skip
     assert "connection refused" in found.failed["silent"] and not found.tuned and not found.points()
     assert not any("recall 0" in line for line in heard)
-    assert not any(isinstance(claim, NoneReaches) for one in closing(found) for claim in one.claims)
+    assert not any(isinstance(claim, NoneReaches) for one in closing_sentences(found) for claim in one.claims)
 
 
 def test_f57_speeds_are_compared_as_ratios() -> None:
@@ -258,8 +260,8 @@ def test_f57_a_rounded_recall_stays_on_its_side_of_the_target(recall: float, sho
 
 def test_f57_unstable_runs_are_part_of_the_speed() -> None:
     values = (1000.0, 2000.0, 1400.0)
-    claim = Speed("a", "4 threads", 1400.0, 3, "4 threads", unstable_share(values))
-    rows = Rows((Row("a", "4 threads", values),))
+    claim = SpeedClaim("a", "4 threads", 1400.0, 3, "4 threads", unstable_share(values))
+    rows = SpeedRows((SpeedRow("a", "4 threads", values),))
     assert claim.spread == pytest.approx(0.343, abs=1e-3) and claim.holds(rows)
     assert "4 threads" in claim.text and "34%" in claim.text
-    assert not Speed("a", "4 threads", 1400.0, 3, "4 threads", None).holds(rows)
+    assert not SpeedClaim("a", "4 threads", 1400.0, 3, "4 threads", None).holds(rows)

@@ -14,14 +14,14 @@ import pytest
 
 import bakeoff
 from bakeoff import run
-from bakeoff.analysis import Result, open_run
 from bakeoff.errors import ComparisonError
-from bakeoff.judging import evidence, semantic_lift
 from bakeoff.measures.labels import Label
-from bakeoff.review.desk import open_desk
-from bakeoff.review.ledger import Entry, Kind
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
+from bakeoff.review.review_folder import open_desk
 from bakeoff.review.reviewed_run import NOTHING_RELEVANT, open_reviewed, open_runs, same_truth
-from bakeoff.tworuns import check_comparable
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.compare_runs import check_comparable
+from bakeoff.runs.verdict import gather_evidence, semantic_lift
 
 Cli = Callable[..., Any]
 
@@ -41,7 +41,9 @@ def judge(result: Result, favoured: str, skip: tuple[str, ...] = ()) -> None:
             continue
         first = any(one.system == favoured and one.rank == 1 for one in item.returned)
         label = Label.SEMANTIC_MATCH if first else Label.FALSE_POSITIVE
-        desk.ledger.append(Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=label))
+        desk.ledger.append(
+            LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=label)
+        )
 
 
 def test_verdict_report_and_export_use_what_people_judged(finished: Result, cli: Cli) -> None:
@@ -200,9 +202,9 @@ def test_a_review_may_be_in_any_folder(finished: Result, cli: Cli) -> None:
 
 
 def test_semantic_lift_reaches_the_verdict(finished: Result, cli: Cli) -> None:
-    assert semantic_lift(finished) is None and evidence(finished).lift is None
+    assert semantic_lift(finished) is None and gather_evidence(finished).lift is None
     cli("review", "export", finished.path)
     judge(finished, finished.comparison.ranking[-1])
-    found = evidence(open_reviewed(finished.path)).lift
+    found = gather_evidence(open_reviewed(finished.path)).lift
     assert found is not None and found.measure == "SemLift@10(chunk)"
     assert found.best == finished.comparison.ranking[-1]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.analysis import Result, open_run
-from bakeoff.runner import run
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.compare_runs import compare_across
+from bakeoff.runs.run import run
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.tworuns import across
 
 DOCUMENTS, EACH = 12, 4
 EXPERIMENT = """
@@ -103,7 +103,7 @@ def test_f59_the_commands_report_what_the_questions_are_worth(together: Result, 
 
 def test_f59_two_runs_are_compared_by_cluster(together: Result, cli: Any) -> None:
     again = run(Path("bakeoff.yaml"), out="r2")
-    assert {pair.clusters for pair in across(together, again).pairs} == {DOCUMENTS}
+    assert {pair.clusters for pair in compare_across(together, again).pairs} == {DOCUMENTS}
     checks = json.loads(cli("gate", "r", "r2", "--json").out)["systems"]
     assert {check["clusters"] for check in checks} == {DOCUMENTS}
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bakeoff.analysis import open_run
 from bakeoff.errors import SettingError
-from bakeoff.runner import run
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.run import run
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bakeoff.events import Warned
-from bakeoff.report.tables import tables
-from bakeoff.runner import run
-from bakeoff.validation.checking import validate
+from bakeoff.report.build import build_report
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import WarningRaised
 
 FRENCH = {
     "dessert.txt": "La crème brûlée se sert froide, avec une croûte de sucre caramélisé.",
@@ -48,9 +48,11 @@ def test_f65_french_latin_1_is_read_right_and_named(experiment: Path) -> None:
     assert result.record.corpus is not None
     named = {(one.document, one.encoding, one.basis) for one in result.record.corpus.other_encodings}
     assert named == {(name, "cp1252", "guessed") for name in FRENCH}
-    (warning,) = [event.message for event in seen if isinstance(event, Warned) and "UTF-8" in event.message]
+    (warning,) = [
+        event.message for event in seen if isinstance(event, WarningRaised) and "UTF-8" in event.message
+    ]
     assert "dessert.txt (cp1252)" in warning and "mer.txt (cp1252)" in warning
-    assert warning in tables(result).background.notes
+    assert warning in build_report(result).background.notes
 
 
 def test_f65_validate_names_the_files_and_the_byte_order_mark(experiment: Path) -> None:

@@ -36,25 +36,25 @@ READING_OF = {
 }
 """The same for names that others have too."""
 NOT_FOREIGN = {
-    "the package's own files": "examples/*, preset_files/*, review/serving/page.py:_file, plugins/embedders/wordllama.py:*",
+    "the package's own files": "examples/*, presets/*/settings.toml, review/web/page.py:_file, plugins/embedders/wordllama.py:*",
     "artifacts of the cache, read after their hashes were checked": (
-        "pool.py:_plan, stages/stored.py:read, stages/lengths.py:lengths, load/truth.py:truth_of, plugins/stores/*, "
-        "load/configurations.py:*, stages/work_time.py:*"
+        "storage/row_cache.py:_plan, pipeline/vector_file.py:read_vectors, pipeline/lengths.py:token_lengths, benchmark/vectors/exact_neighbours.py:truth_of, plugins/stores/*, "
+        "benchmark/configurations/repeats.py:*, pipeline/work_time.py:*"
     ),
     "what a process that this one started, or was started by, sends through a pipe or a folder of theirs": (
-        "load/apart.py:apart, load/client.py:main, load/scale_cell.py:*, pool.py:from_bytes, shards.py:_opened, "
-        "stages/cut.py:_answer, stages/cutting.py:_ask, limited_process.py:_serve, stages/reader_process.py:_open_service, "
-        "truth/sql_process.py:_compute, load/configuration_trial.py:query_vectors"
+        "benchmark/run_in_subprocess.py:run_isolated, benchmark/clients/client.py:main, benchmark/scale/measure_size.py:*, storage/row_cache.py:from_bytes, runtime/shards.py:_load_plugin, "
+        "pipeline/chunk_worker.py:_answer, pipeline/chunk_parallel.py:_ask, corpus/limited_process.py:_serve, pipeline/reader_process.py:_open_service, "
+        "truth/sql_process.py:_compute, benchmark/configurations/trial.py:query_vectors"
     ),
-    "what the kernel tells of this machine": "load/energy.py:*, machine.py:_processor",
+    "what the kernel tells of this machine": "benchmark/resources/energy.py:*, runtime/machine.py:_processor",
     "arrays and texts in the memory of this process": (
-        "load/open.py:_result, load/truth_blocks.py:*, validation/grams.py:*, "
-        "stages/payload.py:_of_documents, interchange.py:_documents, plugins/embedders/fastembed.py:_uncut, "
-        "recording.py:_readers, stages/encodings.py:*, report/exports/lineage.py:_model_name, testing/bench.py:vectors"
+        "benchmark/open_loop.py:_result, benchmark/vectors/neighbour_blocks.py:*, runs/checks/shingles.py:*, "
+        "pipeline/payload.py:_of_documents, report/exports/ir_formats.py:_documents, plugins/embedders/fastembed.py:_uncut, "
+        "runs/recording.py:_readers, pipeline/encodings.py:*, presets/lineage/export.py:_model_name, testing/store_fixture.py:vectors"
     ),
     "bytes that are only compared, hashed, copied or shown": (
-        "cli/status.py:_is, parcel.py:packed, report/scaling.py:attach, review/ledger.py:_cut_off, review/pooling.py:_holds, "
-        "servers/control.py:tail, weights.py:*"
+        "cli/status.py:_is, storage/archive.py:pack, report/sections/scaling.py:attach, review/ledger.py:_cut_off, review/pooling.py:_holds, "
+        "servers/control.py:tail, storage/weights.py:*"
     ),
     "engines that this program made and started itself": "servers/redis.py:version, servers/weaviate.py:*",
 }

@@ -14,10 +14,10 @@ import pytest
 from fuzzed.models import gguf_file, laid, safetensors
 from fuzzed.sharing import KEY, STAGE, depot
 
+from bakeoff.benchmark.clients.messages import ClientReport
+from bakeoff.benchmark.clients.wire import LostError
+from bakeoff.benchmark.vectors import downloads, files
 from bakeoff.errors import BakeoffError
-from bakeoff.load import named, vectorfiles
-from bakeoff.load.messages import Told
-from bakeoff.load.wire import LostError
 
 ROWS = 10**12
 
@@ -47,7 +47,7 @@ VECTORS: dict[str, Callable[[], bytes]] = {
 def test_vectors_that_are_not_there(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(VECTORS[name]())
     with pytest.raises(BakeoffError):
-        vectorfiles.read(tmp_path / name)
+        files.read_vector_file(tmp_path / name)
 
 
 def test_a_dataset_that_claims_more_than_its_file_holds(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_dataset_that_claims_more_than_its_file_holds(tmp_path: Path) -> None:
     with h5py.File(path, "w") as file:
         file.create_dataset("train", (1 << 30, 128), np.float32, chunks=(1024, 128))
     with pytest.raises(BakeoffError, match="claims 549,755,813,888 bytes"):
-        vectorfiles.read(path)
+        files.read_vector_file(path)
 
 
 def test_numbers_that_unpack_to_far_more(tmp_path: Path) -> None:
@@ -65,13 +65,13 @@ def test_numbers_that_unpack_to_far_more(tmp_path: Path) -> None:
     np.savez_compressed(out, train=np.zeros((400_000, 16), np.float32))
     (tmp_path / "a.npz").write_bytes(out.getvalue())
     with pytest.raises(BakeoffError, match=r"a\.npz: train claims 25,600,128 bytes in a file of"):
-        vectorfiles.read(tmp_path / "a.npz")
+        files.read_vector_file(tmp_path / "a.npz")
 
 
 def test_images_that_are_not_there() -> None:
-    claimed = bytes([0, 0, named.IDX_BYTES, 2]) + struct.pack(">2I", 2**32 - 1, 2**32 - 1)
+    claimed = bytes([0, 0, downloads.IDX_BYTES, 2]) + struct.pack(">2I", 2**32 - 1, 2**32 - 1)
     with pytest.raises(BakeoffError, match="says"):
-        named.idx_rows(claimed, "images")
+        downloads.idx_rows(claimed, "images")
 
 
 def test_weights_that_are_not_there(tmp_path: Path) -> None:
@@ -126,4 +126,4 @@ def test_figures_that_no_array_holds() -> None:
         {"buckets": [1], "counts": []},
     ):
         with pytest.raises(LostError, match="latency"):
-            Told.read({**TOLD, "latency": {**wrong, "missing": 0}})
+            ClientReport.read({**TOLD, "latency": {**wrong, "missing": 0}})

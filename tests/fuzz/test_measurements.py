@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from fuzzed.measurements import measured
 
+from bakeoff.benchmark.results.ann_results import read_ann, record_of
+from bakeoff.benchmark.results.load_folder import open_load
+from bakeoff.benchmark.results.scale_rows import read_rows
 from bakeoff.errors import DataError
-from bakeoff.load.scale_rows import read_rows
-from bakeoff.load.stored import open_load
-from bakeoff.report.ann_data import read_ann, record_of
 
 
 def test_every_key_of_a_record_may_be_missing(tmp_path: Path) -> None:

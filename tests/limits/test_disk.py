@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.analysis import open_run
+from bakeoff.runs.analysis import open_run
 
 STEPS = ("200k", "700k", "1500k")
 """Sizes of the disk, so that it becomes full in one stage after the other."""

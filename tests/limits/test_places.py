@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.results import read_record
+from bakeoff.runs.folder import read_record
 
 SMALL = """\
 name: small

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from bakeoff.load.scale import needed_bytes
-from bakeoff.results import read_record
+from bakeoff.benchmark.scale.measure_sizes import needed_bytes
+from bakeoff.runs.folder import read_record
 
 MANY = """\
 name: many
@@ -81,7 +81,7 @@ def test_an_index_is_built_within_what_its_budget_counts_with(store: str, tmp_pa
     code = f"""
         import numpy as np
         from pathlib import Path
-        from bakeoff.load.scale_cell import SIZE, Job, run_job, truth_file
+        from bakeoff.benchmark.scale.measure_size import SIZE, ScaleJob, run_job, truth_file
         from bakeoff.types import Metric
 
         folder = Path({str(tmp_path)!r})
@@ -91,7 +91,7 @@ def test_an_index_is_built_within_what_its_budget_counts_with(store: str, tmp_pa
             np.save(folder / f"{{name}}.npy", made / np.linalg.norm(made, axis=1, keepdims=True))
         found = np.zeros((20, 100), np.int64)
         np.savez(truth_file(folder, {size}), ids=found, distances=found.astype(np.float32))
-        run_job(Job(SIZE, {store!r}, {size}, 1, folder, Metric.COSINE, 10, 60.0, 7))
+        run_job(ScaleJob(SIZE, {store!r}, {size}, 1, folder, Metric.COSINE, 10, 60.0, 7))
         status = Path("/proc/self/status").read_text()
         print(int(status.split("VmHWM:")[1].split()[0]) * 1024)
         """

@@ -15,7 +15,7 @@ import bakeoff
 from bakeoff.errors import DataError, MeasureError
 from bakeoff.measures import plain
 from bakeoff.measures.api import evaluate
-from bakeoff.measures.result import LeftOut, TieRange
+from bakeoff.measures.result import OmittedQuery, TieRange
 
 QRELS = {"q1": {"a": 2, "b": 0, "c": 1}, "q2": {"a": 1}, "q3": {"a": 0}}
 RUN = {"q1": {"b": 3.0, "a": 2.0, "x": 1.0}, "q2": {"x": 2.0, "a": 1.0}, "q4": {"a": 1.0}}
@@ -44,7 +44,10 @@ def test_values_means_bounds_and_what_was_left_out() -> None:
     result = evaluate(QRELS, RUN, ["RR", "P@2"])
     assert result.per_query["q1"] == {"RR": 0.5, "P@2": 0.5}
     assert result.per_query["q3"] == {"RR": None, "P@2": None}
-    assert result.excluded == (LeftOut("q3", "no item of grade 1 or higher"), LeftOut("q4", "no judgments"))
+    assert result.excluded == (
+        OmittedQuery("q3", "no item of grade 1 or higher"),
+        OmittedQuery("q4", "no judgments"),
+    )
     assert result.counts == {"RR": 2, "P@2": 2}
     bounds = result.bounds["P@2"]
     assert bounds is not None and (bounds.low, bounds.high) == pytest.approx((0.5, 0.75))

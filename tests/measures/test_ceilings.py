@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bakeoff.measures import kernels
 from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
 from bakeoff.measures.ceilings import ceiling, fixed_ceiling
-from bakeoff.measures.definitions import BY_NAME, Definition, Needs
+from bakeoff.measures.definitions import BY_NAME, MeasureDefinition, RequiredInput
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import Measure, parse
 
@@ -75,10 +75,10 @@ def test_no_ranking_passes_the_ceiling(grades: list[int]) -> None:
 @pytest.fixture
 def f1(monkeypatch: pytest.MonkeyPatch) -> Measure:
     """F1@10, a measure from outside that declares no ceiling."""
-    row = Definition("F1", "2PR / (P + R)", "The harmonic mean of precision and recall.")
+    row = MeasureDefinition("F1", "2PR / (P + R)", "The harmonic mean of precision and recall.")
 
-    def value(block: kernels.Block, measure: Measure) -> np.ndarray:
-        precision, recall = (kernels.value(block, Measure(name, measure.k)) for name in ("P", "R"))
+    def value(block: kernels.HitBlock, measure: Measure) -> np.ndarray:
+        precision, recall = (kernels.measure_value(block, Measure(name, measure.k)) for name in ("P", "R"))
         return kernels.ratio(2 * precision * recall, precision + recall)
 
     monkeypatch.setitem(BY_NAME, "F1", row)
@@ -96,7 +96,9 @@ def test_a_ceiling_that_cannot_be_computed_is_unknown(monkeypatch: pytest.Monkey
     truth = JudgmentArrays(np.array([0]), np.array([1]), np.array([1]))
     assert ceiling(parse("R@500tokens"), truth) is None
     assert fixed_ceiling(parse("SpanIoU@5")) is None
-    monkeypatch.setitem(BY_NAME, "Novel", Definition("Novel", "?", "From outside.", needs=Needs.NEIGHBOURS))
+    monkeypatch.setitem(
+        BY_NAME, "Novel", MeasureDefinition("Novel", "?", "From outside.", needs=RequiredInput.NEIGHBOURS)
+    )
     assert fixed_ceiling(Measure("Novel", 10)) is None
 
 

@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 
 from bakeoff.errors import ComparisonError, DataError, MeasureError
-from bakeoff.measures.conventions import DEFAULT, FIXED, TREC_EVAL, Conventions, affects, check_same
-from bakeoff.measures.definitions import Needs
+from bakeoff.measures.conventions import DEFAULT, FIXED, TREC_EVAL, Conventions, affected_by, check_same
+from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
 from bakeoff.measures.presets import PRESETS, preset
 
@@ -54,7 +54,10 @@ def test_presets_are_found_by_source_and_unknown_ones_get_a_hint() -> None:
 
 def test_the_ann_preset_reports_its_own_recall_beside_the_usual_one() -> None:
     needs = {str(measure): measure.definition.needs for measure in preset("ann").measures}
-    assert needs["kNN@10(vector)"] is Needs.NEIGHBOURS and needs["R100@10(vector)"] is Needs.NEIGHBOURS
+    assert (
+        needs["kNN@10(vector)"] is RequiredInput.NEIGHBOURS
+        and needs["R100@10(vector)"] is RequiredInput.NEIGHBOURS
+    )
 
 
 def test_what_is_the_same_in_every_result_is_written_and_checked() -> None:
@@ -83,8 +86,8 @@ def test_a_wrong_choice_names_the_field(wrong: dict[str, object]) -> None:
 def test_every_convention_affects_some_measure_of_a_run() -> None:
     names = ("R@5(document)", "R@5(section)", "SecAcc@5", "kNN@5(vector)")
     for field in fields(Conventions):
-        assert any(affects(field.name, parse(name)) for name in names), field.name
-    assert not affects("k_counts", parse("R@5(chunk)")) and not affects(
+        assert any(affected_by(field.name, parse(name)) for name in names), field.name
+    assert not affected_by("k_counts", parse("R@5(chunk)")) and not affected_by(
         "k_counts", parse("P_unique@5(document)")
     )
-    assert not affects("rel", parse("P@5(vector)"))
+    assert not affected_by("rel", parse("P@5(vector)"))

@@ -5,20 +5,20 @@ import pytest
 
 from bakeoff.measures.arrays import JudgmentArrays
 from bakeoff.measures.ceilings import ceiling
-from bakeoff.measures.definitions import ROWS, Bounds, Cutoff, Definition, Needs, all_measures
+from bakeoff.measures.definitions import ROWS, Bounds, Cutoff, MeasureDefinition, RequiredInput, all_measures
 from bakeoff.measures.explain import explain
 from bakeoff.measures.names import Measure
-from bakeoff.measures.single import supports
+from bakeoff.measures.reference import supports
 
 
-def example(row: Definition) -> Measure:
+def example(row: MeasureDefinition) -> Measure:
     k = 10 if row.cutoff in (Cutoff.REQUIRED, Cutoff.OPTIONAL) else None
     t = 0.5 if row.cutoff is Cutoff.THRESHOLD else None
     return Measure(row.name, k=k, t=t, p=0.8 if "p" in row.params else None)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_every_row_is_explained(row: Definition) -> None:
+def test_every_row_is_explained(row: MeasureDefinition) -> None:
     words = explain(example(row))
     assert words.meaning.endswith(".") and words.formula and words.ceiling
     assert words.direction == ("higher is better" if row.higher_is_better else "lower is better")
@@ -29,7 +29,7 @@ UNKNOWN = {"tokens", "SpanRecall", "SpanPrecision", "SpanIoU"}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_every_row_has_a_ceiling_inside_its_range_or_none(row: Definition) -> None:
+def test_every_row_has_a_ceiling_inside_its_range_or_none(row: MeasureDefinition) -> None:
     truth = JudgmentArrays(np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([2, 1, 0]))
     best = ceiling(example(row), truth)
     assert (best is None) is (row.name in UNKNOWN)
@@ -45,7 +45,7 @@ def test_names_are_unique_and_lower_bounds_are_claimed_as_decided() -> None:
 
 def test_every_measure_of_judgments_has_a_plain_formula() -> None:
     for row in ROWS:
-        assert supports(example(row)) == (row.needs is Needs.JUDGMENTS)
+        assert supports(example(row)) == (row.needs is RequiredInput.JUDGMENTS)
 
 
 def test_the_unit_is_said() -> None:

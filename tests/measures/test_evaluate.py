@@ -11,9 +11,9 @@ from bakeoff.errors import DataError
 from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
 from bakeoff.measures.conventions import DEFAULT, TREC_EVAL
 from bakeoff.measures.definitions import Bounds
-from bakeoff.measures.evaluate import Exclusion, Scores, evaluate, evaluate_blocks
+from bakeoff.measures.evaluate import QueryExclusion, ScoreArrays, evaluate, evaluate_blocks
 from bakeoff.measures.names import Measure, parse
-from bakeoff.measures.single import Ranked, bounds, relevant, score
+from bakeoff.measures.reference import RankedGrades, bounds, relevant, score
 
 NAMES = [
     "P@1",
@@ -64,7 +64,7 @@ def arrays(
     return rankings, JudgmentArrays.from_columns(truth[:, 0], truth[:, 1], truth[:, 2])
 
 
-def of(scores: Scores, name: str, row: int = 0) -> float:
+def of(scores: ScoreArrays, name: str, row: int = 0) -> float:
     return float(scores.values[row, [str(m) for m in scores.measures].index(name)])
 
 
@@ -111,7 +111,7 @@ def test_the_evaluator_equals_the_plain_formulas_and_their_bounds(rows: list[Que
         return
     scores = evaluate(*arrays(rows), MEASURES, queries=np.arange(len(rows)))
     for at, (ranking, missed) in enumerate(rows):
-        ranked = Ranked(ranking, [grade for grade in ranking if grade is not None] + missed)
+        ranked = RankedGrades(ranking, [grade for grade in ranking if grade is not None] + missed)
         for column, measure in enumerate(MEASURES):
             got = scores.values[at, column]
             if measure.name != "Judged" and not relevant(ranked, measure):
@@ -136,7 +136,7 @@ def test_claimed_bounds_hold_for_every_way_to_judge_what_was_retrieved(
         full = list(ranking)
         for place, grade in zip(unknown, guess, strict=True):
             full[place] = grade
-        ranked = Ranked(full, [grade for grade in full if grade is not None] + extra)
+        ranked = RankedGrades(full, [grade for grade in full if grade is not None] + extra)
         for column, measure in enumerate(claimed):
             value = score(ranked, measure)
             assert scores.lower[0, column] - 1e-12 <= value <= scores.upper[0, column] + 1e-12, measure
@@ -170,7 +170,9 @@ def test_tie_ranges_equal_the_enumeration_of_all_orders(
     for column, measure in enumerate(MEASURES):
         if np.isnan(scores.values[0, column]) or measure.name == "infAP":
             continue
-        every = [score(Ranked([ranking[at] for at in order], judged), measure) for order in orders(points)]
+        every = [
+            score(RankedGrades([ranking[at] for at in order], judged), measure) for order in orders(points)
+        ]
         if max(every) - min(every) <= 1e-12:
             assert scores.tied_low is None or np.isnan(scores.tied_low[0, column])
             continue
@@ -193,7 +195,10 @@ def test_queries_without_truth_are_left_out_and_named_and_without_results_score_
     scores = evaluate(rankings, judgments, [parse("P@2"), parse("Judged@2")])
     assert scores.values[:, 0] == pytest.approx([0.5, np.nan, np.nan, 0.0], nan_ok=True)
     assert scores.values[:, 1] == pytest.approx([1.0, 1.0, 0.0, 0.0])
-    assert scores.excluded == (Exclusion(1, "no item of grade 1 or higher"), Exclusion(2, "no judgments"))
+    assert scores.excluded == (
+        QueryExclusion(1, "no item of grade 1 or higher"),
+        QueryExclusion(2, "no judgments"),
+    )
     assert scores.means()[0] == pytest.approx(0.25)
 
 
@@ -201,13 +206,13 @@ def test_under_trec_eval_rules_empty_truth_scores_zero_and_missing_results_are_l
     rankings, judgments = arrays([([1, 0], []), ([0, 0], []), ([None], []), ([], [1])])
     scores = evaluate(rankings, judgments, [parse("P@2")], conventions=TREC_EVAL)
     assert scores.values[:, 0] == pytest.approx([0.5, 0.0, np.nan, np.nan], nan_ok=True)
-    assert scores.excluded == (Exclusion(2, "no judgments"), Exclusion(3, "no results"))
+    assert scores.excluded == (QueryExclusion(2, "no judgments"), QueryExclusion(3, "no results"))
 
 
 def test_a_stricter_rel_leaves_out_more_queries() -> None:
     scores = evaluate(*arrays([([1, 2], []), ([1, 1], [])]), [parse("P@2"), parse("P@2(rel=2)")])
     assert scores.values[:, 1] == pytest.approx([0.5, np.nan], nan_ok=True)
-    assert scores.excluded == (Exclusion(1, "no item of grade 2 or higher"),)
+    assert scores.excluded == (QueryExclusion(1, "no item of grade 2 or higher"),)
 
 
 def test_only_the_asked_queries_are_scored() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.measures.reading import first_ranks, reading
+from bakeoff.presets.lineage.interpretation import first_ranks, interpret_mean
 
 
 @pytest.mark.parametrize(
@@ -18,12 +18,12 @@ from bakeoff.measures.reading import first_ranks, reading
 )
 def test_values_of_the_source_are_read(measure: str, value: float, said: str) -> None:
     """S0-19."""
-    assert said in reading(measure, value)
+    assert said in interpret_mean(measure, value)
 
 
 def test_a_mean_reciprocal_rank_is_given_no_typical_position() -> None:
     """C-24: 0.7 is not "typically at position 1.4"."""
-    text = reading("RR(document)", 0.7)
+    text = interpret_mean("RR(document)", 0.7)
     assert text.startswith("MRR(document) = 0.700") and "no typical position" in text and "1.4" not in text
 
 
@@ -36,6 +36,6 @@ def test_the_ranks_behind_it_are_counted() -> None:
 
 
 def test_what_was_not_computed_is_said_and_other_measures_are_only_named() -> None:
-    assert reading("P@5", None) == "P@5 was not computed."
-    assert reading("AP", 0.25) == "AP = 0.250."
-    assert reading("R@500tokens", 0.25) == "R@500tokens = 0.250."
+    assert interpret_mean("P@5", None) == "P@5 was not computed."
+    assert interpret_mean("AP", 0.25) == "AP = 0.250."
+    assert interpret_mean("R@500tokens", 0.25) == "R@500tokens = 0.250."

@@ -8,7 +8,7 @@ import pytest
 
 import bakeoff
 from bakeoff.errors import DataError
-from bakeoff.measures import retrieval_metrics as metrics
+from bakeoff.presets.vectordb import metrics as metrics
 
 CHUNKS = [{"metadata": {"doc_id": name}} for name in ("a", "a", "b", "b", "c")]
 TRUTH = ["a", "d"]

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bakeoff.errors import DataError
-from bakeoff.measures.spans import Spans, covered, span_scores, tokens_at, within_budget
+from bakeoff.measures.spans import SpanArrays, covered_characters, span_scores, tokens_at, within_budget
 
 span = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 20), st.integers(0, 15))
 
 
-def spans(rows: list[tuple[int, int, int, int]], ranked: bool = False) -> Spans:
+def spans(rows: list[tuple[int, int, int, int]], ranked: bool = False) -> SpanArrays:
     table = np.array(rows, dtype=np.int64).reshape(-1, 4)
     rank = np.arange(1, len(rows) + 1) if ranked else None
-    return Spans(table[:, 0], table[:, 1], table[:, 2], table[:, 2] + table[:, 3], rank)
+    return SpanArrays(table[:, 0], table[:, 1], table[:, 2], table[:, 2] + table[:, 3], rank)
 
 
 def characters(rows: list[tuple[int, int, int, int]], query: int) -> set[tuple[int, int]]:
@@ -48,10 +48,10 @@ def test_overlapping_chunks_do_not_count_twice() -> None:
 
 def test_wrong_spans_and_missing_ranks_are_errors() -> None:
     with pytest.raises(DataError, match="span from 5 to 3"):
-        Spans(np.array([0]), np.array([0]), np.array([5]), np.array([3]))
+        SpanArrays(np.array([0]), np.array([0]), np.array([5]), np.array([3]))
     with pytest.raises(DataError, match="need ranks"):
         spans([(0, 0, 0, 5)]).top(3)
-    assert covered(spans([]), np.array([0, 1])).tolist() == [0.0, 0.0]
+    assert covered_characters(spans([]), np.array([0, 1])).tolist() == [0.0, 0.0]
 
 
 def test_tokens_of_the_first_k() -> None:

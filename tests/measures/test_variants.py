@@ -3,7 +3,7 @@
 import pytest
 
 from bakeoff.errors import MeasureError
-from bakeoff.measures.variants import explain_difference
+from bakeoff.measures.tool_variants import explain_difference
 
 # The worked example: grades returned 1, 0, 3, 0; relevant 3, 2, 1, 1, 1.
 QRELS = {"q": {"a": 1, "b": 0, "c": 3, "d": 0, "e": 2, "f": 1, "g": 1}, "none": {"a": 0}}

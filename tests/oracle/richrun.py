@@ -14,9 +14,9 @@ import numpy as np
 import yaml
 
 from bakeoff import registry
-from bakeoff.analysis import Result
 from bakeoff.errors import StoreError
-from bakeoff.runner import run
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
 from bakeoff.types import Hits
 
 SEED = 7

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.measures.api import evaluate
-from bakeoff.measures.variants import explain_difference
+from bakeoff.measures.tool_variants import explain_difference
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measures.md"
 Judgments = dict[str, dict[str, int]]

@@ -26,8 +26,9 @@ import pages
 import plainly
 import richrun
 
-from bakeoff.cli import console, summary
-from bakeoff.report.writing import write
+from bakeoff.cli import console
+from bakeoff.cli.views import summary
+from bakeoff.report.render.write import write
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
 UNBOUNDED = ("tokens@5",)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from bakeoff.measures.labels import Label
-from bakeoff.review.foreign import explained, stored_counts
+from bakeoff.presets.goldsql.review_files import explain_differences, stored_counts
 from bakeoff.review.importing import import_folder
 from bakeoff.review.measures import review_figures
-from bakeoff.review.settle import labels_of
+from bakeoff.review.outcomes import labels_of
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared/data/riskradar-v1"
 REVIEWS = FOLDER / "reviews"
@@ -50,7 +50,7 @@ def test_what_the_stored_figures_do_not_see() -> None:
     imported = import_folder(REVIEWS)
     assert {one.path.name for one in imported.refused} == REFUSED
     assert (len(imported.taken), len(imported.incomplete), len(imported.by_rule)) == (38, 0, 18)
-    said = " ".join(explained(stored_counts(REVIEWS), imported))
+    said = " ".join(explain_differences(stored_counts(REVIEWS), imported))
     assert "mika: 6 of 110 results were passed over" in said
     assert "minilm: 9 of 110 results were passed over" in said
     assert "(mika 11, minilm 11; 10 in common)" in said

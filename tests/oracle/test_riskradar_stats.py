@@ -10,12 +10,12 @@ import pytest
 import yaml
 from scipy import stats
 
+from bakeoff.presets.goldsql.decision import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import CompareSettings, compare, compare_all
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.stats.decisions import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.evidence import Evidence
-from bakeoff.stats.verdict import Kind, decide
+from bakeoff.stats.verdict import VerdictKind, decide
 
 FOLDER = Path(__file__).resolve().parents[2].parent / "shared/data/riskradar-v1"
 pytestmark = pytest.mark.skipif(
@@ -123,7 +123,7 @@ def test_the_stored_recommendation_does_not_follow(rows: dict[str, dict[str, flo
     """The files recommend MIKA; with a 95 % interval that covers, these queries do not tell the two apart."""
     comparison = compare(matrix(rows, unscorable()), seed=1)
     verdict = decide(Evidence(comparison))
-    assert verdict.kind is Kind.CANT_TELL
+    assert verdict.kind is VerdictKind.CANT_TELL
     assert verdict.would_settle is not None
     assert "Not counted: 10 questions (SEC-001, SEC-002" in " ".join(verdict.reasons)
     case = S4Case(comparison.pair("mika", "minilm"))

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import bakeoff
 from bakeoff.cli.app import app
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.weights import find, home
+from bakeoff.storage.weights import find, home_folder
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 PUBLISHED = DATA / "published" / "scifact.json"
@@ -32,7 +32,7 @@ def measured(folder: Path, experiment: str) -> dict[str, float | None]:
         "measures: {primary: nDCG@10(document), also: [nDCG@1(document), R@10(document), R@100(document)]}\n"
         + experiment
     )
-    result = bakeoff.run(folder / "bakeoff.yaml", out=folder / "run", home=home())
+    result = bakeoff.run(folder / "bakeoff.yaml", out=folder / "run", home=home_folder())
     assert not result.failed
     (system,) = result.done
     assert result.comparison.summary(system).n == 300

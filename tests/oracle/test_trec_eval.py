@@ -10,7 +10,7 @@ import pytest
 from bakeoff.measures.api import evaluate
 from bakeoff.measures.conventions import TREC_EVAL
 from bakeoff.measures.presets import preset
-from bakeoff.measures.result import Result
+from bakeoff.measures.result import Evaluation
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "trec_eval"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="trec_eval's test folder is not at hand")
@@ -40,7 +40,7 @@ def expected(name: str) -> dict[tuple[str, str], float]:
     return found
 
 
-def check(result: Result, name: str) -> int:
+def check(result: Evaluation, name: str) -> int:
     """Compare every value of the output that we compute, and say how many there were."""
     wanted = expected(name)
     for (measure, query), value in wanted.items():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.segmentation import count_tokens, sentences
+from bakeoff.corpus.segmentation import count_tokens, sentences
 from bakeoff.types import Batch, Metric
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "xquad"

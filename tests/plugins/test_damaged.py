@@ -142,7 +142,7 @@ def test_scores_of_strange_passages(answer: bytes, said: dict[str, bytes], addre
 
 
 def test_a_database_that_does_not_answer_with_json(said: dict[str, bytes], address: str) -> None:
-    from bakeoff.plugins.stores._rest import Rest
+    from bakeoff.plugins.kit.rest import Rest
 
     said["/search"] = b"<html>a proxy"
     rest = Rest("engine", address)

@@ -25,17 +25,17 @@ def write(path: Path, *words: str) -> Path:
 
 def test_everybody_gets_the_same_one_and_it_cuts_nothing(tmp_path: Path) -> None:
     path = write(tmp_path / "tokenizer.json", "a", "b")
-    one = tokenizers.shared(path)
-    assert tokenizers.shared(path) is one
+    one = tokenizers.shared_tokenizer(path)
+    assert tokenizers.shared_tokenizer(path) is one
     assert one.encode("a b a").ids == [1, 2, 1]
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = write(tmp_path / "tokenizer.json", "a")
-    assert tokenizers.shared(path).encode("b").ids == [0]
+    assert tokenizers.shared_tokenizer(path).encode("b").ids == [0]
     write(path, "a", "b")
     os.utime(path, ns=(1, 1))
-    assert tokenizers.shared(path).encode("b").ids == [2]
+    assert tokenizers.shared_tokenizer(path).encode("b").ids == [2]
 
 
 def test_one_of_ones_own_may_be_changed(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_is_none_is_said(tmp_path: Path, content: bytes, said: str) -> None
     path = tmp_path / "tokenizer.json"
     path.write_bytes(content)
     with pytest.raises(DataError, match=said):
-        tokenizers.shared(path)
+        tokenizers.shared_tokenizer(path)
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -14,24 +14,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.analysis import Result, open_run
-from bakeoff.load.cost import Cost, Priced
-from bakeoff.load.datasets import VectorSet
-from bakeoff.load.demand import Demand, Load
-from bakeoff.load.histogram import Histogram
-from bakeoff.load.jobs import EMBEDDED_BEFORE
-from bakeoff.load.passes import Pass
-from bakeoff.load.pressure import Origin, Pressed
-from bakeoff.load.resources import Resources, Use
-from bakeoff.load.scale import Scaled, ScaleOptions, save_scale
-from bakeoff.load.scale_rows import SIZE, Row
-from bakeoff.load.stored import LoadResult, open_load, save
-from bakeoff.load.targets import Opening, Target
+from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
+from bakeoff.benchmark.load.load_systems import EMBEDDED_BEFORE
+from bakeoff.benchmark.load.session import LoadOrigin, LoadSession
+from bakeoff.benchmark.passes import Pass
+from bakeoff.benchmark.resources.usage import Resources, ResourceUse
+from bakeoff.benchmark.results.cost import Cost, PricedCost
+from bakeoff.benchmark.results.histogram import Histogram
+from bakeoff.benchmark.results.load_folder import LoadResult, open_load, save_load
+from bakeoff.benchmark.results.scale_rows import SIZE, ScaleRow
+from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome, save_scale
+from bakeoff.benchmark.targets import LoadTarget, OpenStats
+from bakeoff.benchmark.vectors.datasets import VectorSet
+from bakeoff.config.plan import Prices
 from bakeoff.measures.conventions import DEFAULT
-from bakeoff.plan import Prices
-from bakeoff.results import QUERIES, RunFolder
-from bakeoff.runrecord import ChunkingRecord, CorpusRecord, Excluded, RuleHit, RunRecord
-from bakeoff.stages.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
+from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.folder import QUERIES, RunFolder
+from bakeoff.runs.record import ChunkingRecord, CorpusRecord, ExcludedQuery, RuleHit, RunRecord
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Metric, Schema, Status
 
 MEASURES = ["nDCG@10(document)", "RR@10(document)", "Hit@5(document)", "R@20(document)", "tokens@10(chunk)"]
@@ -304,7 +304,9 @@ def _record(name: str, labels: list[str], queries: list[str], made: Made) -> Run
             RuleHit(query_id=q, rule="documents: 1", source="documents", chunking="", hits=1, documents=1)
             for q in queries
         ],
-        excluded=[Excluded(query_id=q, measure=m, reason=why) for m in made.measures for q, why in nulls],
+        excluded=[
+            ExcludedQuery(query_id=q, measure=m, reason=why) for m in made.measures for q, why in nulls
+        ],
         systems=labels,
         notes=[],
     )
@@ -322,7 +324,7 @@ def make_run(tmp_path: Path) -> Callable[..., Result]:
 
 def write_load(
     result: Result,
-    loads: Sequence[Load] = (Load("closed", 1), Load("closed", 4)),
+    loads: Sequence[LoadStep] = (LoadStep("closed", 1), LoadStep("closed", 4)),
     *,
     systems: Sequence[str] = (),
     queries: int = 600,
@@ -336,14 +338,16 @@ def write_load(
     """Write a load of a made-up run: seeded nanoseconds for each pass, everything else follows from them."""
     random = np.random.default_rng(3)
     names = list(systems) or list(result.done)
-    found = Pressed(
-        Origin("run", result.record.run, "0" * 16, queries), Demand(runs=runs), status=Status.DONE
+    found = LoadSession(
+        LoadOrigin("run", result.record.run, "0" * 16, queries), LoadSpec(runs=runs), status=Status.DONE
     )
-    seen = Use(40.0, 80.0, 150.0, 200.0, 9) if server else Use(note="no server process is known")
-    used = Resources(Use(90.0, 120.0, 300.0, 350.0, 9), seen, 1.0)
+    seen = (
+        ResourceUse(40.0, 80.0, 150.0, 200.0, 9) if server else ResourceUse(note="no server process is known")
+    )
+    used = Resources(ResourceUse(90.0, 120.0, 300.0, 350.0, 9), seen, 1.0)
     for place, name in enumerate(names):
-        opening = Opening(0.2, None, 1_000_000, used)
-        found.targets.append(Target(name, "exact", lambda *_: None, (), (), 10, opening))
+        opening = OpenStats(0.2, None, 1_000_000, used)
+        found.targets.append(LoadTarget(name, "exact", lambda *_: None, (), (), 10, opening))
         for load in loads:
             for number in range(runs):
                 times = random.gamma(4.0, 5e5 * (place + 1) * load.concurrency, queries - missing).astype(
@@ -375,10 +379,10 @@ def write_load(
     if prices is not None:
         note = "" if end_to_end else EMBEDDED_BEFORE
         found.costs = {
-            name: Cost(Priced(0.5 + place, note), Priced(None, "not timed"), Priced(0.01))
+            name: Cost(PricedCost(0.5 + place, note), PricedCost(None, "not timed"), PricedCost(0.01))
             for place, name in enumerate(names)
         }
-    save(result.path / "load" / "20250102-030405", found, prices)
+    save_load(result.path / "load" / "20250102-030405", found, prices)
     return open_load(result.path)
 
 
@@ -390,7 +394,7 @@ def write_scale(
     options = ScaleOptions(tuple(sizes), runs=2, command="bakeoff scale synthetic:10000x8")
     vectors = VectorSet("made-up", np.zeros((sizes[-1], 8), np.float32), np.zeros((50, 8), np.float32), Metric.L2,
                         None, 0, 0, (), "f" * 16)  # fmt: skip
-    outcome = Scaled(vectors, options, status=Status.DONE)
+    outcome = ScaleOutcome(vectors, options, status=Status.DONE)
     for place, store in enumerate(stores, start=1):
         for size in sizes:
             for number in range(2):
@@ -399,7 +403,9 @@ def write_scale(
                     bare = figure == "disk_mb" and place == 1
                     note = "it keeps nothing on disk" if bare else ""
                     outcome.rows.append(
-                        Row(SIZE, store, "default", size, number, None, figure, None if bare else value, note)
+                        ScaleRow(
+                            SIZE, store, "default", size, number, None, figure, None if bare else value, note
+                        )
                     )
     folder.mkdir(parents=True, exist_ok=True)
     save_scale(folder, outcome)

@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.cache import Cache
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, compare_stores
+from bakeoff.benchmark.ann.record import save_record
+from bakeoff.benchmark.ann.store_specs import parse_store_specs
+from bakeoff.benchmark.results.ann_results import read_ann
+from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.errors import DataError, SettingError
-from bakeoff.load.ann import Options, compare_stores
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.record import save
-from bakeoff.load.settings import candidates
-from bakeoff.report.ann_data import read_ann
-from bakeoff.report.ann_page import at_target, write_ann_page
-from bakeoff.report.exports.presets import export_run
-from bakeoff.report.planes import Axis, front
-from bakeoff.report.wording import score
+from bakeoff.report.exports.preset_files import export_run
+from bakeoff.report.pages.ann import at_target, write_ann_page
+from bakeoff.report.render.number_text import score
+from bakeoff.report.render.scatter_svg import Axis, front
+from bakeoff.storage.cache import Cache
 
 
 def test_the_front_against_every_pair() -> None:
@@ -45,10 +45,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ann")
     compare_stores(
         open_dataset("synthetic:800x8,uniform", queries=120),
-        candidates(["exact", "faiss:build.index=ivf"]),
-        Options(target=0.9, sweep=True, runs=1, command="bakeoff ann x --sweep"),
+        parse_store_specs(["exact", "faiss:build.index=ivf"]),
+        AnnOptions(target=0.9, sweep=True, runs=1, command="bakeoff ann x --sweep"),
         Cache(folder / "cache"),
-        save=lambda outcome, one: save(folder / "out", outcome, one),
+        save=lambda outcome, one: save_record(folder / "out", outcome, one),
         tell=lambda text: None,
     )
     return folder / "out"

@@ -12,25 +12,26 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bakeoff.analysis import Result
+from bakeoff.benchmark.load.load_spec import LoadStep
+from bakeoff.benchmark.results.load_folder import LoadResult
+from bakeoff.benchmark.results.power_law import fit_power_law
+from bakeoff.benchmark.results.scale_rows import SIZE, read_rows, values
 from bakeoff.cli.app import app
 from bakeoff.errors import DataError
-from bakeoff.load.demand import Load
-from bakeoff.load.fit import fit
-from bakeoff.load.scale_rows import SIZE, read_rows, values
-from bakeoff.load.stored import LoadResult
-from bakeoff.report import latex, scaling
-from bakeoff.report import wording as say
-from bakeoff.report.drawing import draw, keys
-from bakeoff.report.extras import extras
-from bakeoff.report.html import page
-from bakeoff.report.markdown import text
-from bakeoff.report.marks import plain
-from bakeoff.report.percentiles import PERCENTS
-from bakeoff.report.resources import megabytes, percent
-from bakeoff.report.sections import Bars, Lines, Section
-from bakeoff.report.tables import charts, tables
-from bakeoff.report.writing import write
+from bakeoff.report.build import build_report, charts
+from bakeoff.report.render import latex
+from bakeoff.report.render import number_text as say
+from bakeoff.report.render.charts_svg import draw, keys
+from bakeoff.report.render.html import page
+from bakeoff.report.render.markdown import text
+from bakeoff.report.render.write import write
+from bakeoff.report.sections import scaling
+from bakeoff.report.sections.optional_sections import collect_optional_sections
+from bakeoff.report.sections.parts import BarChart, LineChart, ReportSection
+from bakeoff.report.sections.percentiles import PERCENTS
+from bakeoff.report.sections.resources import megabytes, percent
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.markdown_tables import escape_markdown
 
 Make = Callable[..., Result]
 MakeLoad = Callable[..., LoadResult]
@@ -38,8 +39,8 @@ MakeScale = Callable[..., Path]
 HOSTILE = "<img src=x onerror=alert(1)> & \"q\" 'a' $x$ | _b_ · dense"
 
 
-def sections(result: Result) -> dict[str, Section]:
-    return {section.id: section for section in extras(result, result.done)}
+def sections(result: Result) -> dict[str, ReportSection]:
+    return {section.id: section for section in collect_optional_sections(result, result.done)}
 
 
 def test_every_latency_under_load_is_of_the_stored_histograms(make_run: Make, make_load: MakeLoad) -> None:
@@ -78,13 +79,13 @@ def test_latency_and_speed_against_clients_are_the_stored_points(make_run: Make,
         ]
         assert cells == [say.whole(value) for value in stored]
     plot = found["latency_by_load"].plot
-    assert isinstance(plot, Lines) and [x for x, _ in plot.curves[0].points] == [1.0, 4.0]
+    assert isinstance(plot, LineChart) and [x for x, _ in plot.curves[0].points] == [1.0, 4.0]
 
 
 def test_the_same_system_has_the_same_number_in_every_figure(make_run: Make, make_load: MakeLoad) -> None:
     result = make_run(systems=4)
     make_load(result, systems=tuple(reversed(result.done)))
-    report = tables(result)
+    report = build_report(result)
     places = {row.system: row.place for row in report.systems.rows}
     for chart in charts(report):
         assert all(places[name] == place for place, name in keys(chart))
@@ -92,17 +93,17 @@ def test_the_same_system_has_the_same_number_in_every_figure(make_run: Make, mak
 
 def test_rates_of_an_open_loop(make_run: Make, make_load: MakeLoad) -> None:
     result = make_run(systems=2)
-    make_load(result, [Load("open", 16, 400.0), Load("open", 16, 100.0)])
+    make_load(result, [LoadStep("open", 16, 400.0), LoadStep("open", 16, 100.0)])
     found = {chart.name: chart for chart in sections(result)["load"].charts}
     assert set(found) == {"load_latency", "latency_by_load"}
     assert found["latency_by_load"].finding.startswith("At 400/s, p99 of ")
     plot = found["latency_by_load"].plot
-    assert isinstance(plot, Lines) and plot.x.ticks == (100.0, 400.0)
+    assert isinstance(plot, LineChart) and plot.x.ticks == (100.0, 400.0)
 
 
 def test_probes_are_shown_where_there_is_nothing_else(make_run: Make, make_load: MakeLoad) -> None:
     result = make_run(systems=1)
-    make_load(result, [Load("open", 16, 100.0)], probe=True)
+    make_load(result, [LoadStep("open", 16, 100.0)], probe=True)
     section = sections(result)["load"]
     assert len(section.grids[0].rows) == 1 and [chart.name for chart in section.charts] == ["load_latency"]
 
@@ -122,7 +123,7 @@ def test_resources_are_the_stored_ones_and_what_is_unseen_is_said(
     used = [percent(stored["client"][name]) for name in ("avg_cpu_percent", "peak_cpu_percent")]
     assert processor.grid.rows[0] == (system, phase, used[0], say.ABSENT, used[1], say.ABSENT)
     assert len(memory.grid.rows) == 2 * 3 and any("no server process" in note for note in memory.notes)
-    assert isinstance(memory.plot, Bars) and memory.plot.groups[0].bars[0].parts == (350.0, None)
+    assert isinstance(memory.plot, BarChart) and memory.plot.groups[0].bars[0].parts == (350.0, None)
     assert "No server was seen" in memory.caption
     sizes = dict(zip(*(result.systems[name].to_pylist() for name in ("system", "index_bytes")), strict=True))
     assert dict(size.grid.rows) == {name: say.size(value) for name, value in sizes.items()}
@@ -160,20 +161,20 @@ def test_growth_is_attached_fitted_and_told(make_run: Make, make_scale: MakeScal
     result, folder = make_run(systems=2), make_scale(tmp_path / "scale-a")
     done = CliRunner().invoke(app, ["report", str(result.path), "--with", str(folder)], standalone_mode=False)
     assert done.exception is None, done.output
-    assert scaling.attached(result.path) == (result.path / "scale" / "scale-a",)
+    assert scaling.attached_measurements(result.path) == (result.path / "scale" / "scale-a",)
     section = sections(result)["scaling"]
     rows = read_rows(folder / "rows.parquet")
     latency = next(chart for chart in section.charts if chart.name == "growth_p50_ms")
     for store, *cells in latency.grid.rows:
         known = [(size, value) for size, _, value in values(rows, SIZE, store, "p50_ms")]
-        shown = fit(known)
+        shown = fit_power_law(known)
         assert shown.exponent is not None and shown.low is not None and shown.high is not None
         expected = f"{shown.exponent:.2f} [{shown.low:.2f} {shown.high:.2f}]".replace(" ", "\u00a0")
         assert cells[-2] == expected and expected in latency.finding
         for cell, size in zip(cells, (100, 1000, 10_000), strict=False):
             assert cell == say.milliseconds(float(np.median([value for at, value in known if at == size])))
     disk = next(chart for chart in section.charts if chart.name == "growth_disk_mb")
-    assert isinstance(disk.plot, Lines) and [one.name for one in disk.plot.curves] == ["faiss"]
+    assert isinstance(disk.plot, LineChart) and [one.name for one in disk.plot.curves] == ["faiss"]
     assert any("not on this run's chunks" in note for note in section.notes)
     assert any("Not among this run's stores: faiss" in note for note in section.notes)
     assert "Growth with size" in (result.path / "report.html").read_text()
@@ -185,7 +186,7 @@ def test_two_measurements_are_two_sections_with_files_of_their_own(
     result = make_run(systems=2)
     for name in ("a", "b"):
         scaling.attach(result.path, make_scale(tmp_path / name, sizes=(100, 200), stores=("exact",)))
-    report = tables(result)
+    report = build_report(result)
     assert [one.id for one in report.extras] == ["resources", "scaling", "scaling-2"]
     names = [chart.name for chart in charts(report)]
     assert len(set(names)) == len(names)
@@ -223,7 +224,7 @@ def test_a_damaged_load_is_said_in_its_section(make_run: Make, make_load: MakeLo
     assert "cannot be read as a load" in sections(result)["load"].finding
     (found.path / "record.json").write_text("{")
     assert "is not JSON" in sections(result)["load"].finding
-    assert "Under load" in page(tables(result))
+    assert "Under load" in page(build_report(result))
 
 
 @pytest.mark.parametrize(
@@ -242,11 +243,11 @@ def test_whatever_was_measured_is_written_in_every_format(
     result = make_run(**fields)
     make_load(result, **more)
     scaling.attach(result.path, make_scale(tmp_path / "grown", stores=("exact", HOSTILE)))
-    report = tables(result)
+    report = build_report(result)
     written = page(report)
     assert "<img" not in written and "nan" not in written.replace("nano", "") and "None" not in written
     markdown = text(report)
-    assert all(plain(chart.finding) in markdown for chart in charts(report))
+    assert all(escape_markdown(chart.finding) in markdown for chart in charts(report))
     for chart in charts(report):
         root = ElementTree.fromstring(str(draw(chart)))
         assert root.find("title") is not None and not list(root.iter("img"))

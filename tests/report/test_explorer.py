@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.report.explorer import marked
+from bakeoff.report.sections.explorer import mark_words
 
 
 @pytest.mark.parametrize(
@@ -14,4 +14,4 @@ from bakeoff.report.explorer import marked
     ],
 )
 def test_words_of_every_script_are_marked(text: str, words: set[str], wanted: list[tuple[str, bool]]) -> None:
-    assert list(marked(text, frozenset(words))) == wanted
+    assert list(mark_words(text, frozenset(words))) == wanted

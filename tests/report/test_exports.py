@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff.analysis import Result
 from bakeoff.errors import SettingError
-from bakeoff.presetrules import preset_trade, s4_case
-from bakeoff.report.exports.presets import EXPORTS, export_run
-from bakeoff.report.marks import plain
+from bakeoff.presets.decisions import preset_trade, s4_case
+from bakeoff.presets.export import EXPORTS
+from bakeoff.report.exports.preset_files import export_run
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.markdown_tables import escape_markdown
 
 Make = Callable[..., Result]
 S4 = ("RR(document)", "Hit@1(document)", "Hit@5(document)", "Hit@10(document)", "nDCG@10(document)")
@@ -229,7 +230,7 @@ def test_the_comparison_of_lineage_says_why_how_to_read_and_what_to_trade(make_r
     mean = run.summaries("P@5(document)")[system].mean
     assert mean is not None and f"on average {mean * 5:.1f} of the first 5 documents" in text
     assert "no typical position" in text and "First relevant result at rank 1 on" in text
-    assert plain(run.verdict.sentence) in text.split("## Recommendation")[1]
+    assert escape_markdown(run.verdict.sentence) in text.split("## Recommendation")[1]
 
 
 def test_the_trade_of_quality_against_latency_is_said_by_the_rule(

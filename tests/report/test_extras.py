@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bakeoff.analysis import Result
 from bakeoff.cli.app import app
 from bakeoff.measures.labels import Label
-from bakeoff.report.extras import extras
-from bakeoff.report.html import page
-from bakeoff.report.markdown import text
-from bakeoff.report.reviewed import review_section
-from bakeoff.report.tables import tables
-from bakeoff.review.desk import open_desk, stands
-from bakeoff.review.ledger import Entry, Kind
+from bakeoff.report.build import build_report
+from bakeoff.report.render.html import page
+from bakeoff.report.render.markdown import text
+from bakeoff.report.sections.optional_sections import collect_optional_sections
+from bakeoff.report.sections.reviewed import review_section
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
+from bakeoff.review.review_folder import load_state, open_desk
+from bakeoff.runs.analysis import Result
 
 Make = Callable[..., Result]
 
@@ -27,7 +27,7 @@ def test_nothing_beside_a_run_is_no_section(
     make_run: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert [section.id for section in extras(make_run(), ())] == []
+    assert [section.id for section in collect_optional_sections(make_run(), ())] == []
 
 
 def test_a_review_is_in_the_report_with_its_bounds(
@@ -42,12 +42,14 @@ def test_a_review_is_in_the_report_with_its_bounds(
     desk = open_desk(result.path)
     item = desk.pool().items[0]
     desk.ledger.append(
-        Entry(Kind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=Label.SEMANTIC_MATCH)
+        LedgerEntry(
+            LedgerKind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=Label.SEMANTIC_MATCH
+        )
     )
     section = review_section(result)
     assert section is not None and section.finding.startswith("1 of ") and len(section.grids) >= 1
-    assert stands(desk).settled[item.id].label is Label.SEMANTIC_MATCH
-    report = tables(result)
+    assert load_state(desk).settled[item.id].label is Label.SEMANTIC_MATCH
+    report = build_report(result)
     assert "Judged by people" in page(report) and "Judged by people" in text(report)
 
 

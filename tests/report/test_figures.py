@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bakeoff.analysis import Result
-from bakeoff.report import figures
-from bakeoff.report.svg import Scale, around, shortened
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.render import figures
+from bakeoff.report.render.svg import Scale, padded_range, shorten
+from bakeoff.runs.analysis import Result
 
 Make = Callable[..., Result]
 
@@ -24,7 +24,7 @@ def of_class(root: ElementTree.Element, kind: str) -> list[ElementTree.Element]:
 
 
 def test_every_figure_is_well_formed_whatever_names_hold(make_run: Make) -> None:
-    report = tables(make_run(labels=("<a> & 'b' \"c\"", "🦆 · ]]> <script>", "plain", "plain 2")))
+    report = build_report(make_run(labels=("<a> & 'b' \"c\"", "🦆 · ]]> <script>", "plain", "plain 2")))
     assert report.pairs is not None
     assert report.ranks is not None
     drawings = [
@@ -43,7 +43,7 @@ def test_every_figure_is_well_formed_whatever_names_hold(make_run: Make) -> None
 
 
 def test_dots_stand_inside_their_intervals_and_in_the_order_of_the_means(make_run: Make) -> None:
-    rows = tables(make_run(systems=6)).systems.rows
+    rows = build_report(make_run(systems=6)).systems.rows
     scale = figures.strip_scale(rows)
     places = []
     for row in rows:
@@ -55,7 +55,7 @@ def test_dots_stand_inside_their_intervals_and_in_the_order_of_the_means(make_ru
 
 
 def test_bars_of_wins_add_up_to_the_whole_width(make_run: Make) -> None:
-    pairs = tables(make_run(systems=4)).pairs
+    pairs = build_report(make_run(systems=4)).pairs
     assert pairs is not None
     root = parsed(figures.wins(pairs, ""))
     shown = [r for r in root.iter("rect") if r.get("height") == "14"]
@@ -64,7 +64,7 @@ def test_bars_of_wins_add_up_to_the_whole_width(make_run: Make) -> None:
 
 
 def test_grey_means_not_separated(make_run: Make) -> None:
-    pairs = tables(make_run(systems=8)).pairs
+    pairs = build_report(make_run(systems=8)).pairs
     assert pairs is not None
     root = parsed(figures.differences(pairs, ""))
     quiet = ["quiet" in (dot.get("class") or "") for dot in of_class(root, "dot")]
@@ -84,13 +84,13 @@ def test_ticks_lie_on_the_scale(scale: Scale) -> None:
 
 
 def test_a_scale_of_one_value_is_a_scale() -> None:
-    assert around([0.5], 0, 100).at(0.5) == pytest.approx(50)
-    assert around([3.0], 0, 100, log=True).at(3.0) == pytest.approx(50, abs=1)
-    assert around([], 0, 100).ticks()
+    assert padded_range([0.5], 0, 100).at(0.5) == pytest.approx(50)
+    assert padded_range([3.0], 0, 100, log=True).at(3.0) == pytest.approx(50, abs=1)
+    assert padded_range([], 0, 100).ticks()
 
 
 def test_long_names_keep_their_end() -> None:
-    assert shortened("semantic · minilm · hybrid", 40) == "semantic · minilm · hybrid"
-    short = shortened("a" * 50 + " · dense", 30)
+    assert shorten("semantic · minilm · hybrid", 40) == "semantic · minilm · hybrid"
+    short = shorten("a" * 50 + " · dense", 30)
     assert len(short) == 30
     assert short.endswith("· dense")

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from bakeoff.analysis import Result
-from bakeoff.report import findings
-from bakeoff.report.breakdown import Breakdown, RankRow, RankTable
-from bakeoff.report.costs import PhaseRow, Timed
-from bakeoff.report.grid import Mean
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.sections import findings
+from bakeoff.report.sections.breakdown import Breakdown, RankRow, RankTable
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.score_grid import GridMean
+from bakeoff.runs.stored_times import PhaseRow, StoredTime
 from bakeoff.stats.factors import FactorAnalysis, FactorShare
 from bakeoff.stats.intervals import Interval
 
 Make = Callable[..., Result]
 
 
-def group_mean(value: float, n: int) -> Mean:
-    return Mean("P@5", value, Interval(None, None, 0.95, "hull", 0, 0), n, 0)
+def group_mean(value: float, n: int) -> GridMean:
+    return GridMean("P@5", value, Interval(None, None, 0.95, "hull", 0, 0), n, 0)
 
 
 def test_systems_with_the_same_mean_share_the_highest(make_run: Make) -> None:
-    table = tables(make_run(systems=3)).systems
+    table = build_report(make_run(systems=3)).systems
     first, second, third = table.rows
     assert findings.of_systems(table).startswith(f"{first.system} has the highest mean ")
     tied = replace(table, rows=(first, replace(second, means=first.means), third))
@@ -52,10 +52,10 @@ def test_the_worst_group_of_a_lower_is_better_measure_has_the_highest_mean() -> 
 
 
 def test_the_longest_phase_of_a_run_that_took_parts_from_the_cache_is_the_longest_of_its_own() -> None:
-    cached, own = Timed(None, "made by an earlier run"), Timed(0.5)
+    cached, own = StoredTime(None, "made by an earlier run"), StoredTime(0.5)
     phases = ("embed", "insert")
     assert "known time is insert" in findings.of_phases(phases, [PhaseRow("a", (cached, own))])
-    assert findings.of_phases(phases, [PhaseRow("a", (Timed(2.0), own))]).startswith(
+    assert findings.of_phases(phases, [PhaseRow("a", (StoredTime(2.0), own))]).startswith(
         "The longest phase is embed"
     )
 

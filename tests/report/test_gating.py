@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from bakeoff.analysis import Result, open_run
 from bakeoff.cli.app import app
 from bakeoff.errors import ComparisonError
-from bakeoff.gate import Rules, _check, gate
-from bakeoff.report import gating, past
+from bakeoff.report import gate_summary, run_history
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.gate import GateRules, _check, run_gate
 from bakeoff.stats.comparison import ScoreMatrix
 
 Make = Callable[..., Result]
@@ -54,9 +54,9 @@ def changed(
 def test_the_same_scores_pass(make_run: Make) -> None:
     before = make_run(systems=3)
     after = changed(before, "after", lambda _, __, value: value)
-    outcome = gate(before, after, Rules(0.01))
+    outcome = run_gate(before, after, GateRules(0.01))
     assert outcome.passed and [one.verdict for one in outcome.systems] == ["no worse"] * 3
-    assert "Passed" in gating.sentence(outcome)
+    assert "Passed" in gate_summary.sentence(outcome)
 
 
 @pytest.mark.parametrize(("queries", "margin", "sure"), [(40, 0.02, False), (40, 0.2, True)])
@@ -65,32 +65,32 @@ def test_a_pass_that_rare_queries_could_undo_is_noted(
 ) -> None:
     """40 equal queries leave a loss of .07 possible."""
     before = make_run(systems=2, queries=queries)
-    outcome = gate(before, changed(before, "after", lambda _, __, value: value), Rules(margin))
+    outcome = run_gate(before, changed(before, "after", lambda _, __, value: value), GateRules(margin))
     assert outcome.passed
     assert {one.holds_level for one in outcome.systems} == {sure}
     noted = [note for note in outcome.notes if "can miss a kind" in note]
     assert len(noted) == (not sure)
-    assert all(note in gating.summary(outcome) for note in noted)
+    assert all(note in gate_summary.summary(outcome) for note in noted)
 
 
 def test_a_loss_beyond_the_margin_is_said(make_run: Make) -> None:
     before = make_run(systems=3, queries=120)
     after = changed(before, "after", lambda _, __, value: value - 0.2)
-    outcome = gate(before, after, Rules(0.02))
+    outcome = run_gate(before, after, GateRules(0.02))
     assert not outcome.passed and {one.verdict for one in outcome.systems} == {"worse"}
     assert outcome.systems[0].gain == pytest.approx(outcome.systems[0].after - outcome.systems[0].before)
-    assert "more than 0.02" in gating.sentence(outcome)
+    assert "more than 0.02" in gate_summary.sentence(outcome)
 
 
 def test_too_few_queries_do_not_pass_and_say_how_many_would(make_run: Make) -> None:
     random = np.random.default_rng(3)
     before = make_run(systems=1, queries=20)
     after = changed(before, "after", lambda _, __, value: value + float(random.normal(0.1, 0.3)))
-    outcome = gate(before, after, Rules(0.02))
+    outcome = run_gate(before, after, GateRules(0.02))
     (check,) = outcome.systems
     assert check.verdict == "can't be told" and not outcome.passed
     assert check.lowest is not None and check.lowest < -0.02 < check.highest
-    assert check.needed is None or f"about {check.needed}" in gating.sentence(outcome)
+    assert check.needed is None or f"about {check.needed}" in gate_summary.sentence(outcome)
 
 
 def test_one_category_may_not_be_lost(make_run: Make) -> None:
@@ -105,11 +105,11 @@ def test_one_category_may_not_be_lost(make_run: Make) -> None:
         "after",
         lambda _, query, value: value + shift[rows[query]] + float(random.uniform(-0.05, 0.05)),
     )
-    assert gate(before, after, Rules(0.05)).passed
-    outcome = gate(before, after, Rules(0.05, category_margin=0.05))
+    assert run_gate(before, after, GateRules(0.05)).passed
+    outcome = run_gate(before, after, GateRules(0.05, category_margin=0.05))
     (check,) = outcome.systems
     assert [one.category for one in check.categories if one.regressed] == ["error"] and not outcome.passed
-    assert "error" in gating.summary(outcome)
+    assert "error" in gate_summary.summary(outcome)
 
 
 def test_a_failed_or_missing_system_does_not_pass(make_run: Make) -> None:
@@ -117,10 +117,10 @@ def test_a_failed_or_missing_system_does_not_pass(make_run: Make) -> None:
     after = make_run("after", systems=4, failed=1)
     record = json.loads((after.path / "run.json").read_text())
     (after.path / "run.json").write_text(json.dumps({**record, "run": "after"}))
-    outcome = gate(before, open_run(after.path), Rules(0.5))
+    outcome = run_gate(before, open_run(after.path), GateRules(0.5))
     assert [one.passed for one in outcome.systems] == [True, True, True, False]
     assert "connection refused" in outcome.systems[-1].verdict
-    assert gate(before, open_run(after.path), Rules(0.5), system=before.done[0]).passed
+    assert run_gate(before, open_run(after.path), GateRules(0.5), system=before.done[0]).passed
 
 
 def test_at_the_margin_the_error_rate_holds() -> None:
@@ -131,20 +131,20 @@ def test_at_the_margin_the_error_rate_holds() -> None:
         values = np.vstack([np.full(80, 0.5), np.clip(0.45 + random.normal(0, 0.15, 80), 0, 1)])
         queries = tuple(f"q{number}" for number in range(80))
         matrix = ScoreMatrix(("s @ old", "s @ new"), queries, values, PRIMARY)
-        passed += _check("s", matrix, ("old", "new"), Rules(0.05), seed).passed
+        passed += _check("s", matrix, ("old", "new"), GateRules(0.05), seed).passed
     assert passed <= 20  # binomial(200, 0.05) exceeds 20 in 0.1 % of cases
 
 
 @pytest.mark.parametrize("margin", [0.0, -0.1, float("nan")])
 def test_a_margin_is_above_zero(margin: float) -> None:
     with pytest.raises(ComparisonError, match="margin"):
-        Rules(margin)
+        GateRules(margin)
 
 
 def test_the_same_run_twice_is_refused(make_run: Make) -> None:
     result = make_run()
     with pytest.raises(ComparisonError, match="twice"):
-        gate(result, result, Rules(0.01))
+        run_gate(result, result, GateRules(0.01))
 
 
 def test_lower_is_better_is_turned_round(make_run: Make) -> None:
@@ -156,7 +156,7 @@ def test_lower_is_better_is_turned_round(make_run: Make) -> None:
     pq.write_table(scores.set_column(place, "value", more), folder / "scores.parquet")
     record = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**record, "run": "after"}))
-    outcome = gate(before, open_run(folder), Rules(10))
+    outcome = run_gate(before, open_run(folder), GateRules(10))
     assert outcome.systems[0].gain == pytest.approx(-500) and outcome.systems[0].verdict == "worse"
 
 
@@ -178,11 +178,11 @@ def test_history_tells_what_changed(make_run: Make) -> None:
     changed(before, "two", lambda _, __, value: value - float(random.uniform(0.1, 0.5)))
     (before.path.with_name("broken")).mkdir()
     (before.path.with_name("broken") / "run.json").write_text("{")
-    entries = past.history(before.path.parent)
+    entries = run_history.list_runs(before.path.parent)
     assert entries[0].status == "unreadable"
     last = entries[-1]
     assert last.run == "two" and last.change is not None and last.change < -0.1 and last.told_apart
-    assert "two" in str(past.table(entries))
+    assert "two" in str(run_history.table(entries))
 
 
 def test_a_long_reason_is_a_footnote_and_not_a_cell(make_run: Make) -> None:
@@ -193,14 +193,14 @@ def test_a_long_reason_is_a_footnote_and_not_a_cell(make_run: Make) -> None:
         record = json.loads(path.read_text())
         record["conventions"]["ties"] = name
         path.write_text(json.dumps(record))
-    entries = past.history(before.path.parent)
-    notes = past.footnotes(entries)
+    entries = run_history.list_runs(before.path.parent)
+    notes = run_history.footnotes(entries)
     assert notes and all("conventions" in note for note in notes)
-    cells = [row[-1] for row in past.table(entries)[1]]
+    cells = [row[-1] for row in run_history.table(entries)[1]]
     assert {f"see [{number}]" for number in range(1, len(notes) + 1)} <= set(cells)
-    assert max(map(len, cells)) <= past.SHORT
+    assert max(map(len, cells)) <= run_history.SHORT
 
 
 def test_history_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(ComparisonError, match="holds no run"):
-        past.history(tmp_path)
+        run_history.list_runs(tmp_path)

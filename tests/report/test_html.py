@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.analysis import Result, open_run
 from bakeoff.errors import DataError
-from bakeoff.report.html import write_html
+from bakeoff.report.render.html import write_html
+from bakeoff.runs.analysis import Result, open_run
 
 Make = Callable[..., Result]
 HOSTILE = "</pre><img src=x onerror=alert(1)><script>alert('owned')</script> & \"quoted\" 'single' {{ 7*7 }} {% raw %}"

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff.analysis import Result
-from bakeoff.cli.key_measures import key_measures_json, say_key_measures
-from bakeoff.report.exports.presets import export_run
-from bakeoff.report.grid import Grid, read_grid
-from bakeoff.report.key_measures import key_measures, key_section
-from bakeoff.runrecord import RunRecord
+from bakeoff.cli.views.key_measures import key_measures_json, say_key_measures
+from bakeoff.presets.export import export_run
+from bakeoff.report.sections.key_measures import key_section
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.key_measures import key_measures
+from bakeoff.runs.record import RunRecord
+from bakeoff.runs.score_grid import ScoreGrid, read_grid
 
 MEASURES = ("RR@10(document)", "R@10(document)", "SecAcc@5", "SecAcc@10")
 CATEGORIES = ("Incident lookup", "section_targeted", "flight_phase", "conceptual", "weather")
@@ -31,7 +32,7 @@ def with_preset(result: Result, name: str) -> Result:
     return result
 
 
-def categorised(result: Result) -> Grid:
+def categorised(result: Result) -> ScoreGrid:
     grid = read_grid(result)
     queries = [
         replace(query, category=CATEGORIES[place % len(CATEGORIES)])

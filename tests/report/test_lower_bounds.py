@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.analysis import Result, ReviewedTruth
-from bakeoff.report.html import page
-from bakeoff.report.lower_bounds import is_lower_bound, queries_by_words
-from bakeoff.report.markdown import text
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.render.html import page
+from bakeoff.report.render.markdown import text
+from bakeoff.report.sections.lower_bounds import is_lower_bound, queries_by_words
+from bakeoff.runs.analysis import Result, ReviewedTruth
 
 MEASURES = ("nDCG@10(document)", "RR@10(document)", "Hit@1(document)", "P@5(document)", "R@10(document)")
 BOUNDS = {"RR@10(document)", "Hit@1(document)", "P@5(document)"}
@@ -26,7 +26,7 @@ def judged_by(result: Result, source: str, queries: int) -> Result:
 
 @pytest.mark.parametrize("source", ["sql", "signals", "keywords", "documents+sql"])
 def test_rr_hit_and_precision_are_marked_where_words_decide(make_run, source: str) -> None:  # type: ignore[no-untyped-def]
-    report = tables(judged_by(make_run(systems=2, measures=MEASURES), source, 3))
+    report = build_report(judged_by(make_run(systems=2, measures=MEASURES), source, 3))
     assert {note.label for note in report.systems.measures if note.lower_bound} == BOUNDS
     assert [line for line in report.headline.could_change if "3 queries" in line and "lower bounds" in line]
     html, markdown = page(report), text(report)
@@ -36,7 +36,7 @@ def test_rr_hit_and_precision_are_marked_where_words_decide(make_run, source: st
 
 @pytest.mark.parametrize("source", ["documents", "sections", "spans"])
 def test_nothing_is_marked_where_places_are_named(make_run, source: str) -> None:  # type: ignore[no-untyped-def]
-    report = tables(judged_by(make_run(systems=2, measures=MEASURES), source, 3))
+    report = build_report(judged_by(make_run(systems=2, measures=MEASURES), source, 3))
     assert not any(note.lower_bound for note in report.systems.measures)
     assert "lower bound" not in text(report) and "lower bound" not in page(report)
 

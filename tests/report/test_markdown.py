@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from bakeoff.analysis import Result
-from bakeoff.report.html import write_html
-from bakeoff.report.markdown import write_markdown
-from bakeoff.report.marks import block, plain, table
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.markdown_tables import block, escape_markdown, table
 
 Make = Callable[..., Result]
 
@@ -31,7 +31,7 @@ Make = Callable[..., Result]
     ],
 )
 def test_plain_text_stays_text(text: str, expected: str) -> None:
-    assert plain(text) == expected
+    assert escape_markdown(text) == expected
 
 
 def test_a_fence_is_longer_than_any_inside() -> None:
@@ -49,7 +49,7 @@ def test_it_holds_the_numbers_of_the_html(make_run: Make) -> None:
     result = make_run(systems=4, nulls=2)
     markdown = write_markdown(result).read_text(encoding="utf-8")
     page = write_html(result).read_text(encoding="utf-8")
-    assert plain(result.verdict.sentence) in markdown
+    assert escape_markdown(result.verdict.sentence) in markdown
     for system in result.done:
         row = next(
             line for line in markdown.splitlines() if line.startswith("| ") and f"| {system} |" in line

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from bakeoff.analysis import Result
-from bakeoff.report.grid import Grid, read_grid
-from bakeoff.report.minimums import minimums_section
+from bakeoff.report.sections.minimums import minimums_section
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.score_grid import ScoreGrid, read_grid
 
 MEASURE = "SecAcc@10(chunk)"
 
 
-def with_minimums(result: Result, tags: dict[int, dict[str, str]], values: list[list[float]]) -> Grid:
+def with_minimums(result: Result, tags: dict[int, dict[str, str]], values: list[list[float]]) -> ScoreGrid:
     grid = read_grid(result)
     queries = tuple(replace(query, tags=tags.get(place, {})) for place, query in enumerate(grid.queries))
     scores = np.full((len(grid.systems), len(queries)), np.nan)

@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.analysis import Result
-from bakeoff.report import latex
-from bakeoff.report.tables import tables
-from bakeoff.report.writing import write
+from bakeoff.report.build import build_report
+from bakeoff.report.render import latex
+from bakeoff.report.render.write import write
+from bakeoff.runs.analysis import Result
 
 Make = Callable[..., Result]
 
 
 def test_every_special_character_is_escaped(make_run: Make) -> None:
-    report = tables(make_run(labels=("a_b & c% · $x$ · dense", r"d\e{f} · #1 · dense")))
+    report = build_report(make_run(labels=("a_b & c% · $x$ · dense", r"d\e{f} · #1 · dense")))
     text = latex.files(report)["systems.tex"]
     assert r"a\_b \& c\% $\cdot$ \$x\$" in text and r"d\textbackslash{}e\{f\}" in text and r"\#1" in text
 
 
 def test_every_row_has_as_many_cells_as_the_head(make_run: Make) -> None:
-    for text in latex.files(tables(make_run(failed=1, nulls=3))).values():
+    for text in latex.files(build_report(make_run(failed=1, nulls=3))).values():
         rows = [line for line in text.splitlines() if line.endswith(r"\\")]
         cells = {len(re.split(r"(?<!\\)&", row)) for row in rows}
         assert len(rows) > 1 and len(cells) == 1
@@ -32,7 +32,7 @@ def test_every_row_has_as_many_cells_as_the_head(make_run: Make) -> None:
 
 def test_the_means_are_those_of_the_run(make_run: Make) -> None:
     result = make_run(systems=3)
-    text = latex.files(tables(result))["systems.tex"]
+    text = latex.files(build_report(result))["systems.tex"]
     for system in result.done:
         mean = result.summaries(result.record.primary)[system].mean
         assert mean is not None and f"{mean:.3f}"[1:] in text

@@ -7,24 +7,33 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bakeoff.analysis import Result
-from bakeoff.load.histogram import Histogram
-from bakeoff.report import percentiles
-from bakeoff.report.percentiles import PERCENTS, finding, needed, of_histogram, of_samples, run_quantiles
-from bakeoff.report.sections import Lines
-from bakeoff.report.tables import tables
+from bakeoff.benchmark.results.histogram import Histogram
+from bakeoff.report.build import build_report
+from bakeoff.report.sections import percentiles
+from bakeoff.report.sections.parts import LineChart
+from bakeoff.report.sections.percentiles import (
+    PERCENTS,
+    finding,
+    of_histogram,
+    of_samples,
+    run_quantiles,
+    samples_needed,
+)
+from bakeoff.runs.analysis import Result
 
 Make = Callable[..., Result]
 
 
 def test_how_many_samples_a_percentile_needs() -> None:
-    assert [needed(percent) for percent in PERCENTS] == [10, 20, 50, 100, 500, 5000]
+    assert [samples_needed(percent) for percent in PERCENTS] == [10, 20, 50, 100, 500, 5000]
 
 
 @pytest.mark.parametrize("count", [0, 9, 10, 99, 100, 499, 500, 5000])
 def test_a_percentile_is_there_exactly_where_samples_allow(count: int) -> None:
     found = of_samples("a", np.linspace(1, 2, count))
-    assert [value is not None for value in found.values] == [count >= needed(percent) for percent in PERCENTS]
+    assert [value is not None for value in found.values] == [
+        count >= samples_needed(percent) for percent in PERCENTS
+    ]
 
 
 def test_a_histogram_tells_what_its_samples_tell() -> None:
@@ -51,8 +60,8 @@ def test_the_curve_holds_the_stored_statistics(make_run: Make) -> None:
 
 def test_the_title_names_the_fastest_and_the_slowest(make_run: Make) -> None:
     result = make_run(systems=4)
-    chart = tables(result).curves
-    assert chart is not None and isinstance(chart.plot, Lines)
+    chart = build_report(result).curves
+    assert chart is not None and isinstance(chart.plot, LineChart)
     known = sorted((result.timing(system, "total", "p95_ms"), system) for system in result.done)
     assert chart.finding.startswith(f"{known[0][1]} answers 95\u00a0% of queries within")
     assert f"{known[-1][1]} needs" in chart.finding
@@ -71,6 +80,6 @@ def test_one_system_and_too_few_samples() -> None:
 def test_zero_times_and_twenty_five_systems_are_drawn(make_run: Make) -> None:
     rows = [of_samples(f"s{place}", np.full(100, float(place))) for place in range(25)]
     chart = percentiles.chart("x", rows, {row.system: n for n, row in enumerate(rows, 1)}, "Made up.")
-    assert chart is not None and isinstance(chart.plot, Lines)
+    assert chart is not None and isinstance(chart.plot, LineChart)
     assert len(chart.plot.curves) == 24 and len(chart.grid.rows) == 25  # 0 ms has no place on a log scale
     assert "Grey: the other 17 systems" in chart.hint

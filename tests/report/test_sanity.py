@@ -8,12 +8,12 @@ from html import unescape
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bakeoff.analysis import Result, open_run
-from bakeoff.report.background import background
-from bakeoff.report.grid import read_grid
-from bakeoff.report.html import write_html
-from bakeoff.report.markdown import write_markdown
-from bakeoff.report.sanity import sanity_notes
+from bakeoff.report.render.html import write_html
+from bakeoff.report.render.markdown import write_markdown
+from bakeoff.report.sections.provenance import describe_provenance
+from bakeoff.report.sections.sanity import sanity_notes
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.score_grid import read_grid
 
 MEASURES = ("nDCG@10(document)", "Hit@5(document)", "Hit@10(document)")
 
@@ -31,7 +31,7 @@ def test_a_sound_run_and_one_whose_hits_fall_with_k(make_run: Callable[..., Resu
     changed = open_run(run.path)
     notes = sanity_notes(changed, read_grid(changed))
     assert len(notes) == 2 and all(note.startswith("Fault: ") and "@10 0.000" in note for note in notes)
-    assert set(notes) <= set(background(changed, read_grid(changed), None).notes)
+    assert set(notes) <= set(describe_provenance(changed, read_grid(changed), None).notes)
 
 
 def test_the_page_says_what_the_terminal_says(make_run: Callable[..., Result]) -> None:

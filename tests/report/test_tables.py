@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bakeoff.analysis import Result
-from bakeoff.report.costs import trade_points
-from bakeoff.report.grid import read_grid, resampled_means
-from bakeoff.report.headline import question
-from bakeoff.report.pairs import too_many
-from bakeoff.report.tables import tables
+from bakeoff.report.build import build_report
+from bakeoff.report.sections.costs import trade_points
+from bakeoff.report.sections.headline import question
+from bakeoff.report.sections.pairs import too_many
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.score_grid import read_grid, resampled_means
 
 Make = Callable[..., Result]
 
@@ -28,14 +28,14 @@ def stored(result: Result, measure: str) -> dict[tuple[str, str], float]:
 
 def test_systems_are_ordered_as_the_comparison_ranks_them(make_run: Make) -> None:
     result = make_run(systems=6)
-    report = tables(result)
+    report = build_report(result)
     assert tuple(row.system for row in report.systems.rows) == result.comparison.ranking
     assert [row.place for row in report.systems.rows] == [1, 2, 3, 4, 5, 6]
 
 
 def test_means_and_intervals_equal_those_of_the_comparison(make_run: Make) -> None:
     result = make_run(systems=4, nulls=3)
-    for row in tables(result).systems.rows:
+    for row in build_report(result).systems.rows:
         for mean in row.means:
             summary = result.compare(mean.measure).summary(row.system)
             assert mean.value == pytest.approx(summary.mean, abs=1e-12)
@@ -59,8 +59,8 @@ def test_too_many_systems_for_all_pairs_are_reported_without_a_verdict(
     make_run: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = make_run(systems=4)
-    monkeypatch.setattr("bakeoff.report.pairs.WORK", 1e5)
-    report = tables(result)
+    monkeypatch.setattr("bakeoff.report.sections.pairs.WORK", 1e5)
+    report = build_report(result)
     assert report.pairs is None
     assert report.headline.sentence.startswith("4 systems are too many to compare all pairs")
     assert [row.primary.n for row in report.systems.rows] == [45] * 4
@@ -69,7 +69,7 @@ def test_too_many_systems_for_all_pairs_are_reported_without_a_verdict(
 
 def test_losses_add_up_to_what_is_served(make_run: Make) -> None:
     result = make_run(systems=4, nulls=2)
-    report = tables(result)
+    report = build_report(result)
     assert report.losses is not None
     assert report.losses.steps == ("in no chunk", "model misses", "ranked too low")
     served = {row.system: row.primary.value for row in report.systems.rows}
@@ -81,13 +81,13 @@ def test_losses_add_up_to_what_is_served(make_run: Make) -> None:
 
 def test_negative_queries_are_told_by_their_top_score_for_every_system(make_run: Make) -> None:
     """In the made-up run every top score is 1, which tells nothing."""
-    alarms = tables(make_run(systems=3)).alarms
+    alarms = build_report(make_run(systems=3)).alarms
     assert [(found.negatives, found.auroc) for _, found in alarms] == [(5, 0.5)] * 3
-    assert tables(make_run("without", systems=3, negatives=0)).alarms == ()
+    assert build_report(make_run("without", systems=3, negatives=0)).alarms == ()
 
 
 def test_the_front_is_what_brute_force_finds(make_run: Make) -> None:
-    rows = tables(make_run(systems=10)).systems.rows
+    rows = build_report(make_run(systems=10)).systems.rows
     for cost in ("p50_ms", "index_bytes"):
         costs = {row.system: getattr(row, cost) for row in rows}
         points = trade_points(rows, costs, higher_is_better=True)
@@ -103,7 +103,7 @@ def test_the_front_is_what_brute_force_finds(make_run: Make) -> None:
 
 def test_group_means_count_only_scored_queries(make_run: Make) -> None:
     result = make_run(systems=3, nulls=4)
-    part = tables(result).breakdowns[0]
+    part = build_report(result).breakdowns[0]
     values = stored(result, result.record.primary)
     category = {row["query_id"]: row["category"] for row in result.queries.to_pylist()}
     assert part.label == "category"
@@ -117,7 +117,7 @@ def test_group_means_count_only_scored_queries(make_run: Make) -> None:
 def test_every_other_measure_is_broken_down_with_its_interval(make_run: Make) -> None:
     result = make_run(systems=2, nulls=4)
     category = {row["query_id"]: row["category"] for row in result.queries.to_pylist()}
-    part = tables(result).breakdowns[0]
+    part = build_report(result).breakdowns[0]
     others = [name for name in result.record.measures if name != result.record.primary]
     assert {one[2][0].measure for one in part.others} == set(others)
     for _, system, cells in part.others:
@@ -130,7 +130,7 @@ def test_every_other_measure_is_broken_down_with_its_interval(make_run: Make) ->
 
 def test_ranks_of_first_relevant_results_are_counted_from_reciprocal_ranks(make_run: Make) -> None:
     result = make_run(systems=3, nulls=2)
-    ranks = tables(result).ranks
+    ranks = build_report(result).ranks
     assert ranks is not None
     assert ranks.spans == ("1", "2–3", "4–10", "none in 10")
     values = stored(result, "RR@10(document)")
@@ -145,19 +145,19 @@ def test_ranks_of_first_relevant_results_are_counted_from_reciprocal_ranks(make_
 
 def test_ranks_fall_back_to_hits_at_several_depths(make_run: Make) -> None:
     measures = ("nDCG@10(document)", "Hit@1(document)", "Hit@5(document)")
-    ranks = tables(make_run(systems=2, measures=measures)).ranks
+    ranks = build_report(make_run(systems=2, measures=measures)).ranks
     assert ranks is not None
     assert ranks.spans == ("1", "2–5", "none in 5")
     assert all(sum(row.counts) == row.n for row in ranks.rows)
 
 
 def test_no_measure_of_ranks_no_section(make_run: Make) -> None:
-    assert tables(make_run(systems=2, measures=("nDCG@10(document)",))).ranks is None
+    assert build_report(make_run(systems=2, measures=("nDCG@10(document)",))).ranks is None
 
 
 def test_differing_queries_are_those_with_the_widest_spread(make_run: Make) -> None:
     result = make_run(systems=5)
-    shown = tables(result).differing
+    shown = build_report(result).differing
     values = stored(result, result.record.primary)
     spread = {q: np.std([v for (_, query), v in values.items() if query == q]) for _, q in values}
     widest = sorted(spread.values(), reverse=True)[: len(shown)]
@@ -170,7 +170,7 @@ def test_the_first_relevant_result_is_marked_where_the_document_stands(make_run:
     result = make_run(systems=6)
     queries = result.queries["query_id"].to_pylist()
     marked = 0
-    for one in tables(result).differing:
+    for one in build_report(result).differing:
         relevant = f"doc/{queries.index(one.query.id):05d}.py"
         for returned in one.returned:
             for passage in returned.passages:
@@ -180,14 +180,14 @@ def test_the_first_relevant_result_is_marked_where_the_document_stands(make_run:
 
 
 def test_passages_stand_in_the_order_served(make_run: Make) -> None:
-    for one in tables(make_run(systems=3)).differing:
+    for one in build_report(make_run(systems=3)).differing:
         assert all([p.rank for p in returned.passages] == [1, 2, 3, 4, 5] for returned in one.returned)
 
 
 def test_medians_across_runs_enclose_every_runs_median(make_run: Make) -> None:
     result = make_run(systems=2, repeats=3)
     rows = result.latencies.to_pylist()
-    for latency in tables(result).latencies:
+    for latency in build_report(result).latencies:
         medians = [
             np.median([r["total_ms"] for r in rows if r["system"] == latency.system and r["repeat"] == n])
             for n in range(3)
@@ -196,19 +196,19 @@ def test_medians_across_runs_enclose_every_runs_median(make_run: Make) -> None:
 
 
 def test_one_run_says_nothing_about_spread(make_run: Make) -> None:
-    report = tables(make_run(systems=2, repeats=1))
+    report = build_report(make_run(systems=2, repeats=1))
     assert all(row.across_runs is None for row in report.latencies)
     assert any("one run" in line for line in report.headline.could_change)
 
 
 def test_a_percentile_without_samples_keeps_its_reason(make_run: Make) -> None:
-    p99 = tables(make_run(systems=2)).latencies[0].statistics[3]
+    p99 = build_report(make_run(systems=2)).latencies[0].statistics[3]
     assert p99.value is None
     assert "p99 needs 500" in p99.note
 
 
 def test_many_systems_are_cut_and_the_rest_is_counted(make_run: Make) -> None:
-    report = tables(make_run(systems=40, queries=20, negatives=0))
+    report = build_report(make_run(systems=40, queries=20, negatives=0))
     assert len(report.systems.rows) == 25
     assert report.systems.hidden == 15
     assert report.pairs is not None
@@ -218,7 +218,7 @@ def test_many_systems_are_cut_and_the_rest_is_counted(make_run: Make) -> None:
 def test_a_lower_is_better_measure_puts_the_lowest_first(make_run: Make) -> None:
     measures = ("tokens@10(chunk)", "nDCG@10(document)")
     result = make_run(systems=3, measures=measures, primary="tokens@10(chunk)")
-    report = tables(result)
+    report = build_report(result)
     values = [row.primary.value for row in report.systems.rows]
     assert values == sorted(values)
     assert sum(point.on_front for point in report.trades[1].points) >= 1
@@ -232,6 +232,6 @@ def test_the_question_is_the_experiments_own(make_run: Make) -> None:
 
 
 def test_what_could_change_the_verdict_names_failed_systems_and_synthetic_queries(make_run: Make) -> None:
-    lines = " ".join(tables(make_run(systems=4, failed=1)).headline.could_change)
+    lines = " ".join(build_report(make_run(systems=4, failed=1)).headline.could_change)
     assert "1 system failed" in lines
     assert "5 of 50 queries are synthetic" in lines

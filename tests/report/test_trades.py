@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from bakeoff.analysis import Result
-from bakeoff.load.cost import run_costs
-from bakeoff.load.stored import LoadResult
-from bakeoff.plan import Prices
-from bakeoff.report.findings import of_trade
-from bakeoff.report.html import page
-from bakeoff.report.markdown import text
-from bakeoff.report.tables import tables
-from bakeoff.report.trades import bill_of, money
+from bakeoff.benchmark.results.cost import run_costs
+from bakeoff.benchmark.results.load_folder import LoadResult
+from bakeoff.config.plan import Prices
+from bakeoff.report.build import build_report
+from bakeoff.report.render.html import page
+from bakeoff.report.render.markdown import text
+from bakeoff.report.sections.cost_quality import bill_of, money
+from bakeoff.report.sections.findings import of_trade
+from bakeoff.runs.analysis import Result
 
 Make = Callable[..., Result]
 MakeLoad = Callable[..., LoadResult]
@@ -24,7 +24,7 @@ PRICES = Prices(date=datetime.date(2026, 1, 2), machine_per_hour=1.0)
 
 
 def test_without_prices_the_way_to_get_them_is_told(make_run: Make) -> None:
-    report = tables(make_run(systems=3))
+    report = build_report(make_run(systems=3))
     assert [trade.name for trade in report.trades] == ["latency", "size"]
     assert report.pricing.startswith("No cost is known") and "prices:" in report.pricing
     assert "No cost is known" in page(report) and "No cost is known" in text(report)
@@ -32,7 +32,7 @@ def test_without_prices_the_way_to_get_them_is_told(make_run: Make) -> None:
 
 def test_costs_are_those_of_the_run_and_the_front_is_named(make_run: Make) -> None:
     result = make_run(systems=4, prices=PRICED)
-    report = tables(result)
+    report = build_report(result)
     trade = next(one for one in report.trades if one.name == "cost_queries")
     costs = run_costs(result)
     assert {point.system: point.cost for point in trade.points} == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.report import wording as say
+from bakeoff.report.render import number_text as say
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_scores(value: float | None, expected: str) -> None:
     [(0.05, "+.050"), (-0.0124, "−.012"), (0.0, ".000"), (None, "–"), (-0.0001, "−.000")],
 )
 def test_differences_carry_their_sign(value: float | None, expected: str) -> None:
-    assert say.signed(value) == expected
+    assert say.format_signed(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_milliseconds(value: float | None, expected: str) -> None:
 def test_counts_and_lists() -> None:
     assert say.queries(1) == "1 query"
     assert say.queries(1200) == "1,200 queries"
-    assert say.counted(63, 5) == "n 63, 5 excluded"
-    assert say.some(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert say.describe_counts(63, 5) == "n 63, 5 excluded"
+    assert say.name_some(["a", "b", "c"], 2) == "a, b and 1 more"
     assert say.share(0, 0) == "–"
     assert say.p_value(0.0) == "<.001"
     assert say.size(14_000_000) == "14\u00a0MB"

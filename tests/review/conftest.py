@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.review.pool import Item, Pool, Returned, item_id
+from bakeoff.review.pool import ReturnedPassage, ReviewItem, ReviewPool, item_id
 
 FULL = """\
 # a note of the reviewer, to be kept
@@ -74,14 +74,14 @@ def sheet(tmp_path: Path) -> Callable[..., Path]:
 
 def item(
     query: str, number: int, systems: dict[str, int], rules: tuple[str, ...] = (), text: str = ""
-) -> Item:
+) -> ReviewItem:
     """An item of ten characters; `systems` maps a system to the rank it gave it."""
     start = number * 10
     name = f"{query}-{number}"
     returned = tuple(
-        Returned(system, rank, name, start, start + 10, 1 / rank) for system, rank in systems.items()
+        ReturnedPassage(system, rank, name, start, start + 10, 1 / rank) for system, rank in systems.items()
     )
-    return Item(
+    return ReviewItem(
         item_id(query, "doc", start, start + 10),
         query,
         f"text of {query}",
@@ -97,11 +97,11 @@ def item(
 
 
 @pytest.fixture
-def pool() -> Pool:
+def pool() -> ReviewPool:
     """Four queries, systems a and b with two results each: one shared, one of its own."""
     items = []
     for q in range(4):
         items.append(item(f"q{q}", 0, {"a": 1, "b": 1}, ("sql",)))
         items.append(item(f"q{q}", 1, {"a": 2}))
         items.append(item(f"q{q}", 2, {"b": 2}))
-    return Pool("run", 2, 7, ("a", "b"), tuple(items))
+    return ReviewPool("run", 2, 7, ("a", "b"), tuple(items))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from bakeoff.review.autofill import AutoFill, tag_rules, with_tags
-from bakeoff.review.pool import Passage
-from bakeoff.truth.rules import AllOf, AnyOf, Documents, Rule, Sections, Spans, Sql, Symbol, Words
+from bakeoff.review.pool import PooledPassage
+from bakeoff.truth.rules import AllOf, AnyOf, Documents, Rule, Sections, SpansRule, Sql, Symbol, WordsRule
 
-CREW = Passage("c1", "reports/AAR1.txt", 0, 30, "ANALYSIS", "The crew ignored the icing alert")
-WING = Passage("c2", "reports/AAR2.txt", 40, 70, "SYNOPSIS", "Wing deicing was late")
+CREW = PooledPassage("c1", "reports/AAR1.txt", 0, 30, "ANALYSIS", "The crew ignored the icing alert")
+WING = PooledPassage("c2", "reports/AAR2.txt", 40, 70, "SYNOPSIS", "Wing deicing was late")
 
 
-def fired(rule: Rule, passage: Passage = CREW) -> tuple[str, ...]:
+def fired(rule: Rule, passage: PooledPassage = CREW) -> tuple[str, ...]:
     return AutoFill({"q": rule}, [CREW, WING]).names("q", passage)
 
 
-def words(*of: str, least: int = 1) -> Words:
-    return Words(of=of, at_least=least, match="substring", written="signals")
+def words(*of: str, least: int = 1) -> WordsRule:
+    return WordsRule(of=of, at_least=least, match="substring", written="signals")
 
 
 def test_words_and_sql_fire_by_name() -> None:
@@ -44,8 +44,8 @@ def test_sections_are_a_further_condition() -> None:
 
 
 def test_what_needs_the_corpus_or_has_grade_0_fills_nothing_in() -> None:
-    assert fired(Spans(places=(Symbol("a.py", "f"),), written="symbol")) == ()
-    assert fired(Words(of=("crew",), at_least=1, grade=0)) == ()
+    assert fired(SpansRule(places=(Symbol("a.py", "f"),), written="symbol")) == ()
+    assert fired(WordsRule(of=("crew",), at_least=1, grade=0)) == ()
 
 
 def test_a_condition_that_cannot_be_asked_is_said() -> None:

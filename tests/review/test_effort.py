@@ -8,7 +8,7 @@ import pytest
 
 from bakeoff.measures.labels import Label
 from bakeoff.review.effort import estimate, pace
-from bakeoff.review.ledger import Entry, Kind
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
 
 START = datetime.datetime(2026, 1, 5, 9, tzinfo=datetime.UTC)
 
@@ -17,8 +17,8 @@ def times(*seconds: float) -> list[str]:
     return [(START + datetime.timedelta(seconds=one)).isoformat() for one in seconds]
 
 
-def entry(reviewer: str, time: str) -> Entry:
-    return Entry(Kind.JUDGE, "i1", "q1", reviewer, "0" * 16, Label.SEMANTIC_MATCH, time=time)
+def entry(reviewer: str, time: str) -> LedgerEntry:
+    return LedgerEntry(LedgerKind.JUDGE, "i1", "q1", reviewer, "0" * 16, Label.SEMANTIC_MATCH, time=time)
 
 
 @pytest.mark.parametrize(("passages", "low", "high"), [(400, 2.0, 4.0), (200, 1.0, 2.0)])

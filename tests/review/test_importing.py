@@ -10,13 +10,15 @@ import pytest
 from bakeoff.errors import DataError
 from bakeoff.measures.labels import Label
 from bakeoff.review.importing import import_folder, into_ledger
-from bakeoff.review.ledger import Kind, Ledger
-from bakeoff.review.pool import Pool
-from bakeoff.review.settle import State, settled_pool
-from bakeoff.review.sheetfiles import write_sheets
+from bakeoff.review.ledger import Ledger, LedgerKind
+from bakeoff.review.outcomes import OutcomeState, settled_pool
+from bakeoff.review.pool import ReviewPool
+from bakeoff.review.sheet_writer import write_sheets
 
 
-def judged(pool: Pool, folder: Path, label: str = "FALSE_POSITIVE", reviewer: str = "ann") -> list[Path]:
+def judged(
+    pool: ReviewPool, folder: Path, label: str = "FALSE_POSITIVE", reviewer: str = "ann"
+) -> list[Path]:
     """Files in which everything open has one judgment."""
     paths = list(write_sheets(pool, folder, {}).paths)
     for path in paths:
@@ -129,7 +131,7 @@ def test_nothing_is_written_into_what_is_read(sheet: Callable[..., Path], tmp_pa
     }
 
 
-def test_files_of_a_pool_enter_its_ledger_once(pool: Pool, tmp_path: Path) -> None:
+def test_files_of_a_pool_enter_its_ledger_once(pool: ReviewPool, tmp_path: Path) -> None:
     judged(pool, tmp_path / "files")
     ledger = Ledger(tmp_path / "ledger")
     imported = import_folder(tmp_path / "files", pool)
@@ -137,24 +139,29 @@ def test_files_of_a_pool_enter_its_ledger_once(pool: Pool, tmp_path: Path) -> No
     assert into_ledger(imported, ledger) == 8
     assert into_ledger(imported, ledger) == 0
     settled = settled_pool(pool, ledger.read().entries)
-    assert {one.state for one in settled.values()} == {State.RULE, State.AGREED}
+    assert {one.state for one in settled.values()} == {OutcomeState.RULE, OutcomeState.AGREED}
     assert not any(entry.judgment is Label.KEYWORD_MATCH for entry in ledger.read().entries)
 
 
-def test_an_adjudication_decides(pool: Pool, tmp_path: Path) -> None:
+def test_an_adjudication_decides(pool: ReviewPool, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger")
     for name, label in (("ann", "FALSE_POSITIVE"), ("bob", "SEMANTIC_MATCH")):
         judged(pool, tmp_path / name, label, name)
         into_ledger(import_folder(tmp_path / name, pool), ledger)
-    assert sum(one.state is State.CONFLICT for one in settled_pool(pool, ledger.read().entries).values()) == 8
+    assert (
+        sum(one.state is OutcomeState.CONFLICT for one in settled_pool(pool, ledger.read().entries).values())
+        == 8
+    )
     judged(pool, tmp_path / "eve", "SEMANTIC_MATCH", "eve")
     into_ledger(import_folder(tmp_path / "eve", pool), ledger, final=True)
     settled = settled_pool(pool, ledger.read().entries)
-    assert sum(one.state is State.ADJUDICATED for one in settled.values()) == 8
-    assert {e.kind for e in ledger.read().entries if e.reviewer == "eve"} == {Kind.ADJUDICATE}
+    assert sum(one.state is OutcomeState.ADJUDICATED for one in settled.values()) == 8
+    assert {e.kind for e in ledger.read().entries if e.reviewer == "eve"} == {LedgerKind.ADJUDICATE}
 
 
-def test_a_passage_that_is_not_in_the_run_does_not_count_and_is_said(pool: Pool, tmp_path: Path) -> None:
+def test_a_passage_that_is_not_in_the_run_does_not_count_and_is_said(
+    pool: ReviewPool, tmp_path: Path
+) -> None:
     path = judged(pool, tmp_path / "files")[0]
     path.write_text(path.read_text().replace("chunk_id: q0-1", "chunk_id: q0-9"))
     imported = import_folder(tmp_path / "files", pool)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from bakeoff.measures.labels import Label
-from bakeoff.review.judgmentset import make_set
-from bakeoff.review.ledger import Entry, Kind
-from bakeoff.review.pool import Pool
-from bakeoff.review.settle import settled_pool
+from bakeoff.review.judgment_set import make_set
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
+from bakeoff.review.outcomes import settled_pool
+from bakeoff.review.pool import ReviewPool
 
 
-def said(pool: Pool, place: int, reviewer: str, label: Label, grade: int | None = None) -> Entry:
+def said(pool: ReviewPool, place: int, reviewer: str, label: Label, grade: int | None = None) -> LedgerEntry:
     item = pool.items[place]
-    return Entry(Kind.JUDGE, item.id, item.query_id, reviewer, item.text_hash, label, grade, time="2026")
+    return LedgerEntry(
+        LedgerKind.JUDGE, item.id, item.query_id, reviewer, item.text_hash, label, grade, time="2026"
+    )
 
 
-def test_grades_and_sources(pool: Pool) -> None:
+def test_grades_and_sources(pool: ReviewPool) -> None:
     entries = [
         said(pool, 1, "ann", Label.SEMANTIC_MATCH, 3),
         said(pool, 2, "ann", Label.FALSE_POSITIVE),

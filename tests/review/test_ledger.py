@@ -11,11 +11,13 @@ import pytest
 
 from bakeoff.errors import DataError, SettingError
 from bakeoff.measures.labels import Label
-from bakeoff.review.ledger import Entry, Kind, Ledger, standing
+from bakeoff.review.ledger import Ledger, LedgerEntry, LedgerKind, current_entries
 
 
-def judged(item: str, label: Label = Label.SEMANTIC_MATCH, reviewer: str = "ann", **more: object) -> Entry:
-    return Entry(Kind.JUDGE, item, "q", reviewer, "hash", label, **more)  # type: ignore[arg-type]
+def judged(
+    item: str, label: Label = Label.SEMANTIC_MATCH, reviewer: str = "ann", **more: object
+) -> LedgerEntry:
+    return LedgerEntry(LedgerKind.JUDGE, item, "q", reviewer, "hash", label, **more)  # type: ignore[arg-type]
 
 
 def test_an_entry_comes_back_with_its_time(tmp_path: Path) -> None:
@@ -29,22 +31,22 @@ def test_undo_takes_back_the_last_and_keeps_the_line(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     ledger.append(judged("i"))
     ledger.append(judged("i", Label.FALSE_POSITIVE))
-    ledger.append(Entry(Kind.UNDO, "i", "q", "ann", "hash"))
+    ledger.append(LedgerEntry(LedgerKind.UNDO, "i", "q", "ann", "hash"))
     entries = ledger.read().entries
     assert len(entries) == 3
-    assert standing(entries)["ann", "i", 0].judgment is Label.SEMANTIC_MATCH
+    assert current_entries(entries)["ann", "i", 0].judgment is Label.SEMANTIC_MATCH
 
 
 def test_undo_of_nothing_and_of_others_changes_nothing(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     ledger.append(judged("i", reviewer="bob"))
-    ledger.append(Entry(Kind.UNDO, "i", "q", "ann", "hash"))
-    assert set(standing(ledger.read().entries)) == {("bob", "i", 0)}
+    ledger.append(LedgerEntry(LedgerKind.UNDO, "i", "q", "ann", "hash"))
+    assert set(current_entries(ledger.read().entries)) == {("bob", "i", 0)}
 
 
 def test_a_hidden_repeat_stands_beside_the_first(tmp_path: Path) -> None:
     entries = [judged("i"), judged("i", Label.FALSE_POSITIVE, repeat=1)]
-    assert len(standing(entries)) == 2
+    assert len(current_entries(entries)) == 2
 
 
 def test_names_that_look_alike_as_files_have_their_own(tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_threads_of_one_and_of_several_reviewers_lose_nothing(tmp_path: Path) ->
 def test_what_was_appended_outlives_a_killed_process(tmp_path: Path) -> None:
     code = (
         "import os, signal; from pathlib import Path; from bakeoff.review.ledger import *; "
-        f"Ledger(Path({str(tmp_path)!r})).append(Entry(Kind.JUDGE, 'i', 'q', 'ann', 'h', Label.FALSE_POSITIVE)); "
+        f"Ledger(Path({str(tmp_path)!r})).append(LedgerEntry(LedgerKind.JUDGE, 'i', 'q', 'ann', 'h', Label.FALSE_POSITIVE)); "
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)

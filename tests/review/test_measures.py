@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bakeoff.measures.labels import Label
+from bakeoff.review.auto_vs_human import compare_auto_human, human_values
 from bakeoff.review.human_scores import JudgedResult
 from bakeoff.review.measures import pool_rankings, review_figures
-from bakeoff.review.pool import Pool
-from bakeoff.review.settle import Settled, State
-from bakeoff.review.sides import human_values, sides
+from bakeoff.review.outcomes import ItemOutcome, OutcomeState
+from bakeoff.review.pool import ReviewPool
 
 KW, SEM, FP = Label.KEYWORD_MATCH, Label.SEMANTIC_MATCH, Label.FALSE_POSITIVE
 SERVED = {
@@ -50,13 +50,15 @@ def test_what_both_returned_and_nobody_judged_moves_no_bound() -> None:
     assert (pair.bounds.low, pair.bounds.high) == (pytest.approx(0.25), pytest.approx(0.5))
 
 
-def test_rankings_of_a_pool(pool: Pool) -> None:
+def test_rankings_of_a_pool(pool: ReviewPool) -> None:
     found = pool_rankings(pool)
     assert found["a"]["q0"] == (pool.items[0].id, pool.items[1].id)
 
 
 def test_sides_by_rules_by_people_and_combined() -> None:
-    settled = {item: Settled(item, f"q{item[1]}", State.AGREED, label) for item, label in LABELS.items()}
+    settled = {
+        item: ItemOutcome(item, f"q{item[1]}", OutcomeState.AGREED, label) for item, label in LABELS.items()
+    }
     ranked = {
         system: {query: [JudgedResult(item) for item in items] for query, items in by_query.items()}
         for system, by_query in SERVED.items()
@@ -65,7 +67,7 @@ def test_sides_by_rules_by_people_and_combined() -> None:
     assert human["a", "q0"] == 1.0
     assert ("b", "q1") not in human
     automated = {(s, q): 0.5 for s in "ab" for q in ("q0", "q1", "q2", "q3")}
-    a, _b, even, *_ = sides(
+    a, _b, even, *_ = compare_auto_human(
         "ab", "RR@10", automated, human, {"q0": "even", "q1": "odd", "q2": "even", "q3": "odd"}
     )
     assert (a.automated.value, a.automated.n) == (0.5, 4)

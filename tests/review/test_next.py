@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import ComparisonError
-from bakeoff.review.next import outlook, study
-from bakeoff.review.stakes import (
+from bakeoff.review.decision_model import (
     CANT_TELL,
-    Stakes,
+    DecisionModel,
     best_end,
-    decide,
+    decide_pairs,
     group_sums,
     pair_bounds,
     stakes_of,
     t_quantile,
     worst_end,
 )
+from bakeoff.review.next import rank_open_items, stopping_advice
 
 
 def rankings(queries: int, own: int = 1) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -28,13 +28,13 @@ def rankings(queries: int, own: int = 1) -> dict[str, dict[str, tuple[str, ...]]
     return {s: {q: (f"{q}-both", *(f"{q}-{s}{i}" for i in range(own))) for q in names} for s in ("a", "b")}
 
 
-def completions(stakes: Stakes) -> set[int]:
+def completions(stakes: DecisionModel) -> set[int]:
     """The decisions of every way the open items could be judged."""
     places = np.flatnonzero(stakes.open)
     bits = np.array(list(itertools.product((0.0, 1.0), repeat=len(places))))
     relevance = np.repeat(stakes.known[None, :], len(bits), axis=0)
     relevance[:, places] = bits
-    return set(decide(stakes.scores(relevance)).tolist())
+    return set(decide_pairs(stakes.scores(relevance)).tolist())
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -49,7 +49,7 @@ def test_certain_means_that_no_completion_differs(seed: int) -> None:
         if chance.random() < 0.7
     }
     stakes = stakes_of(served, known, 3)
-    found = outlook(stakes)
+    found = stopping_advice(stakes)
     ends = completions(stakes)
     if found.certain:
         winner = CANT_TELL if found.decision is None else stakes.systems.index(found.decision)
@@ -69,15 +69,15 @@ def test_bounds_are_those_of_all_completions() -> None:
 
 def test_a_result_both_returned_moves_nothing() -> None:
     stakes = stakes_of(rankings(4), {}, 2)
-    _, ranked = study(stakes)
+    _, ranked = rank_open_items(stakes)
     assert len(ranked) == 12
     assert all("both" in one.item for one in ranked[-4:])
     assert all(one.weight == 0 for one in ranked[-4:])
-    assert outlook(stakes).relevant_open == 8
+    assert stopping_advice(stakes).relevant_open == 8
 
 
 def test_the_first_items_are_of_different_queries() -> None:
-    _, ranked = study(stakes_of(rankings(6), {}, 2), 6)
+    _, ranked = rank_open_items(stakes_of(rankings(6), {}, 2), 6)
     assert len({one.query for one in ranked}) == 6
 
 
@@ -90,7 +90,7 @@ def test_a_clear_lead_is_certain_before_the_end() -> None:
         for item in row
         if "both" not in item and not item.endswith("2")
     }
-    found = outlook(stakes_of(served, known, 4))
+    found = stopping_advice(stakes_of(served, known, 4))
     assert found.certain
     assert found.decision == "a"
     assert found.stop
@@ -102,7 +102,7 @@ def test_nothing_is_likely_before_people_judged() -> None:
     ruled = {
         item for by_query in served.values() for row in by_query.values() for item in row if "both" in item
     }
-    found = outlook(stakes_of(served, dict.fromkeys(ruled, True), 3, ruled=ruled))
+    found = stopping_advice(stakes_of(served, dict.fromkeys(ruled, True), 3, ruled=ruled))
     assert found.judged == 0
     assert not found.stop
 
@@ -110,7 +110,7 @@ def test_nothing_is_likely_before_people_judged() -> None:
 def test_all_judged_is_the_end() -> None:
     served = rankings(4)
     known = {item: True for by_query in served.values() for row in by_query.values() for item in row}
-    found = outlook(stakes_of(served, known, 2))
+    found = stopping_advice(stakes_of(served, known, 2))
     assert (found.open, found.stop, found.decision, found.probability) == (0, True, None, 1.0)
 
 

@@ -11,18 +11,26 @@ from typing import Any
 import pytest
 
 from bakeoff.errors import DataError, SettingError
-from bakeoff.review.pool import Passage, Pool, grouped, item_id, read_pool, text_hash, write_pool
-from bakeoff.review.pooling import Choice, find_queries, make_pool
+from bakeoff.review.pool import (
+    PooledPassage,
+    ReviewPool,
+    group_passages,
+    item_id,
+    read_pool,
+    text_hash,
+    write_pool,
+)
+from bakeoff.review.pooling import PoolChoice, find_queries, make_pool
 
 TEXT = "abcdefghijklmnopqrstuvwxyz" * 8
 
 
-def passage(start: int, end: int, chunker: str, document: str = "d") -> Passage:
-    return Passage(f"{chunker}{start}", document, start, end, "", TEXT[start:end], chunker)
+def passage(start: int, end: int, chunker: str, document: str = "d") -> PooledPassage:
+    return PooledPassage(f"{chunker}{start}", document, start, end, "", TEXT[start:end], chunker)
 
 
-def spans(*passages: Passage) -> list[tuple[int, int]]:
-    return sorted((group.start, group.end) for group in grouped(passages))
+def spans(*passages: PooledPassage) -> list[tuple[int, int]]:
+    return sorted((group.start, group.end) for group in group_passages(passages))
 
 
 def test_passages_of_two_chunkers_that_share_half_of_the_shorter_are_one_span() -> None:
@@ -48,14 +56,14 @@ def test_other_documents_are_other_items() -> None:
 
 
 def test_the_text_runs_from_the_first_to_the_last_character() -> None:
-    (group,) = grouped([passage(20, 120, "x"), passage(0, 60, "y"), passage(80, 150, "z")])
+    (group,) = group_passages([passage(20, 120, "x"), passage(0, 60, "y"), passage(80, 150, "z")])
     assert (group.start, group.end) == (0, 150)
     assert group.text() == TEXT[0:150]
 
 
 def test_a_run_is_pooled_once_for_all_systems(ran: Any) -> None:
     result = ran.result
-    made = make_pool(result, Choice(k=5), find_queries(result, result.path.parent / "queries.yaml"))
+    made = make_pool(result, PoolChoice(k=5), find_queries(result, result.path.parent / "queries.yaml"))
     assert len({item.id for item in made.items}) == len(made.items)
     rows = [row for row in result.rankings.to_pylist() if row["rank"] <= 5]
     assert sum(len(item.returned) for item in made.items) == len(rows)
@@ -68,14 +76,14 @@ def test_a_run_is_pooled_once_for_all_systems(ran: Any) -> None:
 
 
 def test_the_order_hangs_on_the_seed_only(ran: Any) -> None:
-    one, same, other = (make_pool(ran.result, Choice(k=3, seed=seed)) for seed in (1, 1, 2))
+    one, same, other = (make_pool(ran.result, PoolChoice(k=3, seed=seed)) for seed in (1, 1, 2))
     assert one == same
     assert [item.id for item in one.items] != [item.id for item in other.items]
     assert one.fingerprint() == other.fingerprint()
 
 
 def test_without_the_query_file_nothing_is_filled_in_and_it_is_said(ran: Any) -> None:
-    made = make_pool(ran.result, Choice(k=3))
+    made = make_pool(ran.result, PoolChoice(k=3))
     assert not any(item.rules for item in made.items)
     assert "--queries" in made.notes[0]
 
@@ -83,15 +91,15 @@ def test_without_the_query_file_nothing_is_filled_in_and_it_is_said(ran: Any) ->
 @pytest.mark.parametrize("k", [0, 11])
 def test_a_depth_the_run_keeps_no_text_of_is_refused(ran: Any, k: int) -> None:
     with pytest.raises(SettingError, match="1 to 10"):
-        make_pool(ran.result, Choice(k=k))
+        make_pool(ran.result, PoolChoice(k=k))
 
 
 def test_an_unknown_category_is_refused(ran: Any) -> None:
     with pytest.raises(SettingError, match="Categories: code, guide"):
-        make_pool(ran.result, Choice(categories=("codes",)))
+        make_pool(ran.result, PoolChoice(categories=("codes",)))
 
 
-def test_a_pool_is_read_back_as_it_was_written(pool: Pool, tmp_path: Path) -> None:
+def test_a_pool_is_read_back_as_it_was_written(pool: ReviewPool, tmp_path: Path) -> None:
     write_pool(pool, tmp_path / "pool.json")
     assert read_pool(tmp_path / "pool.json") == pool
 
@@ -110,7 +118,7 @@ def _missing(data: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", [_text, _version, _missing])
 def test_a_changed_pool_is_refused(
-    pool: Pool, tmp_path: Path, change: Callable[[dict[str, Any]], None]
+    pool: ReviewPool, tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
     path = tmp_path / "pool.json"
     write_pool(pool, path)
@@ -121,7 +129,7 @@ def test_a_changed_pool_is_refused(
         read_pool(path)
 
 
-def test_showings_are_blind_open_and_in_the_reviewers_own_order(pool: Pool) -> None:
+def test_showings_are_blind_open_and_in_the_reviewers_own_order(pool: ReviewPool) -> None:
     ann, again, bob = pool.showings("ann"), pool.showings("ann"), pool.showings("bob")
     assert ann == again
     assert {one.item.id for one in ann} == {item.id for item in pool.open}
@@ -131,7 +139,7 @@ def test_showings_are_blind_open_and_in_the_reviewers_own_order(pool: Pool) -> N
     assert sum(a != b for a, b in pairwise(queries)) == len(set(queries)) - 1
 
 
-def test_hidden_repeats_come_after_the_first_showings(pool: Pool) -> None:
+def test_hidden_repeats_come_after_the_first_showings(pool: ReviewPool) -> None:
     shown = pool.showings("ann", repeats=0.25)
     assert [one.repeat for one in shown] == [0] * 8 + [1] * 2
     first = {one.item.id for one in shown if not one.repeat}

@@ -16,21 +16,21 @@ import pytest
 
 from bakeoff.errors import SettingError
 from bakeoff.measures.labels import Label
-from bakeoff.review.desk import Desk, stands
-from bakeoff.review.ledger import Entry, Kind, Ledger
-from bakeoff.review.pool import Pool, write_pool
-from bakeoff.review.serving.cards import REACH, Around, card, marked
-from bakeoff.review.serving.history import History
-from bakeoff.review.serving.page import Setup, page
-from bakeoff.review.serving.room import Manner, Room, checked_name
-from bakeoff.review.serving.seat import Answer
-from bakeoff.review.serving.server import BODY_LIMIT, TOKEN, ReviewServer
-from bakeoff.review.settle import State
+from bakeoff.review.ledger import Ledger, LedgerEntry, LedgerKind
+from bakeoff.review.outcomes import OutcomeState
+from bakeoff.review.pool import ReviewPool, write_pool
+from bakeoff.review.review_folder import ReviewFolder, load_state
+from bakeoff.review.web.cards import REACH, ContextWindow, card, mark_words
+from bakeoff.review.web.history import History
+from bakeoff.review.web.page import PageSetup, page
+from bakeoff.review.web.reviewer_session import Answer
+from bakeoff.review.web.server import BODY_LIMIT, TOKEN, ReviewServer
+from bakeoff.review.web.session import ReviewOptions, ReviewSession, checked_name
 
-SEMANTIC = Answer(Kind.JUDGE, Label.SEMANTIC_MATCH)
-WRONG = Answer(Kind.JUDGE, Label.FALSE_POSITIVE)
-LATER = Answer(Kind.LATER)
-PLAIN = Manner(repeats=0)
+SEMANTIC = Answer(LedgerKind.JUDGE, Label.SEMANTIC_MATCH)
+WRONG = Answer(LedgerKind.JUDGE, Label.FALSE_POSITIVE)
+LATER = Answer(LedgerKind.LATER)
+PLAIN = ReviewOptions(repeats=0)
 
 
 def at(second: int) -> str:
@@ -38,14 +38,14 @@ def at(second: int) -> str:
 
 
 @pytest.fixture
-def desk(pool: Pool, tmp_path: Path) -> Desk:
+def desk(pool: ReviewPool, tmp_path: Path) -> ReviewFolder:
     """The small pool as a review: four queries, eight open items."""
-    made = Desk(tmp_path / "desk")
+    made = ReviewFolder(tmp_path / "desk")
     write_pool(pool, made.pool_file)
     return made
 
 
-def shown(room: Room, reviewer: str = "ann") -> list[str]:
+def shown(room: ReviewSession, reviewer: str = "ann") -> list[str]:
     """The texts that come next."""
     told = room.open(reviewer)
     texts = {one.key: f"{one.query_id} {''.join(part for part, _ in one.text)}" for one in told.cards}
@@ -56,7 +56,7 @@ def shown(room: Room, reviewer: str = "ann") -> list[str]:
 
 
 def test_words_of_rules_are_marked_anywhere_and_those_of_the_query_where_a_word_begins() -> None:
-    parts = marked(
+    parts = mark_words(
         "The aircrew was tired; duty times TOKENS, untoken", ("crew", "duty time"), "which tokens expire?"
     )
     assert "".join(text for text, _ in parts) == "The aircrew was tired; duty times TOKENS, untoken"
@@ -64,18 +64,18 @@ def test_words_of_rules_are_marked_anywhere_and_those_of_the_query_where_a_word_
 
 
 def test_a_text_without_words_to_mark_stays_whole() -> None:
-    assert marked("a (b) c", (), "is it?") == (("a (b) c", False),)
-    assert marked("", ("x",), "y") == ()
+    assert mark_words("a (b) c", (), "is it?") == (("a (b) c", False),)
+    assert mark_words("", ("x",), "y") == ()
 
 
 def test_words_that_look_like_patterns_are_words() -> None:
-    assert [text for text, on in marked("a.c abc (x", ("a.c", "(x"), "") if on] == ["a.c", "(x"]
+    assert [text for text, on in mark_words("a.c abc (x", ("a.c", "(x"), "") if on] == ["a.c", "(x"]
 
 
 def test_the_text_around_is_put_together_from_stored_pieces_up_to_a_gap() -> None:
     text = "".join(chr(97 + i % 26) for i in range(3_000))
     spans = [(0, 40), (50, 120), (100, 200), (200, 230), (900, 2_000)]
-    around = Around(("d", a, b, text[a:b]) for a, b in spans)
+    around = ContextWindow(("d", a, b, text[a:b]) for a, b in spans)
     assert around.before("d", 200) == text[50:200]
     assert around.after("d", 200) == text[200:230]
     assert around.after("d", 1_000) == text[1_000 : 1_000 + REACH]
@@ -84,34 +84,34 @@ def test_the_text_around_is_put_together_from_stored_pieces_up_to_a_gap() -> Non
 
 
 def test_a_piece_whose_text_is_not_its_span_gives_no_context() -> None:
-    assert Around([("d", 0, 10, "heading\nbody and more")]).after("d", 5) == ""
+    assert ContextWindow([("d", 0, 10, "heading\nbody and more")]).after("d", 5) == ""
 
 
 @pytest.mark.parametrize(
     ("name", "code"), [("a/b.py", True), ("x.YAML", True), ("a.md", False), ("AAR9901", False)]
 )
-def test_program_text_is_told_from_prose(pool: Pool, name: str, code: bool) -> None:
-    assert card("k", replace(pool.items[0], document_id=name), Around([])).code is code
+def test_program_text_is_told_from_prose(pool: ReviewPool, name: str, code: bool) -> None:
+    assert card("k", replace(pool.items[0], document_id=name), ContextWindow([])).code is code
 
 
 # --- a seat -----------------------------------------------------------------------------------------
 
 
-def test_open_items_come_query_by_query_and_the_same_way_again(desk: Desk) -> None:
-    texts = shown(Room(desk, PLAIN))
+def test_open_items_come_query_by_query_and_the_same_way_again(desk: ReviewFolder) -> None:
+    texts = shown(ReviewSession(desk, PLAIN))
     assert len(texts) == 8
     queries = [text.split()[0] for text in texts]
     assert queries == [query for query in dict.fromkeys(queries) for _ in range(2)]
-    assert texts == shown(Room(desk, PLAIN))
-    assert texts != shown(Room(desk, PLAIN), "bob")
+    assert texts == shown(ReviewSession(desk, PLAIN))
+    assert texts != shown(ReviewSession(desk, PLAIN), "bob")
 
 
-def test_what_rules_filled_in_is_judged_only_when_asked_for(desk: Desk) -> None:
-    assert len(shown(Room(desk, replace(PLAIN, filled=True)))) == 12
+def test_what_rules_filled_in_is_judged_only_when_asked_for(desk: ReviewFolder) -> None:
+    assert len(shown(ReviewSession(desk, replace(PLAIN, filled=True)))) == 12
 
 
-def test_an_answer_is_in_the_ledger_and_the_next_comes(desk: Desk) -> None:
-    room = Room(desk, PLAIN)
+def test_an_answer_is_in_the_ledger_and_the_next_comes(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, PLAIN)
     told = room.open("ann")
     after = room.say("ann", told.queue[0], replace(SEMANTIC, grade=2, note="so"), at(1), told.queue)
     assert after.queue == told.queue[1:]
@@ -119,7 +119,7 @@ def test_an_answer_is_in_the_ledger_and_the_next_comes(desk: Desk) -> None:
     assert after.progress.done == 1
     (entry,) = desk.ledger.read().entries
     assert (entry.kind, entry.judgment, entry.grade, entry.note) == (
-        Kind.JUDGE,
+        LedgerKind.JUDGE,
         Label.SEMANTIC_MATCH,
         2,
         "so",
@@ -127,20 +127,20 @@ def test_an_answer_is_in_the_ledger_and_the_next_comes(desk: Desk) -> None:
     assert entry.text_hash == room.pool.by_id()[entry.item].text_hash
 
 
-def test_a_keystroke_sent_twice_counts_once_even_after_a_restart(desk: Desk) -> None:
-    room = Room(desk, PLAIN)
+def test_a_keystroke_sent_twice_counts_once_even_after_a_restart(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, PLAIN)
     key = room.open("ann").queue[0]
     first = room.say("ann", key, SEMANTIC, at(1))
     assert room.say("ann", key, SEMANTIC, at(1)).queue == first.queue
-    restarted = Room(desk, PLAIN)
+    restarted = ReviewSession(desk, PLAIN)
     assert restarted.say("ann", key, SEMANTIC, at(1)).queue == first.queue
     assert len(desk.ledger.read().entries) == 1
     assert room.judged["ann"] == 1
     assert restarted.judged["ann"] == 0
 
 
-def test_later_comes_after_all_others_and_before_repetitions(desk: Desk) -> None:
-    room = Room(desk, Manner(repeats=0.5))
+def test_later_comes_after_all_others_and_before_repetitions(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, ReviewOptions(repeats=0.5))
     told = room.open("ann")
     late = room.say("ann", told.queue[0], LATER, at(1))
     assert late.progress.later == 1
@@ -157,8 +157,8 @@ def test_later_comes_after_all_others_and_before_repetitions(desk: Desk) -> None
     assert late.progress == replace(late.progress, done=12, total=12, later=0)
 
 
-def test_what_is_put_off_again_goes_behind_the_others_put_off(desk: Desk) -> None:
-    room = Room(desk, PLAIN)
+def test_what_is_put_off_again_goes_behind_the_others_put_off(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, PLAIN)
     told = room.open("ann")
     for second in range(8):
         told = room.say("ann", told.queue[0], LATER, at(second))
@@ -166,13 +166,13 @@ def test_what_is_put_off_again_goes_behind_the_others_put_off(desk: Desk) -> Non
     assert room.say("ann", first, LATER, at(9)).queue[0] == second_
 
 
-def test_undo_goes_back_step_by_step_over_a_restart(desk: Desk) -> None:
-    room = Room(desk, PLAIN)
+def test_undo_goes_back_step_by_step_over_a_restart(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, PLAIN)
     told = room.open("ann")
     a, b = told.queue[:2]
     room.say("ann", a, replace(SEMANTIC, note="n"), at(1))
     room.say("ann", b, LATER, at(2))
-    again = Room(desk, PLAIN)
+    again = ReviewSession(desk, PLAIN)
     back = again.undo("ann", at(3))
     assert back.queue[0] == b
     assert back.undone
@@ -184,17 +184,17 @@ def test_undo_goes_back_step_by_step_over_a_restart(desk: Desk) -> None:
     assert again.undo("ann", at(4)).queue[0] == a  # sent twice
     assert again.undo("ann", at(5)).undone is None
     assert len(desk.ledger.read().entries) == 4
-    assert all(one.state is not State.AGREED for one in stands(desk).settled.values())
+    assert all(one.state is not OutcomeState.AGREED for one in load_state(desk).settled.values())
 
 
-def test_undo_takes_back_nothing_of_others(desk: Desk) -> None:
-    room = Room(desk, PLAIN)
+def test_undo_takes_back_nothing_of_others(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, PLAIN)
     room.say("bob", room.open("bob").queue[0], SEMANTIC, at(1))
     assert room.undo("ann", at(2)).undone is None
 
 
-def test_keys_do_not_tell_a_repetition(desk: Desk) -> None:
-    room = Room(desk, Manner(repeats=1.0))
+def test_keys_do_not_tell_a_repetition(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, ReviewOptions(repeats=1.0))
     told = room.open("ann")
     for second in range(8):
         told = room.say("ann", told.queue[0], SEMANTIC, at(second))
@@ -202,36 +202,36 @@ def test_keys_do_not_tell_a_repetition(desk: Desk) -> None:
     assert "repeat" not in json.dumps([str(one) for one in told.cards])
 
 
-def test_a_changed_passage_is_shown_again(desk: Desk, pool: Pool) -> None:
-    room = Room(desk, PLAIN)
+def test_a_changed_passage_is_shown_again(desk: ReviewFolder, pool: ReviewPool) -> None:
+    room = ReviewSession(desk, PLAIN)
     room.say("ann", room.open("ann").queue[0], SEMANTIC, at(1))
     (entry,) = desk.ledger.read().entries
     items = tuple(replace(one, text="other text") if one.id == entry.item else one for one in pool.items)
     write_pool(replace(pool, items=items), desk.pool_file)
-    changed = Room(desk, PLAIN).open("ann")
+    changed = ReviewSession(desk, PLAIN).open("ann")
     assert changed.progress.done == 0
     assert "other text" in {"".join(part for part, _ in one.text) for one in changed.cards}
 
 
-def test_what_another_window_wrote_is_seen(desk: Desk) -> None:
-    one, other = Room(desk, PLAIN), Room(desk, PLAIN)
+def test_what_another_window_wrote_is_seen(desk: ReviewFolder) -> None:
+    one, other = ReviewSession(desk, PLAIN), ReviewSession(desk, PLAIN)
     told = one.open("ann")
     other.open("ann")
     one.say("ann", told.queue[0], SEMANTIC, at(1))
     assert other.say("ann", told.queue[1], SEMANTIC, at(2)).progress.done == 2
 
 
-def test_an_answer_that_comes_late_does_not_overrule_a_newer_one(desk: Desk) -> None:
-    room = Room(desk, PLAIN)
+def test_an_answer_that_comes_late_does_not_overrule_a_newer_one(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, PLAIN)
     told = room.open("ann")
     room.say("ann", told.queue[0], WRONG, at(50))
     room.say("ann", told.queue[0], SEMANTIC, at(10))
-    labels = [one.label for one in stands(desk).settled.values() if one.state is State.AGREED]
+    labels = [one.label for one in load_state(desk).settled.values() if one.state is OutcomeState.AGREED]
     assert labels == [Label.FALSE_POSITIVE]
 
 
-def test_the_page_is_told_the_time_its_next_answer_must_follow(desk: Desk) -> None:
-    room = Room(desk, PLAIN)
+def test_the_page_is_told_the_time_its_next_answer_must_follow(desk: ReviewFolder) -> None:
+    room = ReviewSession(desk, PLAIN)
     told = room.open("ann")
     assert told.latest == ""
     assert room.say("ann", told.queue[0], SEMANTIC, at(9)).latest == at(9)
@@ -241,7 +241,11 @@ def test_the_page_is_told_the_time_its_next_answer_must_follow(desk: Desk) -> No
 def test_the_time_left_is_of_the_reviewers_own_pace_without_pauses(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     for second in (0, 10, 20, 30, 1_400, 1_410, 1_420):
-        ledger.append(Entry(Kind.JUDGE, f"i{second}", "q", "ann", "h", Label.SEMANTIC_MATCH, time=at(second)))
+        ledger.append(
+            LedgerEntry(
+                LedgerKind.JUDGE, f"i{second}", "q", "ann", "h", Label.SEMANTIC_MATCH, time=at(second)
+            )
+        )
     assert History(ledger, "ann").seconds_each() == 10
     assert History(ledger, "bob").seconds_each() is None
 
@@ -249,7 +253,9 @@ def test_the_time_left_is_of_the_reviewers_own_pace_without_pauses(tmp_path: Pat
 def test_times_that_name_no_moment_say_nothing_about_the_pace(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
     for number in range(9):
-        ledger.append(Entry(Kind.LATER, f"i{number}", "q", "ann", "h", time=f"2026-01-{10 + number}"))
+        ledger.append(
+            LedgerEntry(LedgerKind.LATER, f"i{number}", "q", "ann", "h", time=f"2026-01-{10 + number}")
+        )
     assert History(ledger, "ann").seconds_each() is None
 
 
@@ -262,11 +268,13 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 # --- the order of `review next`, and deciding between reviewers --------------------------------------
 
 
-def test_the_order_of_next_puts_first_what_can_move_the_decision(desk: Desk, pool: Pool) -> None:
+def test_the_order_of_next_puts_first_what_can_move_the_decision(
+    desk: ReviewFolder, pool: ReviewPool
+) -> None:
     shared = replace(pool.items[0], rules=())  # both systems returned it: it moves nothing
     items = (shared, *pool.items[1:])
     write_pool(replace(pool, items=items), desk.pool_file)
-    room = Room(desk, Manner(by_stakes=True, repeats=0))
+    room = ReviewSession(desk, ReviewOptions(by_stakes=True, repeats=0))
     assert shown(room)[-1] == "q0 passage 00"
     for second in range(12):
         told = room.open("ann")
@@ -276,17 +284,17 @@ def test_the_order_of_next_puts_first_what_can_move_the_decision(desk: Desk, poo
     room.close()
 
 
-def disputed(desk: Desk) -> Room:
+def disputed(desk: ReviewFolder) -> ReviewSession:
     """Ann and Bob differ on one item."""
-    room = Room(desk, PLAIN)
+    room = ReviewSession(desk, PLAIN)
     told = room.open("ann")
     room.say("ann", told.queue[0], replace(SEMANTIC, note="because"), at(1))
     (entry,) = desk.ledger.read().entries
     desk.ledger.append(replace(entry, reviewer="bob", judgment=Label.FALSE_POSITIVE, note="", time=at(2)))
-    return Room(desk, Manner(adjudicate=True))
+    return ReviewSession(desk, ReviewOptions(adjudicate=True))
 
 
-def test_who_decides_sees_what_was_said_and_the_decision_holds(desk: Desk) -> None:
+def test_who_decides_sees_what_was_said_and_the_decision_holds(desk: ReviewFolder) -> None:
     room = disputed(desk)
     told = room.open("eve")
     (shown_,) = told.cards
@@ -294,22 +302,22 @@ def test_who_decides_sees_what_was_said_and_the_decision_holds(desk: Desk) -> No
     assert said == {"ann": ("SEMANTIC_MATCH", "because"), "bob": ("FALSE_POSITIVE", "")}
     after = room.say("eve", shown_.key, WRONG, at(3))
     assert (after.queue, after.progress.done, after.progress.total) == ((), 1, 1)
-    (held,) = [one for one in stands(desk).settled.values() if one.state is State.ADJUDICATED]
+    (held,) = [one for one in load_state(desk).settled.values() if one.state is OutcomeState.ADJUDICATED]
     assert held.label is Label.FALSE_POSITIVE
     assert room.open("eve").progress.done == 1
     assert room.undo("eve", at(4)).queue == (shown_.key,)
-    assert State.CONFLICT in {one.state for one in stands(desk).settled.values()}
+    assert OutcomeState.CONFLICT in {one.state for one in load_state(desk).settled.values()}
 
 
-def test_who_decides_and_puts_off_loses_no_judgment_of_their_own(desk: Desk) -> None:
+def test_who_decides_and_puts_off_loses_no_judgment_of_their_own(desk: ReviewFolder) -> None:
     room = disputed(desk)
     key = room.open("ann").queue[0]
     assert room.say("ann", key, LATER, at(3)).queue == (key,)
     assert len(desk.ledger.read().entries) == 2
     with pytest.raises(SettingError, match="one of the three"):
-        room.say("ann", key, Answer(Kind.CANNOT), at(4))
+        room.say("ann", key, Answer(LedgerKind.CANNOT), at(4))
     assert room.undo("ann", at(5)).undone is None  # a judgment is not taken back from here
-    assert State.CONFLICT in {one.state for one in stands(desk).settled.values()}
+    assert OutcomeState.CONFLICT in {one.state for one in load_state(desk).settled.values()}
 
 
 # --- over HTTP --------------------------------------------------------------------------------------
@@ -318,8 +326,8 @@ Ask = Callable[..., tuple[int, Any, dict[str, str]]]
 
 
 @pytest.fixture
-def server(desk: Desk) -> Iterator[ReviewServer]:
-    with ReviewServer(Room(desk, PLAIN), 0) as started:
+def server(desk: ReviewFolder) -> Iterator[ReviewServer]:
+    with ReviewServer(ReviewSession(desk, PLAIN), 0) as started:
         thread = threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield started
@@ -369,7 +377,7 @@ def say(
     return ask("/say", {**body, **more})
 
 
-def test_a_judgment_over_http_is_on_disk_when_it_is_answered(ask: Ask, desk: Desk) -> None:
+def test_a_judgment_over_http_is_on_disk_when_it_is_answered(ask: Ask, desk: ReviewFolder) -> None:
     status, told, _ = ask()
     assert status == 200
     status, after, _ = say(ask, told["queue"][0], 1, note="ä\nb")
@@ -377,7 +385,7 @@ def test_a_judgment_over_http_is_on_disk_when_it_is_answered(ask: Ask, desk: Des
     assert desk.ledger.read().entries[0].note == "ä\nb"
 
 
-def test_what_the_page_gets_is_blind(ask: Ask, desk: Desk) -> None:
+def test_what_the_page_gets_is_blind(ask: Ask, desk: ReviewFolder) -> None:
     systems = {"system-one", "system-two"}
     renamed = dict(zip(("a", "b"), sorted(systems), strict=True))
     pool = desk.pool()
@@ -389,7 +397,7 @@ def test_what_the_page_gets_is_blind(ask: Ask, desk: Desk) -> None:
         for item in pool.items
     ]
     write_pool(replace(pool, systems=tuple(sorted(systems)), items=tuple(items)), desk.pool_file)
-    told = Room(desk, PLAIN).open("ann")
+    told = ReviewSession(desk, PLAIN).open("ann")
     text = json.dumps([str(one) for one in told.cards]) + json.dumps(ask()[1])
     assert "passage 01" in text
     assert not any(name in text for name in (*systems, "0.987654", "rank", "score"))
@@ -399,7 +407,9 @@ def test_what_the_page_gets_is_blind(ask: Ask, desk: Desk) -> None:
     "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "127.0.0.1@evil"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_foreign_name_that_leads_here_is_refused(ask: Ask, desk: Desk, host: str, method: str) -> None:
+def test_a_foreign_name_that_leads_here_is_refused(
+    ask: Ask, desk: ReviewFolder, host: str, method: str
+) -> None:
     status, said, _ = ask("/" if method == "GET" else "/open", method=method, Host=host, Origin=None)
     assert status == 403
     assert "not this machine" in said["error"]
@@ -435,7 +445,9 @@ def test_without_the_token_of_the_page_nothing_is_told(ask: Ask, token: str | No
         ({"reviewer": "ann", "key": "k", "kind": "later", "time": at(1), "more": 1}, "more"),
     ],
 )
-def test_what_is_no_answer_is_refused_and_not_written(ask: Ask, desk: Desk, body: Any, words: str) -> None:
+def test_what_is_no_answer_is_refused_and_not_written(
+    ask: Ask, desk: ReviewFolder, body: Any, words: str
+) -> None:
     status, said, _ = ask("/say", body)
     assert status == 400
     assert words in said["error"]
@@ -488,7 +500,7 @@ def test_a_slow_client_keeps_nobody_waiting(server: ReviewServer, ask: Ask) -> N
         link.close()
 
 
-def test_a_judgment_that_cannot_be_written_is_said_and_asked_for_again(ask: Ask, desk: Desk) -> None:
+def test_a_judgment_that_cannot_be_written_is_said_and_asked_for_again(ask: Ask, desk: ReviewFolder) -> None:
     key = ask()[1]["queue"][0]
     desk.ledger.folder.write_text("in the way")
     status, said, _ = say(ask, key, 1)
@@ -499,7 +511,7 @@ def test_a_judgment_that_cannot_be_written_is_said_and_asked_for_again(ask: Ask,
     assert len(desk.ledger.read().entries) == 1
 
 
-def test_reviewers_at_once_lose_nothing(ask: Ask, desk: Desk) -> None:
+def test_reviewers_at_once_lose_nothing(ask: Ask, desk: ReviewFolder) -> None:
     def work(name: str) -> None:
         told = ask(body={"reviewer": name})[1]
         for second in range(8):
@@ -526,11 +538,11 @@ def test_only_our_script_may_run_and_nothing_else_is_fetched(ask: Ask) -> None:
 
 
 def test_the_name_of_a_run_is_text_in_the_page() -> None:
-    text = page(Setup("r", '"><script>alert(1)</script>', "t", "</script>", False, False)).decode()
+    text = page(PageSetup("r", '"><script>alert(1)</script>', "t", "</script>", False, False)).decode()
     assert "<script>alert" not in text
     assert text.count("</script>") == 1
 
 
-def test_a_port_that_is_taken_is_said(server: ReviewServer, desk: Desk) -> None:
+def test_a_port_that_is_taken_is_said(server: ReviewServer, desk: ReviewFolder) -> None:
     with pytest.raises(SettingError, match="Choose another with --port"):
-        ReviewServer(Room(desk, PLAIN), server.server_address[1])
+        ReviewServer(ReviewSession(desk, PLAIN), server.server_address[1])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import yaml
 
-from bakeoff.review.pool import Pool
-from bakeoff.review.sheetfiles import QueryFacts, file_name, write_sheets
-from bakeoff.review.sheets import read_sheet
+from bakeoff.review.pool import ReviewPool
+from bakeoff.review.sheet_reader import read_sheet
+from bakeoff.review.sheet_writer import QueryFacts, file_name, write_sheets
 
 KEYS = {
     "metadata": ["query_id", "model", "category", "reviewer", "review_date", "review_complete"],
@@ -19,7 +19,7 @@ KEYS = {
 RESULT = ["rank", "chunk_id", "report_id", "section_name", "score", "text_preview", "judgment", "notes"]
 
 
-def test_the_keys_and_their_order_are_those_of_the_template(pool: Pool, tmp_path: Path) -> None:
+def test_the_keys_and_their_order_are_those_of_the_template(pool: ReviewPool, tmp_path: Path) -> None:
     facts = {"q0": QueryFacts("WHERE text LIKE '%x%'", ("AAR1",), ("x",))}
     written = write_sheets(pool, tmp_path, facts)
     assert [path.name for path in written.paths][:2] == ["review_q0_a.yaml", "review_q0_b.yaml"]
@@ -33,7 +33,7 @@ def test_the_keys_and_their_order_are_those_of_the_template(pool: Pool, tmp_path
     assert data["results"][1]["judgment"] == ""
 
 
-def test_what_is_written_is_read_back(pool: Pool, tmp_path: Path) -> None:
+def test_what_is_written_is_read_back(pool: ReviewPool, tmp_path: Path) -> None:
     for path in write_sheets(pool, tmp_path, {}).paths:
         sheet = read_sheet(path)
         assert [row.rank for row in sheet.rows] == [1, 2]
@@ -41,7 +41,7 @@ def test_what_is_written_is_read_back(pool: Pool, tmp_path: Path) -> None:
         assert not sheet.complete
 
 
-def test_a_file_somebody_judged_in_is_never_replaced(pool: Pool, tmp_path: Path) -> None:
+def test_a_file_somebody_judged_in_is_never_replaced(pool: ReviewPool, tmp_path: Path) -> None:
     paths = write_sheets(pool, tmp_path, {}).paths
     mine = paths[0].read_text().replace("judgment: ''", "judgment: FALSE_POSITIVE")
     paths[0].write_text(mine)
@@ -51,7 +51,7 @@ def test_a_file_somebody_judged_in_is_never_replaced(pool: Pool, tmp_path: Path)
     assert paths[0].read_text() == mine
 
 
-def test_without_force_nothing_is_replaced(pool: Pool, tmp_path: Path) -> None:
+def test_without_force_nothing_is_replaced(pool: ReviewPool, tmp_path: Path) -> None:
     paths = write_sheets(pool, tmp_path, {}).paths
     assert write_sheets(pool, tmp_path, {}).kept == paths
 

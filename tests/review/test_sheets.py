@@ -9,7 +9,7 @@ import pytest
 
 from bakeoff.errors import DataError
 from bakeoff.measures.labels import Label
-from bakeoff.review.sheets import label_of, read_sheet, review_files
+from bakeoff.review.sheet_reader import label_of, read_sheet, review_files
 
 SHORT = """\
 query_id: CON-001

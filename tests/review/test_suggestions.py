@@ -9,19 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff import caller
-from bakeoff.caller import Connection
-from bakeoff.environment import Source
 from bakeoff.errors import DataError
 from bakeoff.measures.labels import Label
-from bakeoff.review.desk import Desk, stands
-from bakeoff.review.judgmentset import make_set
-from bakeoff.review.ledger import Entry, Kind
-from bakeoff.review.modelagreement import model_agreement
-from bakeoff.review.pool import Pool, write_pool
-from bakeoff.review.serving.room import Manner, Room
-from bakeoff.review.settle import Settled, State
-from bakeoff.review.suggesting import ModelFailure, Opinion, asked, opinion_on, read_opinion
+from bakeoff.review.judgment_set import make_set
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
+from bakeoff.review.model_agreement import model_agreement
+from bakeoff.review.outcomes import ItemOutcome, OutcomeState
+from bakeoff.review.pool import ReviewPool, write_pool
+from bakeoff.review.review_folder import ReviewFolder, load_state
+from bakeoff.review.suggesting import ModelFailure, SuggestedGrade, opinion_on, read_opinion, request_body
 from bakeoff.review.suggestions import (
     grades,
     read_suggestions,
@@ -30,6 +26,10 @@ from bakeoff.review.suggestions import (
     suggestions_file,
     to_ask,
 )
+from bakeoff.review.web.session import ReviewOptions, ReviewSession
+from bakeoff.runtime import json_client
+from bakeoff.runtime.json_client import JsonClient
+from bakeoff.storage.environment import SettingSource
 
 sys.path.append(str(Path(__file__).parents[1] / "plugins" / "embedders"))
 from loopback import Answer, Loopback, Request
@@ -55,15 +55,15 @@ def chat(text: object, finish: str = "stop") -> Answer:
 
 
 @pytest.fixture
-def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Connection]]:
+def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., JsonClient]]:
     """Connects to a server of this machine that answers as told."""
     monkeypatch.setenv("CHAT_KEY", KEY)
-    monkeypatch.setattr(caller, "BACKOFF_SECONDS", 0.01)
-    open_: list[tuple[Loopback, Connection]] = []
+    monkeypatch.setattr(json_client, "BACKOFF_SECONDS", 0.01)
+    open_: list[tuple[Loopback, JsonClient]] = []
 
-    def connect(answer: Callable[[Request], Answer], manners: Manners = Manners()) -> Connection:  # noqa: B008
+    def connect(answer: Callable[[Request], Answer], manners: Manners = Manners()) -> JsonClient:  # noqa: B008
         server = Loopback(answer).__enter__()
-        made = Connection(f"{server.url}/v1", "CHAT_KEY", manners, ModelFailure, Source.USER)
+        made = JsonClient(f"{server.url}/v1", "CHAT_KEY", manners, ModelFailure, SettingSource.USER)
         open_.append((server, made))
         made.requests = server.requests  # type: ignore[attr-defined]
         return made
@@ -75,8 +75,8 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Connection]]:
 
 
 @pytest.fixture
-def desk(pool: Pool, tmp_path: Path) -> Desk:
-    made = Desk(tmp_path / "desk")
+def desk(pool: ReviewPool, tmp_path: Path) -> ReviewFolder:
+    made = ReviewFolder(tmp_path / "desk")
     write_pool(pool, made.pool_file)
     return made
 
@@ -116,19 +116,19 @@ def test_a_reason_is_one_short_line() -> None:
 # --- the server -------------------------------------------------------------------------------------
 
 
-def test_a_model_is_asked_in_the_published_shape(ask: Callable[..., Connection], pool: Pool) -> None:
+def test_a_model_is_asked_in_the_published_shape(ask: Callable[..., JsonClient], pool: ReviewPool) -> None:
     server = ask(lambda _: chat('{"grade": 2, "reason": "says it"}'))
-    assert opinion_on(server, "m", pool.items[0]) == Opinion(2, "says it")
+    assert opinion_on(server, "m", pool.items[0]) == SuggestedGrade(2, "says it")
     (sent,) = server.requests  # type: ignore[attr-defined]
     assert (sent.method, sent.path) == ("POST", "/v1/chat/completions")
     assert sent.headers["Authorization"] == f"Bearer {KEY}"
-    assert sent.body == asked("m", pool.items[0]) and sent.body["temperature"] == 0
+    assert sent.body == request_body("m", pool.items[0]) and sent.body["temperature"] == 0
     said = str(sent.body)
     assert pool.items[0].query_text in said and pool.items[0].text in said
     assert not any(one.chunk_id in said for one in pool.items[0].returned), "the model is blind as well"
 
 
-def test_too_many_requests_are_waited_out(ask: Callable[..., Connection], pool: Pool) -> None:
+def test_too_many_requests_are_waited_out(ask: Callable[..., JsonClient], pool: ReviewPool) -> None:
     replies = iter([(429, {"error": "slow down"}, {"Retry-After": "0"}), chat('{"grade": 1}')])
     assert opinion_on(ask(lambda _: next(replies)), "m", pool.items[0]).grade == 1
 
@@ -147,14 +147,14 @@ def test_too_many_requests_are_waited_out(ask: Callable[..., Connection], pool: 
     ],
 )  # fmt: skip
 def test_a_server_that_fails_is_told_without_the_key(
-    answer: Answer, words: str, ask: Callable[..., Connection], pool: Pool
+    answer: Answer, words: str, ask: Callable[..., JsonClient], pool: ReviewPool
 ) -> None:
     with pytest.raises(ModelFailure, match=words) as caught:
         opinion_on(ask(lambda _: answer), "m", pool.items[0])
     assert "planted" not in str(caught.value)
 
 
-def test_silence_is_told(ask: Callable[..., Connection], pool: Pool) -> None:
+def test_silence_is_told(ask: Callable[..., JsonClient], pool: ReviewPool) -> None:
     import threading
 
     never = threading.Event()
@@ -173,11 +173,13 @@ def test_silence_is_told(ask: Callable[..., Connection], pool: Pool) -> None:
 # --- the files --------------------------------------------------------------------------------------
 
 
-def test_only_what_nobody_judged_is_asked_and_each_answer_is_kept(desk: Desk, pool: Pool) -> None:
-    standing, path = stands(desk), suggestions_file(desk.folder, "org/model:7b")
+def test_only_what_nobody_judged_is_asked_and_each_answer_is_kept(
+    desk: ReviewFolder, pool: ReviewPool
+) -> None:
+    standing, path = load_state(desk), suggestions_file(desk.folder, "org/model:7b")
     items = to_ask(pool, standing.settled, [])
     assert {item.id for item in items} == {item.id for item in pool.open}
-    said = iter([Opinion(2, "yes"), Opinion(None, missing="no JSON"), Opinion(0, "no")])
+    said = iter([SuggestedGrade(2, "yes"), SuggestedGrade(None, missing="no JSON"), SuggestedGrade(0, "no")])
     with pytest.raises(ModelFailure):
         for _ in suggest(items, path, "org/model:7b", "host", lambda _: _next(said)):
             pass
@@ -190,15 +192,17 @@ def test_only_what_nobody_judged_is_asked_and_each_answer_is_kept(desk: Desk, po
     assert suggestion_files(desk.folder) == [path] and path.parent.parent == desk.folder
 
 
-def _next(said: Iterator[Opinion]) -> Opinion:
+def _next(said: Iterator[SuggestedGrade]) -> SuggestedGrade:
     for one in said:
         return one
     raise ModelFailure("the server is gone")
 
 
-def test_a_line_that_was_cut_off_does_not_count_and_a_wrong_one_is_said(desk: Desk, pool: Pool) -> None:
+def test_a_line_that_was_cut_off_does_not_count_and_a_wrong_one_is_said(
+    desk: ReviewFolder, pool: ReviewPool
+) -> None:
     path = suggestions_file(desk.folder, "m")
-    list(suggest(pool.items[:2], path, "m", "h", lambda _: Opinion(1)))
+    list(suggest(pool.items[:2], path, "m", "h", lambda _: SuggestedGrade(1)))
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:40])
     assert len(read_suggestions(path)) == 2
@@ -207,24 +211,30 @@ def test_a_line_that_was_cut_off_does_not_count_and_a_wrong_one_is_said(desk: De
         read_suggestions(path)
 
 
-def test_suggestions_are_no_judgments_and_who_judges_does_not_see_them(desk: Desk, pool: Pool) -> None:
-    before = stands(desk)
+def test_suggestions_are_no_judgments_and_who_judges_does_not_see_them(
+    desk: ReviewFolder, pool: ReviewPool
+) -> None:
+    before = load_state(desk)
     list(
         suggest(
-            pool.open, suggestions_file(desk.folder, "m"), "m", "h", lambda _: Opinion(2, "a telling reason")
+            pool.open,
+            suggestions_file(desk.folder, "m"),
+            "m",
+            "h",
+            lambda _: SuggestedGrade(2, "a telling reason"),
         )
     )
-    after = stands(desk)
+    after = load_state(desk)
     assert after == before and not make_set(pool, after.settled, rules=False).rows
-    told = str(Room(desk, Manner(repeats=0)).open("ann"))
+    told = str(ReviewSession(desk, ReviewOptions(repeats=0)).open("ann"))
     assert "telling" not in told and "grade=2" not in told and "suggest" not in told
 
 
-def test_a_changed_passage_does_not_inherit_a_suggestion(pool: Pool, tmp_path: Path) -> None:
+def test_a_changed_passage_does_not_inherit_a_suggestion(pool: ReviewPool, tmp_path: Path) -> None:
     from dataclasses import replace
 
     path = tmp_path / "s.jsonl"
-    list(suggest(pool.items, path, "m", "h", lambda _: Opinion(2)))
+    list(suggest(pool.items, path, "m", "h", lambda _: SuggestedGrade(2)))
     changed = replace(pool, items=(replace(pool.items[0], text="another text"), *pool.items[1:]))
     assert set(grades(changed, read_suggestions(path))) == {item.id for item in pool.items[1:]}
 
@@ -232,15 +242,15 @@ def test_a_changed_passage_does_not_inherit_a_suggestion(pool: Pool, tmp_path: P
 # --- against people, and as judgments that say whose they are ---------------------------------------
 
 
-def test_agreement_is_over_what_people_judged(pool: Pool) -> None:
+def test_agreement_is_over_what_people_judged(pool: ReviewPool) -> None:
     """Worked by hand: 4 passages, 3 the same; chance 0.5 and so kappa (0.75 - 0.5) / 0.5."""
     items = pool.open[:4]
     labels = [Label.SEMANTIC_MATCH, Label.SEMANTIC_MATCH, Label.FALSE_POSITIVE, Label.FALSE_POSITIVE]
     settled = {
-        item.id: Settled(item.id, item.query_id, State.AGREED, label)
+        item.id: ItemOutcome(item.id, item.query_id, OutcomeState.AGREED, label)
         for item, label in zip(items, labels, strict=True)
     }
-    settled[pool.items[0].id] = Settled(pool.items[0].id, "q0", State.RULE, Label.KEYWORD_MATCH)
+    settled[pool.items[0].id] = ItemOutcome(pool.items[0].id, "q0", OutcomeState.RULE, Label.KEYWORD_MATCH)
     said = {item.id: grade for item, grade in zip(items, (2, 0, 0, 0), strict=True)} | {pool.items[0].id: 0}
     found = model_agreement("m", said, 3, settled)
     assert found.relevant.items == 4 and found.same == 0.75 and found.missing == 3
@@ -249,12 +259,12 @@ def test_agreement_is_over_what_people_judged(pool: Pool) -> None:
     assert found.graded.value is None, "people gave no grades"
 
 
-def test_what_a_model_fills_in_says_so(desk: Desk, pool: Pool) -> None:
+def test_what_a_model_fills_in_says_so(desk: ReviewFolder, pool: ReviewPool) -> None:
     judged, conflict = pool.open[0], pool.open[1]
     for name, item, label in (("ann", judged, Label.FALSE_POSITIVE), ("ann", conflict, Label.FALSE_POSITIVE),
                               ("bob", conflict, Label.SEMANTIC_MATCH)):  # fmt: skip
-        desk.ledger.append(Entry(Kind.JUDGE, item.id, item.query_id, name, item.text_hash, label))
-    made = make_set(pool, stands(desk).settled, suggested={item.id: 2 for item in pool.items}, model="m")
+        desk.ledger.append(LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, name, item.text_hash, label))
+    made = make_set(pool, load_state(desk).settled, suggested={item.id: 2 for item in pool.items}, model="m")
     sources = {row.source for row in made.rows}
     assert sources == {"human", "rule:sql", "model:m"}
     by = {(row.query, row.start): (row.grade, row.source) for row in made.rows}

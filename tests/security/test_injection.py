@@ -15,12 +15,12 @@ import pytest
 from rich.console import Console
 
 from bakeoff.cli import console
-from bakeoff.cli.progress import Bars, Lines
-from bakeoff.cli.visible import visible, visible_json
-from bakeoff.events import StageFinished, StageStarted, SystemFinished, Warned
-from bakeoff.report.exports.ann import export
-from bakeoff.report.latex import plain
-from bakeoff.runner import run
+from bakeoff.cli.views.progress import ProgressBars, ProgressLines
+from bakeoff.cli.views.sanitise import show_controls, visible_json
+from bakeoff.presets.ann.export import export_ann
+from bakeoff.report.render.latex import plain
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import StageFinished, StageStarted, SystemFinished, WarningRaised
 
 STEERING = [
     "\x1b[31mred",
@@ -52,9 +52,9 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 @pytest.mark.parametrize("text", [*STEERING, MARKUP])
 def test_nothing_printed_steers_the_terminal(text: str, screen: io.StringIO) -> None:
-    console.say(text)
+    console.print_line(text)
     console.warn(text)
-    console._failed((text, text), 2, "DataError")
+    console._report_failure((text, text), 2, "DataError")
     console.table(["a", "b"], [[text, "x"]])
     console.err.print(text, markup=False)
     shown = screen.getvalue()
@@ -66,14 +66,14 @@ def test_nothing_printed_steers_the_terminal(text: str, screen: io.StringIO) -> 
 @pytest.mark.parametrize("text", STEERING)
 def test_progress_steers_nothing(text: str) -> None:
     out = io.StringIO()
-    lines = Lines(Console(file=out, width=200))
-    for event in (StageStarted("chunk", text, 1, "x"), StageFinished("chunk", text, 0.1, text), Warned(text),
+    lines = ProgressLines(Console(file=out, width=200))
+    for event in (StageStarted("chunk", text, 1, "x"), StageFinished("chunk", text, 0.1, text), WarningRaised(text),
                   SystemFinished(text, 1, 1, failed=text)):  # fmt: skip
         lines(event)
     assert out.getvalue().strip() and not HARMFUL.search(out.getvalue())
     screen = io.StringIO()
-    bars = Bars(Console(file=screen, force_terminal=True, color_system=None, width=200))
-    for event in (StageStarted("chunk", text, 1, "x"), StageFinished("chunk", text, 0.1, text), Warned(text),
+    bars = ProgressBars(Console(file=screen, force_terminal=True, color_system=None, width=200))
+    for event in (StageStarted("chunk", text, 1, "x"), StageFinished("chunk", text, 0.1, text), WarningRaised(text),
                   SystemFinished(text, 1, 1, failed=text)):  # fmt: skip
         bars(event)
     bars.close()
@@ -81,8 +81,8 @@ def test_progress_steers_nothing(text: str) -> None:
 
 
 def test_what_is_shown_of_a_control_character() -> None:
-    assert visible("a\x1b[1m\x9b\u202eb\tc\n") == "a\\x1b[1m\\x9b\\u202eb\tc\n"
-    assert visible("Größe 東京 🗼 עברית") == "Größe 東京 🗼 עברית"
+    assert show_controls("a\x1b[1m\x9b\u202eb\tc\n") == "a\\x1b[1m\\x9b\\u202eb\tc\n"
+    assert show_controls("Größe 東京 🗼 עברית") == "Größe 東京 🗼 עברית"
 
 
 @pytest.mark.parametrize("text", STEERING)
@@ -166,5 +166,7 @@ def test_a_spreadsheet_shows_what_begins_like_a_formula(name: str) -> None:
         mean=lambda *_: -0.5,
         pick=lambda *_: "x",
     )
-    rows = list(csv.reader(io.StringIO(export(material).contents["ann_results.csv"].decode(), newline="")))  # type: ignore[arg-type]
+    rows = list(
+        csv.reader(io.StringIO(export_ann(material).contents["ann_results.csv"].decode(), newline=""))
+    )  # type: ignore[arg-type]
     assert rows[1][0] == f"'{name.strip()}" and rows[2][:2] == ["line · bm25", "-0.5"]

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff import results
-from bakeoff.analysis import open_run
 from bakeoff.errors import DataError
+from bakeoff.runs import folder as results
+from bakeoff.runs.analysis import open_run
 
 if TYPE_CHECKING:
     from conftest import Ran
@@ -110,7 +110,7 @@ def test_the_dashboard_shows_why_instead_of_the_numbers(
     finished: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     testing = pytest.importorskip("streamlit.testing.v1")
-    from bakeoff.dashboard.folder import VARIABLE
+    from bakeoff.report.dashboard.folder import VARIABLE
 
     edit_scores(finished) if how == "edited" else edit_record(finished, status="running")
     monkeypatch.setenv(VARIABLE, str(finished))

@@ -36,7 +36,7 @@ def answered(home: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
 
     def typed(*words: object) -> tuple[int, Any]:
         capsys.readouterr()
-        code = console.guarded(lambda: app([str(word) for word in words], standalone_mode=False))
+        code = console.run_guarded(lambda: app([str(word) for word in words], standalone_mode=False))
         out = capsys.readouterr().out
         return code, json.loads(out)
 

@@ -17,7 +17,7 @@ from loopback import Answer, Loopback, Request, openai
 
 from bakeoff import registry
 from bakeoff.errors import EmbedderError, StoreError
-from bakeoff.redaction import MASK, redact, redact_answer
+from bakeoff.storage.redaction import MASK, redact, redact_answer
 from bakeoff.types import ModelInfo, Role
 
 KEY = 'sk-pl+nt/ed"0123<4567&89abc'

@@ -65,12 +65,12 @@ def test_servers_listen_on_loopback_only(
     engine(name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BAKEOFF_HOME", str(engines))
-        from bakeoff.servers.processes import living
+        from bakeoff.servers.processes import living_processes
         from bakeoff.servers.records import read_place, read_state
 
         state, place = read_state(name), read_place(name)
     assert state is not None and place is not None
-    assert listening(living(state.marks, place.data)) == {HOST}
+    assert listening(living_processes(state.marks, place.data)) == {HOST}
 
 
 def test_every_server_is_told_to_listen_here(tmp_path: Path) -> None:

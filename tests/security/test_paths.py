@@ -13,10 +13,10 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import BakeoffError
-from bakeoff.interchange import Choice, Format, _file_name
-from bakeoff.recording import _slug
-from bakeoff.review.sheetfiles import file_name
-from bakeoff.runner import run
+from bakeoff.report.exports.ir_formats import ExportChoice, Format, _file_name
+from bakeoff.review.sheet_writer import file_name
+from bakeoff.runs.recording import _slug
+from bakeoff.runs.run import run
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Skipped, SourceItem
 
@@ -44,7 +44,7 @@ def test_names_become_one_plain_file_name(name: str) -> None:
 def test_systems_that_look_alike_as_file_names_stay_apart() -> None:
     taken: dict[str, str] = {}
     for system in ("a · b", "a / b", "../a-b"):
-        name = _file_name(system, taken, Choice(Format.TREC))
+        name = _file_name(system, taken, ExportChoice(Format.TREC))
         assert name not in taken and Path(name).parent == Path("runs")
         taken[name] = ""
 

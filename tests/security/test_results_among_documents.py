@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from bakeoff.errors import SettingError
-from bakeoff.review.serving.server import Undoing
-from bakeoff.runner import run
+from bakeoff.review.web.server import UndoRequest
+from bakeoff.runs.run import run
 
 TEXT = "corpus: {{folder: {folder}{more}}}\nqueries: queries.yaml\nchunkers: [line]\nmodes: [bm25]\n"
 
@@ -54,5 +54,5 @@ def test_other_folders_are_fine(out: str, home: Path, laid_out: Callable[..., Pa
 )  # fmt: skip
 def test_a_review_time_that_is_not_a_date_is_refused(time: str) -> None:
     with pytest.raises(ValidationError):
-        Undoing.model_validate({"reviewer": "a", "time": time})
-    assert Undoing.model_validate({"reviewer": "a", "time": "2026-02-28T23:59:59.000001+00:00"})
+        UndoRequest.model_validate({"reviewer": "a", "time": time})
+    assert UndoRequest.model_validate({"reviewer": "a", "time": "2026-02-28T23:59:59.000001+00:00"})

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from loopback import Answer, Loopback, Request, openai
 
-from bakeoff import experiment
+from bakeoff.config import experiment
 from bakeoff.errors import EmbedderError, ExperimentError, StoreError
-from bakeoff.journal import Journal, both
-from bakeoff.runner import run
+from bakeoff.runs.run import run
+from bakeoff.runtime.progress_file import ProgressFile, tee
 
 VARIABLES = (
     "OPENAI_API_KEY", "CO_API_KEY", "VOYAGE_API_KEY", "JINA_API_KEY", "QDRANT_API_KEY", "HF_TOKEN",
@@ -102,11 +102,11 @@ def test_no_key_in_the_journal_or_the_log_of_a_run_from_python(
 ) -> None:
     """As a program runs it, with logging at its loudest and a journal beside."""
     caplog.set_level(logging.DEBUG)
-    journal = Journal(tmp_path, clock=iter(range(10**9)).__next__)
+    journal = ProgressFile(tmp_path, clock=iter(range(10**9)).__next__)
     events: list[object] = []
     with Loopback(openai) as good, Loopback(parrot) as bad:
         text = EXPERIMENT.format(good=good.url, bad=bad.url).replace("weaviate, elasticsearch, ", "")
-        result = run(laid_out(Path.cwd(), text), out="run", emit=both(events.append, journal))
+        result = run(laid_out(Path.cwd(), text), out="run", emit=tee(events.append, journal))
     journal.close()
     assert result.failed
     clean(caplog.text, planted, "the log")
@@ -142,12 +142,12 @@ def test_no_key_where_a_success_is_no_json(planted: list[str]) -> None:
 
 
 def test_a_store_s_refusal_that_repeats_the_key(planted: list[str]) -> None:
-    from bakeoff.consent import Destination
-    from bakeoff.environment import Source
-    from bakeoff.plugins.stores._rest import Rest, bearer
+    from bakeoff.plugins.kit.rest import Rest, bearer
+    from bakeoff.storage.consent import Destination
+    from bakeoff.storage.environment import SettingSource
 
     with Loopback(parrot) as server, pytest.raises(StoreError, match="not allowed") as caught:
-        key = bearer("weaviate", Destination(server.url, Source.EXPERIMENT))
+        key = bearer("weaviate", Destination(server.url, SettingSource.EXPERIMENT))
         Rest("Weaviate", server.url, key)("GET", "/v1/schema")
     clean(str(caught.value), planted, "the error")
 
@@ -175,10 +175,12 @@ def test_a_password_in_an_address_of_the_experiment_is_refused_and_not_shown(
 
 def test_a_server_s_own_files_are_its_owner_s_only(home: Path) -> None:
     """Passwords of servers started here: no other user may read them."""
-    from bakeoff.servers.records import State, write_state
+    from bakeoff.servers.records import ServerState, write_state
 
     (home / "servers" / "redis").mkdir(parents=True)
-    write_state("redis", State("redis", "8", "a", "l", 0.0, (), {"BAKEOFF_REDIS_URL": "redis://:secret@h"}))
+    write_state(
+        "redis", ServerState("redis", "8", "a", "l", 0.0, (), {"BAKEOFF_REDIS_URL": "redis://:secret@h"})
+    )
     kept = [path for path in home.rglob("*") if path.is_file() and "secret" in path.read_text()]
     assert len(kept) == 2
     assert all(path.stat().st_mode & 0o077 == 0 for path in kept)

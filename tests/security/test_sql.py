@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from bakeoff.errors import BakeoffError, TruthError
-from bakeoff.runner import run
-from bakeoff.truth.sql import Engine
+from bakeoff.runs.run import run
+from bakeoff.truth.sql import SqlEngine
 from bakeoff.truth.sql_process import THREADS
 
 FILES = [
@@ -101,7 +101,7 @@ INSIGHTS = [
 @pytest.fixture
 def engine() -> object:
     rows = pa.table({"id": ["a", "b"], "text": ["one", "two"]})
-    with Engine("chunks", rows, {"chunk_text": "text", "chunk_id": "id"}) as made:
+    with SqlEngine("chunks", rows, {"chunk_text": "text", "chunk_id": "id"}) as made:
         yield made
 
 
@@ -115,7 +115,7 @@ def secret(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("condition", [*FILES, *NETWORK, *WRITES, *INSIGHTS], ids=lambda text: text[:45])
 def test_a_condition_that_reaches_out_is_refused_before_it_runs(
-    engine: Engine, condition: str, secret: Path
+    engine: SqlEngine, condition: str, secret: Path
 ) -> None:
     text = condition.format(secret=secret, folder=secret.parent)
     with pytest.raises(TruthError, match="sql"):
@@ -146,7 +146,9 @@ def test_a_condition_that_reaches_out_is_refused_before_it_runs(
         "SET custom_user_agent = 'x'",
     ],
 )  # fmt: skip
-def test_the_engine_is_shut_even_for_whole_statements(engine: Engine, statement: str, secret: Path) -> None:
+def test_the_engine_is_shut_even_for_whole_statements(
+    engine: SqlEngine, statement: str, secret: Path
+) -> None:
     """The second wall: had a statement slipped through the check, the engine itself would refuse it."""
     with pytest.raises(duckdb.Error):
         engine._connection.execute(statement.format(secret=secret, folder=secret.parent)).fetchall()
@@ -190,7 +192,7 @@ GROWING = [
 
 
 @pytest.mark.parametrize("condition", GROWING, ids=lambda text: text[:40])
-def test_a_text_that_grows_is_refused_before_it_is_made(engine: Engine, condition: str) -> None:
+def test_a_text_that_grows_is_refused_before_it_is_made(engine: SqlEngine, condition: str) -> None:
     with pytest.raises(TruthError, match="sql"):
         engine.check(condition)
 
@@ -203,7 +205,7 @@ def large() -> pa.Table:
 def test_memory_has_a_bound(large: pa.Table) -> None:
     """What the check lets through, because each text by itself is small, may not fill the memory together."""
     wide = " OR ".join(f"upper({'||'.join(['text'] * 16)}) = '{number}'" for number in range(100))
-    with Engine("chunks", large, {"chunk_text": "text"}) as engine:
+    with SqlEngine("chunks", large, {"chunk_text": "text"}) as engine:
         (found,) = engine.rows([engine.check(wide)])
         assert isinstance(found, TruthError) and "memory" in str(found)
         (again,) = engine.rows(["id = 'a'"])
@@ -213,7 +215,7 @@ def test_memory_has_a_bound(large: pa.Table) -> None:
 def test_time_has_a_bound_inside_one_text(large: pa.Table) -> None:
     """The work on one block of rows, which DuckDB does not interrupt, ends at the limit and not when it is done."""
     slow = " OR ".join(f"regexp_matches(text, '(a|b|c)*d[^k]*{number}z')" for number in range(300))
-    with Engine("chunks", large, {"chunk_text": "text"}, seconds=1) as engine:
+    with SqlEngine("chunks", large, {"chunk_text": "text"}, seconds=1) as engine:
         condition = engine.check(slow)
         engine._process.start()
         begin = cpu_seconds()

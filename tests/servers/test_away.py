@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bakeoff import registry
-from bakeoff.analysis import Result
-from bakeoff.runner import run
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
 from bakeoff.types import Status
 
 Engine = Callable[[str], dict[str, str]]

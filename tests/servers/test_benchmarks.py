@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.cache import Cache
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
+from bakeoff.benchmark.ann.store_specs import parse_store_specs
+from bakeoff.benchmark.collection import Collection
+from bakeoff.benchmark.vectors.datasets import VectorSet, open_dataset
 from bakeoff.errors import StoreError
-from bakeoff.load.ann import Options, Outcome, compare_stores
-from bakeoff.load.collection import Collection
-from bakeoff.load.datasets import VectorSet, open_dataset
-from bakeoff.load.settings import candidates
 from bakeoff.registry import load
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits
 
 psycopg = pytest.importorskip("psycopg")
@@ -51,11 +51,11 @@ def server(engine: Engine, home: Path) -> Iterator[Server]:
 
 
 def compared(
-    tmp_path: Path, dataset: VectorSet, options: Options, save: Callable[..., object] = lambda *_: None
-) -> Outcome:
+    tmp_path: Path, dataset: VectorSet, options: AnnOptions, save: Callable[..., object] = lambda *_: None
+) -> AnnOutcome:
     return compare_stores(
         dataset,
-        candidates(["pgvector"]),
+        parse_store_specs(["pgvector"]),
         options,
         Cache(tmp_path / "cache"),
         save=save,
@@ -72,7 +72,7 @@ def test_every_client_has_one_connection_that_is_closed_with_its_pass(
     outcome = compared(
         tmp_path,
         open_dataset("synthetic:300x8", queries=40),
-        Options(runs=15, threads=threads, target=0.5),
+        AnnOptions(runs=15, threads=threads, target=0.5),
         lambda *_: seen.append(server.count(BACKENDS)),
     )
     assert not outcome.failed and len(seen) > 15
@@ -96,16 +96,16 @@ def test_a_connection_ends_with_its_thread(server: Server, store: Callable[..., 
 
 def test_two_runs_at_once_do_not_share_a_collection(tmp_path: Path, server: Server) -> None:
     """The other run has other vectors; each finds its own neighbours."""
-    outcomes: list[Outcome] = []
+    outcomes: list[AnnOutcome] = []
     sets = [open_dataset("synthetic:400x8", queries=40, seed=seed) for seed in (1, 2)]
     both = threading.Barrier(2)
 
     def measured(number: int) -> None:
-        def together(outcome: Outcome, one: Any) -> None:
+        def together(outcome: AnnOutcome, one: Any) -> None:
             if one is None and not outcome.passes and outcome.built:
                 both.wait(60)  # both collections are filled before either is measured
 
-        options = Options(runs=2, target=0.9)
+        options = AnnOptions(runs=2, target=0.9)
         outcomes.append(compared(tmp_path / str(number), sets[number], options, together))
 
     threads = [threading.Thread(target=measured, args=(number,)) for number in range(2)]
@@ -121,19 +121,19 @@ def test_two_runs_at_once_do_not_share_a_collection(tmp_path: Path, server: Serv
 
 def test_the_same_run_twice_at_once_is_refused_by_name(tmp_path: Path, server: Server) -> None:
     dataset = open_dataset("synthetic:300x8", queries=40)
-    (candidate,) = candidates(["pgvector"])
+    (candidate,) = parse_store_specs(["pgvector"])
     held = Collection(candidate, dataset)
     held.acquire()
-    refused = compared(tmp_path, dataset, Options(runs=1))
+    refused = compared(tmp_path, dataset, AnnOptions(runs=1))
     assert f"process {os.getpid()} is measuring the same data" in refused.failed["pgvector"]
     assert not refused.built and server.count(TABLES) == 0
     held.release()
-    assert not compared(tmp_path, dataset, Options(runs=1)).failed
+    assert not compared(tmp_path, dataset, AnnOptions(runs=1)).failed
 
 
 def test_what_shapes_an_index_is_in_its_name(home: Path) -> None:
     one, other = open_dataset("synthetic:300x8"), open_dataset("synthetic:300x8", seed=9)
-    (plain,), (deeper,) = candidates(["pgvector"]), candidates(["pgvector:build.m=8"])
+    (plain,), (deeper,) = parse_store_specs(["pgvector"]), parse_store_specs(["pgvector:build.m=8"])
     names = {
         Collection(plain, one).name, Collection(plain, other).name, Collection(deeper, one).name,
         Collection(plain, one, "filtered").name,
@@ -143,7 +143,7 @@ def test_what_shapes_an_index_is_in_its_name(home: Path) -> None:
 
 def test_a_collection_stays_only_where_it_is_asked_to(tmp_path: Path, server: Server) -> None:
     dataset = open_dataset("synthetic:300x8", queries=40)
-    kept = compared(tmp_path, dataset, Options(runs=1, keep=True))
+    kept = compared(tmp_path, dataset, AnnOptions(runs=1, keep=True))
     assert server.count(TABLES) == 1
     store = load("stores", "pgvector")
     again = store(store.Params(), tmp_path)
@@ -160,7 +160,7 @@ def test_a_store_that_fails_leaves_nothing_behind(
         raise StoreError("out of memory.")
 
     monkeypatch.setattr(load("stores", "pgvector"), method, broken)
-    outcome = compared(tmp_path, open_dataset("synthetic:300x8", queries=40), Options(runs=1))
+    outcome = compared(tmp_path, open_dataset("synthetic:300x8", queries=40), AnnOptions(runs=1))
     assert "out of memory" in outcome.failed["pgvector"] and not outcome.left
     assert server.count(TABLES) == 0
 
@@ -197,13 +197,13 @@ def test_the_connection_is_not_part_of_a_measured_search(tmp_path: Path, server:
                 first.append({one for one, times in searched.items() if times >= 1})
             return super().search(vector, k, query)
 
-    from bakeoff.load.settings import Candidate
-    from bakeoff.load.targets import vector_target
-    from bakeoff.stages.client_loop import closed_loop
+    from bakeoff.benchmark.ann.store_specs import StoreSpec
+    from bakeoff.benchmark.targets import vector_target
+    from bakeoff.pipeline.loops.closed_loop import closed_loop
 
     dataset = open_dataset("synthetic:300x8", queries=40)
     target = vector_target(
-        Candidate("pgvector", "pgvector", Watched, Watched.Params()), dataset, tmp_path, name="synthetic:300x8",
+        StoreSpec("pgvector", "pgvector", Watched, Watched.Params()), dataset, tmp_path, name="synthetic:300x8",
         k=10, setting=None, seed=7, truth=None,
     )  # fmt: skip
     loop = closed_loop(
@@ -225,24 +225,24 @@ def far(engine: Engine, line: Callable[[int], Any], monkeypatch: pytest.MonkeyPa
 
 def test_a_run_that_lost_its_server_is_in_no_figure(tmp_path: Path, far: Any) -> None:
     """Run 1 is whole, run 2 loses its server: percentiles, speed and recall are those of run 1."""
-    from bakeoff.load.demand import Demand
-    from bakeoff.load.jobs import Job, Tools, run_load
-    from bakeoff.load.sentences import closing
-    from bakeoff.stages.work import Workshop
+    from bakeoff.benchmark.load.load_spec import LoadSpec
+    from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
+    from bakeoff.benchmark.load.sentences import closing_sentences
+    from bakeoff.pipeline.context import StageContext
 
     def cut(text: str) -> None:
         if text.startswith("run 2"):
             threading.Timer(0.3, far.close).start()
 
     done = run_load(
-        Job(
+        LoadRequest(
             "synthetic:300x8",
-            Demand((2,), runs=3, seconds=1.0),
+            LoadSpec((2,), runs=3, seconds=1.0),
             stores="pgvector",
             queries=40,
             out=tmp_path / "out",
         ),
-        Tools(Workshop(Cache(tmp_path / "cache")), cut, lambda _: None, lambda *_: ()),
+        LoadDeps(StageContext(Cache(tmp_path / "cache")), cut, lambda _: None, lambda *_: ()),
     )
     whole, broken = done.found.passes
     (point,) = done.found.points()
@@ -250,23 +250,23 @@ def test_a_run_that_lost_its_server_is_in_no_figure(tmp_path: Path, far: Any) ->
     assert (point.runs, point.cut_short, point.qps.values) == (1, 1, (whole.qps,))
     assert point.answered == whole.answered + broken.answered and point.errors >= 25
     assert point.percentile(50) == whole.latency.percentile(50) / 1e6
-    kinds = {type(claim).__name__: claim for one in closing(done.found) for claim in one.claims}
+    kinds = {type(claim).__name__: claim for one in closing_sentences(done.found) for claim in one.claims}
     assert kinds["Speed"].rate == whole.qps and kinds["CutShort"].runs == 1 and "Failed" in kinds
 
 
 def test_an_open_loop_that_lost_its_server_in_its_last_run_has_failed(tmp_path: Path, far: Any) -> None:
-    from bakeoff.load.demand import Demand
-    from bakeoff.load.jobs import Job, Tools, run_load
-    from bakeoff.stages.work import Workshop
+    from bakeoff.benchmark.load.load_spec import LoadSpec
+    from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
+    from bakeoff.pipeline.context import StageContext
 
     def cut(text: str) -> None:
         if text.startswith("run 2"):
             threading.Timer(0.3, far.close).start()
 
     done = run_load(
-        Job("synthetic:300x8", Demand((1,), rates=(100.0,), runs=2, seconds=1.0, workers=2), stores="pgvector",
+        LoadRequest("synthetic:300x8", LoadSpec((1,), rates=(100.0,), runs=2, seconds=1.0, workers=2), stores="pgvector",
             queries=40, out=tmp_path / "out"),
-        Tools(Workshop(Cache(tmp_path / "cache")), cut, lambda _: None, lambda *_: ()),
+        LoadDeps(StageContext(Cache(tmp_path / "cache")), cut, lambda _: None, lambda *_: ()),
     )  # fmt: skip
     (point,) = done.found.points()
     assert "pgvector" in done.found.failed and point.cut_short == 1 and point.reached is None
@@ -276,7 +276,7 @@ def test_memory_that_backends_share_counts_once(server: Server, store: Callable[
     """Sixteen backends: the sum of their resident memory counts the shared buffers sixteen times."""
     import psutil
 
-    from bakeoff.load.resources import Sampler
+    from bakeoff.benchmark.resources.usage import Sampler
 
     one, first = store("pgvector"), threading.Barrier(17)
     last = threading.Barrier(17)

@@ -43,7 +43,7 @@ def configured(server: MavenServer, site: Site, number: int, transports: tuple[i
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
     """Starts two nodes of an engine that is installed, and returns the address of one."""
-    started: list[tuple[tuple[processes.Mark, ...], Path]] = []
+    started: list[tuple[tuple[processes.ProcessMark, ...], Path]] = []
 
     def start(name: str) -> str:
         server, (folder, program) = TABLE[name], PROGRAMS[name]

@@ -14,13 +14,13 @@ from typing import Any
 import psutil
 import pytest
 
-from bakeoff import environment
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.servers import control, processes
 from bakeoff.servers.base import HOST, NotYetError, Server, Site, free_ports
-from bakeoff.servers.control import LOG, chosen, down, pids_of, status, tail, up
+from bakeoff.servers.control import LOG, choose_servers, down, pids_of, status, tail, up
 from bakeoff.servers.records import read_place, read_state, write_state
 from bakeoff.servers.redis import RedisServer
+from bakeoff.storage import environment
 
 REDIS = RedisServer()
 
@@ -64,7 +64,7 @@ def test_down_leaves_nothing_running_and_keeps_the_data(redis: Server) -> None:
     assert running.pid in family
     assert down(redis)
     assert all(gone(pid) for pid in family)
-    assert status(redis).state == "down" and environment.recorded().read_text() == ""
+    assert status(redis).state == "down" and environment.server_env_file().read_text() == ""
     place = read_place("redis")
     assert place is not None and any(place.data.iterdir())
     assert not down(redis)
@@ -119,8 +119,8 @@ def test_a_recycled_pid_is_never_killed(redis: Server) -> None:
         real = psutil.Process(other.pid)
         kill(state.marks[0].pid)
         for mark in (
-            processes.Mark(other.pid, real.create_time(), state.marks[0].program),
-            processes.Mark(other.pid, real.create_time() - 100, real.exe()),
+            processes.ProcessMark(other.pid, real.create_time(), state.marks[0].program),
+            processes.ProcessMark(other.pid, real.create_time() - 100, real.exe()),
         ):
             write_state("redis", dataclasses.replace(state, marks=(mark,)))
             seen = status(redis).state
@@ -140,7 +140,7 @@ def test_secrets_are_readable_by_their_owner_only(redis: Server) -> None:
         if path.is_file() and place.password in path.read_text("latin-1")
     ]
     assert {path.name for path in holding} >= {"place.json", "state.json"}
-    for path in (*holding, environment.recorded()):
+    for path in (*holding, environment.server_env_file()):
         assert path.stat().st_mode & 0o077 == 0, path
     assert place.password not in " ".join(psutil.Process(status(redis).pid).cmdline())
     assert place.password not in str(status(redis))
@@ -255,8 +255,8 @@ def test_a_server_outlives_its_wrapper_and_is_followed(home: Path) -> None:
 
 def test_unknown_and_missing() -> None:
     with pytest.raises(SettingError, match="Did you mean 'pgvector'"):
-        chosen(["pgvectr"])
-    assert [server.name for server in chosen(["redis", "redis"])] == ["redis"]
+        choose_servers(["pgvectr"])
+    assert [server.name for server in choose_servers(["redis", "redis"])] == ["redis"]
 
 
 def test_a_program_that_is_not_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,14 +16,14 @@ import psutil
 import pytest
 
 from bakeoff import registry
-from bakeoff.environment import setting
 from bakeoff.errors import StoreError
-from bakeoff.runner import run
+from bakeoff.pipeline import index as index_stage
+from bakeoff.runs.run import run
 from bakeoff.servers.control import up
-from bakeoff.servers.processes import living
+from bakeoff.servers.processes import living_processes
 from bakeoff.servers.records import read_place, read_state
 from bakeoff.servers.table import TABLE
-from bakeoff.stages import index as index_stage
+from bakeoff.storage.environment import get_setting
 from bakeoff.types import Batch, Metric, PayloadField, Status
 
 LUCENE = ("opensearch", "elasticsearch")
@@ -35,7 +35,7 @@ ROWS = np.random.default_rng(5).normal(size=(200, 16)).astype(np.float32)
 def asked(address: str, path: str, body: Any = None, method: str = "GET") -> Any:
     """What an engine itself says, without our adapter."""
     headers = {"Content-Type": "application/json"}
-    key = setting("BAKEOFF_WEAVIATE_KEY")
+    key = get_setting("BAKEOFF_WEAVIATE_KEY")
     if key:
         headers["Authorization"] = f"Bearer {key}"
     data = None if body is None else json.dumps(body).encode()
@@ -277,7 +277,7 @@ def test_the_engine_listens_on_loopback_only(name: str, known: Callable[[str], s
     state, place = read_state(name), read_place(name)
     if state is None or place is None or place.folder not in place.program.parents:
         pytest.skip("the server is not one that `bakeoff servers up --install` made")
-    family = living(state.marks, place.data)
+    family = living_processes(state.marks, place.data)
     found = {(c.laddr.ip, c.status) for one in family for c in one.net_connections("inet")}
     assert {ip for ip, status in found if status == psutil.CONN_LISTEN} <= {"127.0.0.1", "::ffff:127.0.0.1"}
     assert any(status == psutil.CONN_LISTEN for _, status in found)

@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 from bakeoff import registry
-from bakeoff.analysis import Result
+from bakeoff.config.experiment import load as load_experiment
 from bakeoff.errors import ExperimentError, MissingExtraError, StoreError
-from bakeoff.events import StageAdvanced
-from bakeoff.experiment import load as load_experiment
-from bakeoff.runner import run
-from bakeoff.stages import index as index_stage
+from bakeoff.pipeline import index as index_stage
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import StageAdvanced
 from bakeoff.types import Batch, Metric, PayloadField, Status
 
 Engine = Callable[[str], dict[str, str]]
@@ -249,11 +249,11 @@ def test_a_run_with_a_dead_server_ends_with_1_and_completes_later(
     kill_engine("pgvector")
     experiment(Path.cwd(), laid_out, "pgvector")
     words = ["run", "bakeoff.yaml", "--out", "run"]
-    assert console.guarded(lambda: app(words, standalone_mode=False)) == 1
+    assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 1
     said = "".join(capsys.readouterr())
     assert "refused" in said and secret not in said
     engine("pgvector")
-    assert console.guarded(lambda: app(words, standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 0
     for path in Path.cwd().rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
     assert os.environ["BAKEOFF_PGVECTOR_DSN"]

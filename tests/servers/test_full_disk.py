@@ -12,7 +12,7 @@ import pytest
 
 from bakeoff.cli import console
 from bakeoff.errors import StoreError
-from bakeoff.runner import run
+from bakeoff.runs.run import run
 from bakeoff.servers.base import Server, Site, free_ports
 from bakeoff.servers.control import down, up
 from bakeoff.servers.places import UNPRIVILEGED
@@ -95,7 +95,7 @@ def test_the_command_ends_with_1(
     beside_exact("pgvector")
     room.fill()
     words = ["run", "bakeoff.yaml", "--out", "run"]
-    assert console.guarded(lambda: app(words, standalone_mode=False)) == 1
+    assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 1
     assert "No space left on device" in " ".join("".join(capsys.readouterr()).split())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import StoreError
-from bakeoff.stages import index as index_stage
+from bakeoff.pipeline import index as index_stage
 from bakeoff.types import Batch, Metric, Status
 
 VARIABLES = {"pgvector": "BAKEOFF_PGVECTOR_DSN", "redis": "BAKEOFF_REDIS_URL", "chroma": ""}

@@ -11,11 +11,11 @@ from scipy import stats
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.bootstrap import (
     BootstrapSettings,
-    evened,
     interval_ends,
     mean_interval,
     mean_intervals,
     resampled_means,
+    snap_to_exact_grid,
     weight_blocks,
 )
 from bakeoff.stats.intervals import METHODS, Interval, Resampled, symmetric
@@ -185,7 +185,7 @@ def test_sums_do_not_depend_on_the_order_of_adding(n: int) -> None:
     """Threads, processors and workers add in different orders; exact sums are the same bits for all of them."""
     rng = np.random.default_rng(n)
     sample = rng.normal(size=(n, 3)) * [1.0, 1e-9, 1e6] + [0.0, 1.0, 0.0]
-    even = evened(sample)
+    even = snap_to_exact_grid(sample)
     weights = next(iter(weight_blocks(n, 100, 1)))[:5]
     exact = [[math.fsum(np.repeat(column, row.astype(int))) for row in weights] for column in even.T]
     order = rng.permutation(n)

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bakeoff.presets.goldsql.decision import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import PairComparison, ScoreMatrix
-from bakeoff.stats.decisions import DECISION_A, DECISION_B, S4Case, decide_s4
 from bakeoff.stats.effects import WinLossTie
 from bakeoff.stats.interaction import interaction
 from bakeoff.stats.intervals import Interval

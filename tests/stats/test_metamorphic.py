@@ -10,12 +10,12 @@ import pytest
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison, ScoreMatrix
-from bakeoff.stats.evidence import Costs, Evidence, Limits
+from bakeoff.stats.evidence import CostLimits, Costs, Evidence
 from bakeoff.stats.factors import factor_shares
 from bakeoff.stats.interaction import interaction
 from bakeoff.stats.quantiles import quantile_between
 from bakeoff.stats.selection import select
-from bakeoff.stats.verdict import Kind, Verdict, decide
+from bakeoff.stats.verdict import Verdict, VerdictKind, decide
 
 RANKS = np.array([1, 1 / 2, 1 / 3, 1 / 4, 1 / 5, 0.0])
 
@@ -157,7 +157,7 @@ def test_equal_systems_are_seldom_told_apart_and_never_one_is_used() -> None:
         scores = matrix(dict.fromkeys("abcd", 0.5), n=22, seed=seed)
         compared = compare(scores, seed=1, resamples=1_000)
         told += any(pair.separated for pair in compared.pairs)
-        assert decide(Evidence(compared)).kind is not Kind.USE
+        assert decide(Evidence(compared)).kind is not VerdictKind.USE
     assert told <= 6  # P(more | one in twenty) is below .001
 
 
@@ -187,7 +187,7 @@ def test_the_interval_of_a_percentile_covers_it() -> None:
 
 def test_a_limit_on_memory_is_not_passed_over_in_silence() -> None:
     compared = compare(matrix(CLEAR), seed=1)
-    found = decide(Evidence(compared, limits=Limits(memory_bytes=1e6)))
+    found = decide(Evidence(compared, limits=CostLimits(memory_bytes=1e6)))
     assert found.rule == "none-within-limits"
     assert all("memory was not measured" in line for line in found.reasons[:3])
 
@@ -196,7 +196,7 @@ def test_places_in_a_reason_are_those_of_the_table() -> None:
     compared = compare(matrix({"slow": 2.0, "one": 0.4, "two": 0.3, "three": 0.2}), seed=1)
     assert compared.ranking[0] == "slow"
     costs = {name: Costs(p95_ms=100.0 if name == "slow" else 1.0) for name in compared.ranking}
-    found = decide(Evidence(compared, costs=costs, limits=Limits(p95_ms=10.0)))
+    found = decide(Evidence(compared, costs=costs, limits=CostLimits(p95_ms=10.0)))
     (line,) = [line for line in found.reasons if "are tied on" in line]
     assert line.startswith("Systems 3 and 4 ")
 

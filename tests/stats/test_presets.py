@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.stats.presets import read_bands, weighted_score
+from bakeoff.presets.rules import read_bands, weighted_score
 
 CURRENT = {"P@5": 0.82, "R@10": 0.91, "latency_ms": 45.0, "dims": 768.0}
 
@@ -70,9 +70,9 @@ def test_boundary_values_are_mediocre() -> None:
 
 def test_the_numbers_of_s0_are_in_one_place() -> None:
     """The data file gives thresholds, weights and normalisers; measures and statistics read the same values."""
+    from bakeoff.measures.preset_settings import read_preset_file
     from bakeoff.measures.presets import preset
-    from bakeoff.preset_files import read_preset_file
-    from bakeoff.stats.presets import S0_BANDS, S0_SCORE
+    from bakeoff.presets.rules import S0_BANDS, S0_SCORE
 
     criteria = read_preset_file("lineage").criteria
     assert [(one.measure, one.good, one.poor) for one in criteria if one.measure] == [
@@ -95,8 +95,8 @@ def test_the_numbers_of_s0_are_in_one_place() -> None:
 
 def test_the_numbers_of_s4_are_in_one_place() -> None:
     """The data file gives the lines of the decisions; the rules read the same values."""
-    from bakeoff.preset_files import read_preset_file
-    from bakeoff.stats.presets import S4
+    from bakeoff.measures.preset_settings import read_preset_file
+    from bakeoff.presets.rules import S4
 
     lines = read_preset_file("goldsql").decision
     assert dict(lines) == {"clear": S4.clear, "close": S4.close, "similar_wins": S4.similar_wins}
@@ -105,8 +105,8 @@ def test_the_numbers_of_s4_are_in_one_place() -> None:
 
 def test_presets_of_source_systems_are_read_from_their_files() -> None:
     from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
+    from bakeoff.measures.preset_settings import read_preset_file
     from bakeoff.measures.presets import BY_NAME
-    from bakeoff.preset_files import read_preset_file
 
     for name in ("lineage", "ann", "code", "vectordb", "goldsql"):
         data = read_preset_file(name)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bakeoff.stats.runs import compare_runs, summarise, welch
+from bakeoff.stats.repeat_summary import compare_runs, summarise, welch
 
 
 def test_f35_the_median_is_reported_with_every_run() -> None:

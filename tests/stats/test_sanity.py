@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bakeoff.stats.sanity import Growing, Seen, unusual
+from bakeoff.stats.sanity import GrowthFacts, SanityFacts, unusual_values
 
-SOUND = Seen(
+SOUND = SanityFacts(
     "nDCG@10",
     {"a": 0.6, "b": 0.7},
     (0.0, 1.0),
-    [Growing("a", "R(document)", [(5, 0.5), (10, 0.5), (20, 0.8)])],
+    [GrowthFacts("a", "R(document)", [(5, 0.5), (10, 0.5), (20, 0.8)])],
     {"a": [("p50", 4.0), ("p95", 9.0)]},
 )
 
 
-def said(seen: Seen) -> str:
-    return "\n".join(unusual(seen))
+def said(seen: SanityFacts) -> str:
+    return "\n".join(unusual_values(seen))
 
 
 def test_sound_results_are_not_spoken_of() -> None:
     assert said(SOUND) == ""
-    assert said(Seen("nDCG@10", {})) == ""
+    assert said(SanityFacts("nDCG@10", {})) == ""
 
 
 def test_all_systems_at_the_floor_or_the_ceiling() -> None:
@@ -33,12 +33,12 @@ def test_all_systems_at_the_floor_or_the_ceiling() -> None:
 
 
 def test_a_count_of_tokens_has_no_floor_or_ceiling() -> None:
-    assert said(Seen("tokens@10", {"a": 1800.0}, (0.0, float("inf")))) == ""
+    assert said(SanityFacts("tokens@10", {"a": 1800.0}, (0.0, float("inf")))) == ""
 
 
 def test_what_cannot_be_is_a_fault() -> None:
     assert "1.2, outside 0 to 1" in said(replace(SOUND, means={"a": 1.2, "b": 0.5}))
-    falls = said(replace(SOUND, growing=[Growing("b", "Hit", [(10, 0.4), (5, 0.6)])]))
+    falls = said(replace(SOUND, growing=[GrowthFacts("b", "Hit", [(10, 0.4), (5, 0.6)])]))
     assert "Hit@5 0.600 and Hit@10 0.400" in falls
     assert "p50 9 ms above p95 4 ms" in said(replace(SOUND, percentiles={"a": [("p50", 9.0), ("p95", 4.0)]}))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.stats.tradeoffs import Trade, weigh
+from bakeoff.presets.lineage.tradeoffs import TradeOff, weigh_trade_off
 
 
-def trade(gain: float, price: float, told_apart: bool = True) -> Trade:
-    return Trade("big", "small", "P@5", (0.4 * gain, 0.4), (20.0 * price, 20.0), told_apart)
+def trade(gain: float, price: float, told_apart: bool = True) -> TradeOff:
+    return TradeOff("big", "small", "P@5", (0.4 * gain, 0.4), (20.0 * price, 20.0), told_apart)
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,14 @@ def trade(gain: float, price: float, told_apart: bool = True) -> Trade:
 )
 def test_rules(gain: float, price: float, rule: str) -> None:
     """S0-25: 2x for 10x is not worth it, 10 % for 2x is to be considered."""
-    assert weigh(trade(gain, price))[0] == rule
+    assert weigh_trade_off(trade(gain, price))[0] == rule
 
 
 def test_what_is_not_told_apart_is_no_trade() -> None:
-    name, text = weigh(trade(1.5, 2.0, told_apart=False))
+    name, text = weigh_trade_off(trade(1.5, 2.0, told_apart=False))
     assert name == "not-shown" and "small is faster" in text
     assert "P@5 0.600 against 0.400" in text and "40 ms against 20 ms" in text
 
 
 def test_a_rival_without_any_quality() -> None:
-    assert weigh(Trade("a", "b", "P@5", (0.4, 0.0), (20.0, 1.0), True))[0] == "open"
+    assert weigh_trade_off(TradeOff("a", "b", "P@5", (0.4, 0.0), (20.0, 1.0), True))[0] == "open"

@@ -11,10 +11,10 @@ from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.equivalence import possible_means
-from bakeoff.stats.evidence import Costs, Evidence, Limits, Thresholds
+from bakeoff.stats.evidence import CostLimits, Costs, Evidence, Thresholds
 from bakeoff.stats.interaction import interactions
 from bakeoff.stats.power import queries_for_level
-from bakeoff.stats.verdict import RULES, Kind, Verdict, decide, rule_table
+from bakeoff.stats.verdict import RULES, Verdict, VerdictKind, decide, rule_table
 
 FORBIDDEN = re.compile(
     r"significan|\d\s?(%|percent|times|x)\s+(better|worse|higher|faster)|p\s?<\s?0?\.05", re.IGNORECASE
@@ -36,7 +36,7 @@ def test_a_clear_winner_is_named_with_its_numbers() -> None:
     verdict = decide(Evidence(comparison))
     rival = comparison.ranking[1]
     pair = comparison.pair("s0", rival)
-    assert (verdict.kind, verdict.rule, verdict.system) == (Kind.USE, "clear-winner", "s0")
+    assert (verdict.kind, verdict.rule, verdict.system) == (VerdictKind.USE, "clear-winner", "s0")
     assert verdict.sentence.startswith(f"Use s0. It beats {rival} by .1")
     assert (
         f"better on {pair.wins} questions, worse on {pair.losses}, equal on {pair.ties} (Holm p <.001)."
@@ -48,7 +48,7 @@ def test_a_clear_winner_is_named_with_its_numbers() -> None:
 
 def test_no_separation_is_cant_tell_with_what_would_settle() -> None:
     verdict = decide(Evidence(compare(scores((0.01, 0.0), noise=0.2), seed=1)))
-    assert (verdict.kind, verdict.system) == (Kind.CANT_TELL, None)
+    assert (verdict.kind, verdict.system) == (VerdictKind.CANT_TELL, None)
     assert verdict.sentence.startswith("Can't tell s")
     assert verdict.would_settle is not None
     assert re.fullmatch(r"About [\d,]+ questions would settle a difference of \.\d+\.", verdict.would_settle)
@@ -59,32 +59,32 @@ COSTS = {"s0": Costs(p95_ms=9.1, index_bytes=14e6), "s1": Costs(p95_ms=0.3, inde
 
 def test_equal_systems_are_decided_by_cost() -> None:
     verdict = decide(Evidence(compare(scores((0.0, 0.0), n=300, noise=0.03), seed=1), costs=COSTS))
-    assert (verdict.kind, verdict.system) == (Kind.CHEAPER_OF_EQUALS, "s1")
+    assert (verdict.kind, verdict.system) == (VerdictKind.CHEAPER_OF_EQUALS, "s1")
     assert "within ±.02 nDCG@10" in verdict.sentence
     assert "p95 latency is lower: 0.3 ms against 9.1 ms" in verdict.sentence
 
 
 def test_equal_systems_without_costs_will_both_do() -> None:
     verdict = decide(Evidence(compare(scores((0.0, 0.0), n=300, noise=0.03), seed=1)))
-    assert (verdict.rule, verdict.kind) == ("either", Kind.CANT_TELL)
+    assert (verdict.rule, verdict.kind) == ("either", VerdictKind.CANT_TELL)
     assert verdict.would_settle is None
 
 
 def test_not_separated_is_not_equal() -> None:
     verdict = decide(Evidence(compare(scores((0.01, 0.0), noise=0.2), seed=1), costs=COSTS))
-    assert verdict.kind is Kind.CANT_TELL
+    assert verdict.kind is VerdictKind.CANT_TELL
     assert "lowest p95 latency is that of s1 (0.3 ms)" in verdict.sentence
 
 
 def test_limits_rule_systems_out_and_say_why() -> None:
     comparison = compare(scores((0.15, 0.0, 0.0)), seed=1)
     costs = {**COSTS, "s2": Costs()}
-    verdict = decide(Evidence(comparison, costs=costs, limits=Limits(p95_ms=5)))
+    verdict = decide(Evidence(comparison, costs=costs, limits=CostLimits(p95_ms=5)))
     assert (verdict.rule, verdict.system) == ("one-within-limits", "s1")
     assert "s0 is left out: p95 latency 9.1 ms is over the limit of 5 ms." in verdict.reasons
     assert any("s2 is left out: p95 latency was not measured" in line for line in verdict.reasons)
-    nobody = decide(Evidence(comparison, costs=costs, limits=Limits(p95_ms=0.1)))
-    assert (nobody.rule, nobody.kind) == ("none-within-limits", Kind.CANT_TELL)
+    nobody = decide(Evidence(comparison, costs=costs, limits=CostLimits(p95_ms=0.1)))
+    assert (nobody.rule, nobody.kind) == ("none-within-limits", VerdictKind.CANT_TELL)
 
 
 def test_a_crossing_of_categories_decides_before_the_overall_mean() -> None:
@@ -97,7 +97,7 @@ def test_a_crossing_of_categories_decides_before_the_overall_mean() -> None:
     rivals = [name for name in comparison.ranking if name != comparison.best]
     found = interactions(tilted, comparison.ranking[0], rivals, BootstrapSettings(1))
     verdict = decide(Evidence(comparison, interactions=found))
-    assert verdict.kind is Kind.DEPENDS_ON_CATEGORY
+    assert verdict.kind is VerdictKind.DEPENDS_ON_CATEGORY
     assert "s0 is ahead on section by" in verdict.sentence
     assert "s1 on concept by" in verdict.sentence
 
@@ -176,7 +176,7 @@ def saturated_evidence(*, with_others: bool) -> Evidence:
 
 def test_a_saturated_measure_decides_nothing_and_names_one_that_separates() -> None:
     verdict = decide(saturated_evidence(with_others=True))
-    assert (verdict.rule, verdict.kind, verdict.system) == ("saturated", Kind.CANT_TELL, None)
+    assert (verdict.rule, verdict.kind, verdict.system) == ("saturated", VerdictKind.CANT_TELL, None)
     assert "RR@10" in verdict.sentence
     assert "a is ahead of b" in verdict.sentence
     assert decide(saturated_evidence(with_others=False)).rule == "saturated"
@@ -233,7 +233,7 @@ def test_the_few_questions_that_decide_are_named() -> None:
     values[0, few] += 0.8
     matrix = ScoreMatrix(("a", "b"), tuple(f"q{i:02d}" for i in range(60)), values[:2], "nDCG@10")
     verdict = decide(Evidence(compare(matrix, seed=1)))
-    assert (verdict.rule, verdict.kind, verdict.group) == ("few-decide", Kind.CANT_TELL, ("a", "b"))
+    assert (verdict.rule, verdict.kind, verdict.group) == ("few-decide", VerdictKind.CANT_TELL, ("a", "b"))
     assert compare(matrix, seed=1).pairs[0].deciding == tuple(f"q{i:02d}" for i in few)
     assert all(f"q{i:02d}" in verdict.sentence for i in few)
     assert verdict.would_settle is not None
@@ -257,7 +257,7 @@ def test_the_table_prints_with_its_thresholds() -> None:
     table = rule_table(Thresholds(margin=0.05))
     assert [number for number, *_ in table] == list(range(1, len(RULES) + 1))
     assert any("±0.05" in when for _, _, when, _ in table)
-    assert {kind for *_, kind in table} == {kind.value for kind in Kind}
+    assert {kind for *_, kind in table} == {kind.value for kind in VerdictKind}
     assert table[-1][1] == "cant-tell"
     assert not any("{" in when for _, _, when, _ in table)
 
@@ -275,7 +275,9 @@ def random_verdict(seed: int) -> tuple[Verdict, float]:
     costs = {name: Costs(p95_ms=float(rng.uniform(1, 100))) for name in names}
     found = interactions(matrix, names[0], names[1:], BootstrapSettings(seed, 200)) if n > 5 else ()
     margin = float(rng.choice([0.02, 0.5]))
-    evidence = Evidence(comparison, found, comparison, costs, Limits(p95_ms=90), Thresholds(margin=margin))
+    evidence = Evidence(
+        comparison, found, comparison, costs, CostLimits(p95_ms=90), Thresholds(margin=margin)
+    )
     return decide(evidence), comparison.alpha
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bakeoff.stats.intervals import Interval
-from bakeoff.stats.wording import bytes_text, listed, points, probability, questions, with_interval
+from bakeoff.stats.number_format import bytes_text, join_names, points, probability, questions, with_interval
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_probability_is_never_zero() -> None:
 
 def test_counts_names_and_sizes() -> None:
     assert (questions(1), questions(1200)) == ("1 question", "1,200 questions")
-    assert (listed(("a",)), listed(("a", "b", "c"))) == ("a", "a, b and c")
+    assert (join_names(("a",)), join_names(("a", "b", "c"))) == ("a", "a, b and c")
     assert (bytes_text(14e6), bytes_text(500)) == ("14 MB", "500 bytes")
 
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from bakeoff import registry
 from bakeoff.errors import StoreError
 from bakeoff.protocols import SearchKnob
-from bakeoff.testing.bench import Bench, outcome
-from bakeoff.testing.storechecks import CHECKS
+from bakeoff.testing.store_checks import CHECKS
+from bakeoff.testing.store_fixture import StoreFixture, outcome
 from bakeoff.types import Batch, Hits, Metric
 
 EXACT = registry.load("stores", "exact")
@@ -283,7 +283,7 @@ CASES = {
 
 def tried(plugin: type, name: str, folder: Path) -> Any:
     (check,) = (check for check in CHECKS if check.name == name)
-    return outcome(check, Bench("broken", plugin, folder, gaps=plugin.gaps))  # type: ignore[attr-defined]
+    return outcome(check, StoreFixture("broken", plugin, folder, gaps=plugin.gaps))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("plugin", CASES, ids=lambda plugin: plugin.__name__)
@@ -319,7 +319,7 @@ def test_the_checks_need_no_pytest() -> None:
     import subprocess
     import sys
 
-    code = "import sys; import bakeoff.testing.trial; sys.exit('pytest' in sys.modules)"
+    code = "import sys; import bakeoff.testing.smoke_test; sys.exit('pytest' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -329,5 +329,5 @@ def test_a_knob_with_an_effect_passes(tmp_path: Path) -> None:
 
 
 def test_vectors_are_given_as_a_run_gives_them(tmp_path: Path) -> None:
-    given = Bench("exact", EXACT, tmp_path).vectors()
+    given = StoreFixture("exact", EXACT, tmp_path).vectors()
     assert isinstance(given, np.memmap) and not given.flags.writeable

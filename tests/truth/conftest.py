@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 import pytest
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.resolve import Truth, resolve
@@ -124,7 +124,7 @@ def _label(text: str, start: int) -> str:
 
 
 def _make_queries(text: str) -> QuerySet:
-    return query_set(yamlfile.parse(text, "queries.yaml", QueryFileError))
+    return query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
 
 
 def _one_query(truth: str) -> QuerySet:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.truth.exporters import Qrel, original_qrels
-from bakeoff.truth.importers.formats import read_foreign
+from bakeoff.presets.import_formats import read_foreign
+from bakeoff.report.exports.truth_files import Qrel, original_qrels
+from bakeoff.truth.human_judgments import judgment_set, judgments_text, read_judgments
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
 from bakeoff.truth.queries import read_queries
-from bakeoff.truth.reviewed import judgment_set, judgments_text, read_judgments
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ from bakeoff.truth.rules import (
     AnyOf,
     Documents,
     LineRange,
-    Passage,
+    PassageRule,
     Sections,
-    Spans,
+    SpansRule,
     Sql,
     Symbol,
-    Words,
+    WordsRule,
     leaves,
 )
 
@@ -68,10 +68,10 @@ def test_a_file_as_people_write_it(make_queries: Make) -> None:
     assert {query.difficulty for query in queries.queries} == {"medium"}
     assert [query.negative for query in queries.queries] == [False, False, False, True]
     symbol, sections, union, nothing = queries.rules
-    assert symbol == Spans(places=(Symbol("auth/jwt.py", "verify"),), written="symbol")
+    assert symbol == SpansRule(places=(Symbol("auth/jwt.py", "verify"),), written="symbol")
     assert sections == Sections(names=("METEOROLOGICAL INFORMATION",))
     assert isinstance(union, AnyOf)
-    assert [type(rule) for _, rule in leaves(union)] == [Sql, Words]
+    assert [type(rule) for _, rule in leaves(union)] == [Sql, WordsRule]
     assert [rule.source for rule in union.rules] == ["sql", "signals>=2"]
     assert nothing is None
     assert queries.where(2, ("any", 1)) == "queries.yaml, line 16, query con-05"
@@ -93,10 +93,10 @@ def test_forms_of_rules(make_queries: Make) -> None:
     )
     rules = make_queries(text).rules
     assert rules[0] == Documents(names=("a.py",), grade=3, name="gold")
-    assert rules[1] == Spans(places=(LineRange("a", 1, 2),), written="lines")
-    assert rules[2] == Spans(places=(Passage("one"), Passage("two", "d")), written="passage")
-    assert rules[3] == Words(of=("a", "b"), at_least=2, over="documents")
-    assert rules[4] == Words(of=("a", "b"), at_least=1, match="substring", case=True)
+    assert rules[1] == SpansRule(places=(LineRange("a", 1, 2),), written="lines")
+    assert rules[2] == SpansRule(places=(PassageRule("one"), PassageRule("two", "d")), written="passage")
+    assert rules[3] == WordsRule(of=("a", "b"), at_least=2, over="documents")
+    assert rules[4] == WordsRule(of=("a", "b"), at_least=1, match="substring", case=True)
     assert isinstance(rules[5], Documents)
     assert rules[5].expected is not None
     assert (rules[5].match, rules[5].min_documents, rules[5].expected.hits) == ("glob", 2, 4)

@@ -11,8 +11,14 @@ import pytest
 
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint
-from bakeoff.runner import run
-from bakeoff.truth.reviewed import JudgedSpan, JudgmentSet, judgment_set, judgments_text, read_judgments
+from bakeoff.runs.run import run
+from bakeoff.truth.human_judgments import (
+    JudgedSpan,
+    JudgmentSet,
+    judgment_set,
+    judgments_text,
+    read_judgments,
+)
 
 TEXT = "Passwords are hashed with argon2"
 

@@ -14,9 +14,9 @@ import pytest
 from bakeoff.errors import TruthError
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import resolve
-from bakeoff.truth.sql import SCAN, Engine
+from bakeoff.truth.sql import SCAN, SqlEngine
 from bakeoff.truth.sql_process import SqlProcess
-from bakeoff.truth.texts import SYNONYMS
+from bakeoff.truth.text_tables import SYNONYMS
 
 TEXTS = [
     "Fatigue of the crack",
@@ -38,12 +38,12 @@ ROWS = pa.table(
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine("chunks", ROWS, SYNONYMS["chunks"]) as engine:
+def engine() -> Iterator[SqlEngine]:
+    with SqlEngine("chunks", ROWS, SYNONYMS["chunks"]) as engine:
         yield engine
 
 
-def rows(engine: Engine, condition: str) -> list[int]:
+def rows(engine: SqlEngine, condition: str) -> list[int]:
     (found,) = engine.rows([engine.check(condition)])
     assert isinstance(found, np.ndarray)
     return found.tolist()
@@ -72,7 +72,7 @@ def rows(engine: Engine, condition: str) -> list[int]:
         ("NULL::BOOLEAN", []),
     ],
 )
-def test_conditions(engine: Engine, condition: str, expected: list[int]) -> None:
+def test_conditions(engine: SqlEngine, condition: str, expected: list[int]) -> None:
     assert rows(engine, condition) == expected
     plain = re.sub(r"^\s*where\b", "", condition, flags=re.IGNORECASE)
     with duckdb.connect() as own:
@@ -149,7 +149,7 @@ NO_CONDITION = [
 @pytest.mark.parametrize(
     "condition", [*WRITES, *LEAVES, *READS, *EFFECTS, *ENDLESS, *NO_CONDITION], ids=lambda text: text[:30]
 )
-def test_everything_else_is_refused_before_it_runs(engine: Engine, condition: str) -> None:
+def test_everything_else_is_refused_before_it_runs(engine: SqlEngine, condition: str) -> None:
     with pytest.raises(TruthError, match="sql"):
         engine.check(condition)
     assert rows(engine, "true") == list(range(len(TEXTS)))
@@ -167,7 +167,7 @@ def test_everything_else_is_refused_before_it_runs(engine: Engine, condition: st
         "LOAD httpfs",
     ],
 )
-def test_the_engine_itself_is_shut(engine: Engine, statement: str, tmp_path: Path) -> None:
+def test_the_engine_itself_is_shut(engine: SqlEngine, statement: str, tmp_path: Path) -> None:
     """Even a statement that slipped through the check could reach nothing: no file, no variable, no setting."""
     with pytest.raises(duckdb.Error):
         engine._connection.execute(statement.format(folder=tmp_path)).fetchall()
@@ -189,7 +189,7 @@ def test_the_engine_itself_is_shut(engine: Engine, statement: str, tmp_path: Pat
         ("text = 5 + id", "Correct the condition"),
     ],
 )
-def test_errors_show_the_place(engine: Engine, condition: str, said: str) -> None:
+def test_errors_show_the_place(engine: SqlEngine, condition: str, said: str) -> None:
     try:
         (answer,) = engine.rows([engine.check(condition)])
     except TruthError as exc:
@@ -198,7 +198,7 @@ def test_errors_show_the_place(engine: Engine, condition: str, said: str) -> Non
     assert re.search(said, str(answer))
 
 
-def test_one_bad_condition_leaves_the_others(engine: Engine) -> None:
+def test_one_bad_condition_leaves_the_others(engine: SqlEngine) -> None:
     bad = engine.check("CAST(id AS INTEGER) = 1")
     found = engine.rows([engine.check("true"), bad, engine.check("id = 'r.pdf_chunk_001'")])
     assert isinstance(found[1], TruthError)
@@ -208,7 +208,7 @@ def test_one_bad_condition_leaves_the_others(engine: Engine) -> None:
     assert found[2].tolist() == [1]
 
 
-def test_more_conditions_than_one_scan_takes(engine: Engine) -> None:
+def test_more_conditions_than_one_scan_takes(engine: SqlEngine) -> None:
     conditions = [f"length(text) > {i % 25}" for i in range(2 * SCAN + 3)]
     found = engine.rows([engine.check(text) for text in conditions])
     lengths = [len(text) if text is not None else -1 for text in TEXTS]
@@ -222,15 +222,15 @@ def test_a_condition_that_takes_too_long_is_stopped() -> None:
     table = pa.table({"id": ["x"] * 20_000, "text": pa.array([text] * 20_000, pa.large_string())})
     slow = " OR ".join(f"regexp_matches(text, '(a|b|c)*d[^k]*{i}z')" for i in range(100))
     with SqlProcess() as process:
-        with Engine("chunks", table, {}, seconds=0.3, process=process) as engine:
+        with SqlEngine("chunks", table, {}, seconds=0.3, process=process) as engine:
             (found,) = engine.rows([engine.check(slow)])
         assert isinstance(found, TruthError)
         assert "stopped after 0.3 s" in str(found)
-        with Engine("chunks", table, {}, process=process) as engine:
+        with SqlEngine("chunks", table, {}, process=process) as engine:
             assert rows(engine, "id = 'y'") == []
 
 
-def test_python_variables_are_out_of_reach(engine: Engine) -> None:
+def test_python_variables_are_out_of_reach(engine: SqlEngine) -> None:
     secret = pa.table({"a": [1]})
     with pytest.raises(duckdb.Error):
         engine._connection.execute("SELECT * FROM secret")
@@ -247,7 +247,7 @@ def test_rows_are_widened_batch_by_batch_and_stay_in_order(monkeypatch: pytest.M
         texts = [f"row {n}" for n in batch["n"].to_pylist()]
         return batch.append_column("text", pa.array(texts, pa.string()))
 
-    with Engine("chunks", numbers, {"chunk_text": "text"}, widen=widen) as engine:
+    with SqlEngine("chunks", numbers, {"chunk_text": "text"}, widen=widen) as engine:
         conditions = [engine.check("chunk_text LIKE '%7'"), engine.check("n = 9999 OR text = 'row 0'")]
         (sevens, ends), again = engine.rows(conditions), engine.rows(conditions)
     assert sevens.tolist() == list(range(7, 10_000, 10)) == again[0].tolist()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bakeoff import grammars
+from bakeoff.corpus import grammars
 from bakeoff.errors import TruthError
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.truth.resolve import Truth

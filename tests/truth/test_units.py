@@ -18,7 +18,14 @@ from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import parse
 from bakeoff.measures.presets import preset
 from bakeoff.truth.resolve import resolve
-from bakeoff.truth.units import IdOrder, Ranked, bound_chunkings, collapse, derive, unit_items
+from bakeoff.truth.units import (
+    IdOrder,
+    RankedUnits,
+    bound_chunkings,
+    collapse_ranking,
+    derive_units,
+    unit_items,
+)
 from bakeoff.types import CHUNKS, JUDGMENTS, Unit
 
 Make = Callable[..., Any]
@@ -141,7 +148,7 @@ def test_derive_is_the_plain_loop(
                 expected[key] = max(expected.get(key, 0), judged.grade)
     if source and not held:
         return
-    got = derive(
+    got = derive_units(
         judgment_table(judgments),
         chunk_table(chunks),
         MINE,
@@ -160,7 +167,7 @@ def test_derive_is_the_plain_loop(
 @given(worlds())
 def test_documents_are_judged_by_any_of_their_places(world: tuple[list[Chunk], list[Judgment]]) -> None:
     chunks, judgments = world
-    got = derive(judgment_table(judgments), chunk_table(chunks), MINE, Unit.DOCUMENT)
+    got = derive_units(judgment_table(judgments), chunk_table(chunks), MINE, Unit.DOCUMENT)
     expected: dict[tuple[int, int], int] = {}
     for judged in judgments:
         key = judged.query, judged.doc
@@ -171,11 +178,11 @@ def test_documents_are_judged_by_any_of_their_places(world: tuple[list[Chunk], l
 SERVED = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 11)), max_size=30)
 
 
-def ranked(served: list[tuple[int, int]], chunks: list[Chunk]) -> tuple[Ranked, list[tuple[int, int]]]:
+def ranked(served: list[tuple[int, int]], chunks: list[Chunk]) -> tuple[RankedUnits, list[tuple[int, int]]]:
     rows = [(query, chunk) for query, chunk in served if chunk < len(chunks)]
     query, chunk = zip(*rows, strict=True) if rows else ((), ())
     score = -np.arange(len(rows), dtype=np.float64)
-    return Ranked(np.array(query, np.int32), np.array(chunk, np.int64), score), rows
+    return RankedUnits(np.array(query, np.int32), np.array(chunk, np.int64), score), rows
 
 
 def firsts(rows: list[tuple[int, object]]) -> list[tuple[int, object]]:
@@ -190,7 +197,7 @@ def test_collapse_keeps_first_occurrences_in_served_order(
 ) -> None:
     chunks, _ = world
     given_, rows = ranked(served, chunks)
-    got = collapse(given_, chunk_table(chunks), unit)
+    got = collapse_ranking(given_, chunk_table(chunks), unit)
     known = names(chunks, unit)
     expected = firsts([(query, item_of(chunks[chunk], chunk, unit)) for query, chunk in rows])
     assert [(int(q), known[int(i)]) for q, i in zip(got.query, got.item, strict=True)] == expected
@@ -207,12 +214,14 @@ def test_answers_are_the_plain_loop(
     table, chunked = judgment_table(judgments), chunk_table(chunks)
     spans = sorted({(j.query, j.doc, j.start, j.end) for j in judgments})
     grades = [max(j.grade for j in judgments if (j.query, j.doc, j.start, j.end) == key) for key in spans]
-    judged = derive(table, chunked, MINE, Unit.ANSWER, conventions=Conventions(overlap_share=overlap))
+    judged = derive_units(table, chunked, MINE, Unit.ANSWER, conventions=Conventions(overlap_share=overlap))
     assert list(judged.grade) == grades
     assert list(judged.query) == [key[0] for key in spans]
 
     given_, rows = ranked(served, chunks)
-    got = collapse(given_, chunked, Unit.ANSWER, table, MINE, conventions=Conventions(overlap_share=overlap))
+    got = collapse_ranking(
+        given_, chunked, Unit.ANSWER, table, MINE, conventions=Conventions(overlap_share=overlap)
+    )
     expected: list[tuple[int, object]] = []
     for query, chunk in rows:
         inside = [
@@ -234,18 +243,20 @@ def test_a_document_says_nothing_about_answers(
 ) -> None:
     judgments = resolve(one_query("{documents: [manual.md]}"), documents, {}).judgments
     with pytest.raises(TruthError, match=r"1 queries \(in file order: 1\) are judged by whole documents"):
-        derive(judgments, chunks, "c60", Unit.ANSWER)
+        derive_units(judgments, chunks, "c60", Unit.ANSWER)
 
 
 def test_answers_need_judgments(chunks: pa.Table) -> None:
     with pytest.raises(TruthError, match="need the judgments"):
-        collapse(Ranked(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)), chunks, Unit.ANSWER)
+        collapse_ranking(
+            RankedUnits(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)), chunks, Unit.ANSWER
+        )
 
 
 def test_unknown_source(documents: pa.Table, chunks: pa.Table, one_query: Make) -> None:
     judgments = resolve(one_query("{documents: [manual.md]}"), documents, {}).judgments
     with pytest.raises(TruthError, match=r'no judgment has the source "sql". Sources: documents'):
-        derive(judgments, chunks, "c60", Unit.CHUNK, source="sql")
+        derive_units(judgments, chunks, "c60", Unit.CHUNK, source="sql")
 
 
 def test_chunks_found_by_a_span_hold_its_text(
@@ -259,7 +270,7 @@ def test_chunks_found_by_a_span_hold_its_text(
     (row,) = judgments.to_pylist()
     for size, step in ((40, 40), (40, 10), (200, 100), (10, 10)):
         chunks = make_chunks(texts, size, step)
-        got = derive(judgments, chunks, "x", Unit.CHUNK)
+        got = derive_units(judgments, chunks, "x", Unit.CHUNK)
         covered = {
             c
             for place in got.item
@@ -282,23 +293,23 @@ def test_bound_chunkings_are_known(documents: pa.Table, chunks: pa.Table, one_qu
 
 def test_no_judgments_at_all(chunks: pa.Table) -> None:
     for unit in (Unit.CHUNK, Unit.DOCUMENT, Unit.SECTION, Unit.ANSWER):
-        assert len(derive(judgment_table([]), chunks, "x", unit).item) == 0
+        assert len(derive_units(judgment_table([]), chunks, "x", unit).item) == 0
 
 
 A, B, C, D = range(4)
 BY_CHUNKS = preset("vectordb").conventions
 
 
-def units_of(documents: list[int], conventions: Conventions = DEFAULT, **more: Any) -> Ranked:
+def units_of(documents: list[int], conventions: Conventions = DEFAULT, **more: Any) -> RankedUnits:
     """One query whose chunks, of these documents, were served in this order."""
     chunks = chunk_table([Chunk(doc, 10 * at, 10 * at + 9, "") for at, doc in enumerate(documents)])
-    served = Ranked(
+    served = RankedUnits(
         np.zeros(len(documents), np.int32), np.arange(len(documents)), -np.arange(len(documents), dtype=float)
     )
-    return collapse(served, chunks, Unit.DOCUMENT, conventions=conventions, **more)
+    return collapse_ranking(served, chunks, Unit.DOCUMENT, conventions=conventions, **more)
 
 
-def scores(units: Ranked, relevant: list[int], *names: str) -> list[float]:
+def scores(units: RankedUnits, relevant: list[int], *names: str) -> list[float]:
     """The measures of the first query."""
     zeros = np.zeros(len(relevant), int)
     truth = JudgmentArrays(zeros, np.array(relevant), zeros + 1)
@@ -328,18 +339,24 @@ def test_a_document_behind_six_chunks_of_another() -> None:
 def test_ties_are_broken_by_the_id_of_the_unit_downwards() -> None:
     rules = Conventions(order="score_id")
     chunks = chunk_table([Chunk(doc, 0, 9, "") for doc in (A, B, C)])
-    tied = Ranked(np.zeros(3, np.int32), np.arange(3), np.array([1.0, 1.0, 2.0]))
+    tied = RankedUnits(np.zeros(3, np.int32), np.arange(3), np.array([1.0, 1.0, 2.0]))
     ids = IdOrder(documents=np.array([5, 7, 6]), chunks=np.array([2, 1, 0]))
-    assert collapse(tied, chunks, Unit.DOCUMENT, conventions=rules, ids=ids).item.tolist() == [C, B, A]
-    assert collapse(tied, chunks, Unit.CHUNK, conventions=rules, ids=ids).item.tolist() == [2, 0, 1]
+    assert collapse_ranking(tied, chunks, Unit.DOCUMENT, conventions=rules, ids=ids).item.tolist() == [
+        C,
+        B,
+        A,
+    ]
+    assert collapse_ranking(tied, chunks, Unit.CHUNK, conventions=rules, ids=ids).item.tolist() == [2, 0, 1]
     with pytest.raises(TruthError, match="IdOrder"):
-        collapse(tied, chunks, Unit.DOCUMENT, conventions=rules)
+        collapse_ranking(tied, chunks, Unit.DOCUMENT, conventions=rules)
 
 
 def test_scores_equal_in_single_precision_are_tied() -> None:
     chunks = chunk_table([Chunk(doc, 0, 9, "") for doc in (A, B)])
-    near = Ranked(np.zeros(2, np.int32), np.arange(2), np.array([1.0 + 1e-12, 1.0]))
+    near = RankedUnits(np.zeros(2, np.int32), np.arange(2), np.array([1.0 + 1e-12, 1.0]))
     ids = IdOrder(documents=np.array([0, 1]), chunks=np.array([0, 1]))
     for precision, order in (("double", [A, B]), ("single", [B, A])):
         rules = Conventions(order="score_id", score_precision=precision)  # type: ignore[arg-type]
-        assert collapse(near, chunks, Unit.DOCUMENT, conventions=rules, ids=ids).item.tolist() == order
+        assert (
+            collapse_ranking(near, chunks, Unit.DOCUMENT, conventions=rules, ids=ids).item.tolist() == order
+        )

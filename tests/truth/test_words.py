@@ -3,8 +3,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from bakeoff.truth.rules import Words
-from bakeoff.truth.words import condition
+from bakeoff.truth.keyword_sql import condition
+from bakeoff.truth.rules import WordsRule
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,6 @@ from bakeoff.truth.words import condition
     ],
 )
 def test_whole_words_of_every_script(word: str, text: str, found: bool) -> None:
-    rule = Words(of=(word,), at_least=1)
+    rule = WordsRule(of=(word,), at_least=1)
     rows = duckdb.sql(f"SELECT ({condition(rule)}) FROM (SELECT '{text}' AS text)").fetchall()
     assert rows == [(found,)]

@@ -7,29 +7,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.consent_options import with_consent
-from bakeoff.cli.vectors import (
+from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.vectors import (
     Dataset,
-    Desk,
     Json,
     MetricName,
     Queries,
     Timeout,
+    VectorCommand,
     command_line,
     exit_code,
     metric_of,
     number,
 )
-from bakeoff.cli.workers import Truth, cache_for, workers_of
+from bakeoff.cli.options.workers import Truth, cache_for, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bakeoff.load.ann import Options, Outcome
-    from bakeoff.load.building import Built
-    from bakeoff.load.datasets import VectorSet
-    from bakeoff.load.settings import Candidate
-    from bakeoff.load.sweep import Point
+    from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome
+    from bakeoff.benchmark.ann.store_specs import StoreSpec
+    from bakeoff.benchmark.ann.sweep import SweepPoint
+    from bakeoff.benchmark.building import BuiltStore
+    from bakeoff.benchmark.vectors.datasets import VectorSet
 
 
 Stores = Annotated[
@@ -78,31 +78,33 @@ def ann(
     as_json: Json = False,
 ) -> None:
     """Compare stores on vectors: recall against exact neighbours, latency, queries a second, build time."""
-    from bakeoff.load.ann import Options
-    from bakeoff.load.datasets import open_dataset
-    from bakeoff.load.settings import candidates
+    from bakeoff.benchmark.ann.compare_stores import AnnOptions
+    from bakeoff.benchmark.ann.store_specs import parse_store_specs
+    from bakeoff.benchmark.vectors.datasets import open_dataset
 
     repeat = command_line(
         ["ann", dataset, "--stores", stores],
         {"--k": k, "--runs": runs, "--target-recall": target, "--sweep": sweep, "--threads": threads,
          "--metric": metric, "--queries": queries, "--timeout": timeout, "--seed": seed, "--keep-collection": keep},
     )  # fmt: skip
-    options = Options(k, runs, threads, target, timeout, seed, sweep, keep, repeat)
-    chosen = candidates(stores.split(","))
+    options = AnnOptions(k, runs, threads, target, timeout, seed, sweep, keep, repeat)
+    chosen = parse_store_specs(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
-    raise typer.Exit(_compared(vectors, chosen, options, Desk(out, executor, as_json)))
+    raise typer.Exit(_compare_and_show(vectors, chosen, options, VectorCommand(out, executor, as_json)))
 
 
-def _compared(vectors: VectorSet, chosen: Sequence[Candidate], options: Options, desk: Desk) -> int:
+def _compare_and_show(
+    vectors: VectorSet, chosen: Sequence[StoreSpec], options: AnnOptions, desk: VectorCommand
+) -> int:
     """Measure, write and show it; the exit code says whether it is whole."""
+    from bakeoff.benchmark.ann.compare_stores import compare_stores
+    from bakeoff.benchmark.ann.record import save_record, to_dict
     from bakeoff.cli import console
-    from bakeoff.load.ann import compare_stores
-    from bakeoff.load.record import save, to_dict
-    from bakeoff.report.ann_page import write_ann_page
+    from bakeoff.report.pages.ann import write_ann_page
 
     folder = desk.folder("ann", vectors)
     outcome = compare_stores(
-        vectors, chosen, options, cache_for(desk.executor), save=lambda known, one: save(folder, known, one),
+        vectors, chosen, options, cache_for(desk.executor), save=lambda known, one: save_record(folder, known, one),
         tell=desk.tell, workers=workers_of(desk.executor),
     )  # fmt: skip
     written = write_ann_page(folder)
@@ -110,31 +112,31 @@ def _compared(vectors: VectorSet, chosen: Sequence[Candidate], options: Options,
         console.say_json({**to_dict(outcome), "folder": str(folder)})
     else:
         _show(outcome, folder)
-        console.say(str(written))
+        console.print_line(str(written))
     return exit_code(outcome)
 
 
-def _show(outcome: Outcome, folder: Path) -> None:
+def _show(outcome: AnnOutcome, folder: Path) -> None:
+    from bakeoff.benchmark.ann.verdict import ann_verdict
     from bakeoff.cli import console
-    from bakeoff.load.verdict import verdict
 
     data, harness = outcome.dataset, outcome.harness.get(1)
-    console.say(
+    console.print_line(
         f"{data.name}: {len(data.base):,} vectors of {data.dims} dimensions by {data.metric.value}, "
         f"{len(data.queries):,} queries, {outcome.options.runs} runs, stores taking turns"
     )
     if harness is not None:
-        console.say(f"The loop itself costs {harness * 1e6:.2f} µs a query (null store).")
+        console.print_line(f"The loop itself costs {harness * 1e6:.2f} µs a query (null store).")
     _points_table(outcome)
     _builds_table(outcome)
     for known in (outcome.unreached, outcome.failed, outcome.left):
         for label, why in known.items():
             console.warn(f"{label}: {why}")
-    console.say(verdict(outcome), style="bold")
-    console.say(f"{folder}/record.json")
+    console.print_line(ann_verdict(outcome), style="bold")
+    console.print_line(f"{folder}/record.json")
 
 
-def _points_table(outcome: Outcome) -> None:
+def _points_table(outcome: AnnOutcome) -> None:
     """Recall and speed of each point, as two tables that fit a terminal."""
     from bakeoff.cli import console
 
@@ -146,8 +148,8 @@ def _points_table(outcome: Outcome) -> None:
     target = outcome.options.target
     rows = [_recall_row(point, flag, target) for point, flag in zip(found, flags, strict=True)]
     console.table(recall, rows, right=(3, 4, 5, 6))
-    console.say("● on the front of recall and speed", style="dim")
-    console.say()
+    console.print_line("● on the front of recall and speed", style="dim")
+    console.print_line()
     speed = ["store", "setting", "p50 ms", "p90", "p95", "p99", "QPS 1/mean", "QPS ×1", "IQR"]
     speed += [f"QPS ×{threads}"] if threads > 1 else []
     console.table(speed, [_speed_row(point, threads) for point in found], right=tuple(range(2, len(speed))))
@@ -163,11 +165,11 @@ def _points_table(outcome: Outcome) -> None:
             runs = "1 run" if point.cut_short == 1 else f"{point.cut_short} runs"
             console.warn(f"{point.system} {point.setting}: {runs} ended early ({point.stopped}); {kept}")
     for note in dict.fromkeys(row.note for point in found for row in point.latencies if row.note):
-        console.say(f"– {note}", style="dim")
+        console.print_line(f"– {note}", style="dim")
 
 
-def _recall_row(point: Point, on_front: bool, target: float | None) -> list[str]:
-    from bakeoff.load.claims import recall_text
+def _recall_row(point: SweepPoint, on_front: bool, target: float | None) -> list[str]:
+    from bakeoff.benchmark.results.claims import recall_text
 
     found, recall = point.quality, point.knn.median
     shown = "–" if recall is None else recall_text(recall, target)
@@ -175,7 +177,7 @@ def _recall_row(point: Point, on_front: bool, target: float | None) -> list[str]
     return ["●" if on_front else "", point.system, point.setting, shown, *others]
 
 
-def _speed_row(point: Point, threads: int) -> list[str]:
+def _speed_row(point: SweepPoint, threads: int) -> list[str]:
     spread = dict(point.qps_measured)
     one = spread[1]
     cells = [
@@ -191,13 +193,13 @@ def _speed_row(point: Point, threads: int) -> list[str]:
     )
 
 
-def _index_size(built: Built) -> str:
+def _index_size(built: BuiltStore) -> str:
     if built.index_bytes is None:
         return "– (in a server)"
     return f"{built.index_bytes / 1e6:,.1f}" + (" (in memory)" if built.in_memory else "")
 
 
-def _builds_table(outcome: Outcome) -> None:
+def _builds_table(outcome: AnnOutcome) -> None:
     from bakeoff.cli import console
 
     rows = [
@@ -212,7 +214,7 @@ def _builds_table(outcome: Outcome) -> None:
         for built in outcome.built
     ]
     if rows:
-        console.say()
+        console.print_line()
         console.table(
             ["store", "build s", "insert s", "index s", "index MB", "memory MB"], rows, right=(1, 2, 3, 4, 5)
         )

@@ -33,7 +33,7 @@ from bakeoff.cli import (
     runs,
     scale,
     servers,
-    tests,
+    try_part,
 )
 
 
@@ -80,7 +80,7 @@ def version() -> None:
     """Show the version."""
     from bakeoff.cli import console
 
-    console.say(f"bakeoff {__version__}")
+    console.print_line(f"bakeoff {__version__}")
 
 
 for module in (
@@ -103,7 +103,7 @@ for module in (
     lists,
     models,
     servers,
-    tests,
+    try_part,
     cache,
 ):
     module.register(app)
@@ -111,14 +111,14 @@ for module in (
 
 def main() -> None:
     """Entry point of `bakeoff`; the exit code is 0, 1 (a system failed) or 2 (the input is wrong)."""
-    from bakeoff.ending import Ending
+    from bakeoff.runtime.signals import TerminationGuard
 
-    ending = Ending()
+    ending = TerminationGuard()
     try:
         ending.listen()
         from bakeoff.cli import console
 
-        code = console.guarded(lambda: app(standalone_mode=False))
+        code = console.run_guarded(lambda: app(standalone_mode=False))
     except KeyboardInterrupt:  # before anything was begun, or after it ended: nothing to say
         code = 128 + signal.SIGINT
     sys.exit(ending.code(code))

@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bakeoff.cache import StageUse
+    from bakeoff.storage.cache import StageUse
 
 cache_app = typer.Typer(help="What is kept from earlier runs.", no_args_is_help=True)
 
@@ -23,20 +23,20 @@ def register(app: typer.Typer) -> None:
 def info(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False) -> None:
     """Show how much each stage keeps, and where."""
     from bakeoff.cli import console
-    from bakeoff.sharedcache import DepotCache, open_cache
-    from bakeoff.weights import home
+    from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
+    from bakeoff.storage.weights import home_folder
 
-    cache = open_cache(home() / "cache")
+    cache = open_cache(home_folder() / "cache")
     rows = cache.use()
-    shared = cache.depot.use() if isinstance(cache, DepotCache) else []
-    url = cache.url if isinstance(cache, DepotCache) else None
+    shared = cache.depot.use() if isinstance(cache, RemoteBackedCache) else []
+    url = cache.url if isinstance(cache, RemoteBackedCache) else None
     if as_json:
         found = {"folder": str(cache.root), "stages": _stages(rows)}
         console.say_json(found | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
         return
     _show(rows, str(cache.root))
     if url:
-        console.say()
+        console.print_line()
         _show(shared, f"{url}, shared")
 
 
@@ -48,23 +48,25 @@ def clear(
     """Remove what is kept; the next run makes it again."""
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
-    from bakeoff.sharedcache import DepotCache, open_cache
-    from bakeoff.weights import home
+    from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
+    from bakeoff.storage.weights import home_folder
 
-    cache = open_cache(home() / "cache")
+    cache = open_cache(home_folder() / "cache")
     known = [row.stage for row in cache.use()]
     if stage is not None and stage not in known:
         raise SettingError(f"the cache has no stage {stage!r}. Stages: {', '.join(known) or 'none'}.")
     if not yes:
         typer.confirm(f"Remove {stage or 'everything'} from {cache.root}?", abort=True)
     on_servers = _on_servers(cache.root) if stage in (None, "index") else 0
-    console.say(f"{cache.clear(stage) / 1e6:,.1f} MB freed.")
+    console.print_line(f"{cache.clear(stage) / 1e6:,.1f} MB freed.")
     if on_servers:
-        console.say(
+        console.print_line(
             f"{on_servers} indexes are collections on servers and stay there: `bakeoff servers collections STORE`."
         )
-    if isinstance(cache, DepotCache):
-        console.say(f"What is shared at {cache.url} stays: others use it, and it is fetched from there.")
+    if isinstance(cache, RemoteBackedCache):
+        console.print_line(
+            f"What is shared at {cache.url} stays: others use it, and it is fetched from there."
+        )
 
 
 def _on_servers(root: Path) -> int:
@@ -84,4 +86,4 @@ def _show(rows: list[StageUse], where: str) -> None:
         table = [[row.stage, f"{row.artifacts:,}", f"{row.bytes / 1e6:,.1f} MB"] for row in rows]
         console.table(["stage", "artifacts", "size"], table, right=(1, 2))
     total = sum(row.bytes for row in rows) / 1e6
-    console.say(f"{total:,.1f} MB in {where}")
+    console.print_line(f"{total:,.1f} MB in {where}")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.cli.consent_options import with_consent
+from bakeoff.cli.options.consent import with_consent
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file, or the folder that holds it.")]
 DEFAULT = Path("bakeoff.yaml")
@@ -43,9 +43,9 @@ def validate(
 ) -> int:
     """Check an experiment before any model is loaded: truth, targets, leaks, and what its queries can show."""
     from bakeoff.cli import console
-    from bakeoff.cli.findings import report_json, say_report
+    from bakeoff.cli.views.findings import report_json, say_report
     from bakeoff.errors import SettingError
-    from bakeoff.validation.checking import validate as check
+    from bakeoff.runs.checks.checking import validate as check
 
     if queries is not None:
         return _validate_queries(queries, format_, strict=strict, verbose=verbose, as_json=as_json)
@@ -65,9 +65,9 @@ def validate(
 
 def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, as_json: bool) -> int:
     from bakeoff.cli import console
-    from bakeoff.cli.findings import report_json, say_query_file
-    from bakeoff.truth.importers.formats import read_foreign_queries
-    from bakeoff.validation.query_file import validate_queries
+    from bakeoff.cli.views.findings import report_json, say_query_file
+    from bakeoff.presets.import_formats import read_foreign_queries
+    from bakeoff.runs.checks.query_file import validate_queries
 
     report = (
         validate_queries(path, partial(read_foreign_queries, format_)) if format_ else validate_queries(path)
@@ -95,22 +95,24 @@ def suggest(
 ) -> int:
     """Draft queries with truth from docstrings, headings and SQL lineage, marked synthetic."""
     from bakeoff.cli import console
-    from bakeoff.suggest.drafting import Wish
-    from bakeoff.suggest.drafting import suggest as draft
+    from bakeoff.runs.draft_queries import DraftRequest
+    from bakeoff.runs.draft_queries import suggest as draft
 
-    made = draft(experiment, Wish(n, seed, dialect), out, masked=masked, force=force)
+    made = draft(experiment, DraftRequest(n, seed, dialect), out, masked=masked, force=force)
     for kind, count in made.counts.items():
-        console.say(f"{count:>5}  {kind}")
+        console.print_line(f"{count:>5}  {kind}")
     for note in made.notes:
-        console.say(f"note   {note}")
-    console.say(f"wrote  {out}: {made.total} synthetic queries" + (f", and {masked}" if masked else ""))
-    console.say(f"Next   read them, {_use(experiment, out)}then: bakeoff validate")
+        console.print_line(f"note   {note}")
+    console.print_line(
+        f"wrote  {out}: {made.total} synthetic queries" + (f", and {masked}" if masked else "")
+    )
+    console.print_line(f"Next   read them, {_use(experiment, out)}then: bakeoff validate")
     return 0
 
 
 def _use(experiment: Path, queries: Path) -> str:
     """What to write into the experiment so that it takes these queries; nothing where it does."""
-    from bakeoff.experiment import load
+    from bakeoff.config.experiment import load
 
     taken = load(experiment).queries.resolve() == queries.resolve()
     return "" if taken else f"set queries: {queries.name} in {experiment}, "

@@ -10,7 +10,7 @@ from bakeoff.cli import console
 from bakeoff.errors import SettingError
 
 if TYPE_CHECKING:
-    from bakeoff.score_files import ScoreComparison
+    from bakeoff.runs.score_files import ScoreComparison
     from bakeoff.stats.comparison import PairComparison
 
 
@@ -25,7 +25,7 @@ def compare_files(
     as_json: bool,
 ) -> None:
     """Compare the systems of some files and print means, pairs and the verdict."""
-    from bakeoff.score_files import compare_scores
+    from bakeoff.runs.score_files import compare_scores
 
     outcome = compare_scores(
         [Path(file) for file in files],
@@ -57,7 +57,7 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
 
 def outcome_json(outcome: ScoreComparison) -> dict[str, Any]:
     """The outcome for a script."""
-    from bakeoff.cli.summary import mean_json, verdict_json
+    from bakeoff.cli.views.summary import mean_json, verdict_json
 
     comparison = outcome.comparison
     return {
@@ -73,7 +73,7 @@ def outcome_json(outcome: ScoreComparison) -> dict[str, Any]:
 
 def say_outcome(outcome: ScoreComparison) -> None:
     """Systems, pairs and the verdict on the screen."""
-    from bakeoff.cli.summary import say_field, say_verdict_of
+    from bakeoff.cli.views.summary import say_field, say_verdict_of
 
     comparison = outcome.comparison
     if len(comparison.systems) == 2:
@@ -87,7 +87,7 @@ def say_outcome(outcome: ScoreComparison) -> None:
 
 
 def _say_systems(outcome: ScoreComparison) -> None:
-    from bakeoff.cli.summary import mean_text
+    from bakeoff.cli.views.summary import mean_text
 
     comparison = outcome.comparison
     names = [
@@ -102,7 +102,7 @@ def _say_systems(outcome: ScoreComparison) -> None:
     pairs = [
         [
             f"{pair.a} − {pair.b}",
-            shown(pair.difference),
+            format_score(pair.difference),
             interval_text(pair),
             f"{pair.wins} / {pair.losses} / {pair.ties}",
             f"{pair.p_holm:.4f}",
@@ -117,21 +117,21 @@ def say_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
     """One pair of systems; `incomplete` counts questions whose truth was not wholly read."""
     mark = "*" if incomplete else ""
     rows = [
-        [f"{name} of {pair.a}", shown(pair.mean_a) + mark],
-        [f"{name} of {pair.b}", shown(pair.mean_b) + mark],
-        ["difference", f"{shown(pair.difference)} {interval_text(pair)}"],
+        [f"{name} of {pair.a}", format_score(pair.mean_a) + mark],
+        [f"{name} of {pair.b}", format_score(pair.mean_b) + mark],
+        ["difference", f"{format_score(pair.difference)} {interval_text(pair)}"],
         ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
         *_cluster_rows(pair),
         ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
         ["p (Wilcoxon, this pair alone)", f"{pair.p_wilcoxon:.4f}"],
-        ["smallest difference shown", shown(pair.mdd)],
+        ["smallest difference shown", format_score(pair.mdd)],
         ["separated", f"yes: {pair.better}" if pair.better else "no"],
     ]
     console.table(["", ""], rows)
     if incomplete:
-        console.say(f"* the truth of {incomplete:,} questions names documents that were not read")
+        console.print_line(f"* the truth of {incomplete:,} questions names documents that were not read")
     if pair.dropped:
-        console.say(
+        console.print_line(
             f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"
         )
 
@@ -142,7 +142,7 @@ def interval_text(pair: PairComparison) -> str:
     return f"[{low:.4f} {high:.4f}]" if low is not None and high is not None else "(no interval)"
 
 
-def shown(value: float | None) -> str:
+def format_score(value: float | None) -> str:
     """A score with four digits."""
     return "–" if value is None else f"{value:.4f}"
 

@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bakeoff.cli.visible import VisibleFormatter, one_line, visible, visible_json
+from bakeoff.cli.views.sanitise import VisibleFormatter, one_line, show_controls, visible_json
 from bakeoff.errors import BakeoffError, SettingError
-from bakeoff.events import Emit
-from bakeoff.redaction import redact
+from bakeoff.runtime.events import Emit
+from bakeoff.storage.redaction import redact
 
 WIDTH_WITHOUT_TERMINAL = 110
 STOPPED = 130
@@ -32,7 +32,7 @@ class _Terminal(Console):
     """A console on which no printed text can steer the terminal; cells and bars go through `plain`."""
 
     def print(self, *objects: Any, **how: Any) -> None:
-        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **how)
+        super().print(*(show_controls(one) if isinstance(one, str) else one for one in objects), **how)
 
 
 out = _Terminal(highlight=False, emoji=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
@@ -65,38 +65,38 @@ def answer_in_json(yes: bool) -> None:
     _json = yes
 
 
-def if_stopped(kept: str) -> None:
+def on_interrupt(kept: str) -> None:
     """What Ctrl-C leaves behind, for a command that can go on from there."""
     global _kept  # noqa: PLW0603 - one process, one command
     _kept = kept
 
 
-def guarded(command: Callable[[], Any]) -> int:
+def run_guarded(command: Callable[[], Any]) -> int:
     """Run a command and return its exit code; an error becomes one paragraph, a traceback only with --debug."""
     try:
         code = command()
     except typer.Exit as exc:
         code = exc.exit_code
     except typer.Abort as exc:
-        return _stopped() if isinstance(exc.__cause__, KeyboardInterrupt) else STOPPED
+        return _report_interrupt() if isinstance(exc.__cause__, KeyboardInterrupt) else STOPPED
     except _Mistyped as exc:
         if exc.ctx is not None:
-            err.print(visible(exc.ctx.get_usage()), markup=False, soft_wrap=True)
-        return _failed((exc.format_message(),), int(exc.exit_code), "UsageError")
+            err.print(show_controls(exc.ctx.get_usage()), markup=False, soft_wrap=True)
+        return _report_failure((exc.format_message(),), int(exc.exit_code), "UsageError")
     except KeyboardInterrupt:
-        return _stopped()
+        return _report_interrupt()
     except BakeoffError as exc:
-        return _failed(exc.lines, exc.exit_code, type(exc).__name__)
+        return _report_failure(exc.lines, exc.exit_code, type(exc).__name__)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as exc:
-        return _failed((_os_failure(exc),), SettingError.exit_code, type(exc).__name__)
+        return _report_failure((_os_failure(exc),), SettingError.exit_code, type(exc).__name__)
     except Exception as exc:  # noqa: BLE001 - the last resort: a fault of ours is reported, not dumped
         text = f"{type(exc).__name__}: {exc}. This is a fault in bakeoff; --debug shows where."
-        return _failed((text,), 1, type(exc).__name__)
+        return _report_failure((text,), 1, type(exc).__name__)
     if code == STOPPED:  # how typer says that it was interrupted
-        return _stopped()
+        return _report_interrupt()
     return code if isinstance(code, int) else 0
 
 
@@ -109,25 +109,25 @@ def _os_failure(exc: OSError) -> str:
     )
 
 
-def _stopped() -> int:
+def _report_interrupt() -> int:
     if _json:
         say_json({"error": {"kind": "Interrupted", "message": _kept, "exit_code": STOPPED}})
     _complain("stopped", "bold", (_kept,))
     return STOPPED
 
 
-def _failed(lines: tuple[str, ...], code: int, kind: str) -> int:
+def _report_failure(lines: tuple[str, ...], code: int, kind: str) -> int:
     """Report a failure on the error stream, and as JSON to a script."""
     shown = tuple(redact(line) for line in lines)
     if _debug:
-        err.print(_indented(redact(traceback.format_exc())), markup=False, soft_wrap=True)
+        err.print(_indent(redact(traceback.format_exc())), markup=False, soft_wrap=True)
     if _json:
         say_json({"error": {"kind": kind, "message": "\n".join(shown), "exit_code": code}})
     _complain("error", "bold red", shown)
     return code
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "".join(f"  {line}" for line in text.splitlines(keepends=True))
 
 
@@ -155,7 +155,7 @@ def plain(text: str) -> Text:
     return Text(one_line(text))
 
 
-def say(text: str = "", style: str | None = None) -> None:
+def print_line(text: str = "", style: str | None = None) -> None:
     """Print a line of plain text; on a terminal one that is too long goes on below its text, not below its label."""
     text = one_line(text)
     lines = [text]
@@ -184,7 +184,7 @@ def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     for i, header in enumerate(headers):
         grid.add_column(
-            Text(visible(header)),
+            Text(show_controls(header)),
             justify="right" if i in right else "left",
             overflow="fold",
             no_wrap=i in right,
@@ -196,12 +196,12 @@ def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()
 
 def listener(quiet: bool = False) -> Emit:
     """Who shows a run's events: bars on a terminal, lines elsewhere, nothing if quiet."""
-    from bakeoff.cli.progress import Bars, Lines
-    from bakeoff.events import ignore
+    from bakeoff.cli.views.progress import ProgressBars, ProgressLines
+    from bakeoff.runtime.events import no_listener
 
     if quiet:
-        return ignore
-    return Bars(err) if err.is_terminal else Lines(err)
+        return no_listener
+    return ProgressBars(err) if err.is_terminal else ProgressLines(err)
 
 
 def finish(listening: Emit) -> None:

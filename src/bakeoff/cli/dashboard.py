@@ -32,14 +32,14 @@ def dashboard(
         raise MissingExtraError("dashboard needs a newer streamlit: pip install -U 'bakeoff[dashboard]'")
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder. Give the folder that holds the runs.")
-    script = Path(__file__).parents[1] / "dashboard" / "served.py"
-    command = [sys.executable, "-m", "bakeoff.dashboard", "run", str(script), "--server.address", "127.0.0.1",
+    script = Path(__file__).parents[1] / "report" / "dashboard" / "served.py"
+    command = [sys.executable, "-m", "bakeoff.report.dashboard", "run", str(script), "--server.address", "127.0.0.1",
                "--server.port", str(port), "--server.headless", "false" if browser else "true",
                "--browser.gatherUsageStats", "false", "--server.fileWatcherType", "none",
                "--client.toolbarMode", "minimal", "--theme.light.primaryColor", "#1f6f8b",
                "--theme.dark.primaryColor", "#5fb3ce",
                "--server.enableXsrfProtection", "true", "--client.showErrorDetails", "none"]  # fmt: skip
-    console.say(f"Dashboard of {folder}, in a few seconds at http://127.0.0.1:{port}   Ctrl-C ends it")
+    console.print_line(f"Dashboard of {folder}, in a few seconds at http://127.0.0.1:{port}   Ctrl-C ends it")
     environment = {**os.environ, "BAKEOFF_DASHBOARD_RUNS": str(folder.resolve())}
     sys.stdout.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)

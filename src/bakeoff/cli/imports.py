@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bakeoff.cli.truth_options import Reviews, Truth, TruthChoice
+from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice
 
 if TYPE_CHECKING:
-    from bakeoff.interchange import Exported
-    from bakeoff.report.exports.files import Files
-    from bakeoff.truth.importers.draft import Imported
+    from bakeoff.presets.export_files import Files
+    from bakeoff.report.exports.ir_formats import Exported
+    from bakeoff.truth.importers.draft import ImportedQueries
 
 E = TypeVar("E", bound=StrEnum)
 Json = Annotated[bool, typer.Option("--json", help="Print the account as JSON, for scripts.")]
@@ -60,16 +60,16 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Write a query file from the queries and truth of another tool, and say where every field went."""
-    from bakeoff.cache import write_file
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
-    from bakeoff.truth.importers.draft import Options
-    from bakeoff.truth.importers.formats import read_foreign
+    from bakeoff.presets.import_formats import read_foreign
+    from bakeoff.storage.cache import write_file
+    from bakeoff.truth.importers.draft import ImportOptions
     from bakeoff.truth.importers.writing import query_file
 
     if out.exists() and not force:
         raise SettingError(f"{out} exists already. Choose another with --out, or replace it with --force.")
-    options = Options(
+    options = ImportOptions(
         split=split,
         keep_unjudged=unjudged,
         any_extension=any_extension,
@@ -133,9 +133,9 @@ def export(
 ) -> None:
     """Write a run in the files of a source system, or queries, judgments and rankings as files of BEIR or TREC."""
     from bakeoff.errors import SettingError
-    from bakeoff.interchange import Choice, Format, Level, Scores
-    from bakeoff.interchange import export as exported
-    from bakeoff.report.exports.presets import export_run
+    from bakeoff.report.exports.ir_formats import ExportChoice, ExportScores, Format, Level
+    from bakeoff.report.exports.ir_formats import export as exported
+    from bakeoff.report.exports.preset_files import export_run
 
     if preset:
         files = export_run(
@@ -158,7 +158,7 @@ def export(
         raise SettingError(
             "--review and --truth need --preset: BEIR and TREC files have the rules' judgments."
         )
-    choice = Choice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, Scores))
+    choice = ExportChoice(_one_of(format_, Format), _one_of(level, Level), _one_of(scores, ExportScores))
     _write(exported(source, choice, trust=trust), out, force, as_json)
 
 
@@ -173,7 +173,7 @@ def _write(files: Exported | Files, out: Path, force: bool, as_json: bool) -> No
     for note in files.notes:
         console.warn(note)
     for path in paths:
-        console.say(str(path))
+        console.print_line(str(path))
 
 
 def _one_of(word: str, kind: type[E]) -> E:
@@ -184,7 +184,7 @@ def _one_of(word: str, kind: type[E]) -> E:
     return kind(word)
 
 
-def _account(imported: Imported, out: Path) -> dict[str, object]:
+def _account(imported: ImportedQueries, out: Path) -> dict[str, object]:
     """The account of an import for scripts."""
     moves = [{"from": m.source, "to": m.target, "count": m.count, "kept": m.kept} for m in imported.moves]
     return {
@@ -196,18 +196,18 @@ def _account(imported: Imported, out: Path) -> dict[str, object]:
     }
 
 
-def _say_import(imported: Imported, out: Path) -> None:
+def _say_import(imported: ImportedQueries, out: Path) -> None:
     from bakeoff.cli import console
 
     for title, kept in (("field", False), ("kept as it is", True)):
         rows = [[m.source, m.target, f"{m.count:,}"] for m in imported.moves if m.kept is kept]
         if rows:
             console.table([title, "goes to", "times"], rows, right=(2,))
-            console.say()
+            console.print_line()
     for message in imported.attention:
         console.warn(message)
     categories = len({query.category for query in imported.queries if query.category})
     named = "category" if categories == 1 else "categories"
     groups = f" in {categories} {named}" if categories else ""
     noun = "query" if len(imported.queries) == 1 else "queries"
-    console.say(f"{len(imported.queries):,} {noun}{groups} written to {out}")
+    console.print_line(f"{len(imported.queries):,} {noun}{groups} written to {out}")

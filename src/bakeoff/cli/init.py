@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.skipped_files import LeftOut
+    from bakeoff.corpus.skipped_files import SkippedFiles
 
 SHOWN = 8
 
@@ -18,9 +18,9 @@ def register(app: typer.Typer) -> None:
     app.command()(init)
 
 
-def _skipped(one: LeftOut) -> str:
+def _skipped_line(one: SkippedFiles) -> str:
     """Files of a format that are not read, and how to have them read where that is a matter of a pattern."""
-    from bakeoff.kinds import NOT_INCLUDED
+    from bakeoff.corpus.document_kinds import NOT_INCLUDED
 
     suffix = PurePosixPath(one.example).suffix
     pattern = f"**/*{suffix}" if suffix else f"**/{one.example}"
@@ -34,17 +34,17 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
     """Look at a folder and write bakeoff.yaml and queries.yaml for it."""
-    from bakeoff import starter
     from bakeoff.cli import console
+    from bakeoff.config import scaffold
 
-    seen = starter.look(folder)
-    experiment, queries = starter.write(seen, into, force=force)
+    seen = scaffold.inspect_folder(folder)
+    experiment, queries = scaffold.write_experiment(seen, into, force=force)
     kinds = ", ".join(f"{count} {kind}" for kind, count in seen.kinds.most_common(6))
-    console.say(f"{seen.files} files, {seen.bytes / 1e6:.1f} MB: {kinds}")
+    console.print_line(f"{seen.files} files, {seen.bytes / 1e6:.1f} MB: {kinds}")
     for one in seen.skipped[:SHOWN]:
-        console.say(f"skipped   {_skipped(one)}")
+        console.print_line(f"skipped   {_skipped_line(one)}")
     if rest := sum(one.files for one in seen.skipped[SHOWN:]):
-        console.say(f"skipped   {rest:,} more of {len(seen.skipped) - SHOWN} other kinds")
-    console.say(f"wrote     {experiment} and {queries}")
+        console.print_line(f"skipped   {rest:,} more of {len(seen.skipped) - SHOWN} other kinds")
+    console.print_line(f"wrote     {experiment} and {queries}")
     run = "bakeoff run" if into == Path() else f"bakeoff run {into}"
-    console.say(f"Next      write questions in {queries} (bakeoff suggest drafts some), then: {run}")
+    console.print_line(f"Next      write questions in {queries} (bakeoff suggest drafts some), then: {run}")

@@ -45,7 +45,7 @@ def list_(
     elif rows:
         console.table(list(rows[0]), [[str(value) for value in row.values()] for row in rows])
     else:
-        console.say(f"no {kind} are installed.")
+        console.print_line(f"no {kind} are installed.")
 
 
 def _plugins(kind: str) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
 
 def _stores() -> list[dict[str, Any]]:
     """Stores with the knob that tunes each one's default index, and the names of what each cannot do."""
-    declared = _declared()
+    declared = _declared_gaps()
     return [
         row | {"knob": _knob(row["name"], declared), "gaps": ", ".join(declared.get(row["name"], {}))}
         for row in _plugins("stores")
@@ -72,7 +72,7 @@ def _stores() -> list[dict[str, Any]]:
 
 def _knob(name: str, installed: Container[str]) -> str:
     from bakeoff import registry
-    from bakeoff.load.settings import declared_knob
+    from bakeoff.benchmark.ann.store_specs import declared_knob
 
     if name not in installed:
         return ""
@@ -84,12 +84,12 @@ def _knob(name: str, installed: Container[str]) -> str:
 def _gaps() -> list[dict[str, Any]]:
     return [
         {"name": name, "gap": ability, "because": reason}
-        for name, declared in _declared().items()
+        for name, declared in _declared_gaps().items()
         for ability, reason in declared.items()
     ]
 
 
-def _declared() -> dict[str, dict[str, str]]:
+def _declared_gaps() -> dict[str, dict[str, str]]:
     """What each store whose package is here says it cannot do, ability to reason."""
     from bakeoff import registry
 
@@ -106,10 +106,12 @@ def _first_line(plugin: Any) -> str:
 
 def _parameters(plugin: Any) -> str:
     models = [plugin.Params, *([plugin.Query] if hasattr(plugin, "Query") else [])]
-    return ", ".join(_named(name, field) for model in models for name, field in model.model_fields.items())
+    return ", ".join(
+        _parameter_name(name, field) for model in models for name, field in model.model_fields.items()
+    )
 
 
-def _named(name: str, field: Any) -> str:
+def _parameter_name(name: str, field: Any) -> str:
     """A parameter's name; what spreads a collection over nodes is said with it."""
     spread = [
         part for part in ("shards", "replicas") if part in getattr(field.annotation, "model_fields", ())
@@ -118,7 +120,7 @@ def _named(name: str, field: Any) -> str:
 
 
 def _modes() -> list[dict[str, Any]]:
-    from bakeoff.modes import MODES
+    from bakeoff.config.modes import MODES
 
     return [
         {"name": mode.name, "what": mode.params.__doc__, "parameters": ", ".join(mode.params.model_fields)}

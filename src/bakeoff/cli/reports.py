@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.truth_options import Review, Reviews, Truth, TruthChoice, comparable_runs, say_truth
-from bakeoff.cli.workers import Statistics, workers_of
+from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice, comparable_runs, say_truth
+from bakeoff.cli.options.workers import Statistics, workers_of
 
 if TYPE_CHECKING:
-    from bakeoff.analysis import Result
     from bakeoff.review.reviewed_run import ComparableRuns
+    from bakeoff.runs.analysis import Result
     from bakeoff.stats.comparison import Comparison
 
 
@@ -62,13 +62,13 @@ def report(
 ) -> None:
     """Write a run's report again from its stored rows: pages, LaTeX tables, figures for a paper."""
     from bakeoff.cli import console
-    from bakeoff.decision_matrix import is_lineage
     from bakeoff.errors import SettingError
-    from bakeoff.report.runs_section import runs_section
-    from bakeoff.report.scaling import attach
-    from bakeoff.report.writing import write
+    from bakeoff.presets.lineage.decision_matrix import is_lineage
+    from bakeoff.report.render.write import write
+    from bakeoff.report.sections.scaling import attach
+    from bakeoff.report.sections.several_runs import runs_section
     from bakeoff.review.reviewed_run import open_runs, same_truth
-    from bakeoff.tworuns import compare_runs
+    from bakeoff.runs.compare_runs import compare_runs
 
     wanted = _formats(formats)
     folder = out or run
@@ -84,7 +84,7 @@ def report(
     runs = same_truth([result, *others])
     more = (runs_section(compare_runs(runs.results), runs.sentence),) if others else ()
     for number, path in enumerate(write(result, folder, wanted, more)):
-        console.say(f"{'Report' if number == 0 else '':<9}{path}")
+        console.print_line(f"{'Report' if number == 0 else '':<9}{path}")
 
 
 def final_report(
@@ -96,7 +96,7 @@ def final_report(
     trust: Trust = False,
 ) -> None:
     """Write the report with people's review in it; it is an error where there is no review."""
-    from bakeoff.review.desk import open_desk
+    from bakeoff.review.review_folder import open_desk
 
     open_desk(review or run)
     report(run, out, formats, beside, review=[review] if review else None, trust=trust)
@@ -188,9 +188,9 @@ def _is_run(what: list[str]) -> bool:
 def _compare_systems(result: Result, systems: list[str], measure: str | None, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from bakeoff.analysis import compare as compare_systems
     from bakeoff.cli import console
     from bakeoff.cli.compare_files import say_pair
+    from bakeoff.runs.analysis import compare as compare_systems
 
     pair = compare_systems(result, systems[0], systems[1], measure)
     name = result.measure(measure or result.record.primary)
@@ -224,8 +224,8 @@ def diff(
 
     from bakeoff.cli import console
     from bakeoff.errors import DataError, SettingError
-    from bakeoff.stats.wording import clustered
-    from bakeoff.tworuns import across
+    from bakeoff.runs.compare_runs import compare_across
+    from bakeoff.stats.number_format import describe_clusters
 
     if len(runs) < 2:
         raise SettingError(f"diff compares two or more runs; {len(runs)} given.")
@@ -234,7 +234,7 @@ def diff(
         _say_runs(opened, measure, allow_mixed, as_json)
         return
     (before, after), (one, other) = runs, opened.results
-    comparison = across(one, other, measure, allow_mixed=allow_mixed)
+    comparison = compare_across(one, other, measure, allow_mixed=allow_mixed)
     shared = [name.removesuffix(f" @ {one.record.run}") for name in _of(comparison, one.record.run)]
     pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]
     if not any(pair.n for pair in pairs):
@@ -252,33 +252,40 @@ def diff(
         interval = f"[{low:.3f} {high:.3f}]" if low is not None and high is not None else "no spread"
         wins = f"{pair.wins} / {pair.losses} / {pair.ties}"
         rows.append(
-            [system, _shown(pair.mean_b), _shown(pair.mean_a), _shown(pair.difference), interval, wins]
+            [
+                system,
+                _format_value(pair.mean_b),
+                _format_value(pair.mean_a),
+                _format_value(pair.difference),
+                interval,
+                wins,
+            ]
         )
     headers = ["system", "before", "after", "difference", "interval", "better / worse / equal"]
-    console.say(f"{comparison.measure}: {one.record.run} → {other.record.run}")
+    console.print_line(f"{comparison.measure}: {one.record.run} → {other.record.run}")
     console.table(headers, rows, right=(1, 2, 3, 4, 5))
     if comparison.questions is not None and comparison.questions.clusters < comparison.questions.questions:
-        console.say(f"{clustered(comparison.questions)}.")
+        console.print_line(f"{describe_clusters(comparison.questions)}.")
     say_truth(opened.sentence)
 
 
 def _say_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
     """All systems of several runs, best first, each against the best."""
     from bakeoff.cli import console
-    from bakeoff.report.runs_section import comparison_json, runs_grid
-    from bakeoff.stats.wording import clustered
-    from bakeoff.tworuns import compare_runs
+    from bakeoff.report.sections.several_runs import comparison_json, runs_grid
+    from bakeoff.runs.compare_runs import compare_runs
+    from bakeoff.stats.number_format import describe_clusters
 
     found = compare_runs(opened.results, measure, allow_mixed=allow_mixed)
     if as_json:
         console.say_json({**comparison_json(found), "truth": opened.truth})
         return
     grid = runs_grid(found)
-    console.say(f"{found.comparison.measure} of {len(opened.results)} runs, paired by query")
+    console.print_line(f"{found.comparison.measure} of {len(opened.results)} runs, paired by query")
     console.table(list(grid.headings), [list(row) for row in grid.rows], right=tuple(range(3, 8)))
     questions = found.comparison.questions
     if questions is not None and questions.clusters < questions.questions:
-        console.say(f"{clustered(questions)}.")
+        console.print_line(f"{describe_clusters(questions)}.")
     say_truth(opened.sentence)
 
 
@@ -286,5 +293,5 @@ def _of(comparison: Comparison, run: str) -> list[str]:
     return [summary.system for summary in comparison.systems if summary.system.endswith(f" @ {run}")]
 
 
-def _shown(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.review.desk import Desk, Standing
+    from bakeoff.review.review_folder import ReviewFolder, ReviewState
 
 group = typer.Typer(
     name="review",
@@ -58,16 +58,16 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Pool the systems' results and write one review file a query and system."""
-    from bakeoff.analysis import open_run
-    from bakeoff.cli.reviewed import say_export
-    from bakeoff.review.desk import Desk, desk_for
-    from bakeoff.review.pooling import Choice, facts_of, find_queries, make_pool
-    from bakeoff.review.sheetfiles import write_sheets
+    from bakeoff.cli.views.review_import import say_export
+    from bakeoff.review.pooling import PoolChoice, facts_of, find_queries, make_pool
+    from bakeoff.review.review_folder import ReviewFolder, desk_for
+    from bakeoff.review.sheet_writer import write_sheets
+    from bakeoff.runs.analysis import open_run
 
     result = open_run(run)
     found = find_queries(result, queries)
-    pool = make_pool(result, Choice(k, tuple(system or ()), tuple(category or ()), seed), found)
-    desk = Desk(to) if to else desk_for(run)
+    pool = make_pool(result, PoolChoice(k, tuple(system or ()), tuple(category or ()), seed), found)
+    desk = ReviewFolder(to) if to else desk_for(run)
     replaced = desk.keep(pool)
     written = write_sheets(pool, desk.files, facts_of(found), force=force)
     say_export(desk, pool, written, replaced, as_json)
@@ -96,12 +96,12 @@ def import_(
     as_json: Json = False,
 ) -> int:
     """Read complete review files: judgments, conflicts, and the measures that follow. Nothing is written into them."""
-    from bakeoff.cli.reviewed import import_json, say_import, write_human_reviews
-    from bakeoff.review.desk import Desk
+    from bakeoff.cli.views.review_import import import_json, say_import, write_human_reviews
     from bakeoff.review.importing import import_folder, into_ledger
+    from bakeoff.review.review_folder import ReviewFolder
 
     home = into or next((one for one in (folder, folder.parent) if (one / "pool.json").is_file()), None)
-    desk = Desk(home) if home else None
+    desk = ReviewFolder(home) if home else None
     imported = import_folder(folder, desk.pool() if desk else None, include_unmarked=include_unmarked)
     added = into_ledger(imported, desk.ledger, final=adjudicate) if desk else None
     data = import_json(imported, folder, k, seed, added)
@@ -122,11 +122,11 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Show how far a review is, and the measures as they stand, with bounds over what is open."""
-    from bakeoff.analysis import open_run
-    from bakeoff.cli.reviewstanding import say_status, status_json
-    from bakeoff.review.desk import beside_the_run, open_desk, stands
+    from bakeoff.cli.views.review_status import say_status, status_json
+    from bakeoff.review.review_folder import beside_the_run, load_state, open_desk
+    from bakeoff.runs.analysis import open_run
 
-    standing = stands(open_desk(folder))
+    standing = load_state(open_desk(folder))
     given = run or (folder if (folder / "run.json").is_file() else None)
     beside = beside_the_run(standing, open_run(given)) if given else []
     if as_json:
@@ -147,21 +147,21 @@ def next_(
     as_json: Json = False,
 ) -> None:
     """Say which open results could move the decision most, and whether judging more can change it at all."""
-    from bakeoff.cli.reviewstanding import next_json, say_next
+    from bakeoff.cli.views.review_status import next_json, say_next
     from bakeoff.errors import SettingError
-    from bakeoff.review.desk import open_desk, stands
+    from bakeoff.review.decision_model import stakes_of
     from bakeoff.review.measures import pool_rankings
-    from bakeoff.review.next import study
-    from bakeoff.review.settle import State
-    from bakeoff.review.stakes import stakes_of
+    from bakeoff.review.next import rank_open_items
+    from bakeoff.review.outcomes import OutcomeState
+    from bakeoff.review.review_folder import load_state, open_desk
 
     if not 0.5 < confidence < 1:
         raise SettingError(f"--confidence is {confidence}; it must be between 0.5 and 1.")
-    standing = stands(open_desk(folder))
+    standing = load_state(open_desk(folder))
     known = {item: one.relevance > 0 for item, one in standing.settled.items() if one.relevance is not None}
-    ruled = {item for item, one in standing.settled.items() if one.state is State.RULE}
+    ruled = {item for item, one in standing.settled.items() if one.state is OutcomeState.RULE}
     stakes = stakes_of(pool_rankings(standing.pool), known, standing.pool.k, ruled=ruled)
-    outlook, ranked = study(stakes, count, seed, confidence)
+    outlook, ranked = rank_open_items(stakes, count, seed, confidence)
     if as_json:
         from bakeoff.cli import console
 
@@ -175,14 +175,14 @@ def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
     from dataclasses import asdict
 
     from bakeoff.cli.review_suggest import model_figures, say_agreement
-    from bakeoff.cli.reviewstanding import panel_json, say_panel
-    from bakeoff.review.desk import open_desk, stands
-    from bakeoff.review.panel import panel
+    from bakeoff.cli.views.review_status import panel_json, say_panel
+    from bakeoff.review.agreement_report import report_agreement
+    from bakeoff.review.review_folder import load_state, open_desk
     from bakeoff.review.suggestions import suggestion_files
 
     desk = open_desk(folder)
-    standing = stands(desk)
-    found = panel(standing.pool, standing.read.entries, seed)
+    standing = load_state(desk)
+    found = report_agreement(standing.pool, standing.read.entries, seed)
     models = [one for path in suggestion_files(desk.folder) if (one := model_figures(path, standing))]
     if as_json:
         from bakeoff.cli import console
@@ -208,16 +208,16 @@ def judgments(
     as_json: Json = False,
 ) -> None:
     """Write the judgments that hold as a set with its own fingerprint, for `judgments:` in an experiment."""
-    from bakeoff.cache import write_file
-    from bakeoff.cli.reviewstanding import say_set
+    from bakeoff.cli.views.review_status import say_set
     from bakeoff.errors import SettingError
-    from bakeoff.review.desk import open_desk, stands
-    from bakeoff.review.judgmentset import make_set
-    from bakeoff.truth.reviewed import judgments_text
+    from bakeoff.review.judgment_set import make_set
+    from bakeoff.review.review_folder import load_state, open_desk
+    from bakeoff.storage.cache import write_file
+    from bakeoff.truth.human_judgments import judgments_text
 
     desk = open_desk(folder)
-    standing = stands(desk)
-    filled = _suggested(desk, standing, with_suggestions) if with_suggestions else {}
+    standing = load_state(desk)
+    filled = _suggested_grades(desk, standing, with_suggestions) if with_suggestions else {}
     made = make_set(standing.pool, standing.settled, rules=not people_only, suggested=filled,
                     model=with_suggestions or "")  # fmt: skip
     if not made.rows:
@@ -229,7 +229,7 @@ def judgments(
     say_set(made, standing, out, as_json)
 
 
-def _suggested(desk: Desk, standing: Standing, model: str) -> dict[str, int]:
+def _suggested_grades(desk: ReviewFolder, standing: ReviewState, model: str) -> dict[str, int]:
     """A model's grades; that it has given none is an error, that it has given some is said aloud."""
     from bakeoff.cli import console
     from bakeoff.errors import SettingError

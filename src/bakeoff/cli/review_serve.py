@@ -11,11 +11,11 @@ import typer
 from bakeoff.cli.review import group
 
 if TYPE_CHECKING:
-    from bakeoff.review.desk import Desk
-    from bakeoff.review.serving.room import Room
+    from bakeoff.review.review_folder import ReviewFolder
+    from bakeoff.review.web.session import ReviewSession
 
 
-class Order(StrEnum):
+class ServeOrder(StrEnum):
     """What comes first."""
 
     SHUFFLED = "shuffled"
@@ -40,9 +40,9 @@ def serve(
         bool, typer.Option("--graded", help="Also say how relevant a match is, 1 to 3.")
     ] = False,
     order: Annotated[
-        Order,
+        ServeOrder,
         typer.Option(help="shuffled: query by query. next: what could move the decision most comes first."),
-    ] = Order.SHUFFLED,
+    ] = ServeOrder.SHUFFLED,
     adjudicate: Annotated[
         bool, typer.Option("--adjudicate", help="Decide where reviewers differ; shows what they said.")
     ] = False,
@@ -58,17 +58,17 @@ def serve(
 
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
-    from bakeoff.review.serving.room import Manner, Room, checked_name
-    from bakeoff.review.serving.server import ReviewServer
+    from bakeoff.review.web.server import ReviewServer
+    from bakeoff.review.web.session import ReviewOptions, ReviewSession, checked_name
 
-    if adjudicate and order is Order.NEXT:
+    if adjudicate and order is ServeOrder.NEXT:
         raise SettingError("--adjudicate shows what reviewers differ on; leave --order out.")
     name = checked_name(reviewer) if reviewer else ""
     desk = _desk(folder)
-    manner = Manner(graded, order is Order.NEXT, adjudicate, filled, repeats)
+    manner = ReviewOptions(graded, order is ServeOrder.NEXT, adjudicate, filled, repeats)
     for note in desk.ledger.read().notes:
         console.warn(note)
-    room = Room(desk, manner, _run(folder, desk))
+    room = ReviewSession(desk, manner, _run(folder, desk))
     with ReviewServer(room, port, name) as server:
         address = f"{server.address}?reviewer={quote(name)}" if name else server.address
         _welcome(room, address)
@@ -81,26 +81,26 @@ def serve(
     _goodbye(room, desk)
 
 
-def _desk(folder: Path) -> Desk:
+def _desk(folder: Path) -> ReviewFolder:
     """The review of a run, begun where there is none yet."""
-    from bakeoff.analysis import open_run
     from bakeoff.cli import console
-    from bakeoff.review.desk import desk_for, open_desk
-    from bakeoff.review.pooling import Choice, find_queries, make_pool
+    from bakeoff.review.pooling import PoolChoice, find_queries, make_pool
+    from bakeoff.review.review_folder import desk_for, open_desk
+    from bakeoff.runs.analysis import open_run
 
     if not (folder / "run.json").is_file() or desk_for(folder).pool_file.is_file():
         return open_desk(folder)
     result = open_run(folder)
-    pool = make_pool(result, Choice(), find_queries(result))
+    pool = make_pool(result, PoolChoice(), find_queries(result))
     for note in pool.notes:
         console.warn(note)
     desk = desk_for(folder)
     desk.keep(pool)
-    console.say(f"{len(pool.items):,} passages of {len(pool.systems)} systems pooled in {desk.folder}")
+    console.print_line(f"{len(pool.items):,} passages of {len(pool.systems)} systems pooled in {desk.folder}")
     return desk
 
 
-def _run(folder: Path, desk: Desk) -> Path | None:
+def _run(folder: Path, desk: ReviewFolder) -> Path | None:
     """The run whose stored texts give the context of a passage, where it is at hand."""
     near = (folder, desk.folder.resolve().parent.parent / "runs" / desk.folder.resolve().name)
     return next((one for one in near if (one / "run.json").is_file()), None)
@@ -114,33 +114,35 @@ def _open(address: str) -> None:
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def _welcome(room: Room, address: str) -> None:
+def _welcome(room: ReviewSession, address: str) -> None:
     from bakeoff.cli import console
 
     items = room.pool.items if room.manner.filled else room.pool.open
-    console.say(f"Review of {room.pool.run} at {address}   Ctrl-C ends it")
+    console.print_line(f"Review of {room.pool.run} at {address}   Ctrl-C ends it")
     if room.manner.adjudicate:
-        console.say("where reviewers differ, with what they said; your decision holds", style="dim")
+        console.print_line("where reviewers differ, with what they said; your decision holds", style="dim")
     else:
         said = f"{len(items):,} passages of {len(room.pool.queries)} queries, blind"
-        console.say(f"{said}; judgments go to {room.desk.folder / 'ledger'}", style="dim")
+        console.print_line(f"{said}; judgments go to {room.desk.folder / 'ledger'}", style="dim")
 
 
-def _goodbye(room: Room, desk: Desk) -> None:
+def _goodbye(room: ReviewSession, desk: ReviewFolder) -> None:
     from bakeoff.cli import console
-    from bakeoff.review.desk import stands
-    from bakeoff.review.settle import State
+    from bakeoff.review.outcomes import OutcomeState
+    from bakeoff.review.review_folder import load_state
 
-    settled = stands(desk).settled.values()
-    open_ = sum(one.state is State.OPEN for one in settled)
-    conflicts = sum(one.state is State.CONFLICT for one in settled)
+    settled = load_state(desk).settled.values()
+    open_ = sum(one.state is OutcomeState.OPEN for one in settled)
+    conflicts = sum(one.state is OutcomeState.CONFLICT for one in settled)
     people = ", ".join(f"{name} {count:,}" for name, count in sorted(room.judged.items()) if count)
-    console.say()
-    console.say(
+    console.print_line()
+    console.print_line(
         f"{sum(room.judged.values()):,} judged{f' ({people})' if people else ''}; {open_:,} passages are open"
     )
     if conflicts:
-        console.say(f"reviewers differ on {conflicts:,}: bakeoff review serve {desk.folder} --adjudicate")
+        console.print_line(
+            f"reviewers differ on {conflicts:,}: bakeoff review serve {desk.folder} --adjudicate"
+        )
     if open_:
-        console.say(f"Is more judging worth it?  bakeoff review next {desk.folder}")
-    console.say(f"Next     bakeoff review judgments {desk.folder} --out judgments.json")
+        console.print_line(f"Is more judging worth it?  bakeoff review next {desk.folder}")
+    console.print_line(f"Next     bakeoff review judgments {desk.folder} --out judgments.json")

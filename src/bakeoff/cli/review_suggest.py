@@ -12,17 +12,17 @@ import typer
 from bakeoff.cli.review import Folder, Json, group
 
 if TYPE_CHECKING:
-    from bakeoff.caller import Connection
-    from bakeoff.review.desk import Standing
-    from bakeoff.review.modelagreement import ModelAgreement
+    from bakeoff.review.model_agreement import ModelAgreement
+    from bakeoff.review.review_folder import ReviewState
     from bakeoff.review.suggestions import Suggestion
+    from bakeoff.runtime.json_client import JsonClient
 
 ADDRESS = "https://api.openai.com/v1"
 VARIABLE = "BAKEOFF_CHAT_URL"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ServerTimeouts:
     """How the model's server is asked."""
 
     timeout: float
@@ -61,46 +61,46 @@ def suggest(
     Query and passage are sent to the model's server. The review page does not show suggestions.
     """
     from bakeoff.cli import console
-    from bakeoff.review.desk import open_desk, stands
+    from bakeoff.review.review_folder import load_state, open_desk
     from bakeoff.review.suggesting import opinion_on
     from bakeoff.review.suggestions import read_suggestions, suggestions_file, to_ask
     from bakeoff.review.suggestions import suggest as asked_in_turn
 
     desk = open_desk(folder)
-    standing, path = stands(desk), out or suggestions_file(desk.folder, model)
+    standing, path = load_state(desk), out or suggestions_file(desk.folder, model)
     items = to_ask(standing.pool, standing.settled, read_suggestions(path), judged=judged)[:limit]
-    server = _server(url, key_env, Patience(timeout, retries, rate))
+    server = _server(url, key_env, ServerTimeouts(timeout, retries, rate))
     if not as_json:
-        console.say(f"{len(items):,} passages with their queries go to {model} at {server.host}")
+        console.print_line(f"{len(items):,} passages with their queries go to {model} at {server.host}")
     try:
         made = asked_in_turn(items, path, model, server.host, lambda item: opinion_on(server, model, item))
-        found = list(_told(made, len(items), quiet=as_json))
+        found = list(_with_progress(made, len(items), quiet=as_json))
     finally:
         server.close()
     _say(found, path, model_figures(path, standing), as_json)
 
 
-def _server(url: str | None, key_env: str, patience: Patience) -> Connection:
+def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClient:
     """The server of chat completions; a password in its address is refused."""
     from pydantic import TypeAdapter, ValidationError
 
-    from bakeoff.environment import Source, setting
     from bakeoff.errors import MissingExtraError, SettingError
+    from bakeoff.storage.environment import SettingSource, get_setting
 
     try:
-        from bakeoff.caller import Address, Connection
         from bakeoff.review.suggesting import ModelFailure
+        from bakeoff.runtime.json_client import Address, JsonClient
     except ModuleNotFoundError as exc:
         raise MissingExtraError("review suggest needs urllib3: pip install 'bakeoff[openai]'") from exc
-    given = url or setting(VARIABLE) or ADDRESS
+    given = url or get_setting(VARIABLE) or ADDRESS
     try:
         address: str = TypeAdapter(Address).validate_python(given)
     except ValidationError as exc:
         raise SettingError(f"--url: {exc.errors(include_url=False, include_input=False)[0]['msg']}") from None
-    return Connection(address, key_env, patience, ModelFailure, Source.USER)
+    return JsonClient(address, key_env, patience, ModelFailure, SettingSource.USER)
 
 
-def _told(made: Iterator[Suggestion], total: int, *, quiet: bool) -> Iterator[Suggestion]:
+def _with_progress(made: Iterator[Suggestion], total: int, *, quiet: bool) -> Iterator[Suggestion]:
     """Say every tenth how far it is."""
     from bakeoff.cli import console
 
@@ -110,9 +110,9 @@ def _told(made: Iterator[Suggestion], total: int, *, quiet: bool) -> Iterator[Su
         yield one
 
 
-def model_figures(path: Path, standing: Standing) -> ModelAgreement | None:
+def model_figures(path: Path, standing: ReviewState) -> ModelAgreement | None:
     """How far the model of a file agrees with people; None where it has said nothing."""
-    from bakeoff.review.modelagreement import model_agreement
+    from bakeoff.review.model_agreement import model_agreement
     from bakeoff.review.suggestions import grades, read_suggestions
 
     said = read_suggestions(path)
@@ -135,11 +135,11 @@ def _say(found: list[Suggestion], path: Path, beside: ModelAgreement | None, as_
                           "suggestions": [asdict(one) for one in found]})  # fmt: skip
         return
     for grade, words in GRADES.items():
-        console.say(f"  {sum(one.grade == grade for one in found):>6,}  {grade}: {words}")
+        console.print_line(f"  {sum(one.grade == grade for one in found):>6,}  {grade}: {words}")
     if missing:
         console.warn(f"{len(missing):,} answers held no grade and count as missing, as: {missing[0].missing}")
     say_agreement([beside] if beside else [])
-    console.say(
+    console.print_line(
         f"Kept in {path}. These are suggestions: people judge, blind to them, with bakeoff review serve."
     )
 
@@ -147,11 +147,11 @@ def _say(found: list[Suggestion], path: Path, beside: ModelAgreement | None, as_
 def say_agreement(found: list[ModelAgreement]) -> None:
     """A table of models against people."""
     from bakeoff.cli import console
-    from bakeoff.cli.reviewfigures import coefficient, number
+    from bakeoff.cli.views.review_measures import coefficient, number
 
     if not found:
         return
-    console.say()
+    console.print_line()
     rows = [
         [one.model, number(one.same), coefficient(one.relevant), coefficient(one.graded), str(one.only_model),
          str(one.only_people), str(one.relevant.items)]

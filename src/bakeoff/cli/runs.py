@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.consent_options import with_consent
-from bakeoff.cli.truth_options import Reviews
+from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.truth import Reviews
 
 if TYPE_CHECKING:
-    from bakeoff.analysis import Result
-    from bakeoff.plan import Plan
+    from bakeoff.config.plan import Plan
+    from bakeoff.runs.analysis import Result
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run. [default: runs/NAME-TIME]")]
 Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
@@ -65,8 +65,8 @@ def demo(
 
     example = find(name)
     if not as_json and not quiet:
-        console.say(f"bakeoff demo · {example.name}: {example.title}")
-        console.say()
+        console.print_line(f"bakeoff demo · {example.name}: {example.title}")
+        console.print_line()
     if example.vectors is not None and executor:
         raise SettingError(f"{name} compares stores over given vectors: leave --executor out.")
     if example.vectors is not None:
@@ -74,7 +74,7 @@ def demo(
     else:
         code = _run(example.experiment, out, executor, as_json, quiet)
     if not as_json:
-        console.say(f"Next     {_program()} init YOUR_FOLDER")
+        console.print_line(f"Next     {_program()} init YOUR_FOLDER")
     return code
 
 
@@ -122,12 +122,12 @@ def _run(
     *,
     force: bool = False,
 ) -> int:
+    from bakeoff.benchmark.run_and_repeat import run as run_experiment
     from bakeoff.cli import console
-    from bakeoff.cli.summary import result_json, say_result
-    from bakeoff.repeated_run import run as run_experiment
+    from bakeoff.cli.views.summary import result_json, say_result
 
     same = "the same command" if out is not None else "the same command with --out FOLDER"
-    console.if_stopped(f"What was finished is kept; {same} goes on from there (`bakeoff status`).")
+    console.on_interrupt(f"What was finished is kept; {same} goes on from there (`bakeoff status`).")
     listening = console.listener(quiet or as_json)
     try:
         result: Result = run_experiment(what, out=out, emit=listening, executor=executor, force=force)
@@ -144,11 +144,11 @@ def _run(
 
 def _say_depths(result: Result) -> None:
     """What the repeated configurations show about speed, where there are some."""
-    from bakeoff.cli.summary import say_field
+    from bakeoff.cli.views.summary import say_field
 
     if "configurations" in result.record.tables:
-        from bakeoff.load.configurations import read_configurations
-        from bakeoff.report.depths import speed_sentences
+        from bakeoff.benchmark.results.configurations import read_configurations
+        from bakeoff.report.sections.depths import speed_sentences
 
         found = read_configurations(result)
         for place, text in enumerate(speed_sentences(found, result.record.seed) if found else ()):
@@ -161,7 +161,7 @@ def _depths_json(result: Result) -> dict[str, object]:
         return {}
     from dataclasses import asdict
 
-    from bakeoff.load.configurations import read_configurations
+    from bakeoff.benchmark.results.configurations import read_configurations
 
     found = read_configurations(result)
     if found is None:
@@ -175,7 +175,7 @@ def _depths_json(result: Result) -> dict[str, object]:
 
 def _plan(experiment: Path, models: Path | None, only: str | None, runs: int | None) -> Plan:
     """The plan of an experiment with the models and the number of timing runs asked for."""
-    from bakeoff.experiment import ModelFile, load
+    from bakeoff.config.experiment import ModelFile, load
 
     names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
     plan = load(experiment, ModelFile(models, names))
@@ -183,7 +183,7 @@ def _plan(experiment: Path, models: Path | None, only: str | None, runs: int | N
 
 
 def _report(result: Result) -> Path:
-    from bakeoff.report.html import write_html
+    from bakeoff.report.render.html import write_html
 
     return write_html(result)
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.consent_options import with_consent
+from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.vectors import (
+    Json,
+    MetricName,
+    Queries,
+    Timeout,
+    VectorCommand,
+    command_line,
+    exit_code,
+    metric_of,
+)
+from bakeoff.cli.options.workers import Truth, cache_for, workers_of
 from bakeoff.cli.scale_documents import (
     DocumentSizes,
     is_experiment,
@@ -15,25 +26,14 @@ from bakeoff.cli.scale_documents import (
     say_tables,
     scale_documents,
 )
-from bakeoff.cli.vectors import (
-    Desk,
-    Json,
-    MetricName,
-    Queries,
-    Timeout,
-    command_line,
-    exit_code,
-    metric_of,
-)
-from bakeoff.cli.workers import Truth, cache_for, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bakeoff.load.datasets import VectorSet
-    from bakeoff.load.scale import Scaled, ScaleOptions
-    from bakeoff.load.scale_cell import Job
-    from bakeoff.load.settings import Candidate
+    from bakeoff.benchmark.ann.store_specs import StoreSpec
+    from bakeoff.benchmark.scale.measure_size import ScaleJob
+    from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
+    from bakeoff.benchmark.vectors.datasets import VectorSet
 
 
 What = Annotated[
@@ -122,10 +122,10 @@ def scale(
     as_json: Json = False,
 ) -> None:
     """Measure stores on corpora of growing size: curves with a fitted exponent for time, latency, memory, disk."""
+    from bakeoff.benchmark.ann.store_specs import parse_store_specs
+    from bakeoff.benchmark.scale.measure_sizes import ScaleOptions
+    from bakeoff.benchmark.vectors.datasets import open_dataset
     from bakeoff.errors import SettingError
-    from bakeoff.load.datasets import open_dataset
-    from bakeoff.load.scale import ScaleOptions
-    from bakeoff.load.settings import candidates
 
     if is_experiment(dataset):
         refuse_vector_options(
@@ -133,11 +133,13 @@ def scale(
              "--insert-while-search": insert_rate, "--rate": search_rate, "--memory": memory, "--metric": metric},
         )  # fmt: skip
         counts = DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
-        raise typer.Exit(scale_documents(Path(dataset), systems, counts, Desk(out, executor, as_json)))
+        raise typer.Exit(
+            scale_documents(Path(dataset), systems, counts, VectorCommand(out, executor, as_json))
+        )
     if systems is not None:
         raise SettingError(f"--systems is for an experiment; {dataset} is a vector dataset.")
     stores = stores or "exact,faiss"
-    chosen, wanted = candidates(stores.split(",")), _wholes("--sizes", sizes)
+    chosen, wanted = parse_store_specs(stores.split(",")), _wholes("--sizes", sizes)
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
     repeat = command_line(
         ["scale", dataset, "--stores", stores],
@@ -149,26 +151,29 @@ def scale(
         wanted or _default_sizes(vectors), k, runs, _wholes("--concurrency", concurrency), _shares(filters),
         insert_rate, search_rate, seconds, target, None if memory is None else int(memory * 1e9), timeout, seed, repeat,
     )  # fmt: skip
-    raise typer.Exit(_measured(vectors, chosen, options, Desk(out, executor, as_json)))
+    raise typer.Exit(_measure_and_show(vectors, chosen, options, VectorCommand(out, executor, as_json)))
 
 
 def _default_sizes(vectors: VectorSet) -> tuple[int, ...]:
-    from bakeoff.load.scale import default_sizes
+    from bakeoff.benchmark.scale.measure_sizes import default_sizes
 
     return default_sizes(len(vectors.base))
 
 
-def _measured(vectors: VectorSet, chosen: Sequence[Candidate], options: ScaleOptions, desk: Desk) -> int:
+def _measure_and_show(
+    vectors: VectorSet, chosen: Sequence[StoreSpec], options: ScaleOptions, desk: VectorCommand
+) -> int:
     """Measure, write and show it; the exit code says whether it is whole."""
+    from bakeoff.benchmark.run_in_subprocess import run_isolated
+    from bakeoff.benchmark.scale.measure_size import run_job
+    from bakeoff.benchmark.scale.measure_sizes import measure_scale, scale_record
     from bakeoff.cli import console
-    from bakeoff.load.apart import apart
-    from bakeoff.load.scale import measure_scale, scale_record
-    from bakeoff.load.scale_cell import run_job
-    from bakeoff.report.scale_page import write_scale_page
+    from bakeoff.report.pages.scale import write_scale_page
 
     folder = desk.folder("scale", vectors)
     outcome = measure_scale(
-        vectors, chosen, options, cache_for(desk.executor), measure=lambda job: apart(run_job, _with_server(job)),
+        vectors, chosen, options, cache_for(desk.executor),
+        measure=lambda job: run_isolated(run_job, _with_server(job)),
         folder=folder, tell=desk.tell, workers=workers_of(desk.executor),
     )  # fmt: skip
     written = write_scale_page(folder)
@@ -176,18 +181,18 @@ def _measured(vectors: VectorSet, chosen: Sequence[Candidate], options: ScaleOpt
         console.say_json({**scale_record(outcome), "folder": str(folder)})
     else:
         _show(outcome)
-        console.say(str(written))
+        console.print_line(str(written))
     return exit_code(outcome)
 
 
-def _with_server(job: Job) -> Job:
+def _with_server(job: ScaleJob) -> ScaleJob:
     """The job with the processes and the data folder of its store's server, where it was started here."""
     from dataclasses import replace
 
-    from bakeoff.load.settings import candidates
+    from bakeoff.benchmark.ann.store_specs import parse_store_specs
     from bakeoff.servers.control import data_folder_of, pids_of
 
-    (store,) = candidates([job.spec])
+    (store,) = parse_store_specs([job.spec])
     pids = tuple(pids_of(store.name, store.params))
     return replace(job, pids=pids, server_data=data_folder_of(store.name, store.params))
 
@@ -196,13 +201,13 @@ def page(
     folder: Annotated[Path, typer.Argument(help="A folder of `bakeoff ann` or `bakeoff scale`.")],
 ) -> None:
     """Write the page of a stored `ann` or `scale` measurement again."""
+    from bakeoff.benchmark.results.ann_results import kind_of
     from bakeoff.cli import console
-    from bakeoff.report.ann_data import kind_of
-    from bakeoff.report.ann_page import write_ann_page
-    from bakeoff.report.scale_page import write_scale_page
+    from bakeoff.report.pages.ann import write_ann_page
+    from bakeoff.report.pages.scale import write_scale_page
 
     write = write_scale_page if kind_of(folder) == "scale" else write_ann_page
-    console.say(str(write(folder)))
+    console.print_line(str(write(folder)))
 
 
 def _wholes(name: str, text: str | None) -> tuple[int, ...]:
@@ -223,12 +228,18 @@ def _shares(text: str | None) -> tuple[float, ...]:
         raise SettingError(f"--filters is {text!r}; write shares of rows, by comma: 0.01,0.1.") from exc
 
 
-def _show(outcome: Scaled) -> None:
+def _show(outcome: ScaleOutcome) -> None:
+    from bakeoff.benchmark.results.scale_tables import (
+        concurrency_rows,
+        filter_rows,
+        fit_rows,
+        mixed_rows,
+        size_rows,
+    )
     from bakeoff.cli import console
-    from bakeoff.load.scale_tables import concurrency_rows, filter_rows, fit_rows, mixed_rows, size_rows
 
     data = outcome.dataset
-    console.say(
+    console.print_line(
         f"{data.name}: up to {outcome.options.sizes[-1]:,} of {len(data.base):,} vectors of {data.dims} dimensions by "
         f"{data.metric.value}, {len(data.queries):,} queries, {outcome.options.runs} runs, each in its own process"
     )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.cli.vectors import Desk, command_line, exit_code
+from bakeoff.cli.options.vectors import VectorCommand, command_line, exit_code
 
 if TYPE_CHECKING:
-    from bakeoff.load.document_scale import DocumentScaled
-    from bakeoff.load.scale_tables import Table
+    from bakeoff.benchmark.results.scale_tables import ScaleTable
+    from bakeoff.benchmark.scale.document_sizes import DocumentScaled
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ def refuse_vector_options(given: Mapping[str, object]) -> None:
             raise SettingError(f"{name} is for a vector dataset; an experiment has its own systems.")
 
 
-def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, desk: Desk) -> int:
+def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, desk: VectorCommand) -> int:
     """Measure, write and show it; the exit code is 0 where all of it was measured."""
-    from bakeoff import experiment
+    from bakeoff.benchmark.load.experiment_targets import choose_systems
+    from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, Servers, measure_document_scale
     from bakeoff.cli import console
-    from bakeoff.load.document_scale import DocumentScaleOptions, Servers, measure_document_scale
-    from bakeoff.load.systems import choose
-    from bakeoff.report.scale_page import write_scale_page
+    from bakeoff.config import experiment
+    from bakeoff.report.pages.scale import write_scale_page
     from bakeoff.servers.control import data_folder_of, pids_of
 
     plan = experiment.load(path)
@@ -56,7 +56,8 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, desk
     )  # fmt: skip
     folder = desk.named_folder("scale", plan.name)
     outcome = measure_document_scale(
-        plan, choose(plan, systems), DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
+        plan, choose_systems(plan, systems),
+        DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
         Servers(pids_of, data_folder_of), folder=folder, tell=desk.tell,
     )  # fmt: skip
     written = write_scale_page(folder)
@@ -64,17 +65,17 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, desk
         console.say_json({**outcome.record(), "folder": str(folder)})
     else:
         _show(outcome)
-        console.say(str(written))
+        console.print_line(str(written))
     return exit_code(outcome)
 
 
 def _show(outcome: DocumentScaled) -> None:
+    from bakeoff.benchmark.results.scale_rows import fits_of
+    from bakeoff.benchmark.results.scale_tables import document_rows, fit_rows
     from bakeoff.cli import console
-    from bakeoff.load.scale_rows import fits_of
-    from bakeoff.load.scale_tables import document_rows, fit_rows
 
     options = outcome.options
-    console.say(
+    console.print_line(
         f"{outcome.plan.name}: up to {options.sizes[-1]:,} of {outcome.documents:,} documents, {outcome.queries:,} "
         f"queries, {options.runs} runs, each from an empty cache in its own processes"
     )
@@ -89,16 +90,16 @@ def _show(outcome: DocumentScaled) -> None:
     )
 
 
-def say_tables(tables: Mapping[str, Table], failed: Mapping[str, str]) -> None:
+def say_tables(tables: Mapping[str, ScaleTable], failed: Mapping[str, str]) -> None:
     """Print the tables that have rows, with their notes, and what failed."""
     from bakeoff.cli import console
 
     for title, found in tables.items():
         if found.rows:
-            console.say()
-            console.say(title, style="bold")
+            console.print_line()
+            console.print_line(title, style="bold")
             console.table(list(found.headers), [list(row) for row in found.rows], right=found.right)
             for note in found.notes:
-                console.say(f"– {note}", style="dim")
+                console.print_line(f"– {note}", style="dim")
     for label, why in failed.items():
         console.warn(f"{label}: {why}")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.consent_options import with_consent
-from bakeoff.cli.servercollections import collections
+from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.server_collections import collections
 
 if TYPE_CHECKING:
-    from bakeoff.servers.control import Status
+    from bakeoff.servers.control import ServerStatus
 
 servers_app = typer.Typer(help="Real engines on this machine, without containers.", no_args_is_help=True)
 Names = Annotated[list[str] | None, typer.Argument(help="Servers by the name of their store. [default: all]")]
@@ -36,9 +36,9 @@ def up(
     from bakeoff.servers import control
 
     failed = False
-    for server in control.chosen(names or []):
+    for server in control.choose_servers(names or []):
         if not names and not install and server.find() is None:
-            console.say(f"– {server.name} is not installed. {server.how}", style="dim")
+            console.print_line(f"– {server.name} is not installed. {server.how}", style="dim")
             continue
         try:
             started = control.up(
@@ -50,8 +50,10 @@ def up(
             console.warn(str(exc))
             failed = True
             continue
-        console.say(f"{started.name} {started.state} at {started.address} ({started.version})", style="bold")
-        console.say(f"  bakeoff.yaml:  stores: [{started.line}]")
+        console.print_line(
+            f"{started.name} {started.state} at {started.address} ({started.version})", style="bold"
+        )
+        console.print_line(f"  bakeoff.yaml:  stores: [{started.line}]")
     if failed:
         raise typer.Exit(1)
 
@@ -65,10 +67,10 @@ def down(
     from bakeoff.cli import console
     from bakeoff.servers import control
 
-    for server in control.chosen(names or []):
+    for server in control.choose_servers(names or []):
         stopped = control.down(server, data=data)
         if stopped or names:
-            console.say(f"{server.name} {'stopped' if stopped else 'was not running'}")
+            console.print_line(f"{server.name} {'stopped' if stopped else 'was not running'}")
 
 
 @servers_app.command()
@@ -81,7 +83,7 @@ def status(
     from bakeoff.cli import console
     from bakeoff.servers import control
 
-    found = [control.status(server) for server in control.chosen(names or [])]
+    found = [control.status(server) for server in control.choose_servers(names or [])]
     if as_json:
         console.say_json([asdict(one) for one in found])
     else:
@@ -89,12 +91,12 @@ def status(
         console.table(headers, [_cells(one) for one in found], right=(4, 5))
         for one in found:
             if one.note:
-                console.say(f"{one.name}: {one.note}", style="dim")
+                console.print_line(f"{one.name}: {one.note}", style="dim")
     if any(one.state in ("crashed", "not answering") for one in found):
         raise typer.Exit(1)
 
 
-def _cells(one: Status) -> list[str]:
+def _cells(one: ServerStatus) -> list[str]:
     since = f"{datetime.fromtimestamp(one.since, UTC).astimezone():%Y-%m-%d %H:%M:%S}" if one.since else ""
     memory = "" if one.memory_mb is None else f"{one.memory_mb:,.0f}"
     running = one.state not in ("down", "not installed")

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bakeoff.analysis import open_run
 from bakeoff.cli import console
 from bakeoff.errors import DataError
-from bakeoff.journal import Progress, StageState, alive, read_progress
-from bakeoff.results import read_record
-from bakeoff.runrecord import RunRecord
+from bakeoff.runs.analysis import open_run
+from bakeoff.runs.folder import read_record
+from bakeoff.runs.record import RunRecord
+from bakeoff.runtime.progress_file import RunProgress, StageState, process_is_alive, read_progress
 
 LABEL = 9
 
@@ -28,14 +28,14 @@ def say_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
     ]
     console.table(["run", "status", "done", "failed", "to do", *reviewed], rows, right=(2, 3, 4, 5))
     path, record = runs[-1]
-    console.say()
+    console.print_line()
     now = read_progress(path) if record.status == "running" else None
-    if now is not None and alive(now):
+    if now is not None and process_is_alive(now):
         _say_progress(now)
         return 0
     if (review := found[path]) is not None:
-        console.say(f"{'Review':<{LABEL}}{_review_line(path, review, given.get(record.run))}")
-    console.say(f"Next     {_next(path, record)}")
+        console.print_line(f"{'Review':<{LABEL}}{_review_line(path, review, given.get(record.run))}")
+    console.print_line(f"Next     {_next(path, record)}")
     return 0
 
 
@@ -57,7 +57,7 @@ def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, An
 
 def _reviews(folders: Sequence[Path]) -> dict[str, Path]:
     """Folders of reviews by the run each is of."""
-    from bakeoff.review.desk import open_desk
+    from bakeoff.review.review_folder import open_desk
 
     return {open_desk(folder).pool().run: folder for folder in folders}
 
@@ -66,14 +66,16 @@ def _review(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[st
     """How far the review of a finished run is: passages, decided ones, and questions that people judged completely."""
     if record.status not in ("done", "partial"):
         return None
+    from bakeoff.review.outcomes import OutcomeState
     from bakeoff.review.reviewed_run import find_review, with_people
-    from bakeoff.review.settle import State
 
     result = open_run(path).with_review_folder(given.get(record.run))
     standing = find_review(result)
     if standing is None:
         return None
-    decided = sum(one.state not in (State.OPEN, State.CONFLICT) for one in standing.settled.values())
+    decided = sum(
+        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in standing.settled.values()
+    )
     reviewed = with_people(result).reviewed
     questions = len(reviewed.queries) if reviewed else 0
     return {"passages": len(standing.pool.items), "decided": decided, "questions": questions}
@@ -95,15 +97,15 @@ def _share_decided(found: Mapping[str, int] | None) -> str:
     return "–" if found is None else f"{found['decided']:,} of {found['passages']:,}"
 
 
-def _say_progress(progress: Progress) -> None:
+def _say_progress(progress: RunProgress) -> None:
     """What a run that goes on in another terminal is at: its unfinished stages with rate and time left."""
     for stage in progress.stages:
         if stage.finished is None:
-            console.say(f"{stage.stage:<{LABEL}}{_stage_line(stage, progress.updated)}")
+            console.print_line(f"{stage.stage:<{LABEL}}{_stage_line(stage, progress.updated)}")
     for system, reason in progress.failed:
-        console.say(f"{'failed':<{LABEL}}{system}: {reason}")
+        console.print_line(f"{'failed':<{LABEL}}{system}: {reason}")
     ended = f"; {progress.done} of {progress.total} systems are measured" if progress.total else ""
-    console.say(f"{'Running':<{LABEL}}in process {progress.pid}{ended}")
+    console.print_line(f"{'Running':<{LABEL}}in process {progress.pid}{ended}")
 
 
 def _stage_line(stage: StageState, now: float) -> str:
@@ -117,7 +119,7 @@ def _stage_line(stage: StageState, now: float) -> str:
 def _stages_json(path: Path, record: RunRecord) -> dict[str, Any]:
     """The unfinished stages of a run that goes on now, with things a second and seconds left."""
     now = read_progress(path) if record.status == "running" else None
-    if now is None or not alive(now):
+    if now is None or not process_is_alive(now):
         return {}
     stages = [
         {

@@ -10,7 +10,7 @@ from bakeoff.errors import SettingError
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
+class ExampleVectors:
     """An example without documents: a dataset of vectors, stores over it, and the recall they are brought to."""
 
     dataset: str
@@ -25,7 +25,7 @@ class Example:
     name: str
     title: str
     lesson: str
-    vectors: Vectors | None = None
+    vectors: ExampleVectors | None = None
 
     @property
     def experiment(self) -> Path:
@@ -53,7 +53,7 @@ _ALL = (
         "ann",
         "20,000 synthetic vectors, asked with queries of another kind than the rows: stores at equal recall",
         "speeds mean nothing before recall is equal, and a setting tuned on some queries may not hold on others",
-        Vectors("synthetic:20000x64,ood", "exact,faiss,faiss:build.index=ivf", 0.95),
+        ExampleVectors("synthetic:20000x64,ood", "exact,faiss,faiss:build.index=ivf", 0.95),
     ),
 )
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import DataError
 from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.measures.definitions import Needs
-from bakeoff.measures.files import Judgments, Served, read_qrels, read_run
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.files import Judgments, RunFileRow, read_qrels, read_run
 from bakeoff.measures.names import Measure, check_computable, parse
 from bakeoff.measures.plain import evaluate_plain
 from bakeoff.measures.presets import preset as find_preset
-from bakeoff.measures.result import Result
+from bakeoff.measures.result import Evaluation
 from bakeoff.measures.task import Task
-from bakeoff.tablefile import probe_parquet, read_parquet
+from bakeoff.storage.parquet_io import probe_parquet, read_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ def evaluate(
     *,
     conventions: Conventions | None = None,
     queries: Sequence[str] | None = None,
-) -> Result:
+) -> Evaluation:
     """Score a run against judgments, each a dict {query: {item: number}}, a path, an Arrow table or data frame.
 
     A run may also be {query: [item, …]} in served order. Paths: TREC qrels and runs, BEIR tsv, Parquet.
@@ -42,7 +42,7 @@ def evaluate(
     task = _task(_judgments(qrels), _run(run, rules), wanted, rules, queries)
     result = evaluate_plain(task)
     if result is None:
-        from bakeoff.measures.dicts import evaluate_mappings
+        from bakeoff.measures.from_dicts import evaluate_mappings
 
         result = evaluate_mappings(task)
     return result
@@ -51,7 +51,7 @@ def evaluate(
 def _measures(measures: Sequence[str | Measure] | str | None, preset: str | None) -> tuple[Measure, ...]:
     if measures is None and preset:
         every = find_preset(preset).measures
-        chosen = tuple(measure for measure in every if measure.definition.needs is Needs.JUDGMENTS)
+        chosen = tuple(measure for measure in every if measure.definition.needs is RequiredInput.JUDGMENTS)
     else:
         names = [measures] if isinstance(measures, str | Measure) else list(measures or ())
         chosen = tuple(dict.fromkeys(parse(name) for name in names))
@@ -61,7 +61,7 @@ def _measures(measures: Sequence[str | Measure] | str | None, preset: str | None
 
 def _task(
     judgments: Judgments,
-    run: Served,
+    run: RunFileRow,
     measures: tuple[Measure, ...],
     conventions: Conventions,
     queries: Sequence[str] | None,
@@ -92,14 +92,14 @@ def _judgments(source: Any) -> Judgments:
     return {str(query): items for query, items in source.items()}
 
 
-def _run(source: Any, conventions: Conventions) -> Served:
+def _run(source: Any, conventions: Conventions) -> RunFileRow:
     if _is_path(source):
         return read_run(Path(source), by_rank=conventions.order == "served")
     if any(not isinstance(items, Mapping) for items in source.values()):
-        return Served(
+        return RunFileRow(
             {str(query): _from_list(str(query), items) for query, items in source.items()}, ordered=True
         )
-    return Served({str(query): items for query, items in source.items()})
+    return RunFileRow({str(query): items for query, items in source.items()})
 
 
 def _from_list(query: str, items: Any) -> dict[str, float]:
@@ -121,7 +121,7 @@ def _evaluate_tables(
     measures: tuple[Measure, ...],
     conventions: Conventions,
     queries: Sequence[str] | None,
-) -> Result:
+) -> Evaluation:
     from bakeoff.measures.tables import evaluate_tables, from_mapping
 
     judgments = _table(qrels) if _is_table(qrels) else from_mapping(_judgments(qrels), "grade")

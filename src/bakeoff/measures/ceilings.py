@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff.measures.arrays import Bools, Floats, Ints, JudgmentArrays, RankingArrays, distinct
 from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.measures.definitions import Needs
+from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import Measure
 
@@ -30,7 +30,7 @@ def ceiling(
     `depth` items, and only `reachable` ones (one value a judgment): what is not retrieved still counts as relevant.
     """
     asked = distinct(judgments.query) if queries is None else np.unique(queries)
-    if measure.definition.needs is not Needs.JUDGMENTS:
+    if measure.definition.needs is not RequiredInput.JUDGMENTS:
         fixed = fixed_ceiling(measure)
         return None if fixed is None else np.full(len(asked), fixed)
     # how much fits into a budget depends on the chunks, and what is worst for a cost is not known at all

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 from bakeoff.errors import ComparisonError, DataError
-from bakeoff.measures.definitions import Needs
+from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
 from bakeoff.types import Unit
 
@@ -109,20 +109,20 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def differing(a: Conventions, b: Conventions) -> tuple[tuple[str, str], ...]:
+def conventions_that_differ(a: Conventions, b: Conventions) -> tuple[tuple[str, str], ...]:
     """The name of each differing field, and the field as `name: left | right`."""
     pairs = ((field.name, getattr(a, field.name), getattr(b, field.name)) for field in fields(Conventions))
     return tuple((name, f"{name}: {left} | {right}") for name, left, right in pairs if left != right)
 
 
-def affects(name: str, measure: Measure) -> bool:
+def affected_by(name: str, measure: Measure) -> bool:
     """Whether the value of a measure in a run can depend on the convention of that name."""
     needs, unit = measure.needs, measure.unit or Unit.DOCUMENT
     if name in ("universal_sections", "section_match"):
-        return needs is Needs.SECTIONS
+        return needs is RequiredInput.SECTIONS
     if name == "knn_tolerance":
         return measure.name == "kNN"
-    if needs is not Needs.JUDGMENTS:
+    if needs is not RequiredInput.JUDGMENTS:
         return False
     if name == "k_counts":
         return unit is not Unit.CHUNK and not measure.definition.chunk_depth
@@ -131,7 +131,7 @@ def affects(name: str, measure: Measure) -> bool:
 
 def check_same(a: Conventions, b: Conventions, *, allow_mixed: bool = False) -> tuple[str, ...]:
     """Refuse to compare numbers made by different conventions; with `allow_mixed` return what differs."""
-    found = tuple(text for _, text in differing(a, b))
+    found = tuple(text for _, text in conventions_that_differ(a, b))
     if found and not allow_mixed:
         raise ComparisonError(
             f"results made with different conventions ({'; '.join(found)}) do not compare. "

@@ -12,7 +12,7 @@ from bakeoff.measures.arrays import Flags, Floats, Ints, JudgmentArrays, Ranking
 from bakeoff.measures.bounds import bounds
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.hits import groups_of, hits_of, truth_of
-from bakeoff.measures.kernels import Block, value
+from bakeoff.measures.kernels import HitBlock, measure_value
 from bakeoff.measures.names import Measure, check_computable
 from bakeoff.measures.ties import tie_range, tied_of, tied_queries
 
@@ -20,7 +20,7 @@ BLOCK_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exclusion:
+class QueryExclusion:
     """A query that a mean leaves out, and why."""
 
     query: int
@@ -28,7 +28,7 @@ class Exclusion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class ScoreArrays:
     """One row a query, one column a measure; NaN means not computed, and never enters a mean.
 
     `lower` and `upper` are over unjudged results (their worth: Definition.bounds). The tied arrays hold numbers
@@ -40,7 +40,7 @@ class Scores:
     values: Floats
     lower: Floats
     upper: Floats
-    excluded: tuple[Exclusion, ...] = ()
+    excluded: tuple[QueryExclusion, ...] = ()
     tied_low: Floats | None = None
     tied_high: Floats | None = None
     tied_expected: Floats | None = None
@@ -60,7 +60,7 @@ def evaluate(
     *,
     conventions: Conventions = DEFAULT,
     queries: Ints | None = None,
-) -> Scores:
+) -> ScoreArrays:
     """Score rankings against judgments: these `queries`, else all that are ranked or judged."""
     return evaluate_blocks(
         rankings.blocks(BLOCK_ROWS), judgments, measures, conventions=conventions, queries=queries
@@ -74,7 +74,7 @@ def evaluate_blocks(
     *,
     conventions: Conventions = DEFAULT,
     queries: Ints | None = None,
-) -> Scores:
+) -> ScoreArrays:
     """As evaluate, over blocks of whole queries in ascending order, so that memory holds one at a time."""
     wanted = tuple(measures)
     check_computable(wanted)
@@ -85,7 +85,7 @@ def evaluate_blocks(
     ]
     if not any(len(part.queries) for part in parts):
         raise DataError("there is nothing to score: no query has results or judgments.")
-    return join(parts)
+    return join_scores(parts)
 
 
 def score_block(
@@ -94,33 +94,33 @@ def score_block(
     queries: Ints,
     measures: tuple[Measure, ...],
     conventions: Conventions,
-) -> Scores:
+) -> ScoreArrays:
     """Score the given queries (ascending) in one piece."""
-    rankings = ordered(rankings, conventions)
-    block = Block(truth_of(judgments, queries), hits_of(rankings, judgments, queries), conventions.rel)
+    rankings = order_rankings(rankings, conventions)
+    block = HitBlock(truth_of(judgments, queries), hits_of(rankings, judgments, queries), conventions.rel)
     scores = score_hits(block, measures, conventions)
     return scores if rankings.rank is not None else _with_ties(scores, rankings, judgments, conventions)
 
 
-def score_hits(block: Block, measures: tuple[Measure, ...], conventions: Conventions) -> Scores:
+def score_hits(block: HitBlock, measures: tuple[Measure, ...], conventions: Conventions) -> ScoreArrays:
     """Values and bounds of a block whose join is done."""
     layers = np.empty((3, len(measures), block.size))
-    left = Left(block, conventions)
+    left = RemainingQueries(block, conventions)
     for place, measure in enumerate(measures):
-        point = value(block, measure)
+        point = measure_value(block, measure)
         layers[:, place] = point, *bounds(block, measure, point)
         missing, zero = left.masks(measure)
         layers[:, place, zero] = np.where(np.isnan(layers[:, place, zero]), np.nan, 0.0)
         layers[:, place, missing] = np.nan
     values, lower, upper = (layer.T for layer in layers)
-    return Scores(block.truth.queries, measures, values, lower, upper, left.exclusions(measures))
+    return ScoreArrays(block.truth.queries, measures, values, lower, upper, left.exclusions(measures))
 
 
 @dataclass(slots=True, eq=False)
-class Left:
+class RemainingQueries:
     """Which queries of a block are left out, or score zero, by the conventions."""
 
-    block: Block
+    block: HitBlock
     conventions: Conventions
     judged: Flags = field(init=False)
     silent: Flags = field(init=False)
@@ -143,7 +143,7 @@ class Left:
             return missing | empty, np.zeros(self.block.size, dtype=bool)
         return missing, empty
 
-    def exclusions(self, measures: tuple[Measure, ...]) -> tuple[Exclusion, ...]:
+    def exclusions(self, measures: tuple[Measure, ...]) -> tuple[QueryExclusion, ...]:
         """Every query that some measure leaves out, with the reason."""
         judged, silent = self.judged, self.silent
         reasons = {"no results": silent, "no judgments": ~judged & ~silent}
@@ -153,12 +153,14 @@ class Left:
                 reasons[f"no item of grade {rel} or higher"] = empty
         queries = self.block.truth.queries
         found = [
-            Exclusion(int(queries[at]), why) for why, rows in reasons.items() for at in np.flatnonzero(rows)
+            QueryExclusion(int(queries[at]), why)
+            for why, rows in reasons.items()
+            for at in np.flatnonzero(rows)
         ]
         return tuple(sorted(found, key=lambda one: one.query))
 
 
-def ordered(rankings: RankingArrays, conventions: Conventions) -> RankingArrays:
+def order_rankings(rankings: RankingArrays, conventions: Conventions) -> RankingArrays:
     """The rankings in the order that is scored."""
     if conventions.score_precision == "single":
         rankings = replace(rankings, score=rankings.score.astype(np.float32).astype(np.float64))
@@ -200,15 +202,15 @@ def _with_queries(
             )
         end = int(rankings.query[-1])
         between = judgments.between(last + 1, end)
-        yield rankings, between, _asked(rankings, between, chosen, last, end)
+        yield rankings, between, _asked_queries(rankings, between, chosen, last, end)
         last = end
     none = RankingArrays(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
     end = np.iinfo(np.int64).max
     between = judgments.between(last + 1, end)
-    yield none, between, _asked(none, between, chosen, last, end)
+    yield none, between, _asked_queries(none, between, chosen, last, end)
 
 
-def _asked(
+def _asked_queries(
     rankings: RankingArrays, judgments: JudgmentArrays, chosen: Ints | None, last: int, end: int
 ) -> Ints:
     if chosen is not None:
@@ -217,8 +219,8 @@ def _asked(
 
 
 def _with_ties(
-    scores: Scores, rankings: RankingArrays, judgments: JudgmentArrays, conventions: Conventions
-) -> Scores:
+    scores: ScoreArrays, rankings: RankingArrays, judgments: JudgmentArrays, conventions: Conventions
+) -> ScoreArrays:
     """The scores with the tie range of those queries that have tied results."""
     tied = tied_queries(rankings)
     tied = np.intersect1d(tied, scores.queries) if len(tied) else tied
@@ -227,7 +229,7 @@ def _with_ties(
     groups = groups_of(rankings.query, tied)
     keep: slice | Flags = slice(None) if groups.every is None else groups.every
     part = RankingArrays(rankings.query[keep], rankings.item[keep], rankings.score[keep])
-    block = Block(truth_of(judgments, tied), hits_of(part, judgments, tied), conventions.rel)
+    block = HitBlock(truth_of(judgments, tied), hits_of(part, judgments, tied), conventions.rel)
     sets = tied_of(part, np.repeat(groups.row, groups.counts), block)
     place = np.searchsorted(scores.queries, tied)
     layers = np.full((3, *scores.values.shape), np.nan)
@@ -240,7 +242,7 @@ def _with_ties(
     return replace(scores, tied_low=layers[0], tied_high=layers[1], tied_expected=layers[2])
 
 
-def beside(parts: Sequence[Scores], measures: Sequence[Measure]) -> Scores:
+def evaluate_alongside(parts: Sequence[ScoreArrays], measures: Sequence[Measure]) -> ScoreArrays:
     """Scores of the same queries by different measures as one, its columns in the order of `measures`."""
     if len(parts) == 1:
         return parts[0]
@@ -253,7 +255,7 @@ def beside(parts: Sequence[Scores], measures: Sequence[Measure]) -> Scores:
     excluded = sorted(
         {one for part in parts for one in part.excluded}, key=lambda one: (one.query, one.reason)
     )
-    whole = Scores(
+    whole = ScoreArrays(
         parts[0].queries,
         tuple(measures),
         joined("values"),
@@ -267,9 +269,9 @@ def beside(parts: Sequence[Scores], measures: Sequence[Measure]) -> Scores:
     return replace(whole, tied_low=low, tied_high=high, tied_expected=mean)
 
 
-def join(parts: Sequence[Scores]) -> Scores:
+def join_scores(parts: Sequence[ScoreArrays]) -> ScoreArrays:
     """Scores of several blocks, one after the other."""
-    whole = Scores(
+    whole = ScoreArrays(
         np.concatenate([part.queries for part in parts]),
         parts[0].measures,
         np.concatenate([part.values for part in parts]),
@@ -286,6 +288,6 @@ def join(parts: Sequence[Scores]) -> Scores:
     return replace(whole, tied_low=low, tied_high=high, tied_expected=mean)
 
 
-def _layer(part: Scores, name: str) -> Floats:
+def _layer(part: ScoreArrays, name: str) -> Floats:
     found = getattr(part, name)
     return np.full(part.values.shape, np.nan) if found is None else found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bakeoff.measures.definitions import Bounds, Needs
+from bakeoff.measures.definitions import Bounds, RequiredInput
 from bakeoff.measures.names import Measure, parse
 
 _BUDGET = (
@@ -44,7 +44,7 @@ def explain(measure: str | Measure) -> Explanation:
         else f"counts the unit of the experiment ({', '.join(row.units)})",
         "higher is better" if row.higher_is_better else "lower is better",
         f"{row.low:g} to {row.high:g}",
-        row.ceiling or _UNDECLARED[row.needs is Needs.JUDGMENTS],
+        row.ceiling or _UNDECLARED[row.needs is RequiredInput.JUDGMENTS],
         row.bounds if row.bounds is Bounds.NONE else f"unjudged results count as not relevant; {row.bounds}",
         row.needs,
         row.long_names,

@@ -16,7 +16,7 @@ _Table = TypeVar("_Table", Judgments, Run)
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class RunFileRow:
     """Scores by query and item; `ordered` says that items stand in served order, whatever their scores."""
 
     by_query: Run
@@ -44,7 +44,7 @@ def read_qrels(path: Path) -> Judgments:
     return _not_empty(judgments, path)
 
 
-def read_run(path: Path, *, by_rank: bool) -> Served:
+def read_run(path: Path, *, by_rank: bool) -> RunFileRow:
     """Rankings from a TREC run (query Q0 item rank score tag), by rank or, like trec_eval, by score alone."""
     scores: Run = {}
     ranks: dict[str, dict[str, int]] = {}
@@ -61,8 +61,8 @@ def read_run(path: Path, *, by_rank: bool) -> Served:
             ranks.setdefault(query, {})[item] = _rank(path, number, rank)
     _not_empty(scores, path)
     if not by_rank:
-        return Served(scores)
-    return Served(
+        return RunFileRow(scores)
+    return RunFileRow(
         {query: _by_rank(row, ranks[query], query, path) for query, row in scores.items()}, ordered=True
     )
 

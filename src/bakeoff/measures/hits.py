@@ -21,7 +21,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Truth:
+class JudgedItems:
     """Judgments by row (the position of a query in `queries`), grades descending inside a row."""
 
     queries: Ints
@@ -50,7 +50,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hits:
+class JudgedHits:
     """Retrieved items that are in the judgments: row, rank from 1, grade; ordered by row and rank.
 
     `depth` is the number of results of a row; `every` holds row and rank of all results if ranks have gaps.
@@ -71,28 +71,28 @@ class Hits:
         row, rank = self.every
         return np.bincount(row[rank <= k], minlength=len(self.depth))
 
-    def only(self, keep: Flags) -> Hits:
+    def only(self, keep: Flags) -> JudgedHits:
         """The hits for which `keep` is true."""
         return replace(self, row=self.row[keep], rank=self.rank[keep], grade=self.grade[keep])
 
 
-def truth_of(judgments: JudgmentArrays, queries: Ints) -> Truth:
+def truth_of(judgments: JudgmentArrays, queries: Ints) -> JudgedItems:
     """The judgments of these queries (ascending), grades descending."""
     groups = groups_of(judgments.query, queries)
     grade = judgments.grade if groups.every is None else judgments.grade[groups.every]
     return truth_from(np.repeat(groups.row, groups.counts), grade.astype(np.int64), queries)
 
 
-def truth_from(row: Ints, grade: Ints, queries: Ints) -> Truth:
+def truth_from(row: Ints, grade: Ints, queries: Ints) -> JudgedItems:
     """The truth from rows (ascending) and grades."""
     # A sort of one combined integer is several times faster than a sort by two keys.
     top, bottom = (int(grade.max()), int(grade.min())) if len(grade) else (0, 0)
     combined = np.sort(row * (top - bottom + 1) + (top - grade))
     row, below = np.divmod(combined, top - bottom + 1)
-    return Truth(queries, row, top - below, positions_in_groups(starts_of_groups(row), len(row)))
+    return JudgedItems(queries, row, top - below, positions_in_groups(starts_of_groups(row), len(row)))
 
 
-def hits_of(rankings: RankingArrays, judgments: JudgmentArrays, queries: Ints) -> Hits:
+def hits_of(rankings: RankingArrays, judgments: JudgmentArrays, queries: Ints) -> JudgedHits:
     """The judged results of these queries (ascending); a repeated item is an error."""
     groups = groups_of(rankings.query, queries)
     item = rankings.item if groups.every is None else rankings.item[groups.every]
@@ -102,9 +102,9 @@ def hits_of(rankings: RankingArrays, judgments: JudgmentArrays, queries: Ints) -
     depth = np.zeros(len(queries), dtype=np.int64)
     depth[groups.row] = groups.counts
     if rankings.rank is None:
-        return Hits(row, at - groups.starts[group] + 1, grade, depth)
+        return JudgedHits(row, at - groups.starts[group] + 1, grade, depth)
     rank = rankings.rank if groups.every is None else rankings.rank[groups.every]
-    return Hits(row, rank[at], grade, depth, (np.repeat(groups.row, groups.counts), rank))
+    return JudgedHits(row, rank[at], grade, depth, (np.repeat(groups.row, groups.counts), rank))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

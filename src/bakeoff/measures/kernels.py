@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bakeoff.measures.arrays import Flags, Floats, Ints, positions_in_groups, starts_of_groups
-from bakeoff.measures.hits import Hits, Truth
+from bakeoff.measures.hits import JudgedHits, JudgedItems
 from bakeoff.measures.names import Measure
 
 GRADED = frozenset({"nDCG", "nDCG_exp"})
@@ -17,7 +17,7 @@ _INFAP_EPSILON = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Relevant:
+class RelevantCounts:
     """Relevant hits in order, `nth` counting from 1 inside a row, and `total` relevant items of each row."""
 
     row: Ints
@@ -27,14 +27,14 @@ class Relevant:
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class HitBlock:
     """The hits and truth of some queries, with what several measures share computed once."""
 
-    truth: Truth
-    pooled: Hits
+    truth: JudgedItems
+    pooled: JudgedHits
     rel: int
-    hits: Hits = field(init=False)
-    _relevant: dict[int, Relevant] = field(default_factory=dict)
+    hits: JudgedHits = field(init=False)
+    _relevant: dict[int, RelevantCounts] = field(default_factory=dict)
     _ideal: dict[tuple[str, int | None], Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -52,13 +52,13 @@ class Block:
             return 1
         return self.rel if measure.rel is None else measure.rel
 
-    def relevant(self, grade: int) -> Relevant:
+    def relevant(self, grade: int) -> RelevantCounts:
         """The hits of that grade or a higher one."""
         if grade not in self._relevant:
             keep = self.hits.grade >= grade
             row = self.hits.row[keep]
             nth = positions_in_groups(starts_of_groups(row), len(row)) + 1
-            self._relevant[grade] = Relevant(row, self.hits.rank[keep], nth, self.truth.at_least(grade))
+            self._relevant[grade] = RelevantCounts(row, self.hits.rank[keep], nth, self.truth.at_least(grade))
         return self._relevant[grade]
 
     def ideal(self, name: str, k: int | None) -> Floats:
@@ -72,21 +72,21 @@ class Block:
         return np.bincount(row, weights=weights, minlength=self.size).astype(np.float64, copy=False)
 
 
-def value(block: Block, measure: Measure) -> Floats:
+def measure_value(block: HitBlock, measure: Measure) -> Floats:
     """The measure for each query; queries that must be excluded hold 0 here."""
     if measure.name in LINEAR:
         hits = block.hits
         keep = counts_for(block, measure, hits.grade)
         weight = weight_at(block, measure, hits.row, hits.rank) * keep
         total = block.count(hits.row, gain_of(measure, hits.grade) * weight)
-        return ratio(total, norm(block, measure))
+        return ratio(total, ideal_norm(block, measure))
     return _OTHERS[measure.name](block, measure)
 
 
 # --- measures that are a weighted sum over ranks ----------------------------------------------------
 
 
-def counts_for(block: Block, measure: Measure, grade: Ints) -> Flags:
+def counts_for(block: HitBlock, measure: Measure, grade: Ints) -> Flags:
     """Whether an item of that grade adds to the measure."""
     return grade >= (0 if measure.name == "Judged" else block.threshold(measure))
 
@@ -100,7 +100,7 @@ def gain_of(measure: Measure, grade: Ints) -> Floats:
     return np.ones(len(grade))
 
 
-def weight_at(block: Block, measure: Measure, row: Ints, rank: Ints) -> Floats:
+def weight_at(block: HitBlock, measure: Measure, row: Ints, rank: Ints) -> Floats:
     """What a rank is worth, 0 below the cut-off."""
     if measure.name == "Rprec":
         return (rank <= block.relevant(block.threshold(measure)).total[row]).astype(np.float64)
@@ -113,7 +113,7 @@ def weight_at(block: Block, measure: Measure, row: Ints, rank: Ints) -> Floats:
     return inside
 
 
-def norm(block: Block, measure: Measure) -> Floats:
+def ideal_norm(block: HitBlock, measure: Measure) -> Floats:
     """What the sum is divided by."""
     if measure.name in GRADED:
         return block.ideal(measure.name, measure.k)
@@ -128,7 +128,7 @@ def norm(block: Block, measure: Measure) -> Floats:
 
 
 def ideal_dcg(
-    truth: Truth, name: str, k: int | None, extra: Ints | None = None, top: Ints | None = None
+    truth: JudgedItems, name: str, k: int | None, extra: Ints | None = None, top: Ints | None = None
 ) -> Floats:
     """DCG of the best order of all judged items, `extra` items of grade `top` being added before them."""
     measure = Measure(name, k)
@@ -163,7 +163,7 @@ def ratio(total: Floats, by: Floats) -> Floats:
 # --- measures that are not --------------------------------------------------------------------------
 
 
-def first_relevant(block: Block, measure: Measure) -> Ints:
+def first_relevant(block: HitBlock, measure: Measure) -> Ints:
     """Rank of the first relevant result, 0 where there is none."""
     found = block.relevant(block.threshold(measure))
     first = found.nth == 1
@@ -172,18 +172,18 @@ def first_relevant(block: Block, measure: Measure) -> Ints:
     return rank
 
 
-def _hit(block: Block, measure: Measure) -> Floats:
+def _hit(block: HitBlock, measure: Measure) -> Floats:
     rank = first_relevant(block, measure)
     return ((rank > 0) & (rank <= (measure.k or 0))).astype(np.float64)
 
 
-def _reciprocal_rank(block: Block, measure: Measure) -> Floats:
+def _reciprocal_rank(block: HitBlock, measure: Measure) -> Floats:
     rank = first_relevant(block, measure)
     counted = rank > 0 if measure.k is None else (rank > 0) & (rank <= measure.k)
     return np.divide(1.0, rank, out=np.zeros(block.size), where=counted)
 
 
-def _average_precision(block: Block, measure: Measure) -> Floats:
+def _average_precision(block: HitBlock, measure: Measure) -> Floats:
     found = block.relevant(block.threshold(measure))
     keep = slice(None) if measure.k is None else found.rank <= measure.k
     total = block.count(found.row[keep], (found.nth / found.rank)[keep])
@@ -198,7 +198,7 @@ def above(row: Ints, marked: Flags) -> Ints:
     return np.asarray(running - base)
 
 
-def _bpref(block: Block, measure: Measure) -> Floats:
+def _bpref(block: HitBlock, measure: Measure) -> Floats:
     rel, hits = block.threshold(measure), block.hits
     total = block.truth.at_least(rel)
     wrong = block.truth.at_least(0) - total
@@ -210,7 +210,7 @@ def _bpref(block: Block, measure: Measure) -> Floats:
     return ratio(block.count(row, 1.0 - share), total.astype(np.float64))
 
 
-def _inferred_ap(block: Block, measure: Measure) -> Floats:
+def _inferred_ap(block: HitBlock, measure: Measure) -> Floats:
     rel, hits = block.threshold(measure), block.pooled
     keep = hits.grade >= rel
     row, rank = hits.row[keep], hits.rank[keep]
@@ -223,7 +223,7 @@ def _inferred_ap(block: Block, measure: Measure) -> Floats:
     return ratio(block.count(row, expected), block.truth.at_least(rel).astype(np.float64))
 
 
-_OTHERS: dict[str, Callable[[Block, Measure], Floats]] = {
+_OTHERS: dict[str, Callable[[HitBlock, Measure], Floats]] = {
     "Hit": _hit,
     "RR": _reciprocal_rank,
     "AP": _average_precision,

@@ -19,7 +19,7 @@ class Label(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundedMean:
     """A value with what it could be once every result is judged."""
 
     value: float
@@ -31,9 +31,9 @@ class Bounded:
 class LabelScores:
     """SemPrec@k, SemLift@k, FalsePos@k and Judged@k of one query; compare two systems only where both are complete."""
 
-    semantic_precision: Bounded
-    semantic_lift: Bounded
-    false_positive: Bounded
+    semantic_precision: BoundedMean
+    semantic_lift: BoundedMean
+    false_positive: BoundedMean
     judged: float
     unjudged_rate: float
     complete: bool
@@ -47,9 +47,9 @@ def label_scores(labels: Sequence[str], k: int) -> LabelScores:
     )
     open_ = top.count(Label.UNJUDGED)
     return LabelScores(
-        _bounded(keyword + semantic, open_, k),
-        _bounded(semantic, open_, k),
-        _bounded(wrong, open_, k),
+        _bounds(keyword + semantic, open_, k),
+        _bounds(semantic, open_, k),
+        _bounds(wrong, open_, k),
         (len(top) - open_) / k,
         open_ / k,
         open_ == 0,
@@ -65,5 +65,5 @@ def _label(text: str, rank: int) -> Label:
     return Label(word)
 
 
-def _bounded(count: int, open_: int, k: int) -> Bounded:
-    return Bounded(count / k, count / k, (count + open_) / k)
+def _bounds(count: int, open_: int, k: int) -> BoundedMean:
+    return BoundedMean(count / k, count / k, (count + open_) / k)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from bakeoff.errors import MeasureError
-from bakeoff.measures.definitions import BY_NAME, ROWS, Cutoff, Definition, Needs
+from bakeoff.measures.definitions import BY_NAME, ROWS, Cutoff, MeasureDefinition, RequiredInput
 from bakeoff.types import Unit
 
 _NAME = re.compile(
@@ -44,15 +44,15 @@ class Measure:
         _check_params(self, self.definition)
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> MeasureDefinition:
         """The row of the table this measure is an instance of."""
         return BY_NAME[self.name]
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> RequiredInput:
         """What a run computes it from: of vectors, the exact neighbours are the judgments (S1-5)."""
-        of_vectors = self.unit is Unit.VECTOR and self.definition.needs is Needs.JUDGMENTS
-        return Needs.NEIGHBOURS if of_vectors else self.definition.needs
+        of_vectors = self.unit is Unit.VECTOR and self.definition.needs is RequiredInput.JUDGMENTS
+        return RequiredInput.NEIGHBOURS if of_vectors else self.definition.needs
 
     def at_unit(self, unit: Unit) -> Measure:
         """The same measure with its unit in the name."""
@@ -95,7 +95,7 @@ def check_computable(measures: tuple[Measure, ...]) -> None:
     if not measures:
         raise MeasureError("no measure was asked for. Name at least one, for example nDCG@10.")
     for measure in measures:
-        if measure.definition.needs is not Needs.JUDGMENTS:
+        if measure.definition.needs is not RequiredInput.JUDGMENTS:
             raise MeasureError(
                 f"{measure} is computed from {measure.definition.needs}, not from rankings and judgments."
             )
@@ -167,7 +167,7 @@ def _unit(word: str, text: str) -> Unit:
     return Unit(word)
 
 
-def _check_cutoff(measure: Measure, row: Definition) -> None:
+def _check_cutoff(measure: Measure, row: MeasureDefinition) -> None:
     name, k, t = measure.name, measure.k, measure.t
     if measure.budget is not None:
         _check_budget(measure, row)
@@ -183,7 +183,7 @@ def _check_cutoff(measure: Measure, row: Definition) -> None:
         raise MeasureError(f"{name}@{k}: the depth must be 1 or more.")
 
 
-def _check_budget(measure: Measure, row: Definition) -> None:
+def _check_budget(measure: Measure, row: MeasureDefinition) -> None:
     if not row.budget:
         known = ", ".join(one.name for one in ROWS if one.budget)
         raise MeasureError(
@@ -195,7 +195,7 @@ def _check_budget(measure: Measure, row: Definition) -> None:
         raise MeasureError(f"{measure.name} has a depth and a token budget. Give one of them.")
 
 
-def _check_params(measure: Measure, row: Definition) -> None:
+def _check_params(measure: Measure, row: MeasureDefinition) -> None:
     for key in ("p", "rel"):
         if getattr(measure, key) is not None and key not in row.params:
             raise MeasureError(

@@ -7,7 +7,7 @@ import numpy as np
 from bakeoff.errors import DataError
 from bakeoff.measures.arrays import Flags, Floats, Ints
 from bakeoff.measures.conventions import DEFAULT
-from bakeoff.preset_files import read_preset_file
+from bakeoff.measures.preset_settings import read_preset_file
 
 NO_RESULT = -1
 TRUE_NEIGHBOURS = read_preset_file("ann").true_neighbours

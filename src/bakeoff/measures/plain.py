@@ -8,14 +8,14 @@ from itertools import pairwise
 
 from bakeoff.measures.definitions import Bounds
 from bakeoff.measures.names import Measure
-from bakeoff.measures.result import Column, LeftOut, Result
-from bakeoff.measures.single import Ranked, bounds, relevant, score, supports
+from bakeoff.measures.reference import RankedGrades, bounds, relevant, score, supports
+from bakeoff.measures.result import Column, Evaluation, OmittedQuery
 from bakeoff.measures.task import Task, check_grades, scored_order
 
 SMALL = 5_000
 
 
-def evaluate_plain(task: Task) -> Result | None:
+def evaluate_plain(task: Task) -> Evaluation | None:
     """The result, or None where the input is large or has ties, which need arrays."""
     size = sum(len(task.results(query)) for query in task.queries)
     if size > SMALL or not all(supports(measure) for measure in task.measures):
@@ -34,21 +34,23 @@ def _has_ties(task: Task, query: str, order: list[str]) -> bool:
     return any(a == b for a, b in pairwise(scores))
 
 
-def _score(task: Task, orders: list[list[str]]) -> Result:
-    rows: list[Ranked] = []
-    left: list[LeftOut] = []
+def _score(task: Task, orders: list[list[str]]) -> Evaluation:
+    rows: list[RankedGrades] = []
+    left: list[OmittedQuery] = []
     for query, order in zip(task.queries, orders, strict=True):
         judged = task.judged(query)
         check_grades(query, judged)
-        ranked = Ranked([judged.get(item) for item in order], list(judged.values()), task.conventions.rel)
+        ranked = RankedGrades(
+            [judged.get(item) for item in order], list(judged.values()), task.conventions.rel
+        )
         rows.append(ranked)
-        left += [LeftOut(query, reason) for reason in _reasons(ranked, task)]
+        left += [OmittedQuery(query, reason) for reason in _reasons(ranked, task)]
     columns = tuple(tuple(_value(ranked, measure, task) for ranked in rows) for measure in task.measures)
     ends = cache(lambda: _ends(rows, task))
-    return Result(task.queries, task.measures, columns, ends, tuple(left), task.conventions, {})
+    return Evaluation(task.queries, task.measures, columns, ends, tuple(left), task.conventions, {})
 
 
-def _value(ranked: Ranked, measure: Measure, task: Task) -> float | None:
+def _value(ranked: RankedGrades, measure: Measure, task: Task) -> float | None:
     """The value of one query, None where it is left out."""
     if not ranked.grades and task.conventions.no_results == "exclude":
         return None
@@ -61,14 +63,14 @@ def _value(ranked: Ranked, measure: Measure, task: Task) -> float | None:
     return score(ranked, measure)
 
 
-def _ends(rows: list[Ranked], task: Task) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+def _ends(rows: list[RankedGrades], task: Task) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
     """Lower and upper values, by measure."""
     pairs = [[_pair(ranked, measure, task) for ranked in rows] for measure in task.measures]
     lower, upper = (tuple(tuple(pair[end] for pair in column) for column in pairs) for end in (0, 1))
     return lower, upper
 
 
-def _pair(ranked: Ranked, measure: Measure, task: Task) -> tuple[float, float] | tuple[None, None]:
+def _pair(ranked: RankedGrades, measure: Measure, task: Task) -> tuple[float, float] | tuple[None, None]:
     if measure.definition.bounds is Bounds.NONE or _value(ranked, measure, task) is None:
         return None, None
     if relevant(ranked, measure) == 0:
@@ -76,7 +78,7 @@ def _pair(ranked: Ranked, measure: Measure, task: Task) -> tuple[float, float] |
     return bounds(ranked, measure) or (None, None)
 
 
-def _reasons(ranked: Ranked, task: Task) -> Iterator[str]:
+def _reasons(ranked: RankedGrades, task: Task) -> Iterator[str]:
     if not ranked.grades and task.conventions.no_results == "exclude":
         yield "no results"
     elif not ranked.judged:

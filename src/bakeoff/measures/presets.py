@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from bakeoff.errors import MeasureError
 from bakeoff.measures.conventions import DEFAULT, TREC_EVAL, Conventions
 from bakeoff.measures.names import Measure, parse
-from bakeoff.preset_files import read_preset_file
+from bakeoff.measures.preset_settings import read_preset_file
 from bakeoff.types import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PresetTarget:
     """A threshold of a source system: good above `good`, poor below `poor`."""
 
     measure: str
@@ -32,7 +32,7 @@ class Preset:
     names: tuple[str, ...]
     primary: str
     conventions: Conventions = DEFAULT
-    targets: tuple[Target, ...] = ()
+    targets: tuple[PresetTarget, ...] = ()
     runs: int = 1
     top_k: tuple[int, ...] = ()
     """How often a run repeats its measurement, and the depths it measures by themselves, unless the file says so."""
@@ -52,7 +52,7 @@ def _from_file(name: str) -> Preset:
     """The preset of a source system, all of it from its data file."""
     data = read_preset_file(name)
     bands = [
-        Target(one.measure, one.good, one.poor)
+        PresetTarget(one.measure, one.good, one.poor)
         for one in data.criteria
         if one.measure and one.good is not None
     ]

@@ -18,7 +18,7 @@ Column = Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedQuery:
     """A query that the means leave out, and why."""
 
     query: str
@@ -43,7 +43,7 @@ class TieRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Evaluation:
     """Values by measure and query; None means not computed, and never enters a mean.
 
     `ends` gives lower and upper values over unjudged results when asked; `ties` holds what the order of equal
@@ -54,7 +54,7 @@ class Result:
     measures: tuple[Measure, ...]
     columns: tuple[Column, ...]
     ends: Callable[[], tuple[tuple[Column, ...], tuple[Column, ...]]]
-    excluded: tuple[LeftOut, ...]
+    excluded: tuple[OmittedQuery, ...]
     conventions: Conventions
     ties: dict[str, dict[str, TieRange]]
 

@@ -45,7 +45,7 @@ class ScoreTable:
             if len(known) == 1:
                 return known[0]
             raise MeasureError(
-                f"{self.path} has {len(known)} measures: {_listed(known)}. Choose one of them (--measure)."
+                f"{self.path} has {len(known)} measures: {_list_names(known)}. Choose one of them (--measure)."
             )
         if wanted in known:
             return wanted
@@ -53,7 +53,7 @@ class ScoreTable:
         for name in known:
             if meant is not None and parse_known(name) == meant:
                 return name
-        raise MeasureError(f"{self.path} has no measure {wanted!r}. It has: {_listed(known)}.")
+        raise MeasureError(f"{self.path} has no measure {wanted!r}. It has: {_list_names(known)}.")
 
 
 def parse_known(name: str) -> Measure | None:
@@ -78,7 +78,7 @@ def _add(table: ScoreTable, place: str, row: Mapping[str, Any]) -> None:
     query_column = _column(row, QUERY)
     if query_column is None:
         raise DataError(
-            f"{place}: no column names the query. Call it one of {', '.join(QUERY)}; there are: {_listed(row)}."
+            f"{place}: no column names the query. Call it one of {', '.join(QUERY)}; there are: {_list_names(row)}."
         )
     query = _text(row[query_column])
     if not query:
@@ -133,7 +133,7 @@ def _text(cell: Any) -> str:
     return "" if cell is None else str(cell).strip()
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     every = list(names)
     return ", ".join(every[:NAMED]) + (f" and {len(every) - NAMED} more" if len(every) > NAMED else "")
 
@@ -179,7 +179,7 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 def _parquet_rows(path: Path) -> Iterator[Row]:
     import pyarrow as pa
 
-    from bakeoff.tablefile import read_parquet
+    from bakeoff.storage.parquet_io import read_parquet
 
     try:
         table = read_parquet(path)

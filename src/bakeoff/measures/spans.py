@@ -11,7 +11,7 @@ from bakeoff.measures.arrays import Flags, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spans:
+class SpanArrays:
     """Character spans [start, end) of documents, by query; `rank` counts from 1, None for gold spans."""
 
     query: Ints
@@ -27,16 +27,16 @@ class Spans:
                 f"query {int(self.query[at])} has a span from {int(self.start[at])} to {int(self.end[at])}."
             )
 
-    def top(self, k: int) -> Spans:
+    def top(self, k: int) -> SpanArrays:
         """The spans at rank k or above."""
         if self.rank is None:
             raise DataError("retrieved spans need ranks.")
         return self.where(self.rank <= k)
 
-    def where(self, keep: Flags) -> Spans:
+    def where(self, keep: Flags) -> SpanArrays:
         """The spans that are marked."""
         rank = None if self.rank is None else self.rank[keep]
-        return Spans(self.query[keep], self.document[keep], self.start[keep], self.end[keep], rank)
+        return SpanArrays(self.query[keep], self.document[keep], self.start[keep], self.end[keep], rank)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +48,11 @@ class SpanScores:
     iou: Floats
 
 
-def span_scores(retrieved: Spans, gold: Spans, queries: Ints, k: int) -> SpanScores:
+def span_scores(retrieved: SpanArrays, gold: SpanArrays, queries: Ints, k: int) -> SpanScores:
     """SpanRecall@k, SpanPrecision@k and SpanIoU@k of these queries (ascending); overlap counts once."""
     top = retrieved.top(k)
-    wanted, read = covered(gold, queries), covered(top, queries)
-    either = covered(_together(top, gold), queries)
+    wanted, read = covered_characters(gold, queries), covered_characters(top, queries)
+    either = covered_characters(_together(top, gold), queries)
     both = wanted + read - either
     there = wanted > 0
     return SpanScores(
@@ -62,7 +62,7 @@ def span_scores(retrieved: Spans, gold: Spans, queries: Ints, k: int) -> SpanSco
     )
 
 
-def covered(spans: Spans, queries: Ints) -> Floats:
+def covered_characters(spans: SpanArrays, queries: Ints) -> Floats:
     """Characters in the union of the spans of each query."""
     order = np.lexsort((spans.start, spans.document, spans.query))
     query, document = spans.query[order], spans.document[order]
@@ -104,9 +104,9 @@ def within_budget(query: Ints, tokens: Ints, budget: int) -> Flags:
     return running - np.repeat(before, np.diff([*first, len(query)])) <= budget
 
 
-def _together(a: Spans, b: Spans) -> Spans:
+def _together(a: SpanArrays, b: SpanArrays) -> SpanArrays:
     pairs = ((a.query, b.query), (a.document, b.document), (a.start, b.start), (a.end, b.end))
-    return Spans(*(np.concatenate(pair) for pair in pairs))
+    return SpanArrays(*(np.concatenate(pair) for pair in pairs))
 
 
 def _share(part: Floats, whole: Floats, there: Flags) -> Floats:

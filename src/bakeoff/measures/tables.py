@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from bakeoff.errors import DataError
 from bakeoff.measures.arrays import Ints, JudgmentArrays, RankingArrays, distinct
 from bakeoff.measures.conventions import Conventions
-from bakeoff.measures.convert import from_scores
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.hits import groups_of
 from bakeoff.measures.names import Measure
-from bakeoff.measures.result import Result
+from bakeoff.measures.result import Evaluation
+from bakeoff.measures.to_evaluation import from_scores
 
 QUERY = ("query", "query_id", "query-id", "qid", "q_id", "topic")
 ITEM = ("item", "doc_id", "document_id", "chunk_id", "corpus-id", "docno", "doc", "document", "chunk")
@@ -31,7 +31,7 @@ def evaluate_tables(
     measures: tuple[Measure, ...],
     conventions: Conventions,
     queries: Sequence[str] | None,
-) -> Result:
+) -> Evaluation:
     """Score a table of results (query, item, score, and rank if there is one) against judgments."""
     query, judged_query, query_names = _ids(_pick(run, QUERY), _pick(judgments, QUERY))
     item, judged_item, item_names = _ids(_pick(run, ITEM), _pick(judgments, ITEM))

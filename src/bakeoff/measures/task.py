@@ -9,7 +9,7 @@ from numbers import Integral, Real
 
 from bakeoff.errors import DataError
 from bakeoff.measures.conventions import Conventions
-from bakeoff.measures.files import Judgments, Served
+from bakeoff.measures.files import Judgments, RunFileRow
 from bakeoff.measures.names import Measure
 
 
@@ -18,7 +18,7 @@ class Task:
     """What is to be scored, and how."""
 
     judgments: Judgments
-    run: Served
+    run: RunFileRow
     queries: tuple[str, ...]
     measures: tuple[Measure, ...]
     conventions: Conventions

@@ -19,13 +19,22 @@ from bakeoff.measures.arrays import (
     positions_in_groups,
     starts_of_groups,
 )
-from bakeoff.measures.hits import UNJUDGED, Hits
-from bakeoff.measures.kernels import LINEAR, Block, counts_for, gain_of, norm, ratio, value, weight_at
+from bakeoff.measures.hits import UNJUDGED, JudgedHits
+from bakeoff.measures.kernels import (
+    LINEAR,
+    HitBlock,
+    counts_for,
+    gain_of,
+    ideal_norm,
+    measure_value,
+    ratio,
+    weight_at,
+)
 from bakeoff.measures.names import Measure
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tied:
+class TiedRange:
     """Every result of a block: row, rank, grade (UNJUDGED if none), and its group of equal scores."""
 
     row: Ints
@@ -50,7 +59,7 @@ def tied_queries(rankings: RankingArrays) -> Ints:
     return distinct(rankings.query[1:][equal])
 
 
-def tied_of(rankings: RankingArrays, row: Ints, block: Block) -> Tied:
+def tied_of(rankings: RankingArrays, row: Ints, block: HitBlock) -> TiedRange:
     """The tie groups of a block whose rankings hold just these rows, in served order without gaps."""
     starts = starts_of_groups(row)
     place = positions_in_groups(starts, len(row))
@@ -62,35 +71,35 @@ def tied_of(rankings: RankingArrays, row: Ints, block: Block) -> Tied:
     offset[row[starts]] = starts
     hits = block.pooled
     grade[offset[hits.row] + hits.rank - 1] = np.maximum(hits.grade, UNJUDGED)
-    return Tied(row, place + 1, grade, np.cumsum(new) - 1, firsts, np.diff(np.append(firsts, len(row))))
+    return TiedRange(row, place + 1, grade, np.cumsum(new) - 1, firsts, np.diff(np.append(firsts, len(row))))
 
 
-def extreme(tied: Tied, block: Block, *, best: bool) -> Block:
+def extreme_value(tied: TiedRange, block: HitBlock, *, best: bool) -> HitBlock:
     """The block as it would be with tied results in their best or worst order."""
     order = np.lexsort((-tied.grade if best else tied.grade, tied.group))
     grade = tied.grade[order]
     keep = grade != UNJUDGED
-    hits = Hits(tied.row[keep], tied.rank[keep], grade[keep], block.pooled.depth)
-    return Block(block.truth, hits, block.rel)
+    hits = JudgedHits(tied.row[keep], tied.rank[keep], grade[keep], block.pooled.depth)
+    return HitBlock(block.truth, hits, block.rel)
 
 
-def expected(tied: Tied, block: Block, measure: Measure) -> Floats:
+def expected_value(tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
     """The mean of the measure over all orders of tied results; NaN where no closed form is known."""
     if measure.name in LINEAR:
         weight = tied.mean_over_group(weight_at(block, measure, tied.row, tied.rank))
         gain = gain_of(measure, tied.grade) * counts_for(block, measure, tied.grade)
-        return ratio(block.count(tied.row, gain * weight), norm(block, measure))
+        return ratio(block.count(tied.row, gain * weight), ideal_norm(block, measure))
     known = _CLOSED_FORMS.get(measure.name)
     return np.full(block.size, np.nan) if known is None else known(tied, block, measure)
 
 
-def tie_range(tied: Tied, block: Block, measure: Measure) -> tuple[Floats, Floats, Floats]:
+def tie_range(tied: TiedRange, block: HitBlock, measure: Measure) -> tuple[Floats, Floats, Floats]:
     """Lowest, highest and expected value; NaN where the order of tied results cannot change the value."""
     if measure.name == "infAP":
         return tuple(np.full(block.size, np.nan) for _ in range(3))  # type: ignore[return-value]
-    low = value(extreme(tied, block, best=False), measure)
-    high = value(extreme(tied, block, best=True), measure)
-    mean = expected(tied, block, measure)
+    low = measure_value(extreme_value(tied, block, best=False), measure)
+    high = measure_value(extreme_value(tied, block, best=True), measure)
+    mean = expected_value(tied, block, measure)
     same = high - low <= 1e-12
     return np.where(same, np.nan, low), np.where(same, np.nan, high), np.where(same, np.nan, mean)
 
@@ -111,7 +120,7 @@ class _Groups:
     wrong_above: Ints
 
 
-def _groups(tied: Tied, rel: int) -> _Groups:
+def _groups(tied: TiedRange, rel: int) -> _Groups:
     right = tied.per_group(tied.grade >= rel).astype(np.int64)
     wrong = tied.per_group((tied.grade >= 0) & (tied.grade < rel)).astype(np.int64)
     row = tied.row[tied.starts]
@@ -136,7 +145,7 @@ def _log_choose(n: Floats, m: Floats) -> Floats:
     return np.where(possible, log_factorial[all_] - log_factorial[some] - log_factorial[all_ - some], -np.inf)
 
 
-def _hit(tied: Tied, block: Block, measure: Measure) -> Floats:
+def _hit(tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
     """1 - probability that no relevant result of any group falls in the top k."""
     g = _groups(tied, block.threshold(measure))
     inside = np.clip((measure.k or 0) - g.above, 0, g.size).astype(np.float64)
@@ -147,7 +156,7 @@ def _hit(tied: Tied, block: Block, measure: Measure) -> Floats:
     return 1.0 - none
 
 
-def _reciprocal_rank(tied: Tied, block: Block, measure: Measure) -> Floats:
+def _reciprocal_rank(tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
     """Σ over ranks of the first group with a relevant result, of P(the first one is here) / rank."""
     g = _groups(tied, block.threshold(measure))
     here = (g.relevant > 0) & (g.relevant_above == 0)
@@ -158,7 +167,7 @@ def _reciprocal_rank(tied: Tied, block: Block, measure: Measure) -> Floats:
     return block.count(tied.row[keep], (chance / tied.rank)[keep])
 
 
-def _average_precision(tied: Tied, block: Block, measure: Measure) -> Floats:
+def _average_precision(tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
     rel = block.threshold(measure)
     g = _groups(tied, rel)
     place = (tied.rank - g.above[tied.group]).astype(np.float64)
@@ -170,7 +179,7 @@ def _average_precision(tied: Tied, block: Block, measure: Measure) -> Floats:
     return ratio(block.count(tied.row[keep], term[keep]), block.relevant(rel).total.astype(np.float64))
 
 
-def _bpref(tied: Tied, block: Block, measure: Measure) -> Floats:
+def _bpref(tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
     """In a group, the non-relevant results before a relevant one are uniform from none to all."""
     rel = block.threshold(measure)
     g = _groups(tied, rel)
@@ -188,7 +197,7 @@ def _capped_sum(last: Ints, cap: Floats) -> Floats:
     return np.where(last < 0, 0.0, free * (free + 1) / 2 + (last - free) * cap)
 
 
-_CLOSED_FORMS: dict[str, Callable[[Tied, Block, Measure], Floats]] = {
+_CLOSED_FORMS: dict[str, Callable[[TiedRange, HitBlock, Measure], Floats]] = {
     "Hit": _hit,
     "RR": _reciprocal_rank,
     "AP": _average_precision,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bakeoff.kinds import CODE
+from bakeoff.corpus.document_kinds import CODE
 
 _HEAD = 4000  # characters looked at: a title further down is no title
 _MAX = 200

@@ -19,10 +19,10 @@ _PROBE = "a \u2603"
 """A word that no vocabulary has shows one that lacks its own token for unknown words."""
 
 
-def shared(path: Path) -> Tokenizer:
+def shared_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer of a file without truncation and padding, the same one for everybody: do not change it."""
     there = _there(path).stat()
-    return _shared(path, there.st_mtime_ns, there.st_size)
+    return _load_tokenizer(path, there.st_mtime_ns, there.st_size)
 
 
 def own(path: Path) -> Tokenizer:
@@ -35,7 +35,7 @@ def own(path: Path) -> Tokenizer:
 
 
 @lru_cache(maxsize=_SHARED)
-def _shared(path: Path, _changed: int, _size: int) -> Tokenizer:
+def _load_tokenizer(path: Path, _changed: int, _size: int) -> Tokenizer:
     return _read(path)
 
 

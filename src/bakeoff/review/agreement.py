@@ -53,14 +53,14 @@ def kappa(
     """Cohen's kappa with a percentile bootstrap interval over items."""
     table = np.vstack([np.asarray(first, float), np.asarray(second, float)])
     paired = table[:, ~np.isnan(table).any(axis=0)]
-    return _resampled(paired, lambda part: cohen_kappa(part[0], part[1], weights), seed)
+    return _with_interval(paired, lambda part: cohen_kappa(part[0], part[1], weights), seed)
 
 
 def alpha(ratings: npt.ArrayLike, level: Level = "nominal", seed: int = 7) -> Coefficient:
     """Krippendorff's alpha with a percentile bootstrap interval over items that two or more judged."""
     table = np.asarray(ratings, float)
     pairable = table[:, (~np.isnan(table)).sum(axis=0) >= 2]
-    return _resampled(pairable, lambda part: krippendorff_alpha(part, level), seed)
+    return _with_interval(pairable, lambda part: krippendorff_alpha(part, level), seed)
 
 
 def raw_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -135,7 +135,7 @@ def _distances(values: Floats, totals: Floats, level: Level) -> Floats:
     return np.asarray(np.subtract.outer(upto, upto) ** 2)
 
 
-def _resampled(table: Floats, statistic: Callable[[Floats], float], seed: int) -> Coefficient:
+def _with_interval(table: Floats, statistic: Callable[[Floats], float], seed: int) -> Coefficient:
     items = table.shape[1]
     if items < 2:
         return Coefficient(None, None, None, items, f"{items} items were judged by two or more")

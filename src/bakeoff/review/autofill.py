@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import TruthError
-from bakeoff.results import read_tags
-from bakeoff.review.pool import Passage
+from bakeoff.review.pool import PooledPassage
+from bakeoff.runs.folder import read_tags
 from bakeoff.truth.documents import Names
-from bakeoff.truth.rules import AllOf, AnyOf, Documents, Rule, Sections, Sql, Words, leaves
+from bakeoff.truth.rules import AllOf, AnyOf, Documents, Rule, Sections, Sql, WordsRule, leaves
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,11 +27,11 @@ _SQL_TAGS = ("verification_sql", "sql")
 
 Place = tuple[str, int, int]
 """Document, start and end of a passage."""
-TextRule = Sql | Words
+TextRule = Sql | WordsRule
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
+class RuleOutcome:
     """Whether a rule holds in a passage, and the names of the rules about words that made it so."""
 
     true: bool
@@ -41,13 +41,13 @@ class Holds:
 class AutoFill:
     """The rules of all queries, asked of all passages of a pool at once."""
 
-    def __init__(self, rules: Mapping[str, Rule], passages: Sequence[Passage]) -> None:
+    def __init__(self, rules: Mapping[str, Rule], passages: Sequence[PooledPassage]) -> None:
         self._rules = rules
         self._names = Names(sorted({one.document_id for one in passages}))
         self.notes: list[str] = []
         self._found = self._ask(passages)
 
-    def names(self, query: str, passage: Passage) -> tuple[str, ...]:
+    def names(self, query: str, passage: PooledPassage) -> tuple[str, ...]:
         """The rules of a query that make a passage a KEYWORD_MATCH; none: it is open."""
         rule = self._rules.get(query)
         return self._holds(rule, passage).names if rule is not None else ()
@@ -57,7 +57,7 @@ class AutoFill:
         rule = self._rules.get(query)
         return tuple(dict.fromkeys(word for _, leaf in leaves(rule) for word in _words(leaf))) if rule else ()
 
-    def _ask(self, passages: Sequence[Passage]) -> dict[TextRule, frozenset[Place]]:
+    def _ask(self, passages: Sequence[PooledPassage]) -> dict[TextRule, frozenset[Place]]:
         wanted = [
             _over_chunks(leaf) for rule in self._rules.values() for _, leaf in leaves(rule) if _text(leaf)
         ]
@@ -66,13 +66,13 @@ class AutoFill:
             return {}
         return dict(zip(distinct, self._answers(distinct, passages), strict=True))
 
-    def _answers(self, wanted: list[TextRule], passages: Sequence[Passage]) -> list[frozenset[Place]]:
-        from bakeoff.truth.corpus import Corpus
-        from bakeoff.truth.textrules import answer
+    def _answers(self, wanted: list[TextRule], passages: Sequence[PooledPassage]) -> list[frozenset[Place]]:
+        from bakeoff.truth.corpus import TruthCorpus
+        from bakeoff.truth.text_rules import answer
 
         ids = list(self._names.ids)
         found = []
-        given = answer(wanted, Corpus(_documents(ids)), {"pool": _chunks(ids, passages)})
+        given = answer(wanted, TruthCorpus(_documents(ids)), {"pool": _chunks(ids, passages)})
         for rule, said in zip(wanted, given, strict=True):
             if isinstance(said, TruthError):
                 self.notes.append(f"{rule.source} cannot be asked of a passage and fills nothing in: {said}")
@@ -83,29 +83,31 @@ class AutoFill:
             found.append(frozenset((ids[doc], int(start), int(end)) for doc, start, end in places))
         return found
 
-    def _holds(self, rule: Rule, passage: Passage) -> Holds:
+    def _holds(self, rule: Rule, passage: PooledPassage) -> RuleOutcome:
         if rule.grade == 0:
-            return Holds(False)
+            return RuleOutcome(False)
         match rule:
             case AnyOf():
                 parts = [self._holds(child, passage) for child in rule.rules]
                 names = tuple(dict.fromkeys(name for part in parts if part.true for name in part.names))
-                return Holds(any(part.true for part in parts), (rule.name,) if rule.name and names else names)
+                return RuleOutcome(
+                    any(part.true for part in parts), (rule.name,) if rule.name and names else names
+                )
             case AllOf():
                 parts = [self._holds(child, passage) for child in rule.rules]
                 true = all(part.true for part in parts)
-                return Holds(true, (rule.source,) if true and any(part.names for part in parts) else ())
-            case Sql() | Words():
+                return RuleOutcome(true, (rule.source,) if true and any(part.names for part in parts) else ())
+            case Sql() | WordsRule():
                 place = (passage.document_id, passage.start, passage.end)
                 true = place in self._found.get(_over_chunks(rule), frozenset())
-                return Holds(true, (rule.source,) if true else ())
+                return RuleOutcome(true, (rule.source,) if true else ())
             case Documents():
-                return Holds(self._is_named(rule, passage))
+                return RuleOutcome(self._is_named(rule, passage))
             case Sections():
-                return Holds(any(name.lower() in passage.section.lower() for name in rule.names))
-        return Holds(False)
+                return RuleOutcome(any(name.lower() in passage.section.lower() for name in rule.names))
+        return RuleOutcome(False)
 
-    def _is_named(self, rule: Documents, passage: Passage) -> bool:
+    def _is_named(self, rule: Documents, passage: PooledPassage) -> bool:
         for name in rule.names:
             try:
                 rows = self._names.find(name, rule.match)
@@ -123,7 +125,7 @@ def tag_rules(tags: Mapping[str, str]) -> tuple[Rule, ...]:
     if words:
         least = min(SIGNALS, len(words))
         name = f"signals>={least} (tag)"
-        found.append(Words(of=words, at_least=least, match="substring", written="signals", name=name))
+        found.append(WordsRule(of=words, at_least=least, match="substring", written="signals", name=name))
     for key in _SQL_TAGS:
         if tags.get(key, "").strip():
             found.append(Sql(where=tags[key], name=f"{key} (tag)"))
@@ -142,17 +144,17 @@ def parsed_tags(text: str | None) -> dict[str, str]:
 
 
 def _text(leaf: Rule) -> bool:
-    return isinstance(leaf, Sql | Words)
+    return isinstance(leaf, Sql | WordsRule)
 
 
 def _over_chunks(rule: Rule) -> TextRule:
     """The condition of a rule, asked of the passage itself, apart from what its author says about it."""
-    assert isinstance(rule, Sql | Words)
+    assert isinstance(rule, Sql | WordsRule)
     return replace(rule, over="chunks", grade=None, min_documents=None, expected=None)
 
 
 def _words(leaf: Rule) -> Sequence[str]:
-    if isinstance(leaf, Words):
+    if isinstance(leaf, WordsRule):
         return leaf.of
     if isinstance(leaf, Sql):
         return [
@@ -181,7 +183,7 @@ def _documents(ids: list[str]) -> pa.Table:
     )
 
 
-def _chunks(ids: list[str], passages: Sequence[Passage]) -> pa.Table:
+def _chunks(ids: list[str], passages: Sequence[PooledPassage]) -> pa.Table:
     from bakeoff.types import CHUNKS
 
     row = {name: place for place, name in enumerate(ids)}

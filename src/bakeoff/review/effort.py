@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bakeoff.review.ledger import Entry
+from bakeoff.review.ledger import LedgerEntry
 
 PAUSE_S = 300.0
 """A longer gap between two entries is a pause and says nothing about the pace."""
@@ -39,7 +39,7 @@ class Effort:
         return f"about {spans[0]} to {spans[1]} for one person, {self.basis}"
 
 
-def estimate(passages: int, entries: Iterable[Entry] = ()) -> Effort:
+def estimate(passages: int, entries: Iterable[LedgerEntry] = ()) -> Effort:
     """The time that so many open passages take one person; `entries` are what was judged so far."""
     by: dict[str, list[str]] = {}
     for entry in entries:
@@ -57,13 +57,13 @@ def estimate(passages: int, entries: Iterable[Entry] = ()) -> Effort:
 
 def pace(times: Sequence[str]) -> float | None:
     """The mean seconds between two of the latest moments, pauses left out; None where there are too few to tell."""
-    stamps = [moment(time) for time in times[-RECENT - 1 :]]
+    stamps = [now_text(time) for time in times[-RECENT - 1 :]]
     gaps = [(b - a).total_seconds() for a, b in pairwise(stamps) if a is not None and b is not None]
     kept = [gap for gap in gaps if BURST_S <= gap <= PAUSE_S]
     return sum(kept) / len(kept) if len(kept) >= LEAST_GAPS else None
 
 
-def moment(time: str) -> datetime.datetime | None:
+def now_text(time: str) -> datetime.datetime | None:
     """The moment an entry's time names, or None where it names none exactly."""
     try:
         found = datetime.datetime.fromisoformat(time)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.measures.definitions import Needs
+from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
-from bakeoff.review.pool import Pool
-from bakeoff.review.settle import Settled
+from bakeoff.review.outcomes import ItemOutcome
+from bakeoff.review.pool import ReviewPool
 from bakeoff.types import Unit
 
 
@@ -29,7 +29,7 @@ Scores = dict[tuple[str, str], dict[Measure, float | None]]
 """(system, completely judged query) → values; None where the conventions exclude the query."""
 
 
-def judged_rankings(pool: Pool) -> JudgedRankings:
+def judged_rankings(pool: ReviewPool) -> JudgedRankings:
     """The results of a pool by system and query, in the order of ranks."""
     rows: dict[str, dict[str, list[tuple[int, JudgedResult]]]] = {system: {} for system in pool.systems}
     for item in pool.items:
@@ -47,7 +47,11 @@ def judged_rankings(pool: Pool) -> JudgedRankings:
 
 def can_judge(measure: Measure) -> bool:
     """Whether people's judgments of passages determine a measure."""
-    return measure.definition.needs is Needs.JUDGMENTS and measure.budget is None and measure.unit in _UNITS
+    return (
+        measure.definition.needs is RequiredInput.JUDGMENTS
+        and measure.budget is None
+        and measure.unit in _UNITS
+    )
 
 
 _UNITS = (None, Unit.CHUNK, Unit.DOCUMENT, Unit.ANSWER)
@@ -55,7 +59,7 @@ _UNITS = (None, Unit.CHUNK, Unit.DOCUMENT, Unit.ANSWER)
 
 def human_scores(
     rankings: JudgedRankings,
-    settled: Mapping[str, Settled],
+    settled: Mapping[str, ItemOutcome],
     measures: Iterable[Measure],
     conventions: Conventions = DEFAULT,
     documents: Mapping[str, str] | None = None,
@@ -76,7 +80,7 @@ def human_scores(
     return found
 
 
-def _is_judged(item: str, settled: Mapping[str, Settled]) -> bool:
+def _is_judged(item: str, settled: Mapping[str, ItemOutcome]) -> bool:
     return item in settled and settled[item].relevance is not None
 
 

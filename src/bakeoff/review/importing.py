@@ -8,18 +8,18 @@ from pathlib import Path
 
 from bakeoff.errors import DataError, UserError
 from bakeoff.measures.labels import Label
-from bakeoff.review.ledger import Entry, Kind, Ledger, standing
+from bakeoff.review.ledger import Ledger, LedgerEntry, LedgerKind, current_entries
 from bakeoff.review.measures import Rankings
-from bakeoff.review.pool import Pool
-from bakeoff.review.settle import Opinion, Settled, State, settle
-from bakeoff.review.sheetfiles import file_name
-from bakeoff.review.sheets import Sheet, read_sheet, review_files
+from bakeoff.review.outcomes import ItemOutcome, OutcomeState, Vote, settle_votes
+from bakeoff.review.pool import ReviewPool
+from bakeoff.review.sheet_reader import Sheet, read_sheet, review_files
+from bakeoff.review.sheet_writer import file_name
 
 UNNAMED = "reviewer not named"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSheet:
     """A file of which nothing was taken, and why."""
 
     path: Path
@@ -27,14 +27,14 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedReview:
     """What a folder of review files says; `items` maps (query, chunk) to the item that was judged."""
 
     taken: tuple[Sheet, ...]
     incomplete: tuple[Sheet, ...]
-    refused: tuple[Refused, ...]
-    opinions: tuple[Opinion, ...]
-    settled: Mapping[str, Settled]
+    refused: tuple[RefusedSheet, ...]
+    opinions: tuple[Vote, ...]
+    settled: Mapping[str, ItemOutcome]
     items: Mapping[tuple[str, str], str]
     notes: tuple[str, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -50,12 +50,12 @@ class Imported:
         return tuple(sheet for sheet in self.incomplete if not sheet.open)
 
     @property
-    def conflicts(self) -> tuple[Settled, ...]:
+    def conflicts(self) -> tuple[ItemOutcome, ...]:
         """Items two files contradict each other about."""
-        return tuple(one for one in self.settled.values() if one.state is State.CONFLICT)
+        return tuple(one for one in self.settled.values() if one.state is OutcomeState.CONFLICT)
 
     @property
-    def overruled(self) -> tuple[Settled, ...]:
+    def overruled(self) -> tuple[ItemOutcome, ...]:
         """Items a rule had filled in and a person called something else."""
         return tuple(one for one in self.settled.values() if one.overruled)
 
@@ -69,7 +69,9 @@ class Imported:
         return found
 
 
-def import_folder(folder: Path, pool: Pool | None = None, *, include_unmarked: bool = False) -> Imported:
+def import_folder(
+    folder: Path, pool: ReviewPool | None = None, *, include_unmarked: bool = False
+) -> ImportedReview:
     """Everything the review files below a folder say; with a pool their chunks are checked against it.
 
     `include_unmarked` also takes files in which every result is judged but review_complete is false.
@@ -78,28 +80,28 @@ def import_folder(folder: Path, pool: Pool | None = None, *, include_unmarked: b
     taken, again = _distinct(complete)
     places = _places(pool)
     items: dict[tuple[str, str], str] = {}
-    opinions: list[Opinion] = []
+    opinions: list[Vote] = []
     notes: list[str] = []
     for sheet in taken:
-        notes += _held(sheet, pool, places, items)
+        notes += _note_items(sheet, pool, places, items)
         opinions += _opinions(sheet, items)
     texts = {item.id: item.text_hash for item in pool.items} if pool else {}
-    return Imported(
+    return ImportedReview(
         tuple(taken),
         tuple(incomplete),
         (*refused, *again),
         tuple(opinions),
-        settle(opinions),
+        settle_votes(opinions),
         items,
         tuple(notes),
         texts,
     )
 
 
-def into_ledger(imported: Imported, ledger: Ledger, *, final: bool = False) -> int:
+def into_ledger(imported: ImportedReview, ledger: Ledger, *, final: bool = False) -> int:
     """Append what people said in the files, each judgment once, `final` as adjudications; returns how many were new."""
-    kind = Kind.ADJUDICATE if final else Kind.JUDGE
-    held = standing(ledger.read().entries)
+    kind = LedgerKind.ADJUDICATE if final else LedgerKind.JUDGE
+    held = current_entries(ledger.read().entries)
     added = 0
     for one in imported.opinions:
         if one.auto or one.label is Label.UNJUDGED or one.item not in imported.texts:
@@ -108,7 +110,7 @@ def into_ledger(imported: Imported, ledger: Ledger, *, final: bool = False) -> i
         same = before is not None and before.judgment is one.label and before.kind is kind
         if same and before is not None and before.text_hash == imported.texts[one.item]:
             continue
-        entry = Entry(
+        entry = LedgerEntry(
             kind, one.item, one.query, one.reviewer, imported.texts[one.item], one.label, note=one.note
         )
         held[one.reviewer, one.item, 0] = ledger.append(entry)
@@ -116,15 +118,17 @@ def into_ledger(imported: Imported, ledger: Ledger, *, final: bool = False) -> i
     return added
 
 
-def _read(paths: Iterable[Path], include_unmarked: bool) -> tuple[list[Sheet], list[Sheet], list[Refused]]:
+def _read(
+    paths: Iterable[Path], include_unmarked: bool
+) -> tuple[list[Sheet], list[Sheet], list[RefusedSheet]]:
     complete: list[Sheet] = []
     incomplete: list[Sheet] = []
-    refused: list[Refused] = []
+    refused: list[RefusedSheet] = []
     for path in paths:
         try:
             sheet = read_sheet(path)
         except UserError as exc:
-            refused.append(Refused(path, str(exc)))
+            refused.append(RefusedSheet(path, str(exc)))
             continue
         counts = sheet.complete or sheet.filled_by_rule or (include_unmarked and not sheet.open)
         (complete if counts else incomplete).append(sheet)
@@ -133,7 +137,7 @@ def _read(paths: Iterable[Path], include_unmarked: bool) -> tuple[list[Sheet], l
     return complete, incomplete, refused
 
 
-def _distinct(sheets: Sequence[Sheet]) -> tuple[list[Sheet], list[Refused]]:
+def _distinct(sheets: Sequence[Sheet]) -> tuple[list[Sheet], list[RefusedSheet]]:
     """Sheets of one query, system and reviewer once; the same one twice would count its judgments twice."""
     first: dict[tuple[str, str, str], Sheet] = {}
     again = []
@@ -143,19 +147,19 @@ def _distinct(sheets: Sequence[Sheet]) -> tuple[list[Sheet], list[Refused]]:
             why = (
                 f"{sheet.path} is of the same query, system and reviewer as {other.path}. Remove one of them."
             )
-            again.append(Refused(sheet.path, why))
+            again.append(RefusedSheet(sheet.path, why))
     return list(first.values()), again
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class PoolIndex:
     """Where a pool has its passages: (query, chunk) → item, and (query, system's file name) → rank → chunk."""
 
     items: Mapping[tuple[str, str], str]
     ranks: Mapping[tuple[str, str], Mapping[int, str]]
 
 
-def _places(pool: Pool | None) -> Places:
+def _places(pool: ReviewPool | None) -> PoolIndex:
     items: dict[tuple[str, str], str] = {}
     ranks: dict[tuple[str, str], dict[int, str]] = {}
     names = {system: file_name("", system) for system in pool.systems} if pool else {}
@@ -163,10 +167,12 @@ def _places(pool: Pool | None) -> Places:
         for one in item.returned:
             items[item.query_id, one.chunk_id] = item.id
             ranks.setdefault((item.query_id, names[one.system]), {})[one.rank] = one.chunk_id
-    return Places(items, ranks)
+    return PoolIndex(items, ranks)
 
 
-def _held(sheet: Sheet, pool: Pool | None, places: Places, items: dict[tuple[str, str], str]) -> list[str]:
+def _note_items(
+    sheet: Sheet, pool: ReviewPool | None, places: PoolIndex, items: dict[tuple[str, str], str]
+) -> list[str]:
     """Note the item of every row of a sheet; what is not in the pool is said and does not count."""
     notes = []
     expected = places.ranks.get((sheet.query_id, file_name("", sheet.system)), {})
@@ -190,9 +196,9 @@ def _held(sheet: Sheet, pool: Pool | None, places: Places, items: dict[tuple[str
     return notes
 
 
-def _opinions(sheet: Sheet, items: Mapping[tuple[str, str], str]) -> list[Opinion]:
+def _opinions(sheet: Sheet, items: Mapping[tuple[str, str], str]) -> list[Vote]:
     return [
-        Opinion(
+        Vote(
             items[sheet.query_id, row.chunk_id],
             sheet.query_id,
             "" if row.auto else sheet.reviewer.strip() or UNNAMED,

@@ -30,7 +30,7 @@ GRADES = (0, 1, 2, 3)
 NOTE_LIMIT = 20_000
 
 
-class Kind(StrEnum):
+class LedgerKind(StrEnum):
     """What a line of the ledger does."""
 
     JUDGE = "judge"
@@ -41,13 +41,13 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One line: what a reviewer did with an item, and the hash of the text that was seen then.
 
     `repeat` is 0 for the first showing of an item and 1 for its hidden repetition; `grade` is 0 to 3 or None.
     """
 
-    kind: Kind
+    kind: LedgerKind
     item: str
     query: str
     reviewer: str
@@ -64,7 +64,7 @@ class Entry:
             raise SettingError("a judgment needs a reviewer. Give a name.")
         if self.grade is not None and self.grade not in GRADES:
             raise DataError(f"grade {self.grade!r} of item {self.item} is not 0, 1, 2 or 3.")
-        if self.kind in (Kind.JUDGE, Kind.ADJUDICATE) and self.judgment is Label.UNJUDGED:
+        if self.kind in (LedgerKind.JUDGE, LedgerKind.ADJUDICATE) and self.judgment is Label.UNJUDGED:
             raise DataError(f"item {self.item}: a judgment is empty. Choose one of the three, or say later.")
         if len(self.note) > NOTE_LIMIT:
             raise DataError(
@@ -73,10 +73,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadLedger:
     """All entries of a ledger in order of time, and what a reader of it should know."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -90,7 +90,7 @@ class Ledger:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def append(self, entry: Entry) -> Entry:
+    def append(self, entry: LedgerEntry) -> LedgerEntry:
         """Write one line, on disk when this returns; the entry comes back with its time (UTC)."""
         stamped = entry if entry.time else replace(entry, time=now())
         path = self.path(stamped.reviewer)
@@ -111,26 +111,26 @@ class Ledger:
         slug = re.sub(r"[^\w-]+", "-", name).strip("-") or "reviewer"
         return self.folder / f"{slug[:40]}-{fingerprint(name)[:6]}.jsonl"
 
-    def read(self, reviewer: str | None = None) -> Read:
+    def read(self, reviewer: str | None = None) -> ReadLedger:
         """Every entry of every reviewer, or of one, oldest first; lines that are no entries are said."""
-        entries: list[Entry] = []
+        entries: list[LedgerEntry] = []
         notes: list[str] = []
         own = self.path(reviewer) if reviewer is not None else None
         for path in sorted(self.folder.glob("*.jsonl")) if own is None else [own] if own.exists() else []:
             for found in _lines(path):
-                if isinstance(found, Entry):
+                if isinstance(found, LedgerEntry):
                     entries.append(found)
                 else:
                     notes.append(found)
-        return Read(tuple(sorted(entries, key=lambda entry: entry.time)), tuple(notes))
+        return ReadLedger(tuple(sorted(entries, key=lambda entry: entry.time)), tuple(notes))
 
 
-def standing(entries: Iterable[Entry]) -> dict[Key, Entry]:
+def current_entries(entries: Iterable[LedgerEntry]) -> dict[Key, LedgerEntry]:
     """What holds now for each reviewer, item and repeat: the last entry that was not undone."""
-    stacks: dict[Key, list[Entry]] = {}
+    stacks: dict[Key, list[LedgerEntry]] = {}
     for entry in entries:
         stack = stacks.setdefault((entry.reviewer, entry.item, entry.repeat), [])
-        if entry.kind is not Kind.UNDO:
+        if entry.kind is not LedgerKind.UNDO:
             stack.append(entry)
         elif stack:
             stack.pop()
@@ -162,7 +162,7 @@ def _cut_off(path: Path) -> bool:
         return file.read(1) != b"\n"
 
 
-def _lines(path: Path) -> Iterator[Entry | str]:
+def _lines(path: Path) -> Iterator[LedgerEntry | str]:
     """The entries of one file; in the place of a line that is none, a sentence that says so."""
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, 1):
@@ -175,6 +175,6 @@ def _lines(path: Path) -> Iterator[Entry | str]:
             yield f"{path.name}, line {number} {why} and does not count; judge that item again."
 
 
-def _entry(data: dict[str, object]) -> Entry:
-    known = {**data, "kind": Kind(str(data["kind"])), "judgment": Label(str(data["judgment"]))}
-    return Entry(**known)  # type: ignore[arg-type]
+def _entry(data: dict[str, object]) -> LedgerEntry:
+    known = {**data, "kind": LedgerKind(str(data["kind"])), "judgment": Label(str(data["judgment"]))}
+    return LedgerEntry(**known)  # type: ignore[arg-type]

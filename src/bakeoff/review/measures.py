@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bakeoff.measures.labels import Bounded, Label, LabelScores, label_scores
-from bakeoff.review.pool import Pool
+from bakeoff.measures.labels import BoundedMean, Label, LabelScores, label_scores
+from bakeoff.review.pool import ReviewPool
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
 from bakeoff.stats.intervals import Interval
 
@@ -31,7 +31,7 @@ class SystemFigures:
     queries: tuple[str, ...]
     complete: tuple[str, ...]
     judged: float
-    values: Mapping[str, Bounded]
+    values: Mapping[str, BoundedMean]
     on_complete: Mapping[str, float | None]
     intervals: Mapping[str, Interval]
     counts: Mapping[Label, int]
@@ -48,7 +48,7 @@ class PairFigures:
     left_out: Mapping[str, str]
     difference: float | None
     interval: Interval
-    bounds: Bounded | None
+    bounds: BoundedMean | None
     common: int
 
 
@@ -170,7 +170,7 @@ _COUNTED = {
 
 def _difference_bounds(
     measure: str, rows: Sequence[tuple[Sequence[str], Sequence[str]]], labels: Mapping[str, Label], k: int
-) -> Bounded | None:
+) -> BoundedMean | None:
     """The mean of a − b over common queries, and its ends; what both returned and nobody judged moves neither."""
     if not rows:
         return None
@@ -181,15 +181,15 @@ def _difference_bounds(
         open_a, open_b = ({item for item in side if not labels.get(item)} for side in (a, b))
         high, low = high + len(open_a - open_b), low - len(open_b - open_a)
     scale = len(rows) * k
-    return Bounded(value / scale, (value + low) / scale, (value + high) / scale)
+    return BoundedMean(value / scale, (value + low) / scale, (value + high) / scale)
 
 
 def _count(items: Sequence[str], labels: Mapping[str, Label], measure: str) -> int:
     return sum(labels.get(item, Label.UNJUDGED) in _COUNTED[measure] for item in items)
 
 
-def _value(scores: LabelScores, measure: str) -> Bounded:
-    found: Bounded = getattr(scores, NAMES[measure])
+def _value(scores: LabelScores, measure: str) -> BoundedMean:
+    found: BoundedMean = getattr(scores, NAMES[measure])
     return found
 
 
@@ -197,16 +197,16 @@ def _plain_mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _mean(values: Sequence[Bounded]) -> Bounded:
+def _mean(values: Sequence[BoundedMean]) -> BoundedMean:
     n = len(values) or 1
-    return Bounded(
+    return BoundedMean(
         sum(one.value for one in values) / n,
         sum(one.low for one in values) / n,
         sum(one.high for one in values) / n,
     )
 
 
-def pool_rankings(pool: Pool) -> Rankings:
+def pool_rankings(pool: ReviewPool) -> Rankings:
     """The items of each system and query in the order of ranks; an item returned twice stands twice."""
     found: dict[str, dict[str, list[tuple[int, str]]]] = {system: {} for system in pool.systems}
     for item in pool.items:

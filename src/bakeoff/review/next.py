@@ -12,7 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bakeoff.review.stakes import CANT_TELL, Floats, PairBounds, Stakes, decide, group_sums, pair_bounds
+from bakeoff.review.decision_model import (
+    CANT_TELL,
+    DecisionModel,
+    Floats,
+    PairBounds,
+    decide_pairs,
+    group_sums,
+    pair_bounds,
+)
 
 DRAWS = 300
 CONFIDENCE = 0.97
@@ -23,7 +31,7 @@ _GROUP_WEIGHT = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class StoppingAdvice:
     """Where a review stands: the decision that is likely, how likely, and whether it is certain."""
 
     decision: str | None
@@ -44,7 +52,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedItem:
     """An open item and how much it could move the decision (0: not at all)."""
 
     item: str
@@ -52,14 +60,14 @@ class Ranked:
     weight: float
 
 
-def outlook(stakes: Stakes, seed: int = 7, confidence: float = CONFIDENCE) -> Outlook:
+def stopping_advice(stakes: DecisionModel, seed: int = 7, confidence: float = CONFIDENCE) -> StoppingAdvice:
     """Where the review stands."""
     return _Simulated(stakes, seed).outlook(confidence)
 
 
-def study(
-    stakes: Stakes, count: int | None = None, seed: int = 7, confidence: float = CONFIDENCE
-) -> tuple[Outlook, list[Ranked]]:
+def rank_open_items(
+    stakes: DecisionModel, count: int | None = None, seed: int = 7, confidence: float = CONFIDENCE
+) -> tuple[StoppingAdvice, list[RankedItem]]:
     """Both from the same simulated completions."""
     simulated = _Simulated(stakes, seed)
     return simulated.outlook(confidence), simulated.ranked(count)
@@ -68,7 +76,7 @@ def study(
 class _Simulated:
     """Completions of a review drawn from what was judged so far."""
 
-    def __init__(self, stakes: Stakes, seed: int) -> None:
+    def __init__(self, stakes: DecisionModel, seed: int) -> None:
         self.stakes = stakes
         self.chance = np.random.default_rng(seed)
         self.rates = _rates(stakes, self.chance)
@@ -77,16 +85,16 @@ class _Simulated:
         means = self.scores.mean(axis=(0, 2))
         self.leader = int(means.argmax())
 
-    def outlook(self, confidence: float) -> Outlook:
+    def outlook(self, confidence: float) -> StoppingAdvice:
         stakes = self.stakes
-        winners = decide(self.scores)
+        winners = decide_pairs(self.scores)
         values, counts = np.unique(winners, return_counts=True)
         top = int(values[counts.argmax()])
         share = float(counts.max() / len(winners))
         bounds = tuple(self._bounds())
         open_ = int(stakes.open.sum())
         judged = int(stakes.judged.sum())
-        return Outlook(
+        return StoppingAdvice(
             None if top == CANT_TELL else stakes.systems[top],
             share if open_ else 1.0,
             open_ == 0 or _certain(bounds, stakes.systems[self.leader]),
@@ -98,7 +106,7 @@ class _Simulated:
             int((self._moves() & stakes.open).sum()),
         )
 
-    def ranked(self, count: int | None) -> list[Ranked]:
+    def ranked(self, count: int | None) -> list[RankedItem]:
         stakes = self.stakes
         places = np.flatnonzero(stakes.open)
         weights = self._weights()[places]
@@ -109,7 +117,7 @@ class _Simulated:
         chosen = places[order][:count]
         ranked = weights[order][:count]
         return [
-            Ranked(stakes.items[place], stakes.queries[stakes.query[place]], float(weight))
+            RankedItem(stakes.items[place], stakes.queries[stakes.query[place]], float(weight))
             for place, weight in zip(chosen, ranked, strict=True)
         ]
 
@@ -173,13 +181,13 @@ def _nth(groups: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> npt.NDA
     return found
 
 
-def _groups(stakes: Stakes) -> npt.NDArray[np.int64]:
+def _groups(stakes: DecisionModel) -> npt.NDArray[np.int64]:
     """Items that the same systems returned."""
     found = np.unique((stakes.gain > 0).astype(np.int64), axis=1, return_inverse=True)[1]
     return np.asarray(found.reshape(-1), dtype=np.int64)
 
 
-def _spread(groups: npt.NDArray[np.int64], stakes: Stakes, rates: Floats) -> tuple[Floats, Floats]:
+def _spread(groups: npt.NDArray[np.int64], stakes: DecisionModel, rates: Floats) -> tuple[Floats, Floats]:
     """For each group how unsure the rate of its open items is (a variance), and how many of its items are judged."""
     size = int(groups.max()) + 1
     count = np.maximum(np.bincount(groups, stakes.open, size), 1.0)
@@ -188,7 +196,7 @@ def _spread(groups: npt.NDArray[np.int64], stakes: Stakes, rates: Floats) -> tup
     ).astype(float)
 
 
-def _rates(stakes: Stakes, chance: np.random.Generator) -> Floats:
+def _rates(stakes: DecisionModel, chance: np.random.Generator) -> Floats:
     """Draws × items: how likely each item is relevant, from judged items of the same systems and of the same query."""
     groups = _groups(stakes)
     done, known = stakes.judged, np.nan_to_num(stakes.known)

@@ -26,7 +26,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ReturnedPassage:
     """A place at which a system returned a passage of an item; `start` and `end` are those of that passage."""
 
     system: str
@@ -39,7 +39,7 @@ class Returned:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ReviewItem:
     """One passage to judge for one query; `start` and `end` are characters of the document.
 
     `words` are to be marked in the text, `rules` name what filled it in as KEYWORD_MATCH (none: it is open),
@@ -57,7 +57,7 @@ class Item:
     text: str
     words: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    returned: tuple[Returned, ...] = ()
+    returned: tuple[ReturnedPassage, ...] = ()
 
     @property
     def auto(self) -> Label:
@@ -69,40 +69,40 @@ class Item:
         """The hash of the text a reviewer sees."""
         return text_hash(self.text)
 
-    def blind(self) -> Item:
+    def blind(self) -> ReviewItem:
         """The item without the systems, ranks and scores behind it (F47)."""
         return replace(self, returned=())
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class PassageView:
     """An item as it is put before a reviewer: the first time (0), or as a hidden repetition (1)."""
 
-    item: Item
+    item: ReviewItem
     repeat: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ReviewPool:
     """The items of a run in a seeded, shuffled order, and what a reader of them should know."""
 
     run: str
     k: int
     seed: int
     systems: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[ReviewItem, ...]
     notes: tuple[str, ...] = ()
 
-    def item(self, item_id: str) -> Item | None:
+    def item(self, item_id: str) -> ReviewItem | None:
         """The item of an id, or None."""
         return self.by_id().get(item_id)
 
-    def by_id(self) -> dict[str, Item]:
+    def by_id(self) -> dict[str, ReviewItem]:
         """All items by id."""
         return {item.id: item for item in self.items}
 
     @property
-    def open(self) -> tuple[Item, ...]:
+    def open(self) -> tuple[ReviewItem, ...]:
         """The items no rule decided."""
         return tuple(item for item in self.items if not item.rules)
 
@@ -113,7 +113,7 @@ class Pool:
 
     def showings(
         self, reviewer: str, *, repeats: float = 0.0, auto: bool = False, blind: bool = True
-    ) -> list[Showing]:
+    ) -> list[PassageView]:
         """What a reviewer sees: query by query, each in the reviewer's own seeded order, open items only unless `auto`.
 
         A share `repeats` of them comes once more, unannounced, after the others: it measures self-agreement.
@@ -126,7 +126,7 @@ class Pool:
         turn = {query: place for place, query in enumerate(order)}
         chosen.sort(key=lambda item: turn[item.query_id])
         again = chance.sample(chosen, round(repeats * len(chosen)))
-        shown = [Showing(item) for item in chosen] + [Showing(item, 1) for item in again]
+        shown = [PassageView(item) for item in chosen] + [PassageView(item, 1) for item in again]
         return [replace(one, item=one.item.blind()) for one in shown] if blind else shown
 
     def fingerprint(self) -> str:
@@ -148,7 +148,7 @@ def item_id(query_id: str, document_id: str, start: int, end: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PooledPassage:
     """A chunk with its text, as a run keeps it."""
 
     chunk_id: str
@@ -161,12 +161,12 @@ class Passage:
 
 
 @dataclass(slots=True)
-class Group:
+class PassageGroup:
     """Passages that become one item; the first is the longest."""
 
-    passages: list[Passage]
+    passages: list[PooledPassage]
 
-    def takes(self, passage: Passage) -> bool:
+    def takes(self, passage: PooledPassage) -> bool:
         """Whether a passage belongs to this item by the overlap rule."""
         first = self.passages[0]
         if (first.start, first.end) == (passage.start, passage.end):
@@ -198,20 +198,20 @@ class Group:
         return text
 
 
-def grouped(passages: Iterable[Passage]) -> list[Group]:
+def group_passages(passages: Iterable[PooledPassage]) -> list[PassageGroup]:
     """The passages of one query as items, by the overlap rule."""
-    groups: dict[str, list[Group]] = {}
+    groups: dict[str, list[PassageGroup]] = {}
     for passage in sorted(passages, key=_by_length):
         near = groups.setdefault(passage.document_id, [])
         home = next((group for group in near if group.takes(passage)), None)
         if home is None:
-            near.append(Group([passage]))
+            near.append(PassageGroup([passage]))
         else:
             home.passages.append(passage)
     return [group for near in groups.values() for group in near]
 
 
-def _by_length(passage: Passage) -> tuple[int, str, int, str, str]:
+def _by_length(passage: PooledPassage) -> tuple[int, str, int, str, str]:
     return (
         passage.start - passage.end,
         passage.document_id,
@@ -221,25 +221,25 @@ def _by_length(passage: Passage) -> tuple[int, str, int, str, str]:
     )
 
 
-def _same(one: Passage, other: Passage) -> bool:
+def _same(one: PooledPassage, other: PooledPassage) -> bool:
     return (one.start, one.end) == (other.start, other.end)
 
 
 # --- stored pools -----------------------------------------------------------------------------------
 
 
-def write_pool(pool: Pool, path: Path) -> None:
+def write_pool(pool: ReviewPool, path: Path) -> None:
     """Keep a pool beside its ledger, so that every reviewer judges the same items."""
     import json
 
-    from bakeoff.cache import write_file
+    from bakeoff.storage.cache import write_file
 
     path.parent.mkdir(parents=True, exist_ok=True)
     data = {"bakeoff": "pool", "version": VERSION, "fingerprint": pool.fingerprint(), **asdict(pool)}
     write_file(path, json.dumps(data, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def read_pool(path: Path) -> Pool:
+def read_pool(path: Path) -> ReviewPool:
     """A stored pool; one that was changed since is refused."""
     import json
 
@@ -251,7 +251,9 @@ def read_pool(path: Path) -> Pool:
             raise DataError(f"{path} is not a pool of this bakeoff. Make it again: bakeoff review export RUN")
         said = data.pop("fingerprint")
         items = tuple(_item(row) for row in data.pop("items"))
-        pool = Pool(**{**data, "systems": tuple(data["systems"]), "notes": tuple(data["notes"])}, items=items)
+        pool = ReviewPool(
+            **{**data, "systems": tuple(data["systems"]), "notes": tuple(data["notes"])}, items=items
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise DataError(
             f"{path} is damaged ({exc}). Make it again with: bakeoff review export RUN --force"
@@ -261,7 +263,7 @@ def read_pool(path: Path) -> Pool:
     return pool
 
 
-def _item(row: Mapping[str, Any]) -> Item:
-    returned = tuple(Returned(**one) for one in row["returned"])
+def _item(row: Mapping[str, Any]) -> ReviewItem:
+    returned = tuple(ReturnedPassage(**one) for one in row["returned"])
     lists = {key: tuple(row[key]) for key in ("words", "rules")}
-    return Item(**{**row, **lists, "returned": returned})
+    return ReviewItem(**{**row, **lists, "returned": returned})

@@ -8,20 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff import yamlfile
-from bakeoff.analysis import Result
+from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, SettingError
 from bakeoff.review.autofill import AutoFill, parsed_tags, with_tags
-from bakeoff.review.pool import STORED_DEPTH, Group, Item, Passage, Pool, Returned, grouped, item_id
-from bakeoff.review.sheetfiles import QueryFacts
+from bakeoff.review.pool import (
+    STORED_DEPTH,
+    PassageGroup,
+    PooledPassage,
+    ReturnedPassage,
+    ReviewItem,
+    ReviewPool,
+    group_passages,
+    item_id,
+)
+from bakeoff.review.sheet_writer import QueryFacts
+from bakeoff.runs.analysis import Result
 from bakeoff.truth.queries import QuerySet, read_queries
-from bakeoff.truth.rules import Documents, Rule, Sql, Words, leaves
+from bakeoff.truth.rules import Documents, Rule, Sql, WordsRule, leaves
 
 DEFAULT_K = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PoolChoice:
     """What is pooled: how deep, of which systems and categories (none: all), in which shuffled order."""
 
     k: int = DEFAULT_K
@@ -30,10 +39,10 @@ class Choice:
     seed: int = 7
 
 
-def make_pool(result: Result, choice: Choice, queries: QuerySet | None = None) -> Pool:
+def make_pool(result: Result, choice: PoolChoice, queries: QuerySet | None = None) -> ReviewPool:
     """The pool of a run; `queries` hold the rules that may fill in judgments."""
     systems = _systems(result, choice)
-    served = _served(result, systems, _queries(result, choice), choice.k)
+    served = _top_rows(result, systems, _queries(result, choice), choice.k)
     passages = _passages(result, served)
     wanted = {row["query_id"]: row for row in result.queries.to_pylist()}
     rules, notes = _rules(wanted, queries, result)
@@ -41,11 +50,11 @@ def make_pool(result: Result, choice: Choice, queries: QuerySet | None = None) -
     items = [
         _item(wanted[query], group, rows, fill)
         for query, rows in served.items()
-        for group in grouped({_key(row): passages[_key(row)] for row in rows}.values())
+        for group in group_passages({_key(row): passages[_key(row)] for row in rows}.values())
     ]
     items.sort(key=lambda item: item.id)
     random.Random(choice.seed).shuffle(items)
-    return Pool(result.record.run, choice.k, choice.seed, systems, tuple(items), (*notes, *fill.notes))
+    return ReviewPool(result.record.run, choice.k, choice.seed, systems, tuple(items), (*notes, *fill.notes))
 
 
 def find_queries(result: Result, given: Path | None = None) -> QuerySet | None:
@@ -73,7 +82,7 @@ def facts_of(queries: QuerySet | None) -> dict[str, QueryFacts]:
         parts = [leaf for _, leaf in leaves(rule)] if rule is not None else []
         sql = [leaf.where for leaf in parts if isinstance(leaf, Sql)]
         names = (name for leaf in parts if isinstance(leaf, Documents) for name in leaf.names)
-        words = (word for leaf in parts if isinstance(leaf, Words) for word in leaf.of)
+        words = (word for leaf in parts if isinstance(leaf, WordsRule) for word in leaf.of)
         found[query.id] = QueryFacts(
             f"WHERE {' OR '.join(sql)}" if sql else "", tuple(names), tuple(dict.fromkeys(words))
         )
@@ -83,7 +92,7 @@ def facts_of(queries: QuerySet | None) -> dict[str, QueryFacts]:
 def _query_file(path: Path) -> QuerySet:
     """The queries of a query file, or of the one an experiment names."""
     path = path / "bakeoff.yaml" if path.is_dir() else path
-    located = yamlfile.read(path, QueryFileError)
+    located = yaml_document.read(path, QueryFileError)
     if (
         isinstance(located.data, dict) and "corpus" in located.data
     ):  # an experiment: its plug-ins are not needed here
@@ -91,7 +100,7 @@ def _query_file(path: Path) -> QuerySet:
     return read_queries(path)
 
 
-def _systems(result: Result, choice: Choice) -> tuple[str, ...]:
+def _systems(result: Result, choice: PoolChoice) -> tuple[str, ...]:
     if not 1 <= choice.k <= STORED_DEPTH:
         raise SettingError(
             f"k is {choice.k}; a run keeps the text of the first {STORED_DEPTH} results. Choose 1 to {STORED_DEPTH}."
@@ -102,7 +111,7 @@ def _systems(result: Result, choice: Choice) -> tuple[str, ...]:
     return chosen
 
 
-def _queries(result: Result, choice: Choice) -> frozenset[str]:
+def _queries(result: Result, choice: PoolChoice) -> frozenset[str]:
     rows = result.queries.to_pylist()
     known = {row["category"] or "" for row in rows}
     unknown = [name for name in choice.categories if name not in known]
@@ -118,7 +127,7 @@ Row = Mapping[str, Any]
 """A row of the rankings table."""
 
 
-def _served(
+def _top_rows(
     result: Result, systems: tuple[str, ...], queries: frozenset[str], k: int
 ) -> dict[str, list[Row]]:
     """The first k rows of every system, by query, in the order of the run."""
@@ -140,12 +149,12 @@ def _key(row: Row) -> tuple[str, str]:
     return row["chunker"], row["chunk_id"]
 
 
-def _passages(result: Result, served: Mapping[str, list[Row]]) -> dict[tuple[str, str], Passage]:
+def _passages(result: Result, served: Mapping[str, list[Row]]) -> dict[tuple[str, str], PooledPassage]:
     texts = {
         (row["chunk_id"], row["document_id"], row["start"], row["end"]): row
         for row in result.passages.to_pylist()
     }
-    found: dict[tuple[str, str], Passage] = {}
+    found: dict[tuple[str, str], PooledPassage] = {}
     for rows in served.values():
         for row in rows:
             text = texts.get((row["chunk_id"], row["document_id"], row["start"], row["end"]))
@@ -154,7 +163,7 @@ def _passages(result: Result, served: Mapping[str, list[Row]]) -> dict[tuple[str
                     f"the run keeps no text of {row['chunk_id']} ({row['system']}, rank {row['rank']}). "
                     "Choose a smaller --k, or run the experiment again."
                 )
-            found[_key(row)] = Passage(
+            found[_key(row)] = PooledPassage(
                 row["chunk_id"],
                 row["document_id"],
                 row["start"],
@@ -170,7 +179,7 @@ def _rules(
     rows: Mapping[str, Row], queries: QuerySet | None, result: Result
 ) -> tuple[dict[str, Rule], tuple[str, ...]]:
     """The rules of the queries of a run, and what should be said about them."""
-    from bakeoff.recording import queries_key
+    from bakeoff.runs.recording import queries_key
 
     notes: tuple[str, ...] = ()
     own: dict[str, Rule | None] = {}
@@ -186,11 +195,11 @@ def _rules(
     return {name: rule for name, rule in found.items() if rule is not None}, notes
 
 
-def _item(query: Row, group: Group, rows: Iterable[Row], fill: AutoFill) -> Item:
+def _item(query: Row, group: PassageGroup, rows: Iterable[Row], fill: AutoFill) -> ReviewItem:
     members = {(one.chunker, one.chunk_id) for one in group.passages}
-    returned = [_returned(row) for row in rows if _key(row) in members]
+    returned = [_returned_passage(row) for row in rows if _key(row) in members]
     start, end, name = group.start, group.end, query["query_id"]
-    return Item(
+    return ReviewItem(
         id=item_id(name, group.passages[0].document_id, start, end),
         query_id=name,
         query_text=query["text"],
@@ -201,19 +210,19 @@ def _item(query: Row, group: Group, rows: Iterable[Row], fill: AutoFill) -> Item
         section=group.passages[0].section,
         text=group.text(),
         words=fill.words(name),
-        rules=_fired(name, group, fill),
+        rules=_matching_rules(name, group, fill),
         returned=tuple(sorted(returned, key=lambda one: (one.system, one.rank))),
     )
 
 
-def _fired(query: str, group: Group, fill: AutoFill) -> tuple[str, ...]:
+def _matching_rules(query: str, group: PassageGroup, fill: AutoFill) -> tuple[str, ...]:
     """The rules that hold in every passage of an item; what holds in some of them only leaves it open."""
     names = [fill.names(query, passage) for passage in group.passages]
     return tuple(dict.fromkeys(name for one in names for name in one)) if all(names) else ()
 
 
-def _returned(row: Row) -> Returned:
-    return Returned(
+def _returned_passage(row: Row) -> ReturnedPassage:
+    return ReturnedPassage(
         row["system"],
         row["rank"],
         row["chunk_id"],

@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from bakeoff.analysis import Result, ReviewedTruth, open_run
 from bakeoff.errors import SettingError
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.labels import LabelScores, label_scores
 from bakeoff.measures.names import Measure, parse
-from bakeoff.review.desk import Standing, open_desk, stands
 from bakeoff.review.human_scores import Scores, can_judge, human_scores, judged_rankings
-from bakeoff.review.judgmentset import HUMAN, reviewers
+from bakeoff.review.judgment_set import HUMAN, reviewers
 from bakeoff.review.measures import NAMES, pool_rankings
-from bakeoff.review.settle import State, labels_of
-from bakeoff.runrecord import Excluded
+from bakeoff.review.outcomes import OutcomeState, labels_of
+from bakeoff.review.review_folder import ReviewState, load_state, open_desk
+from bakeoff.runs.analysis import Result, ReviewedTruth, open_run
+from bakeoff.runs.record import ExcludedQuery
 from bakeoff.types import SCORES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bakeoff.blocks import Helpers
+    from bakeoff.runtime.worker_pool import WorkerPool
 
 Truth = Literal["reviewed", "rules"]
 Row = tuple[str, str, str, float | None]
@@ -35,7 +35,7 @@ NOTHING_RELEVANT = "people found no relevant result"
 
 def open_reviewed(
     folder: str | Path,
-    workers: Helpers | None = None,
+    workers: WorkerPool | None = None,
     *,
     trust: bool = False,
     review: str | Path | None = None,
@@ -54,11 +54,11 @@ def open_reviewed(
     return with_people(result) if truth == "reviewed" else result
 
 
-def find_review(result: Result) -> Standing | None:
+def find_review(result: Result) -> ReviewState | None:
     """The review of a run; None where there is none, or the folder of that name is of another run."""
     given = result.review_folder
     try:
-        standing = stands(open_desk(given or result.path))
+        standing = load_state(open_desk(given or result.path))
     except SettingError:
         if given:
             raise
@@ -85,7 +85,7 @@ class ComparableRuns:
 
 def open_runs(
     folders: Sequence[Path],
-    workers: Helpers | None = None,
+    workers: WorkerPool | None = None,
     *,
     trust: bool = False,
     reviews: Sequence[Path] = (),
@@ -138,7 +138,7 @@ def with_people(result: Result, only: Collection[str] | None = None) -> Result:
         return result
     negative = _negative(result)
     labels = _label_rows(standing, negative)
-    judged = _judged(result, standing, negative)
+    judged = _judged_scores(result, standing, negative)
     if only is not None:
         judged = {(system, query): values for (system, query), values in judged.items() if query in only}
     queries = tuple(dict.fromkeys(query for _, query in judged))
@@ -155,7 +155,7 @@ def with_people(result: Result, only: Collection[str] | None = None) -> Result:
             for one in result.record.excluded
             if one.query_id not in queries or not _by_people(one.measure)
         ),
-        *_excluded(result, rows, names),
+        *_list_exclusions(result, rows, names),
     ]
     record = result.record.model_copy(
         update={
@@ -163,10 +163,10 @@ def with_people(result: Result, only: Collection[str] | None = None) -> Result:
             "excluded": excluded,
         }
     )
-    return result.with_review(reviewed if queries else None, _replaced(result, rows), record)
+    return result.with_review(reviewed if queries else None, _replace_scores(result, rows), record)
 
 
-def _people(standing: Standing) -> tuple[str, ...]:
+def _people(standing: ReviewState) -> tuple[str, ...]:
     """Everyone whose judgment counts."""
     return tuple(name for name in reviewers(standing.settled) if name)
 
@@ -180,7 +180,7 @@ def _by_people(measure: str) -> bool:
     return can_judge(parse(measure))
 
 
-def _judged(result: Result, standing: Standing, negative: frozenset[str]) -> Scores:
+def _judged_scores(result: Result, standing: ReviewState, negative: frozenset[str]) -> Scores:
     """Scores of the queries that are completely judged for every finished system of the run."""
     pool = standing.pool
     found = human_scores(
@@ -203,10 +203,10 @@ def _judged_rows(judged: Scores) -> Iterator[Row]:
         yield from ((system, query, str(measure), value) for measure, value in values.items())
 
 
-def _label_rows(standing: Standing, negative: frozenset[str]) -> list[Row]:
+def _label_rows(standing: ReviewState, negative: frozenset[str]) -> list[Row]:
     """SemPrec, SemLift and FalsePos of each system's completely labelled queries."""
     pool, labels = standing.pool, labels_of(standing.settled)
-    decided = {one.query for one in standing.settled.values() if one.state is not State.OPEN}
+    decided = {one.query for one in standing.settled.values() if one.state is not OutcomeState.OPEN}
     rows: list[Row] = []
     for system, by_query in pool_rankings(pool).items():
         for query in sorted((by_query.keys() & decided) - negative):
@@ -225,22 +225,22 @@ def _value(scores: LabelScores, name: str) -> float:
     return float(getattr(scores, NAMES[name]).value)
 
 
-def _excluded(result: Result, rows: list[Row], names: list[str]) -> Iterator[Excluded]:
+def _list_exclusions(result: Result, rows: list[Row], names: list[str]) -> Iterator[ExcludedQuery]:
     """Why people's judgments give no score of a query."""
     for query, measure in dict.fromkeys(
         (query, measure) for _, query, measure, value in rows if value is None
     ):
-        yield Excluded(query_id=query, measure=measure, reason=NOTHING_RELEVANT)
+        yield ExcludedQuery(query_id=query, measure=measure, reason=NOTHING_RELEVANT)
     for name in names:
         known = {query for _, query, measure, _ in rows if measure == name}
         for query, negative in zip(
             result.queries["query_id"].to_pylist(), result.queries["negative"].to_pylist(), strict=True
         ):
             if query not in known and not negative:
-                yield Excluded(query_id=query, measure=name, reason=NOT_JUDGED)
+                yield ExcludedQuery(query_id=query, measure=name, reason=NOT_JUDGED)
 
 
-def _replaced(result: Result, rows: list[Row]) -> pa.Table:
+def _replace_scores(result: Result, rows: list[Row]) -> pa.Table:
     """The run's scores, with people's in the place of the rules'."""
     import pyarrow as pa
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import BakeoffError
-from bakeoff.review.pool import Item
+from bakeoff.review.pool import ReviewItem
 
 if TYPE_CHECKING:
-    from bakeoff.caller import Connection
+    from bakeoff.runtime.json_client import JsonClient
 
 GRADES = {0: "not relevant", 1: "partly relevant", 2: "answers the query"}
 PROMPT = "1"
@@ -37,7 +37,7 @@ class ModelFailure(BakeoffError):
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class SuggestedGrade:
     """What a model says of a passage: a grade of 0 to 2 and why, or no grade and what was wrong with its answer."""
 
     grade: int | None
@@ -45,18 +45,18 @@ class Opinion:
     missing: str = ""
 
 
-def asked(model: str, item: Item) -> dict[str, Any]:
+def request_body(model: str, item: ReviewItem) -> dict[str, Any]:
     """The request for an opinion, in the shape of OpenAI's chat completions."""
     text = f"Query: {item.query_text}\n\nPassage:\n<<<\n{item.text[:PASSAGE_CHARACTERS]}\n>>>"
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
     return {"model": model, "messages": messages, "temperature": 0, "max_tokens": ANSWER_TOKENS}
 
 
-def opinion_on(server: Connection, model: str, item: Item) -> Opinion:
+def opinion_on(server: JsonClient, model: str, item: ReviewItem) -> SuggestedGrade:
     """Ask the model; raises ModelFailure where its server refuses or is silent after the last attempt."""
-    from bakeoff.caller import OTHER_SHAPE
+    from bakeoff.runtime.json_client import OTHER_SHAPE
 
-    answer = server.post("/chat/completions", asked(model, item))
+    answer = server.post("/chat/completions", request_body(model, item))
     try:
         text = answer["choices"][0]["message"]["content"]
     except OTHER_SHAPE as exc:
@@ -66,16 +66,16 @@ def opinion_on(server: Connection, model: str, item: Item) -> Opinion:
     return read_opinion(text)
 
 
-def read_opinion(text: object) -> Opinion:
+def read_opinion(text: object) -> SuggestedGrade:
     """The opinion in a model's answer; the JSON may stand among other words, the grade must be one of the three."""
     if not isinstance(text, str):
-        return Opinion(None, missing=f"the answer is {type(text).__name__}, not a text")
+        return SuggestedGrade(None, missing=f"the answer is {type(text).__name__}, not a text")
     for found in _objects(text):
         grade = found.get("grade")
         if not isinstance(grade, int) or isinstance(grade, bool) or grade not in GRADES:
-            return Opinion(None, missing=f"the grade is {_short(repr(grade))}, not 0, 1 or 2")
-        return Opinion(grade, _short(str(found.get("reason", ""))))
-    return Opinion(None, missing=f"no JSON object in the answer: {_short(text)!r}")
+            return SuggestedGrade(None, missing=f"the grade is {_short(repr(grade))}, not 0, 1 or 2")
+        return SuggestedGrade(grade, _short(str(found.get("reason", ""))))
+    return SuggestedGrade(None, missing=f"no JSON object in the answer: {_short(text)!r}")
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -16,11 +16,11 @@ from pathlib import Path
 from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.review.ledger import now
-from bakeoff.review.pool import Item, Pool
-from bakeoff.review.settle import Settled, State
-from bakeoff.review.suggesting import GRADES, PROMPT, Opinion
+from bakeoff.review.outcomes import ItemOutcome, OutcomeState
+from bakeoff.review.pool import ReviewItem, ReviewPool
+from bakeoff.review.suggesting import GRADES, PROMPT, SuggestedGrade
 
-PEOPLE = (State.AGREED, State.ADJUDICATED)
+PEOPLE = (OutcomeState.AGREED, OutcomeState.ADJUDICATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ def read_suggestions(path: Path) -> list[Suggestion]:
 
 
 def to_ask(
-    pool: Pool, settled: Mapping[str, Settled], known: Iterable[Suggestion], *, judged: bool = False
-) -> list[Item]:
+    pool: ReviewPool, settled: Mapping[str, ItemOutcome], known: Iterable[Suggestion], *, judged: bool = False
+) -> list[ReviewItem]:
     """The passages nobody has judged, or with `judged` also those people did, that have no grade of the model yet."""
     have = {(one.item, one.text_hash) for one in known if one.grade is not None and one.prompt == PROMPT}
-    wanted = {State.OPEN, *(PEOPLE if judged else ())}
+    wanted = {OutcomeState.OPEN, *(PEOPLE if judged else ())}
     return [
         item
         for item in pool.items
@@ -80,7 +80,11 @@ def to_ask(
 
 
 def suggest(
-    items: Iterable[Item], path: Path, model: str, server: str, ask: Callable[[Item], Opinion]
+    items: Iterable[ReviewItem],
+    path: Path,
+    model: str,
+    server: str,
+    ask: Callable[[ReviewItem], SuggestedGrade],
 ) -> Iterator[Suggestion]:
     """Ask about each passage in turn; each answer is on disk before the next question."""
     for item in items:
@@ -93,7 +97,7 @@ def suggest(
         yield one
 
 
-def grades(pool: Pool, suggested: Iterable[Suggestion]) -> dict[str, int]:
+def grades(pool: ReviewPool, suggested: Iterable[Suggestion]) -> dict[str, int]:
     """The model's grade of each passage of the pool that still reads as it did."""
     items = pool.by_id()
     return {

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bakeoff.weights import home
+from bakeoff.storage.weights import home_folder
 
 HOST = "127.0.0.1"
 
@@ -63,7 +63,7 @@ class Server:
     @property
     def folder(self) -> Path:
         """The server's own folder."""
-        return home() / "servers" / self.name
+        return home_folder() / "servers" / self.name
 
     def find(self) -> Path | None:
         """The program, or None."""

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bakeoff.environment import setting
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.servers import processes
 from bakeoff.servers.base import HOST, NOT_YET, Server, Site
-from bakeoff.servers.places import settle
-from bakeoff.servers.records import State, forget, locked, read_place, read_state, write_state
+from bakeoff.servers.places import choose_place
+from bakeoff.servers.records import ServerState, forget, read_place, read_state, server_lock, write_state
 from bakeoff.servers.table import TABLE
+from bakeoff.storage.environment import get_setting
 
 Tell = Callable[[str], None]
 LOG = "log"
@@ -25,7 +25,7 @@ PAUSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ServerStatus:
     """How a server is: running, not answering, crashed, down or not installed; the rest where it was started."""
 
     name: str
@@ -39,7 +39,7 @@ class Status:
     note: str = ""
 
 
-def chosen(names: list[str]) -> list[Server]:
+def choose_servers(names: list[str]) -> list[Server]:
     """Servers by name, all of them where none is named."""
     unknown = [name for name in names if name not in TABLE]
     if unknown:
@@ -49,17 +49,17 @@ def chosen(names: list[str]) -> list[Server]:
     return [TABLE[name] for name in dict.fromkeys(names)] or list(TABLE.values())
 
 
-def up(server: Server, *, install: bool = False, tell: Tell = lambda _: None) -> Status:
+def up(server: Server, *, install: bool = False, tell: Tell = lambda _: None) -> ServerStatus:
     """Start a server and wait until it answers; one that runs is left as it is."""
-    with locked(server.folder):
+    with server_lock(server.folder):
         now = status(server)
         if now.state == "running":
             return now
         _stop(server)
-        site = settle(server, _program(server, install, tell))
+        site = choose_place(server, _program(server, install, tell))
         tell(f"{server.name}: starting on {HOST}:{site.port}")
         server.prepare(site)
-        write_state(server.name, _started(server, site))
+        write_state(server.name, _start_and_wait(server, site))
     return status(server)
 
 
@@ -67,7 +67,7 @@ def down(server: Server, *, data: bool = False) -> bool:
     """Stop a server and all its processes, and with `data` remove what it kept; False where it was not started."""
     if not server.folder.exists():
         return False
-    with locked(server.folder):
+    with server_lock(server.folder):
         was = read_state(server.name) is not None
         _stop(server)
         if data:
@@ -75,15 +75,19 @@ def down(server: Server, *, data: bool = False) -> bool:
     return was
 
 
-def status(server: Server) -> Status:
+def status(server: Server) -> ServerStatus:
     """How a server is now; a server that is running is asked."""
     state, place = read_state(server.name), read_place(server.name)
     if state is None or place is None:
         there = server.find() is not None
-        return Status(server.name, "down") if there else Status(server.name, "not installed", note=server.how)
-    family = processes.living(state.marks, place.data)
+        return (
+            ServerStatus(server.name, "down")
+            if there
+            else ServerStatus(server.name, "not installed", note=server.how)
+        )
+    family = processes.living_processes(state.marks, place.data)
     now = _state(server, place, family)
-    return Status(
+    return ServerStatus(
         server.name,
         now,
         state.version,
@@ -105,10 +109,10 @@ def pids_of(store: str, params: Any) -> list[int]:
     given = next(
         (getattr(params, key, None) for key in ("dsn", "url", "uri") if getattr(params, key, None)), None
     )
-    address = given if given or server.optional else setting(next(iter(state.settings)))
+    address = given if given or server.optional else get_setting(next(iter(state.settings)))
     if address is None or not _is_at(address, place):
         return []
-    return [one.pid for one in processes.living(state.marks, place.data)]
+    return [one.pid for one in processes.living_processes(state.marks, place.data)]
 
 
 def data_folder_of(store: str, params: Any) -> Path | None:
@@ -160,7 +164,7 @@ def _stop(server: Server) -> None:
     write_state(server.name, None)
 
 
-def _started(server: Server, site: Site) -> State:
+def _start_and_wait(server: Server, site: Site) -> ServerState:
     """Spawn and wait for the first answer; what does not answer in time is stopped, and its log's end is told."""
     log = site.folder / LOG
     pid = processes.spawn(server.command(site), site.data, log, server.environment(), site.user)
@@ -172,7 +176,7 @@ def _started(server: Server, site: Site) -> State:
         known = processes.marks(pid)
         if not answered:
             processes.stop(known, site.data, server.grace, server.ask)
-    return State(
+    return ServerState(
         server.name,
         version,
         server.address(site),
@@ -186,7 +190,7 @@ def _started(server: Server, site: Site) -> State:
 def _first_answer(server: Server, site: Site, pid: int) -> str:
     deadline, reason = time.monotonic() + server.deadline, "it says nothing"
     while time.monotonic() < deadline:
-        if not processes.living(processes.marks(pid), site.data):
+        if not processes.living_processes(processes.marks(pid), site.data):
             words = tail(site.folder / LOG).splitlines()
             raise StoreError(lines=[f"{server.name} ended while it started. Its last words:", *words])
         try:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from bakeoff.errors import SettingError
 from bakeoff.servers.base import HOST, Server, Site, get_json
 from bakeoff.servers.processes import finish
-from bakeoff.weights import DAMAGED_ZIP
+from bakeoff.storage.weights import DAMAGED_ZIP
 
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">

@@ -17,7 +17,7 @@ SHARED = Path("/var/lib/bakeoff")
 """Where data goes when root starts an engine that refuses root, and root's own folders are closed to others."""
 
 
-def settle(server: Server, program: Path) -> Site:
+def choose_place(server: Server, program: Path) -> Site:
     """The place of a server, made where it is not there yet."""
     folder = server.folder
     user = UNPRIVILEGED if server.refuses_root and os.name == "posix" and os.geteuid() == 0 else None

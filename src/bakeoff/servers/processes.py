@@ -24,7 +24,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ProcessMark:
     """A process by its number, its start (seconds since 1970) and its program: a later one of that number differs."""
 
     pid: int
@@ -68,7 +68,7 @@ def _as(user: str | None) -> dict[str, Any]:
     return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
 
 
-def marks(pid: int) -> tuple[Mark, ...]:
+def marks(pid: int) -> tuple[ProcessMark, ...]:
     """A process just started, its descendants and everything in its session, so that none is lost with its parent."""
     import psutil
 
@@ -83,16 +83,16 @@ def marks(pid: int) -> tuple[Mark, ...]:
     return tuple(_marks(found.values()))
 
 
-def _marks(processes: Iterable[psutil.Process]) -> Iterator[Mark]:
+def _marks(processes: Iterable[psutil.Process]) -> Iterator[ProcessMark]:
     import psutil
 
     for one in processes:
         with contextlib.suppress(psutil.Error):
             if one.status() != psutil.STATUS_ZOMBIE:
-                yield Mark(one.pid, one.create_time(), one.exe())
+                yield ProcessMark(one.pid, one.create_time(), one.exe())
 
 
-def living(known: tuple[Mark, ...], data: Path) -> list[psutil.Process]:
+def living_processes(known: tuple[ProcessMark, ...], data: Path) -> list[psutil.Process]:
     """The marked processes that live, their descendants, and the same programs at work in the data folder."""
     import psutil
 
@@ -112,28 +112,30 @@ def living(known: tuple[Mark, ...], data: Path) -> list[psutil.Process]:
     return list(found.values())
 
 
-def stop(known: tuple[Mark, ...], data: Path, grace: float, ask: signal.Signals = signal.SIGTERM) -> None:
+def stop(
+    known: tuple[ProcessMark, ...], data: Path, grace: float, ask: signal.Signals = signal.SIGTERM
+) -> None:
     """Ask the session to end, then every process, then SIGKILL; returns when none is left, or raises StoreError."""
     import psutil
 
     session = known[0].pid if known else 0
     steps = ((ask, session, grace), (signal.SIGTERM, None, grace / 4), (signal.SIGKILL, None, grace))
     for sign, only, seconds in steps:
-        for one in living(known, data):
+        for one in living_processes(known, data):
             with contextlib.suppress(psutil.Error, ProcessLookupError):
                 if only is None or os.getsid(one.pid) == only:
                     one.send_signal(sign)
         _wait(known, data, seconds)
-    left = living(known, data)
+    left = living_processes(known, data)
     if left:
         raise StoreError(
             f"cannot stop the processes {', '.join(str(one.pid) for one in left)}. Are they yours?"
         )
 
 
-def _wait(known: tuple[Mark, ...], data: Path, seconds: float) -> None:
+def _wait(known: tuple[ProcessMark, ...], data: Path, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and living(known, data):
+    while time.monotonic() < deadline and living_processes(known, data):
         time.sleep(0.05)
 
 

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff import environment
 from bakeoff.errors import SettingError
 from bakeoff.servers.base import Site
-from bakeoff.servers.processes import Mark
-from bakeoff.weights import home
+from bakeoff.servers.processes import ProcessMark
+from bakeoff.storage import environment
+from bakeoff.storage.weights import home_folder
 
 try:
     import fcntl
@@ -26,7 +26,7 @@ PLACE, STATE, LOCK = "place.json", "state.json", "lock"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ServerState:
     """A server that was started and not stopped; `since` in seconds since 1970."""
 
     name: str
@@ -34,35 +34,37 @@ class State:
     address: str
     line: str
     since: float
-    marks: tuple[Mark, ...]
+    marks: tuple[ProcessMark, ...]
     settings: dict[str, str]
 
 
 def folder_of(name: str) -> Path:
     """The folder of a server."""
-    return home() / "servers" / name
+    return home_folder() / "servers" / name
 
 
-def read_state(name: str) -> State | None:
+def read_state(name: str) -> ServerState | None:
     """What was recorded when a server was started, or None."""
     known = _read(folder_of(name) / STATE)
     if known is None:
         return None
     with _fitting(folder_of(name) / STATE):
-        return State(**{**known, "marks": tuple(Mark(**mark) for mark in known["marks"])})
+        return ServerState(**{**known, "marks": tuple(ProcessMark(**mark) for mark in known["marks"])})
 
 
-def write_state(name: str, state: State | None) -> None:
+def write_state(name: str, state: ServerState | None) -> None:
     """Record a start, or with None that the server was stopped; the stores' settings follow."""
     path = folder_of(name) / STATE
     if state is None:
         path.unlink(missing_ok=True)
     else:
         _write(path, json.dumps(asdict(state), indent=1))
-    with locked(home() / "servers"):
-        states = [read_state(one.parent.name) for one in sorted((home() / "servers").glob(f"*/{STATE}"))]
+    with server_lock(home_folder() / "servers"):
+        states = [
+            read_state(one.parent.name) for one in sorted((home_folder() / "servers").glob(f"*/{STATE}"))
+        ]
         lines = [f'{key}="{value}"\n' for one in states if one for key, value in one.settings.items()]
-        _write(environment.recorded(), "".join(lines))
+        _write(environment.server_env_file(), "".join(lines))
 
 
 def read_place(name: str) -> Site | None:
@@ -91,7 +93,7 @@ def forget(name: str) -> None:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def server_lock(folder: Path) -> Iterator[None]:
     """One process at a time starts or stops a server."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ class WeaviateServer(Server):
             finish([go, "mod", "download", "-json", MODULE], self.folder, None, "go mod download")
         )
         source = self.folder / "source"
-        _copied(Path(told["Dir"]), source)
+        _copy_source(Path(told["Dir"]), source)
         _listen_here(source)
         program = self.folder / "bin" / "weaviate-loopback"
         built = [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(program), "./cmd/weaviate-server"]
@@ -64,7 +64,7 @@ class WeaviateServer(Server):
         path = self._variables(site)
         path.touch(0o600)
         pairs = {
-            **_fixed(site),
+            **_fixed_settings(site),
             **{name: str(port) for name, port in zip(PORTS, site.ports[1:], strict=True)},
         }
         lines = (f"{name}={shlex.quote(value)}\n" for name, value in pairs.items())
@@ -88,7 +88,7 @@ class WeaviateServer(Server):
         return site.data / "variables"
 
 
-def _copied(original: Path, source: Path) -> None:
+def _copy_source(original: Path, source: Path) -> None:
     """A copy that may be written and removed, unlike Go's own."""
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(original, source, copy_function=shutil.copyfile)
@@ -120,7 +120,7 @@ def _get(site: Site, path: str) -> bytes:
     return said
 
 
-def _fixed(site: Site) -> dict[str, str]:
+def _fixed_settings(site: Site) -> dict[str, str]:
     """Settings that do not depend on ports: one node, a key, no calls to anybody."""
     return {
         "PERSISTENCE_DATA_PATH": str(site.data / "data"),

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE, FloatArray, as_columns, groups_by_mask
+from bakeoff.stats.block_mapper import BlockMapper, in_blocks, worth_parallel
 from bakeoff.stats.clusters import Clusters, as_clusters
-from bakeoff.stats.each import Each, in_blocks, worth
 from bakeoff.stats.intervals import METHODS, Ends, Interval, Resampled
 
 RESAMPLES = 10_000
@@ -77,13 +77,15 @@ def intervals_at(
     settings: BootstrapSettings,
     levels: tuple[float, ...],
     bounds: tuple[float, float] | None = None,
-    each: Each | None = None,
+    each: BlockMapper | None = None,
     clusters: Clusters | None = None,
 ) -> list[list[Interval]]:
     """For each level one interval per column, from the same resamples; many columns are given to `each`."""
     matrix = as_columns(columns)
     grouped = as_clusters(clusters, matrix)
-    made: list[list[Interval]] = [[_undefined(settings.at(level), "") for _ in matrix.T] for level in levels]
+    made: list[list[Interval]] = [
+        [_undefined_interval(settings.at(level), "") for _ in matrix.T] for level in levels
+    ]
     for numbers, mask in groups_by_mask(matrix):
         sample = matrix[np.ix_(mask, numbers)]
         members = grouped.among(mask)
@@ -93,7 +95,7 @@ def intervals_at(
         ends = _ends(values[:, sound], settings, levels, members.df, each) if sound else []
         for level, row in zip(levels, made, strict=True):
             for number, why in zip(numbers, reasons, strict=True):
-                row[number] = _undefined(settings.at(level), why)
+                row[number] = _undefined_interval(settings.at(level), why)
         for level, row, pair in zip(levels, made, ends, strict=False):
             for place, interval in zip(sound, _intervals(pair, settings.at(level), bounds), strict=True):
                 row[numbers[place]] = interval
@@ -110,7 +112,7 @@ def resampled_means(sample: FloatArray, resamples: int, seed: int) -> FloatArray
     """Means of every column in every resample, columns × resamples."""
     n = sample.shape[0]
     means = np.empty((sample.shape[1], resamples))
-    start, even = 0, evened(sample)
+    start, even = 0, snap_to_exact_grid(sample)
     for weights in weight_blocks(n, resamples, seed):
         stop = start + len(weights)
         np.matmul(even.T, weights.T, out=means[:, start:stop])
@@ -119,7 +121,7 @@ def resampled_means(sample: FloatArray, resamples: int, seed: int) -> FloatArray
     return means
 
 
-def evened(sample: FloatArray) -> FloatArray:
+def snap_to_exact_grid(sample: FloatArray) -> FloatArray:
     """The sample on a grid so fine that nobody sees it, yet so coarse that every sum of n of its values is exact.
 
     Exact sums do not depend on the order of adding, which differs with the number of threads and the processor. Of
@@ -147,18 +149,18 @@ def _ends(
     settings: BootstrapSettings,
     levels: tuple[float, ...],
     df: float,
-    each: Each | None = None,
+    each: BlockMapper | None = None,
 ) -> list[Ends]:
     parts = in_blocks(sample)
     work = partial(_block_ends, settings, levels, df)
-    if each is not None and worth(sample, settings.resamples):
+    if each is not None and worth_parallel(sample, settings.resamples):
         blocks = each(work, parts, "bootstrap")
     else:
         blocks = [work(part) for part in parts]
     return [
         (
-            _snapped(np.concatenate([low for low, _ in made])),
-            _snapped(np.concatenate([high for _, high in made])),
+            _snap_to_zero(np.concatenate([low for low, _ in made])),
+            _snap_to_zero(np.concatenate([high for _, high in made])),
         )
         for made in zip(*blocks, strict=True)
     ]
@@ -174,7 +176,7 @@ def _block_ends(
     return [METHODS[settings.method](resampled, level) for level in levels]
 
 
-def _snapped(ends: FloatArray) -> FloatArray:
+def _snap_to_zero(ends: FloatArray) -> FloatArray:
     """Ends with rounding noise around 0 removed, so that 'excludes 0' does not hang on the last bit."""
     return np.where(np.abs(ends) < NOISE, 0.0, ends)
 
@@ -193,7 +195,7 @@ def _intervals(ends: Ends, settings: BootstrapSettings, bounds: tuple[float, flo
     return made
 
 
-def _undefined(settings: BootstrapSettings, reason: str) -> Interval:
+def _undefined_interval(settings: BootstrapSettings, reason: str) -> Interval:
     return Interval(None, None, settings.level, settings.method, settings.resamples, settings.seed, reason)
 
 

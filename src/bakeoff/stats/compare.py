@@ -10,23 +10,17 @@ import numpy as np
 
 from bakeoff.errors import ComparisonError
 from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray, IntArray, without_nan
+from bakeoff.stats.block_mapper import BlockMapper
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at, mean_intervals
-from bakeoff.stats.clusters import (
-    Clusters,
-    Dependence,
-    EffectiveQuestions,
-    dependence,
-    effective_questions,
-)
-from bakeoff.stats.comparison import Comparison, Dropped, PairComparison, ScoreMatrix, SystemSummary
+from bakeoff.stats.clusters import Clusters, Dependence, EffectiveQuestions, dependence, effective_questions
+from bakeoff.stats.comparison import Comparison, DroppedQueries, PairComparison, ScoreMatrix, SystemSummary
 from bakeoff.stats.correction import holm, max_t
-from bakeoff.stats.each import Each
 from bakeoff.stats.effects import TIE_TOLERANCE, cliffs_delta, deciding_places, win_loss_tie
 from bakeoff.stats.equivalence import Bounds, possible_means
 from bakeoff.stats.intervals import Interval
+from bakeoff.stats.number_format import join_names
 from bakeoff.stats.power import POWER, detectable_difference, queries_needed
 from bakeoff.stats.tests import flips_for, randomisations, wilcoxon
-from bakeoff.stats.wording import listed
 
 CORRECTIONS = ("holm", "max-t")
 
@@ -50,7 +44,7 @@ class CompareSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scored:
+class _ScoredPair:
     """One measure on its way: the matrix, its values without structural queries, the settings."""
 
     matrix: ScoreMatrix
@@ -82,11 +76,11 @@ def compare(
 
 def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSummary, ...]:
     """Each system's mean with its interval, as the comparison gives them, without comparing."""
-    return _summaries(_scored(matrix.sorted(), settings))
+    return _summaries(_score_inputs(matrix.sorted(), settings))
 
 
 def compare_all(
-    matrices: Sequence[ScoreMatrix], settings: CompareSettings, each: Each | None = None
+    matrices: Sequence[ScoreMatrix], settings: CompareSettings, each: BlockMapper | None = None
 ) -> list[Comparison]:
     """Compare on several measures at once; one set of resamples serves every pair of every measure.
 
@@ -94,7 +88,7 @@ def compare_all(
     """
     ordered = [matrix.sorted() for matrix in matrices]
     _check_same_queries(ordered)
-    scored = [_scored(matrix, settings) for matrix in ordered]
+    scored = [_score_inputs(matrix, settings) for matrix in ordered]
     columns = [_differences(one.values) for one in scored]
     levels = (settings.bootstrap.level, 1 - 2 * settings.alpha)
     clusters = scored[0].clusters
@@ -119,8 +113,8 @@ def _check_same_queries(matrices: Sequence[ScoreMatrix]) -> None:
             )
 
 
-def _scored(matrix: ScoreMatrix, settings: CompareSettings) -> _Scored:
-    return _Scored(matrix, matrix.scored(), settings, Clusters.of(matrix.clusters, len(matrix.queries)))
+def _score_inputs(matrix: ScoreMatrix, settings: CompareSettings) -> _ScoredPair:
+    return _ScoredPair(matrix, matrix.scored(), settings, Clusters.of(matrix.clusters, len(matrix.queries)))
 
 
 def _differences(values: FloatArray) -> FloatArray:
@@ -133,11 +127,11 @@ def _differences(values: FloatArray) -> FloatArray:
 
 
 def _pair_numbers(
-    scored: _Scored,
+    scored: _ScoredPair,
     columns: FloatArray,
     intervals: list[Interval],
     equivalence: list[Interval],
-    each: Each | None,
+    each: BlockMapper | None,
 ) -> list[_PairNumbers]:
     pairs, settings, clusters = columns.shape[1], scored.settings, scored.clusters
     if not pairs:
@@ -157,7 +151,7 @@ def _pair_numbers(
     return [_PairNumbers(*row) for row in rows]
 
 
-def _comparison(scored: _Scored, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
+def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:
     matrix, settings = scored.matrix, scored.settings
     places = combinations(range(len(matrix.systems)), 2)
     pairs = tuple(
@@ -183,7 +177,7 @@ def _comparison(scored: _Scored, columns: FloatArray, numbers: list[_PairNumbers
     )
 
 
-def _questions(scored: _Scored, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
+def _questions(scored: _ScoredPair, ranked: IntArray, shared: BoolArray) -> EffectiveQuestions | None:
     """What the shared questions are worth: by the pairs' differences, or by the scores of a system that is alone."""
     values = scored.values[np.ix_(ranked, shared)]
     columns = _differences(values) if len(ranked) > 1 else values.T
@@ -191,7 +185,7 @@ def _questions(scored: _Scored, ranked: IntArray, shared: BoolArray) -> Effectiv
 
 
 def _pair(
-    scored: _Scored, place: tuple[int, int], column: FloatArray, numbers: _PairNumbers
+    scored: _ScoredPair, place: tuple[int, int], column: FloatArray, numbers: _PairNumbers
 ) -> PairComparison:
     matrix, values, settings = scored.matrix, scored.values, scored.settings
     common = ~np.isnan(column)
@@ -223,8 +217,8 @@ def _pair(
         mdd=None
         if sd is None
         else detectable_difference(sd, n, alpha_pair, settings.power, dependence=depends),
-        queries_needed=_needed(sd, difference, alpha_pair, settings.power, depends),
-        dropped=_dropped(scored, place),
+        queries_needed=_queries_needed(sd, difference, alpha_pair, settings.power, depends),
+        dropped=_dropped_queries(scored, place),
         alpha=settings.alpha,
         alpha_pair=alpha_pair,
         power=settings.power,
@@ -237,7 +231,7 @@ def _pair(
     )
 
 
-def _needed(
+def _queries_needed(
     sd: float | None, difference: float | None, alpha: float, power: float, depends: Dependence | None
 ) -> int | None:
     if sd is None or difference is None or abs(difference) < NOISE:
@@ -245,7 +239,7 @@ def _needed(
     return queries_needed(sd, difference, alpha, power, dependence=depends)
 
 
-def _dropped(scored: _Scored, place: tuple[int, ...]) -> tuple[Dropped, ...]:
+def _dropped_queries(scored: _ScoredPair, place: tuple[int, ...]) -> tuple[DroppedQueries, ...]:
     """Queries not counted because they cannot be scored, or were not scored for one of the systems."""
     matrix = scored.matrix
     missing = np.isnan(scored.values[list(place)])
@@ -259,18 +253,18 @@ def _dropped(scored: _Scored, place: tuple[int, ...]) -> tuple[Dropped, ...]:
             reason = "; ".join(
                 f"not scored for {system}: {matrix.reason(system, query)}" for system in lacking
             )
-        found.append(Dropped(query, reason))
+        found.append(DroppedQueries(query, reason))
     return tuple(found)
 
 
-def _summaries(scored: _Scored) -> tuple[SystemSummary, ...]:
+def _summaries(scored: _ScoredPair) -> tuple[SystemSummary, ...]:
     matrix, values = scored.matrix, scored.values
     intervals = mean_intervals(values.T, scored.settings.bootstrap, matrix.bounds, scored.clusters)
     made = []
     for place, (system, interval) in enumerate(zip(matrix.systems, intervals, strict=True)):
         kept = without_nan(values[place])
         mean = float(kept.mean()) if len(kept) else None
-        dropped, at_best = _dropped(scored, (place,)), _at_best(matrix, kept)
+        dropped, at_best = _dropped_queries(scored, (place,)), _at_best(matrix, kept)
         made.append(SystemSummary(system, mean, interval, len(kept), dropped, at_best))
     return tuple(made)
 
@@ -289,7 +283,7 @@ def _well_scored(values: FloatArray) -> IntArray:
     return np.flatnonzero((counts > 0) & (2 * counts >= counts.max(initial=0)))
 
 
-def _ranking(scored: _Scored, ranked: IntArray, shared: BoolArray) -> tuple[str, ...]:
+def _ranking(scored: _ScoredPair, ranked: IntArray, shared: BoolArray) -> tuple[str, ...]:
     if not len(ranked) or not shared.any():
         return ()
     means = np.round(scored.values[np.ix_(ranked, shared)].mean(axis=1), 12)
@@ -320,11 +314,11 @@ def _identical(pairs: tuple[PairComparison, ...]) -> list[tuple[str, ...]]:
 
 
 def _notes(
-    scored: _Scored, pairs: tuple[PairComparison, ...], ranking: tuple[str, ...], common: int
+    scored: _ScoredPair, pairs: tuple[PairComparison, ...], ranking: tuple[str, ...], common: int
 ) -> tuple[str, ...]:
     matrix, missing = scored.matrix, np.isnan(scored.values)
     notes = [
-        f"{listed(group)} have identical scores on every query of {matrix.measure}: "
+        f"{join_names(group)} have identical scores on every query of {matrix.measure}: "
         "check that they are not the same system."
         for group in _identical(pairs)
     ]

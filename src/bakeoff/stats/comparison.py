@@ -86,7 +86,7 @@ class ScoreMatrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedQueries:
     """A query that a mean does not count, and why."""
 
     query: str
@@ -101,7 +101,7 @@ class SystemSummary:
     mean: float | None
     interval: Interval
     n: int
-    excluded: tuple[Dropped, ...]
+    excluded: tuple[DroppedQueries, ...]
     at_best: float | None = None
     """Share of the scores that are the best the measure can give; None without a score or without such a value."""
 
@@ -127,7 +127,7 @@ class PairComparison:
     cliffs_delta: float | None
     mdd: float | None
     queries_needed: int | None
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedQueries, ...]
     alpha: float
     alpha_pair: float
     power: float

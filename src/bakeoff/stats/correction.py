@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bakeoff.stats.arrays import NOISE, FloatArray, IntArray
-from bakeoff.stats.tests import FLIPS, reached, scaled_differences, sign_blocks
+from bakeoff.stats.tests import FLIPS, count_reaching, scaled_differences, sign_blocks
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -44,5 +44,5 @@ def _count_reached(scores: FloatArray, observed: FloatArray, seed: int, flips: i
         statistics = np.abs(signs @ scores)
         # Largest statistic among this and all less extreme columns: the step-down family.
         largest = np.maximum.accumulate(statistics[:, ::-1], axis=1)[:, ::-1]
-        count += reached(largest, observed, len(scores))
+        count += count_reaching(largest, observed, len(scores))
     return count

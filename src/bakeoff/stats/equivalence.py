@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bakeoff.stats.arrays import FloatArray, as_columns, groups_by_mask
+from bakeoff.stats.block_mapper import BlockMapper, in_blocks, worth_parallel
 from bakeoff.stats.clusters import Clusters, as_clusters
-from bakeoff.stats.each import Each, in_blocks, worth
 
 DRAWS = 4_000
 WEIGHTS_PER_BLOCK = 2_000_000
@@ -33,7 +33,7 @@ def possible_means(
     seed: int,
     *,
     clusters: Clusters | None = None,
-    each: Each | None = None,
+    each: BlockMapper | None = None,
 ) -> list[list[Bounds | None]]:
     """For each level and column the least and the largest true mean left possible; None without a query.
 
@@ -55,11 +55,11 @@ def possible_means(
 
 
 def _bounds(
-    values: FloatArray, alphas: tuple[float, ...], seed: int, each: Each | None
+    values: FloatArray, alphas: tuple[float, ...], seed: int, each: BlockMapper | None
 ) -> list[list[Bounds]]:
     """The bounds at each level of columns whose last row is the extreme."""
     work, parts = partial(_block_bounds, alphas, seed), in_blocks(values)
-    if each is not None and worth(values, DRAWS):
+    if each is not None and worth_parallel(values, DRAWS):
         blocks = each(work, parts, "equivalence")
     else:
         blocks = [work(part) for part in parts]

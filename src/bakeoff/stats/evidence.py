@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.interaction import Interaction
-from bakeoff.stats.wording import bytes_text
+from bakeoff.stats.number_format import bytes_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CostLimits:
     """The most a system may cost, in the units of `Costs`; None is no limit."""
 
     p95_ms: float | None = None
@@ -46,7 +46,7 @@ class CostKind:
     name: str
     words: str
 
-    def of(self, costs: Costs | Limits) -> float | None:
+    def of(self, costs: Costs | CostLimits) -> float | None:
         """The value of this kind; there is no limit on a median."""
         value: float | None = getattr(costs, self.name, None)
         return value
@@ -91,7 +91,7 @@ class Evidence:
     interactions: tuple[Interaction, ...] = ()
     lift: Comparison | None = None
     costs: Mapping[str, Costs] = field(default_factory=dict)
-    limits: Limits = Limits()
+    limits: CostLimits = CostLimits()
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     other_measures: tuple[Comparison, ...] = ()
     """The run's other measures of quality, looked at where the primary one is saturated."""

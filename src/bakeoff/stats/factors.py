@@ -115,9 +115,9 @@ def factor_shares(
     varying = {name: levels for name, levels in factors.items() if _count(levels) > 1}
     groups = _separable({name: _contrasts(levels) for name, levels in varying.items()})
     columns = {
-        _joined(group): np.column_stack([_contrasts(varying[name]) for name in group]) for group in groups
+        _join_names(group): np.column_stack([_contrasts(varying[name]) for name in group]) for group in groups
     }
-    counts = {_joined(group): sum(_count(varying[name]) for name in group) for group in groups}
+    counts = {_join_names(group): sum(_count(varying[name]) for name in group) for group in groups}
     made = _shares(means, _quadratic_forms(systems, columns), counts)
     noise = min(1.0, means.by_chance(whole) / means.seen(whole))
     return FactorAnalysis(
@@ -135,7 +135,7 @@ def _count(levels: Sequence[str | None]) -> int:
     return len({level for level in levels if level is not None})
 
 
-def _joined(group: tuple[str, ...]) -> str:
+def _join_names(group: tuple[str, ...]) -> str:
     return " and ".join(group)
 
 

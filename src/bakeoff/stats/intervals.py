@@ -74,7 +74,7 @@ def percentile(resampled: Resampled, level: float) -> Ends:
     return _tails(resampled.means, (1 - level) / 2)
 
 
-def expanded(resampled: Resampled, level: float) -> Ends:
+def expand_interval(resampled: Resampled, level: float) -> Ends:
     """The percentile interval taken further out, as far as Student's t would go."""
     return _tails(resampled.means, NORMAL.cdf(-expansion(resampled.n, level, resampled.df)))
 
@@ -89,7 +89,7 @@ def symmetric(resampled: Resampled, level: float) -> Ends:
 
 def hull(resampled: Resampled, level: float) -> Ends:
     """At each end the outer of `expanded` and `symmetric`: the default, chosen by simulated coverage."""
-    low_a, high_a = expanded(resampled, level)
+    low_a, high_a = expand_interval(resampled, level)
     low_b, high_b = symmetric(resampled, level)
     return np.minimum(low_a, low_b), np.maximum(high_a, high_b)
 
@@ -105,7 +105,7 @@ def bca(resampled: Resampled, level: float) -> Ends:
 
 METHODS: dict[str, Callable[[Resampled, float], Ends]] = {
     "hull": hull,
-    "expanded": expanded,
+    "expanded": expand_interval,
     "symmetric": symmetric,
     "percentile": percentile,
     "bca": bca,

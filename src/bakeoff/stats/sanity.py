@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Growing:
+class GrowthFacts:
     """Means of one measure of one system by rising cut-off; they can only grow (Hit, R of one unit)."""
 
     system: str
@@ -26,17 +26,17 @@ class Growing:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SanityFacts:
     """What is looked at: means of the primary measure with its range, growing measures, latencies in ms."""
 
     measure: str
     means: Mapping[str, float]
     range: tuple[float, float] | None = None
-    growing: Sequence[Growing] = ()
+    growing: Sequence[GrowthFacts] = ()
     percentiles: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
 
 
-def unusual(seen: Seen) -> Iterator[str]:
+def unusual_values(seen: SanityFacts) -> Iterator[str]:
     """A sentence for everything outside the expected patterns, with its value."""
     yield from _level(seen)
     for one in seen.growing:
@@ -45,7 +45,7 @@ def unusual(seen: Seen) -> Iterator[str]:
         yield from _latency(system, found)
 
 
-def _level(seen: Seen) -> Iterator[str]:
+def _level(seen: SanityFacts) -> Iterator[str]:
     low, high = seen.range or (float("-inf"), float("inf"))
     for system, mean in seen.means.items():
         if not low - ROUNDING <= mean <= high + ROUNDING:
@@ -66,7 +66,7 @@ def _level(seen: Seen) -> Iterator[str]:
         )
 
 
-def _falls(one: Growing) -> Iterator[str]:
+def _falls(one: GrowthFacts) -> Iterator[str]:
     ordered = sorted(one.means)
     for (small, before), (large, after) in pairwise(ordered):
         if after < before - ROUNDING:

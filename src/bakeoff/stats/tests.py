@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bakeoff.stats.arrays import NOISE, FloatArray, IntArray, as_columns, without_nan
-from bakeoff.stats.each import Each, in_blocks, worth
+from bakeoff.stats.block_mapper import BlockMapper, in_blocks, worth_parallel
 from bakeoff.stats.quantiles import NORMAL
 
 FLIPS = 10_000
@@ -54,7 +54,7 @@ def randomisation(differences: npt.ArrayLike, seed: int, flips: int = FLIPS) -> 
 
 
 def randomisations(
-    columns: npt.ArrayLike, seed: int, flips: int = FLIPS, each: Each | None = None
+    columns: npt.ArrayLike, seed: int, flips: int = FLIPS, each: BlockMapper | None = None
 ) -> list[TestResult]:
     """The sign-flip test of each column's mean; exact where few differences are not 0.
 
@@ -63,13 +63,13 @@ def randomisations(
     Many columns are given to `each`: a sum's rounding is far below what counts as a tie, so the counts are the same.
     """
     matrix = as_columns(columns)
-    if each is None or not worth(matrix, flips):
-        return _randomised(seed, flips, matrix)
-    found = each(partial(_randomised, seed, flips), in_blocks(matrix), "randomisation test")
+    if each is None or not worth_parallel(matrix, flips):
+        return _randomisation_tests(seed, flips, matrix)
+    found = each(partial(_randomisation_tests, seed, flips), in_blocks(matrix), "randomisation test")
     return [result for part in found for result in part]
 
 
-def _randomised(seed: int, flips: int, columns: FloatArray) -> list[TestResult]:
+def _randomisation_tests(seed: int, flips: int, columns: FloatArray) -> list[TestResult]:
     scores = scaled_differences(columns)
     counts = (scores != 0).sum(axis=0)
     results: dict[int, TestResult] = {}
@@ -95,7 +95,7 @@ def scaled_differences(columns: npt.ArrayLike) -> FloatArray:
     return _of_length_one(np.where(np.abs(matrix) > NOISE, matrix, 0.0))
 
 
-def reached(statistics: FloatArray, observed: FloatArray, n: int) -> FloatArray:
+def count_reaching(statistics: FloatArray, observed: FloatArray, n: int) -> FloatArray:
     """How many rows reach the observed statistic of each column, sums over n queries; a tie counts half."""
     slack = NOISE * n
     above = (statistics > observed + slack).sum(axis=0)
@@ -161,7 +161,7 @@ def _exact_flip(scores: FloatArray) -> TestResult:
     sums = np.zeros(1)
     for score in scores:
         sums = np.concatenate([sums + score, sums - score])
-    count = reached(np.abs(sums)[:, None], np.abs(scores.sum(keepdims=True)), len(scores))
+    count = count_reaching(np.abs(sums)[:, None], np.abs(scores.sum(keepdims=True)), len(scores))
     return TestResult(float(count[0]) / len(sums), len(scores), True)
 
 
@@ -169,5 +169,5 @@ def _count_reached(scores: FloatArray, seed: int, flips: int) -> FloatArray:
     observed = np.abs(scores.sum(axis=0))
     count = np.zeros(scores.shape[1])
     for signs in sign_blocks(len(scores), flips, seed):
-        count += reached(np.abs(signs @ scores), observed, len(scores))
+        count += count_reaching(np.abs(signs @ scores), observed, len(scores))
     return count

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bakeoff.stats.case import Case
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.evidence import DEFAULT_THRESHOLDS, Evidence, Thresholds
-from bakeoff.stats.reasons import reasons_for
-from bakeoff.stats.sentences import (
+from bakeoff.stats.number_format import equality_needs, rounded, settles_text
+from bakeoff.stats.verdict_details import reasons_for
+from bakeoff.stats.verdict_input import VerdictInput
+from bakeoff.stats.verdict_text import (
     say_cant_tell,
     say_cheaper,
     say_depends,
@@ -29,12 +30,11 @@ from bakeoff.stats.sentences import (
     say_too_few,
     say_winner,
 )
-from bakeoff.stats.wording import equality_needs, rounded, settles
 
 FEW_DECIDE = "few-decide"
 
 
-class Kind(StrEnum):
+class VerdictKind(StrEnum):
     """What a verdict says."""
 
     USE = "use"
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 class Verdict:
     """What to use, in a sentence made from the comparison, with the rule that said so."""
 
-    kind: Kind
+    kind: VerdictKind
     sentence: str
     reasons: tuple[str, ...]
     rule: str
@@ -60,134 +60,134 @@ class Verdict:
     """False where questions too rare to be among these could undo what the tests show: no difference is declared."""
 
 
-def _nobody(_: Case) -> str | None:
+def _nobody(_: VerdictInput) -> str | None:
     return None
 
 
-def _always(_: Case) -> bool:
+def _always(_: VerdictInput) -> bool:
     return True
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class VerdictRule:
     """One row of the table: when it holds and what it says; `when` takes the thresholds for printing."""
 
     name: str
     when: str
-    kind: Kind
-    holds: Callable[[Case], bool]
-    say: Callable[[Case], str]
-    choose: Callable[[Case], str | None] = _nobody
+    kind: VerdictKind
+    holds: Callable[[VerdictInput], bool]
+    say: Callable[[VerdictInput], str]
+    choose: Callable[[VerdictInput], str | None] = _nobody
 
 
-def _recommended(case: Case, system: str | None) -> tuple[str, ...]:
+def _recommended_systems(case: VerdictInput, system: str | None) -> tuple[str, ...]:
     if system is None or not case.equal:
         return () if system is None else (system,)
     return case.by_cost.left
 
 
-def _shared(case: Case) -> int:
+def _shared_count(case: VerdictInput) -> int:
     """Independent questions of the pair that has fewest: a cluster counts as one."""
     return min((case.pair(other).clusters for other in case.rivals), default=case.comparison.common)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[VerdictRule, ...] = (
+    VerdictRule(
         "no-queries",
         "no query is scored for every system",
-        Kind.CANT_TELL,
+        VerdictKind.CANT_TELL,
         lambda case: not case.comparison.ranking,
         say_no_queries,
     ),
-    Rule(
+    VerdictRule(
         "one-system",
         "only one system was compared",
-        Kind.CANT_TELL,
+        VerdictKind.CANT_TELL,
         lambda case: len(case.comparison.systems) == 1,
         say_only_one,
     ),
-    Rule(
+    VerdictRule(
         "none-within-limits",
         "no system is within the limits",
-        Kind.CANT_TELL,
+        VerdictKind.CANT_TELL,
         lambda case: not case.eligible,
         say_none_within_limits,
     ),
-    Rule(
+    VerdictRule(
         "one-within-limits",
         "only one system is within the limits",
-        Kind.USE,
+        VerdictKind.USE,
         lambda case: not case.rivals,
         say_only_one_within_limits,
         lambda case: case.best,
     ),
-    Rule(
+    VerdictRule(
         "too-few-queries",
         "fewer than {fewest_queries} queries, or clusters of queries, are scored for a pair",
-        Kind.CANT_TELL,
-        lambda case: _shared(case) < case.evidence.thresholds.fewest_queries,
+        VerdictKind.CANT_TELL,
+        lambda case: _shared_count(case) < case.evidence.thresholds.fewest_queries,
         say_too_few,
     ),
-    Rule(
+    VerdictRule(
         "depends-on-category",
         "the difference to the best varies with the category (Holm p ≤ {alpha}) and each is better on one",
-        Kind.DEPENDS_ON_CATEGORY,
+        VerdictKind.DEPENDS_ON_CATEGORY,
         lambda case: case.crossing is not None,
         say_depends,
     ),
-    Rule(
+    VerdictRule(
         "clear-winner",
         "against every other system the best has an interval on its side of 0 and a corrected p ≤ {alpha}, and "
         "questions too rare to be seen could not undo it",
-        Kind.USE,
+        VerdictKind.USE,
         lambda case: not case.unbeaten,
         say_winner,
         lambda case: case.best,
     ),
-    Rule(
+    VerdictRule(
         "saturated",
         "at least {saturated:.0%} of the unbeaten systems' scores are the best possible",
-        Kind.CANT_TELL,
+        VerdictKind.CANT_TELL,
         lambda case: case.saturated,
         say_saturated,
     ),
-    Rule(
+    VerdictRule(
         "cheaper-of-equals",
         "all unbeaten systems are shown to be within ±{margin} of each other and some cost {cheaper_by:.0%} more",
-        Kind.CHEAPER_OF_EQUALS,
+        VerdictKind.CHEAPER_OF_EQUALS,
         lambda case: case.equal and bool(case.by_cost.steps),
         say_cheaper,
         lambda case: case.by_cost.system,
     ),
-    Rule(
+    VerdictRule(
         "either",
         "all unbeaten systems are shown to be within ±{margin} of each other and none is shown to cost more",
-        Kind.CANT_TELL,
+        VerdictKind.CANT_TELL,
         lambda case: case.equal,
         say_either,
     ),
-    Rule(
+    VerdictRule(
         "lift-decides",
         "one unbeaten system beats the others on semantic lift and is shown to be at most {margin} worse",
-        Kind.USE,
+        VerdictKind.USE,
         lambda case: case.lifted is not None,
         say_lift,
         lambda case: case.lifted,
     ),
-    Rule(
+    VerdictRule(
         FEW_DECIDE,
         "as 7 against some unbeaten system, but a few questions, seen or too rare to be seen, could undo it",
-        Kind.CANT_TELL,
+        VerdictKind.CANT_TELL,
         lambda case: case.doubtful is not None,
         say_few_decide,
     ),
-    Rule("cant-tell", "otherwise", Kind.CANT_TELL, _always, say_cant_tell),
+    VerdictRule("cant-tell", "otherwise", VerdictKind.CANT_TELL, _always, say_cant_tell),
 )
 
 
 def decide(evidence: Evidence) -> Verdict:
     """The verdict of the first rule that holds."""
-    case = Case.of(evidence)
+    case = VerdictInput.of(evidence)
     rule = next(rule for rule in RULES if rule.holds(case))
     system = rule.choose(case)
     return Verdict(
@@ -195,10 +195,10 @@ def decide(evidence: Evidence) -> Verdict:
         sentence=rule.say(case),
         reasons=reasons_for(case),
         rule=rule.name,
-        would_settle=_would_settle(case) if rule.kind is Kind.CANT_TELL else None,
+        would_settle=_would_settle(case) if rule.kind is VerdictKind.CANT_TELL else None,
         system=system,
         group=case.group if case.eligible else (),
-        recommended=_recommended(case, system),
+        recommended=_recommended_systems(case, system),
         holds_level=rule.name != FEW_DECIDE,
     )
 
@@ -212,7 +212,7 @@ def rule_table(thresholds: Thresholds = DEFAULT_THRESHOLDS) -> tuple[tuple[int, 
     )
 
 
-def _would_settle(case: Case) -> str | None:
+def _would_settle(case: VerdictInput) -> str | None:
     if not case.eligible or not case.unbeaten or case.equal:
         return None
     if case.doubtful is not None:
@@ -220,11 +220,11 @@ def _would_settle(case: Case) -> str | None:
     pair, thresholds = case.pair(case.unbeaten[0]), case.evidence.thresholds
     if pair.identical:
         return equality_needs(thresholds.margin, pair.alpha)
-    needed = settles(pair, thresholds.least_difference, "questions ")
+    needed = settles_text(pair, thresholds.least_difference, "questions ")
     return None if needed is None else f"{needed[0].upper()}{needed[1:]}."
 
 
-def _would_hold(case: Case, pair: PairComparison) -> str | None:
+def _would_hold(case: VerdictInput, pair: PairComparison) -> str | None:
     """How many questions with this lead and spread would hold the level; None for a measure without bounds."""
     bounds = case.comparison.bounds
     needed = bounds and pair.queries_for_level(case.compared_rivals, bounds[1] - bounds[0])

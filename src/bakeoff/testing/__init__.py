@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bakeoff.testing.contracts import ChunkerContract, EmbedderContract, PluginContract
-    from bakeoff.testing.nearest import exact, similarity
+    from bakeoff.testing.reference_search import exact, similarity
     from bakeoff.testing.rerankers import RerankerContract
     from bakeoff.testing.stores import StoreContract
 

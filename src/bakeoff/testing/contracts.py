@@ -96,11 +96,13 @@ class ChunkerContract(PluginContract):
 
     def test_every_parameter_has_an_effect(self) -> None:
         plugin = self.plugin()
-        before = _cut(plugin, self.params)
+        before = _cut_documents(plugin, self.params)
         idle = [
             name
             for name in plugin.Params.model_fields
-            if not any(_cut(plugin, tried) not in (before, None) for tried in self._tries(plugin, name))
+            if not any(
+                _cut_documents(plugin, tried) not in (before, None) for tried in self._tries(plugin, name)
+            )
         ]
         assert not idle, f"no other value of {', '.join(idle)} changes a chunk; `others` gives values to try"
 
@@ -113,7 +115,7 @@ class ChunkerContract(PluginContract):
             yield {**self.params, name: value}
 
 
-def _cut(plugin: Any, params: dict[str, Any]) -> list[Any] | None:
+def _cut_documents(plugin: Any, params: dict[str, Any]) -> list[Any] | None:
     """The pieces of the long documents; None where the parameters are refused."""
     try:
         chunker = plugin(plugin.Params(**params))

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import pytest
 
-from bakeoff.testing.bench import Bench, Check, Gap
 from bakeoff.testing.contracts import PluginContract
-from bakeoff.testing.storechecks import CHECKS
+from bakeoff.testing.store_checks import CHECKS
+from bakeoff.testing.store_fixture import ContractCheck, DeclaredGap, StoreFixture
 
 
 class StoreContract(PluginContract):
@@ -28,11 +28,11 @@ class StoreContract(PluginContract):
     score_error: ClassVar[float] = 1e-3
 
     @pytest.fixture
-    def bench(self, tmp_path: Path) -> Bench:
+    def bench(self, tmp_path: Path) -> StoreFixture:
         """The store on trial."""
         plugin = self.plugin()
         declared = {**getattr(plugin, "gaps", {}), **self.gaps}
-        return Bench(
+        return StoreFixture(
             self.name,
             plugin,
             tmp_path,
@@ -45,8 +45,8 @@ class StoreContract(PluginContract):
         )
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name.replace(" ", "_"))
-    def test_store(self, check: Check, bench: Bench) -> None:
+    def test_store(self, check: ContractCheck, bench: StoreFixture) -> None:
         try:
             check(bench)
-        except Gap as gap:
+        except DeclaredGap as gap:
             pytest.skip(f"{self.name}: {gap}")

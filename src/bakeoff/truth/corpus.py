@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.headings import sections
+from bakeoff.corpus.headings import sections
 from bakeoff.truth.documents import Names
 from bakeoff.types import Skipped
 
@@ -20,7 +20,7 @@ KEPT = 256
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
-class Corpus:
+class TruthCorpus:
     """A documents table; texts are read on demand, names and sections are listed when first asked for."""
 
     def __init__(self, documents: pa.Table, unread: Sequence[Skipped] = ()) -> None:

@@ -13,7 +13,7 @@ LEAK = "leak"
 _SEEN = re.compile(r"\S")
 
 
-def masked(text: str, sentences: Iterable[str]) -> str:
+def blank_sentences(text: str, sentences: Iterable[str]) -> str:
     """A text in which each of the sentences is blank; every offset and line stays."""
     for sentence in sentences:
         for start, end in passages(text, sentence):

@@ -39,7 +39,7 @@ def ranges(doc: Iterable[int], start: Iterable[int], end: Iterable[int]) -> Rang
     return Ranges(*(np.asarray(part, dtype=np.int32) for part in (doc, start, end)))
 
 
-def together(parts: Iterable[Ranges]) -> Ranges:
+def overlapping_pairs(parts: Iterable[Ranges]) -> Ranges:
     """All ranges of several sets in order."""
     every = [ranges((), (), ()), *parts]
     return Ranges(
@@ -57,25 +57,25 @@ def changes(*columns: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class OverlapPairs:
     """Rows of the left and of the right set that overlap, in order of left, then of the right's start."""
 
     left: np.ndarray
     right: np.ndarray
 
 
-def overlap_pairs(left: Ranges, right: Ranges, share: float = 0.0) -> Pairs:
+def overlap_pairs(left: Ranges, right: Ranges, share: float = 0.0) -> OverlapPairs:
     """Pairs that share at least one character, and at least `share` of the shorter one's characters."""
-    order, starts, reach = _sorted(right)
+    order, starts, reach = _sort_ranges(right)
     base = left.doc.astype(np.int64) * _FAR
     first = np.searchsorted(reach, base + np.maximum(left.start, 0), side="right")
     until = np.where(left.whole, base + _FAR - 1, base + left.end)
     past = np.searchsorted(starts, until, side="left")
-    rows, places = _expanded(first, np.maximum(past, first))
+    rows, places = _expand_ranges(first, np.maximum(past, first))
     others = order[places]
     held = share_of_shorter(left.take(rows), right.take(others))
     keep = (left.doc[rows] == right.doc[others]) & (held > 0) & (held >= share - 1e-9)
-    return Pairs(rows[keep], others[keep])
+    return OverlapPairs(rows[keep], others[keep])
 
 
 def share_of_shorter(one: Ranges, other: Ranges) -> np.ndarray:
@@ -87,7 +87,7 @@ def share_of_shorter(one: Ranges, other: Ranges) -> np.ndarray:
     return np.where(empty, 0.0, np.where(one.whole | other.whole, 1.0, part))
 
 
-def _sorted(given: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sort_ranges(given: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Order by document and start; the starts; and how far any range up to each place reaches."""
     base = given.doc.astype(np.int64) * _FAR
     begin = base + np.maximum(given.start, 0)
@@ -99,7 +99,7 @@ def _sorted(given: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return order, begin[order], np.maximum.accumulate(until[order])
 
 
-def _expanded(first: np.ndarray, past: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _expand_ranges(first: np.ndarray, past: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(row, place) for every place from first to past of every row."""
     counts = past - first
     rows = np.repeat(np.arange(len(first)), counts)

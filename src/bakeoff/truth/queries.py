@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
+from bakeoff.config.pydantic_messages import did_you_mean
+from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import QueryFileError
-from bakeoff.modelerrors import did_you_mean
-from bakeoff.truth.rulefile import NEGATIVE, UNJUDGED, TruthPart
-from bakeoff.truth.ruleparts import Part, Text
+from bakeoff.truth.rule_parser import NEGATIVE, UNJUDGED, TruthPart
+from bakeoff.truth.rule_schema import RuleFields, Text
 from bakeoff.truth.rules import Rule
 from bakeoff.types import Condition, Query, Where
-from bakeoff.yamlfile import Keys, Located
 
 DIFFICULTIES = ("easy", "medium", "hard")
 TABLES = frozenset({".csv", ".tsv"})
@@ -64,7 +64,7 @@ def _condition(value: Any) -> Any:
     return {"among": values}
 
 
-class ConditionPart(Part):
+class ConditionPart(RuleFields):
     """What a field must hold: one of some values, or a number within bounds, ends included."""
 
     among: list[str | int | float] = Field(default_factory=list, description="written as the value or a list")
@@ -90,7 +90,7 @@ Filter = dict[
 ]
 
 
-class LabelsPart(Part):
+class LabelsPart(RuleFields):
     """Labels of a query; under `defaults` they hold for every query that has none of its own."""
 
     category: Text | None = None
@@ -114,7 +114,7 @@ class QueryPart(LabelsPart):
     truth: TruthPart
 
 
-class MetadataPart(Part):
+class MetadataPart(RuleFields):
     """What the file says about itself; declared counts and mixes are checked against the queries."""
 
     name: str = ""
@@ -126,7 +126,7 @@ class MetadataPart(Part):
     extra: dict[str, Any] = Field(default_factory=dict)
 
 
-class QueryFile(Part):
+class QueryFile(RuleFields):
     """A query file."""
 
     metadata: MetadataPart = MetadataPart()
@@ -157,7 +157,7 @@ class QuerySet:
     rules: tuple[Rule | None, ...]
     metadata: Metadata = Metadata()
     name: str = "queries"
-    located: Located | None = field(default=None, repr=False, compare=False)
+    located: YamlDocument | None = field(default=None, repr=False, compare=False)
     filters: tuple[Where, ...] = ()
 
     def content(self) -> tuple[object, ...]:
@@ -177,12 +177,12 @@ def read_queries(path: Path) -> QuerySet:
             f"{path.name} is a table; queries are read from YAML or JSON. Make it one with:"
             f" bakeoff import csv {shlex.quote(os.path.relpath(path))} --out queries.yaml"
         )
-    return query_set(yamlfile.read(path, QueryFileError, name=path.name))
+    return query_set(yaml_document.read(path, QueryFileError, name=path.name))
 
 
-def query_set(located: Located) -> QuerySet:
+def query_set(located: YamlDocument) -> QuerySet:
     """The queries of a file's content."""
-    file = yamlfile.validate_model(QueryFile, located, QueryFileError)
+    file = yaml_document.validate_model(QueryFile, located, QueryFileError)
     queries = tuple(_query(part, file.defaults) for part in file.queries)
     metadata = _metadata(file.metadata)
     _check_ids(queries, located)
@@ -229,7 +229,7 @@ def _metadata(part: MetadataPart) -> Metadata:
     return Metadata(part.name, part.description, part.version, part.categories, mix, part.total)
 
 
-def _check_ids(queries: tuple[Query, ...], located: Located) -> None:
+def _check_ids(queries: tuple[Query, ...], located: YamlDocument) -> None:
     first: dict[str, int] = {}
     for place, query in enumerate(queries):
         other = first.setdefault(query.id, place)
@@ -241,7 +241,7 @@ def _check_ids(queries: tuple[Query, ...], located: Located) -> None:
             )
 
 
-def _check_categories(queries: tuple[Query, ...], metadata: Metadata, located: Located) -> None:
+def _check_categories(queries: tuple[Query, ...], metadata: Metadata, located: YamlDocument) -> None:
     declared = metadata.categories
     wrong = [(place, q) for place, q in enumerate(queries) if declared and q.category not in declared]
     if not wrong:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bakeoff.errors import TruthError
-from bakeoff.truth.corpus import Corpus
-from bakeoff.truth.hits import Hits, intersection, joined
-from bakeoff.truth.leafrules import PlaceFinder
-from bakeoff.truth.overlap import together
+from bakeoff.truth.corpus import TruthCorpus
+from bakeoff.truth.location_rules import PlaceFinder
+from bakeoff.truth.overlap import overlapping_pairs
 from bakeoff.truth.problems import Level, Problem
 from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.rules import AllOf, AnyOf, Documents, NameMatch, Rule, Spans, Sql, Words, leaves
+from bakeoff.truth.rule_matches import RuleMatches, intersection, join_matches
+from bakeoff.truth.rules import AllOf, AnyOf, Documents, NameMatch, Rule, SpansRule, Sql, WordsRule, leaves
 from bakeoff.truth.sql import SECONDS
-from bakeoff.truth.textrules import Answer, answer
+from bakeoff.truth.text_rules import Answer, answer
 from bakeoff.types import JUDGMENTS, Skipped
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def resolve(
     With `strict`, problems of level error raise one TruthError that lists them all. A truth that names one of the
     `unread` files is an error, with `allow_unread` a warning (F55).
     """
-    work = _Resolver(queries, Corpus(documents, unread), chunkings, seconds, allow_unread)
+    work = _Resolver(queries, TruthCorpus(documents, unread), chunkings, seconds, allow_unread)
     truth = work.truth()
     if strict:
         require_sound(truth)
@@ -101,7 +101,7 @@ class _Resolver:
     def __init__(
         self,
         queries: QuerySet,
-        corpus: Corpus,
+        corpus: TruthCorpus,
         chunkings: Mapping[str, pa.Table],
         seconds: float,
         allow_unread: bool,
@@ -115,16 +115,16 @@ class _Resolver:
         self.answers = self._answers(corpus, chunkings, seconds)
 
     def _answers(
-        self, corpus: Corpus, chunkings: Mapping[str, pa.Table], seconds: float
+        self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table], seconds: float
     ) -> dict[tuple[int, Path], Answer]:
         """What every leaf of every rule finds."""
         places = PlaceFinder(corpus, chunkings)
         found: dict[tuple[int, Path], Answer] = {}
         asked: list[tuple[int, Path]] = []
-        texts: list[Sql | Words] = []
+        texts: list[Sql | WordsRule] = []
         for query, rule in self._rules():
             for path, leaf in leaves(rule):
-                if isinstance(leaf, Sql | Words):
+                if isinstance(leaf, Sql | WordsRule):
                     asked.append((query, path))
                     texts.append(leaf)
                 else:
@@ -137,7 +137,7 @@ class _Resolver:
 
     def truth(self) -> Truth:
         """The judgments of all queries."""
-        found: list[tuple[int, Hits]] = []
+        found: list[tuple[int, RuleMatches]] = []
         for place, query in enumerate(self.queries.queries):
             rule = self.queries.rules[place]
             if rule is not None:
@@ -148,12 +148,12 @@ class _Resolver:
                 )
         return Truth(_table(found), tuple(self.rule_hits), tuple(self.problems), tuple(self.unread))
 
-    def _query(self, query: int, rule: Rule) -> list[Hits]:
+    def _query(self, query: int, rule: Rule) -> list[RuleMatches]:
         """What a query's truth finds, each source and chunking once."""
         before = len(self.problems)
         parts = self._node(query, (), rule)
         keys = dict.fromkeys((part.source, part.chunking) for part in parts)
-        whole = [joined((p for p in parts if (p.source, p.chunking) == key), *key) for key in keys]
+        whole = [join_matches((p for p in parts if (p.source, p.chunking) == key), *key) for key in keys]
         if any((part.grade > 0).any() for part in whole):
             return whole
         if any(problem.code == UNREAD for problem in self.problems[before:]):
@@ -166,7 +166,7 @@ class _Resolver:
             )
         return whole
 
-    def _node(self, query: int, path: Path, rule: Rule) -> list[Hits]:
+    def _node(self, query: int, path: Path, rule: Rule) -> list[RuleMatches]:
         """What one rule of a tree finds, counted and held against what its author expects."""
         match rule:
             case AnyOf() | AllOf():
@@ -177,7 +177,7 @@ class _Resolver:
         self._expectations(query, path, rule, parts)
         return parts
 
-    def _leaf(self, query: int, path: Path, rule: Rule) -> list[Hits]:
+    def _leaf(self, query: int, path: Path, rule: Rule) -> list[RuleMatches]:
         unread = self._unread(query, path, rule)
         answered = self.answers[query, path]
         if isinstance(answered, TruthError):
@@ -199,7 +199,7 @@ class _Resolver:
                 self._say(level, query, path, _left_out(name, files), UNREAD)
         return len(self.unread) > before
 
-    def _combined(self, query: int, path: Path, rule: AnyOf | AllOf) -> list[Hits]:
+    def _combined(self, query: int, path: Path, rule: AnyOf | AllOf) -> list[RuleMatches]:
         key = "any" if isinstance(rule, AnyOf) else "all"
         children = [self._node(query, (*path, key, i), child) for i, child in enumerate(rule.rules)]
         parts = [part for child in children for part in child]
@@ -207,21 +207,21 @@ class _Resolver:
             parts = intersection(children, rule.source)
         return [part.renamed(rule.name or part.source, rule.grade) for part in parts]
 
-    def _count(self, query: int, path: Path, rule: Rule, parts: list[Hits]) -> None:
+    def _count(self, query: int, path: Path, rule: Rule, parts: list[RuleMatches]) -> None:
         name = ".".join(map(str, ("truth", *path)))
         identity = self.queries.queries[query].id
         chunkings = dict.fromkeys(part.chunking for part in parts) or {"": None}
         for chunking in chunkings:
-            all_ = joined((part for part in parts if part.chunking == chunking), rule.source, chunking)
+            all_ = join_matches((part for part in parts if part.chunking == chunking), rule.source, chunking)
             counted = len(all_), len(np.unique(all_.at.doc))
             self.rule_hits.append(
                 RuleHits(identity, rule.source, name, chunking, *counted, rule.min_documents)
             )
 
-    def _expectations(self, query: int, path: Path, rule: Rule, parts: list[Hits]) -> None:
+    def _expectations(self, query: int, path: Path, rule: Rule, parts: list[RuleMatches]) -> None:
         if rule.min_documents is None and rule.expected is None:
             return
-        docs = len(np.unique(together(part.at for part in parts).doc))
+        docs = len(np.unique(overlapping_pairs(part.at for part in parts).doc))
         if rule.min_documents is not None and docs < rule.min_documents:
             text = f"{rule.source} finds {docs} documents, min_documents says {rule.min_documents}."
             self._say("error", query, path, f"{text} Widen the rule, or correct the number.")
@@ -242,7 +242,7 @@ def _names(rule: Rule) -> list[tuple[str, NameMatch]]:
     """The names of documents in a rule, and how each is matched."""
     if isinstance(rule, Documents):
         return [(name, rule.match) for name in rule.names]
-    if isinstance(rule, Spans):
+    if isinstance(rule, SpansRule):
         named = dict.fromkeys(place.document for place in rule.places if place.document)
         return [(name, "auto") for name in named]
     return []
@@ -264,7 +264,7 @@ def _attempt(places: PlaceFinder, rule: Rule) -> Answer:
         return exc
 
 
-def _most(parts: list[Hits]) -> int:
+def _most(parts: list[RuleMatches]) -> int:
     """Hits under the chunking that has most; hits bound to none count for all."""
     free = sum(len(part) for part in parts if not part.chunking)
     by_chunking = {part.chunking: 0 for part in parts if part.chunking}
@@ -274,12 +274,12 @@ def _most(parts: list[Hits]) -> int:
     return free + max(by_chunking.values(), default=0)
 
 
-def _table(found: list[tuple[int, Hits]]) -> pa.Table:
+def _table(found: list[tuple[int, RuleMatches]]) -> pa.Table:
     import pyarrow as pa
 
     counts = [len(part) for _, part in found]
     codes = np.repeat(np.arange(len(found)), counts)
-    at = together(part.at for _, part in found)
+    at = overlapping_pairs(part.at for _, part in found)
     return JUDGMENTS.table(
         {
             "query": np.array([query for query, _ in found], dtype=np.int32)[codes],

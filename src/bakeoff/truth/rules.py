@@ -12,7 +12,7 @@ WordMatch = Literal["word", "substring"]
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedCount:
     """What an author says a rule finds, and the share by which it may be off; a miss is a warning."""
 
     documents: int | None = None
@@ -27,7 +27,7 @@ class Rule:
     grade: int | None = None
     name: str = ""
     min_documents: int | None = None
-    expected: Expected | None = None
+    expected: ExpectedCount | None = None
 
     @property
     def source(self) -> str:
@@ -67,7 +67,7 @@ class CharacterRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PassageRule:
     """A quoted text that stands once in its document, or in the corpus where no document is named."""
 
     text: str
@@ -83,10 +83,10 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spans(Rule):
+class SpansRule(Rule):
     """Character spans, however they are pointed at."""
 
-    places: tuple[LineRange | CharacterRange | Passage | Symbol, ...]
+    places: tuple[LineRange | CharacterRange | PassageRule | Symbol, ...]
     written: Literal["lines", "characters", "passage", "symbol"]
 
     @property
@@ -96,7 +96,7 @@ class Spans(Rule):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words(Rule):
+class WordsRule(Rule):
     """Texts that contain at least so many of these words or phrases."""
 
     of: tuple[str, ...]
@@ -130,7 +130,7 @@ class Sections(Rule):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbours(Rule):
+class NeighboursRule(Rule):
     """The nearest vectors by exact search; known only once vectors exist."""
 
     count: int

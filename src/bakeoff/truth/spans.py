@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 
+from bakeoff.config.pydantic_messages import shorten
 from bakeoff.errors import TruthError
-from bakeoff.modelerrors import shorten
-from bakeoff.truth.corpus import Corpus
-from bakeoff.truth.rules import CharacterRange, LineRange, Passage, Symbol
+from bakeoff.truth.corpus import TruthCorpus
+from bakeoff.truth.rules import CharacterRange, LineRange, PassageRule, Symbol
 from bakeoff.truth.symbols import definitions
-from bakeoff.truth.treesymbols import Definitions
+from bakeoff.truth.treesitter_symbols import Definitions
 
 Span = tuple[int, int, int]
 """(document row, start, end) in characters."""
@@ -19,18 +19,18 @@ Span = tuple[int, int, int]
 class SpanFinder:
     """Finds places in a corpus; each source file is parsed once."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: TruthCorpus) -> None:
         self.corpus = corpus
         self._definitions: dict[int, Definitions] = {}
 
-    def find(self, place: LineRange | CharacterRange | Passage | Symbol) -> list[Span]:
+    def find(self, place: LineRange | CharacterRange | PassageRule | Symbol) -> list[Span]:
         """The spans a place means."""
         match place:
             case LineRange():
                 return [self._lines(place)]
             case CharacterRange():
                 return [self._characters(place)]
-            case Passage():
+            case PassageRule():
                 return [self._passage(place)]
             case Symbol():
                 return self._symbol(place)
@@ -58,7 +58,7 @@ class SpanFinder:
             )
         return doc, place.start, place.end
 
-    def _passage(self, place: Passage) -> Span:
+    def _passage(self, place: PassageRule) -> Span:
         docs = [self.corpus.names.one(place.document)] if place.document else range(len(self.corpus))
         found = [(doc, *span) for doc in docs for span in passages(self.corpus.text(doc), place.text)]
         if len(found) == 1:

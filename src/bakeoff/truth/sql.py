@@ -9,7 +9,7 @@ import duckdb
 
 from bakeoff.errors import TruthError
 from bakeoff.truth.sql_process import Scan, SqlProcess, first_line, open_connection
-from bakeoff.truth.sqlcheck import checked
+from bakeoff.truth.sqlcheck import check_condition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ SCAN = 64
 """How many conditions are computed in one scan."""
 
 
-class Engine:
+class SqlEngine:
     """Runs conditions over the rows of one table, under its columns' names and their synonyms."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Engine:
 
     def check(self, condition: str) -> str:
         """The condition as it is run, or an error that shows what is wrong with it and where."""
-        expression = checked(condition, self._name, self.columns, self._connection)
+        expression = check_condition(condition, self._name, self.columns, self._connection)
         try:
             kind = self._connection.sql(f"SELECT (\n{expression}\n) FROM {self._name}").types[0]  # noqa: S608
         except duckdb.Error as exc:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from bakeoff.corpus.limited_process import LimitedProcess, ProcessEndedError, limit_memory, serve
 from bakeoff.errors import TruthError
-from bakeoff.limited_process import LimitedProcess, ProcessEndedError, limit_memory, serve
 
 if TYPE_CHECKING:
     import numpy as np

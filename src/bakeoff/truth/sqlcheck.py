@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.config.pydantic_messages import did_you_mean, shorten
 from bakeoff.errors import TruthError
-from bakeoff.modelerrors import did_you_mean, shorten
 
 if TYPE_CHECKING:
     import duckdb
@@ -81,7 +81,9 @@ BINARY_TYPES = frozenset(("bit", "bitstring", "blob", "bytea", "binary", "varbin
 """Types of which a text is many times as long as what it was made from."""
 
 
-def checked(condition: str, table: str, columns: Sequence[str], connection: duckdb.DuckDBPyConnection) -> str:
+def check_condition(
+    condition: str, table: str, columns: Sequence[str], connection: duckdb.DuckDBPyConnection
+) -> str:
     """The condition without a leading WHERE, or an error that shows the place in it."""
     expression = _WHERE.sub("", condition, count=1).strip() if _WHERE.match(condition) else condition.strip()
     if not expression:
@@ -90,13 +92,13 @@ def checked(condition: str, table: str, columns: Sequence[str], connection: duck
         raise TruthError(
             f"the sql has {len(expression):,} characters; at most {MAX_LENGTH:,} are run. Split it."
         )
-    node = _only_node(expression, table, _parsed(expression, table, connection))
+    node = _only_node(expression, table, _parse_expression(expression, table, connection))
     for part in _expressions(node["select_list"]):
         _check(part, expression, table, columns)
     return expression
 
 
-def _parsed(expression: str, table: str, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def _parse_expression(expression: str, table: str, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     text = f"{_BEFORE}{expression}\n) FROM {table}"
     rows = connection.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [text]).fetchall()
     tree: dict[str, Any] = json.loads(rows[0][0])

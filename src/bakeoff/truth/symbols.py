@@ -6,11 +6,11 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
+from bakeoff.corpus.document_kinds import KIND_OF_SUFFIX
+from bakeoff.corpus.grammars import GRAMMARS
 from bakeoff.errors import TruthError
-from bakeoff.grammars import GRAMMARS
-from bakeoff.kinds import KIND_OF_SUFFIX
 from bakeoff.truth.corpus import line_starts
-from bakeoff.truth.treesymbols import Definitions, parsed
+from bakeoff.truth.treesitter_symbols import Definitions, parse_definitions
 
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -21,7 +21,7 @@ def definitions(text: str, kind: str, document: str) -> Definitions:
     if language == "python":
         return python(text, document)
     if language in GRAMMARS:
-        return parsed(text, language, document)
+        return parse_definitions(text, language, document)
     known = ", ".join(GRAMMARS)
     raise TruthError(
         f'symbols are found in {known} files; "{document}" is {kind}. Use lines or passage for it.'

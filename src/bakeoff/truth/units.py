@@ -13,8 +13,8 @@ import numpy as np
 
 from bakeoff.errors import TruthError
 from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.truth.overlap import WHOLE, Pairs, Ranges, changes, overlap_pairs
-from bakeoff.truth.texts import chunk_ranges
+from bakeoff.truth.overlap import WHOLE, OverlapPairs, Ranges, changes, overlap_pairs
+from bakeoff.truth.text_tables import chunk_ranges
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedUnits:
     """Rankings query by query: query int32, item int64, score float64.
 
     `rank` counts from 1 and is given only where ranks have gaps: each unit has the rank of its first chunk.
@@ -52,7 +52,7 @@ class IdOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class JudgedSpans:
     """The judgments that hold under one chunking, as arrays; `bound` ones are chunks of it."""
 
     query: np.ndarray
@@ -60,9 +60,9 @@ class Places:
     grade: np.ndarray
     bound: np.ndarray
 
-    def take(self, rows: np.ndarray) -> Places:
+    def take(self, rows: np.ndarray) -> JudgedSpans:
         """Some of the judgments."""
-        return Places(self.query[rows], self.at.take(rows), self.grade[rows], self.bound[rows])
+        return JudgedSpans(self.query[rows], self.at.take(rows), self.grade[rows], self.bound[rows])
 
 
 def bound_chunkings(judgments: pa.Table, source: str | None = None) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ def bound_chunkings(judgments: pa.Table, source: str | None = None) -> tuple[str
     return tuple(sorted(set(_of_source(judgments, source)["chunking"].unique().to_pylist()) - {""}))
 
 
-def places(judgments: pa.Table, chunking: str, source: str | None = None) -> Places:
+def judged_spans(judgments: pa.Table, chunking: str, source: str | None = None) -> JudgedSpans:
     """The judgments, of one source or of all, that hold under a chunking."""
     import pyarrow.compute as pc
 
@@ -84,7 +84,7 @@ def places(judgments: pa.Table, chunking: str, source: str | None = None) -> Pla
             " Resolve it on this chunking, or let its rules say over: documents or over: sections."
         )
     start, end = (table[key].fill_null(WHOLE).to_numpy() for key in ("start", "end"))
-    found = Places(
+    found = JudgedSpans(
         table["query"].to_numpy(),
         Ranges(table["doc"].to_numpy(), start, end),
         table["grade"].to_numpy(),
@@ -118,7 +118,7 @@ def unit_items(chunks: pa.Table, unit: Unit) -> np.ndarray:
     raise TruthError(f"a chunk is not one {unit.value}: collapse rankings of the query instead.")
 
 
-def derive(
+def derive_units(
     judgments: pa.Table,
     chunks: pa.Table,
     chunking: str,
@@ -128,7 +128,7 @@ def derive(
     source: str | None = None,
 ) -> Judged:
     """The judgments of units under a chunking; where several judge one item, its highest grade counts."""
-    held = places(judgments, chunking, source)
+    held = judged_spans(judgments, chunking, source)
     if unit is Unit.ANSWER:
         answers = _answers(held)
         return Judged(answers.query, np.arange(len(answers.at), dtype=np.int64), answers.grade)
@@ -139,8 +139,8 @@ def derive(
     return _highest(held.query[pairs.left], items[pairs.right], held.grade[pairs.left])
 
 
-def collapse(
-    served: Ranked,
+def collapse_ranking(
+    served: RankedUnits,
     chunks: pa.Table,
     unit: Unit,
     judgments: pa.Table | None = None,
@@ -149,13 +149,13 @@ def collapse(
     conventions: Conventions = DEFAULT,
     ids: IdOrder | None = None,
     source: str | None = None,
-) -> Ranked:
+) -> RankedUnits:
     """Rankings of chunks (item = chunk row) as rankings of units, ordered and counted as the conventions say.
 
     A unit has the place of its first chunk. Answers need the judgments: a chunk becomes every answer in it, and one
     without any an item of its own.
     """
-    served = _ordered(served, chunks, unit, conventions, ids)
+    served = _order_rows(served, chunks, unit, conventions, ids)
     query, chunk, score = served.query, served.item, served.score
     row = np.arange(len(query))
     if unit is not Unit.ANSWER:
@@ -163,11 +163,11 @@ def collapse(
     elif judgments is None:
         raise TruthError("rankings of answers need the judgments. Give them to collapse.")
     else:
-        answers = _answers(places(judgments, chunking, source))
+        answers = _answers(judged_spans(judgments, chunking, source))
         row, item = _answers_in(answers, chunks, conventions.overlap_share, query, chunk)
     first = _first(query[row], item)
     kept = row[first]
-    return Ranked(
+    return RankedUnits(
         query[kept].astype(np.int32),
         item[first].astype(np.int64),
         score[kept],
@@ -175,9 +175,9 @@ def collapse(
     )
 
 
-def _ordered(
-    served: Ranked, chunks: pa.Table, unit: Unit, conventions: Conventions, ids: IdOrder | None
-) -> Ranked:
+def _order_rows(
+    served: RankedUnits, chunks: pa.Table, unit: Unit, conventions: Conventions, ids: IdOrder | None
+) -> RankedUnits:
     """The rows query by query in the order that is scored: as served, or by score and then by the unit's id."""
     score = served.score
     if conventions.score_precision == "single":
@@ -191,7 +191,7 @@ def _ordered(
     else:
         keys = [-key for key in _id_keys(served.item, chunks, unit, ids)]
         order = np.lexsort((*keys[::-1], -score, served.query))
-    return Ranked(served.query[order], served.item[order], score[order])
+    return RankedUnits(served.query[order], served.item[order], score[order])
 
 
 def _id_keys(chunk: np.ndarray, chunks: pa.Table, unit: Unit, ids: IdOrder) -> list[np.ndarray]:
@@ -212,16 +212,16 @@ def _places_of_rows(query: np.ndarray) -> np.ndarray:
     return np.arange(len(query)) - starts[np.cumsum(fresh) - 1] if len(query) else np.zeros(0, np.int64)
 
 
-def _relevant(held: Places, chunks: Ranges, overlap: float) -> Pairs:
+def _relevant(held: JudgedSpans, chunks: Ranges, overlap: float) -> OverlapPairs:
     """Pairs of judgment and chunk: by shared characters, or equal where a chunk was judged."""
     pairs = overlap_pairs(held.at, chunks, overlap)
     left, right = held.at.take(pairs.left), chunks.take(pairs.right)
     same = (left.start == right.start) & (left.end == right.end)
     keep = ~held.bound[pairs.left] | same
-    return Pairs(pairs.left[keep], pairs.right[keep])
+    return OverlapPairs(pairs.left[keep], pairs.right[keep])
 
 
-def _answers(held: Places) -> Places:
+def _answers(held: JudgedSpans) -> JudgedSpans:
     """Each judged span of a query once, in order of query and place; its row is the answer's item."""
     spans = np.flatnonzero(~held.at.whole)
     without = np.setdiff1d(held.query, held.query[spans])
@@ -242,7 +242,7 @@ def _answers(held: Places) -> Places:
 
 
 def _answers_in(
-    answers: Places, chunks: pa.Table, overlap: float, query: np.ndarray, chunk: np.ndarray
+    answers: JudgedSpans, chunks: pa.Table, overlap: float, query: np.ndarray, chunk: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(row, item) for every answer in the chunk of every row; a row without any has its chunk's own item."""
     pairs = _relevant(answers, chunk_ranges(chunks), overlap)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import registry
-from bakeoff.plugins.stores._rest import Rest, words
+from bakeoff.plugins.kit.rest import Rest, words
 from bakeoff.servers.base import NOT_YET, get_json
 from bakeoff.types import Role
 from fuzzed.reader import Reader

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from bakeoff import registry
+from bakeoff.pipeline.chunk_worker import READ, chunk_documents
+from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.protocols import Chunker
-from bakeoff.stages.cut import READ, cut
-from bakeoff.stages.read import Corpus
-from bakeoff.suggest.drafting import Wish, drafted
+from bakeoff.runs.draft_queries import DraftRequest, draft_queries
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.resolve import resolve
 from bakeoff.types import DOCUMENTS, Document, SourceItem
@@ -79,12 +79,12 @@ def chunks(path: Path) -> None:
     """The file's chunks by every chunker."""
     read = table(documents(path)).select(list(READ))
     for chunker in chunkers():
-        cut(chunker, read)
+        chunk_documents(chunker, read)
 
 
 def drafts(path: Path) -> None:
-    corpus = Corpus(table(documents(path)), (), "f", 0.0, 1, 0)
-    drafted(corpus, Wish(n=5), "drafts")
+    corpus = ReadCorpus(table(documents(path)), (), "f", 0.0, 1, 0)
+    draft_queries(corpus, DraftRequest(n=5), "drafts")
 
 
 def beir(path: Path) -> None:

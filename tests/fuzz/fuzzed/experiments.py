@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bakeoff import environment, experiment, modelfile
-from bakeoff.cli import tests as cli_tests
-from bakeoff.cli import teststore as cli_teststore
+from bakeoff.cli import try_part as cli_tests
+from bakeoff.cli import try_store as cli_teststore
+from bakeoff.config import experiment, models_toml
+from bakeoff.storage import environment
 from fuzzed.reader import Reader
 
 EXPERIMENT = b"""# Which is best?
@@ -32,12 +33,12 @@ quantization = "q8"
 def options(path: Path) -> object:
     """The lines as values of `--set` and `--param`."""
     given = path.read_bytes().decode("utf-8", "replace").splitlines()
-    return cli_teststore._nested(given), cli_tests._values(given, None)
+    return cli_teststore._nest_settings(given), cli_tests._values(given, None)
 
 
 READERS = [
     Reader("experiment", "bakeoff.yaml", experiment.load, EXPERIMENT),
-    Reader("models.toml", "models.toml", modelfile.read, MODELS),
+    Reader("models.toml", "models.toml", models_toml.read_models_file, MODELS),
     Reader(".env", ".env", environment.read, b"A=b\nexport C='d e' # note\n"),
     Reader("options", "options.txt", options, b"build.m=32\nbuild.kinds=[a, b]\nquery={ef: 16}\n"),
 ]

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-from bakeoff.cache import Cache
-from bakeoff.load.ann import Options, compare_stores
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.demand import Demand
-from bakeoff.load.jobs import Job, Tools, run_load
-from bakeoff.load.record import save
-from bakeoff.load.scale_rows import FIGURES, SIZE, Row, write_rows
-from bakeoff.load.settings import candidates
-from bakeoff.load.stored import open_load
-from bakeoff.report.ann_data import kind_of
-from bakeoff.report.ann_page import write_ann_page
-from bakeoff.report.scale_page import write_scale_page
-from bakeoff.stages.work import Workshop
+from bakeoff.benchmark.ann.compare_stores import AnnOptions, compare_stores
+from bakeoff.benchmark.ann.record import save_record
+from bakeoff.benchmark.ann.store_specs import parse_store_specs
+from bakeoff.benchmark.load.load_spec import LoadSpec
+from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
+from bakeoff.benchmark.results.ann_results import kind_of
+from bakeoff.benchmark.results.load_folder import open_load
+from bakeoff.benchmark.results.scale_rows import FIGURES, SIZE, ScaleRow, write_rows
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.pipeline.context import StageContext
+from bakeoff.report.pages.ann import write_ann_page
+from bakeoff.report.pages.scale import write_scale_page
+from bakeoff.storage.cache import Cache
 from fuzzed.reader import Reader, beside, lying, scratch
 
 ROWS = [
-    Row(SIZE, "exact", "default", size, run, None, figure, size * 0.001)
+    ScaleRow(SIZE, "exact", "default", size, run, None, figure, size * 0.001)
     for figure in FIGURES
     for size in (100, 1000, 10_000)
     for run in range(2)
@@ -43,17 +43,17 @@ def measured(command: str) -> Path:
     if command == "ann":
         dataset = open_dataset("synthetic:200x4", queries=20)
         compare_stores(
-            dataset, candidates(["exact"]), Options(runs=2), store,
-            save=lambda known, one: save(folder, known, one), tell=lambda _: None,
+            dataset, parse_store_specs(["exact"]), AnnOptions(runs=2), store,
+            save=lambda known, one: save_record(folder, known, one), tell=lambda _: None,
         )  # fmt: skip
     elif command == "scale":
         folder.mkdir()
         (folder / "record.json").write_text(json.dumps(SCALE))
         (folder / "rows.parquet").write_bytes(write_rows(ROWS))
     else:
-        tools = Tools(Workshop(store), lambda _: None, lambda _: None, lambda *_: ())
-        demand = Demand(runs=1, seconds=0.001)
-        run_load(Job("synthetic:200x4", demand, stores="exact", queries=20, out=folder), tools)
+        tools = LoadDeps(StageContext(store), lambda _: None, lambda _: None, lambda *_: ())
+        demand = LoadSpec(runs=1, seconds=0.001)
+        run_load(LoadRequest("synthetic:200x4", demand, stores="exact", queries=20, out=folder), tools)
     return folder
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff import registry, weights
+from bakeoff import registry
 from bakeoff.plugins.embedders.bert_shape import read_shape
 from bakeoff.plugins.embedders.onnx_folder import read_folder
+from bakeoff.storage import weights
 from bakeoff.types import Document, Role
 from fuzzed.reader import Reader, beside, scratch
 

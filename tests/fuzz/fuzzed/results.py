@@ -10,17 +10,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bakeoff.analysis import Result, open_run
-from bakeoff.journal import read_progress
-from bakeoff.judging import _latency_between
-from bakeoff.load.cost import run_costs
-from bakeoff.report.grid import read_grid
-from bakeoff.report.rows import row_count, rows_where
-from bakeoff.report.sanity import _short_lists
-from bakeoff.results import QUERIES, RunFolder
+from bakeoff.benchmark.results.cost import run_costs
+from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
+from bakeoff.report.sections.sanity import _short_lists
 from bakeoff.review.autofill import parsed_tags
-from bakeoff.runner import run
-from bakeoff.stages.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.folder import QUERIES, RunFolder
+from bakeoff.runs.run import run
+from bakeoff.runs.score_grid import read_grid
+from bakeoff.runs.table_rows import row_count, rows_where
+from bakeoff.runs.verdict import _latency_between
+from bakeoff.runtime.progress_file import read_progress
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
 from fuzzed.reader import Reader, beside, lying, scratch
 

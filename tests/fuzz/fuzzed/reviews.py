@@ -8,16 +8,16 @@ import threading
 from functools import cache
 from pathlib import Path
 
-from bakeoff.review.desk import Desk
-from bakeoff.review.foreign import explained, stored_counts
+from bakeoff.presets.goldsql.review_files import explain_differences, stored_counts
 from bakeoff.review.importing import import_folder
 from bakeoff.review.ledger import Ledger
-from bakeoff.review.pool import Item, Pool, Returned, item_id, read_pool, write_pool
-from bakeoff.review.serving.room import Manner, Room
-from bakeoff.review.serving.server import TOKEN, ReviewServer
-from bakeoff.review.sheets import read_sheet
+from bakeoff.review.pool import ReturnedPassage, ReviewItem, ReviewPool, item_id, read_pool, write_pool
+from bakeoff.review.review_folder import ReviewFolder
+from bakeoff.review.sheet_reader import read_sheet
 from bakeoff.review.suggestions import read_suggestions
-from bakeoff.truth.reviewed import JudgedSpan, judgment_set, judgments_text, read_judgments
+from bakeoff.review.web.server import TOKEN, ReviewServer
+from bakeoff.review.web.session import ReviewOptions, ReviewSession
+from bakeoff.truth.human_judgments import JudgedSpan, judgment_set, judgments_text, read_judgments
 from fuzzed.reader import Reader, scratch
 
 SHEET = b"""review_complete: true
@@ -65,10 +65,10 @@ SAID = {
 }
 
 
-def a_pool() -> Pool:
-    item = Item(item_id("q", "d", 0, 9), "q", "what failed", "c", "d", 0, 9, "", "a passage",
-                returned=(Returned("a", 1, "d#0", 0, 9, 0.5),))  # fmt: skip
-    return Pool("run", 1, 7, ("a",), (item,))
+def a_pool() -> ReviewPool:
+    item = ReviewItem(item_id("q", "d", 0, 9), "q", "what failed", "c", "d", 0, 9, "", "a passage",
+                returned=(ReturnedPassage("a", 1, "d#0", 0, 9, 0.5),))  # fmt: skip
+    return ReviewPool("run", 1, 7, ("a",), (item,))
 
 
 def pool_file() -> bytes:
@@ -85,14 +85,14 @@ def judgments() -> bytes:
 def sheets(path: Path) -> object:
     """Review files as they come back; also counted as the tool of their origin counts."""
     imported = import_folder(path.parent, a_pool())
-    return explained(stored_counts(path.parent), imported)
+    return explain_differences(stored_counts(path.parent), imported)
 
 
 @cache
 def server() -> ReviewServer:
-    desk = Desk(scratch() / "desk")
+    desk = ReviewFolder(scratch() / "desk")
     write_pool(a_pool(), desk.pool_file)
-    started = ReviewServer(Room(desk, Manner(repeats=0)), 0)
+    started = ReviewServer(ReviewSession(desk, ReviewOptions(repeats=0)), 0)
     threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     return started
 

@@ -12,20 +12,20 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from bakeoff.cache import MANIFEST, Cache
-from bakeoff.depot import SIGN, Depot
-from bakeoff.load import team
-from bakeoff.load.messages import Hello, Order, Told
-from bakeoff.load.offsets import ClockCheck, RoundTrip, offset_of
-from bakeoff.load.teamloop import Member
-from bakeoff.load.wire import Line
-from bakeoff.objects import Objects
-from bakeoff.pool import Pool, Rows
+from bakeoff.benchmark.clients import driver
+from bakeoff.benchmark.clients.clock_sync import ClockCheck, RoundTrip, offset_of
+from bakeoff.benchmark.clients.merged_loop import ClientResult
+from bakeoff.benchmark.clients.messages import ClientCommand, ClientReport, Hello
+from bakeoff.benchmark.clients.wire import Line
+from bakeoff.runtime.shards import installed_version
 from bakeoff.servers.maven import _unpack_jars
 from bakeoff.servers.records import read_place, read_state
-from bakeoff.shards import installed
-from bakeoff.sharedcache import DepotCache
-from bakeoff.sharedfolder import MARK, marked
+from bakeoff.storage.cache import MANIFEST, Cache
+from bakeoff.storage.object_store import ObjectStoreClient
+from bakeoff.storage.remote_artifacts import SIGN, RemoteArtifactStore
+from bakeoff.storage.row_cache import BatchRows, RowCache
+from bakeoff.storage.shared_cache import RemoteBackedCache
+from bakeoff.storage.shared_folder import MARK, ensure_marker
 from fuzzed.reader import Reader, lying, scratch
 
 STATE = {
@@ -33,7 +33,7 @@ STATE = {
     "marks": [{"pid": 1, "started": 1.0, "program": "p"}],
 }  # fmt: skip
 SITE = {"folder": "f", "data": "d", "program": "p", "ports": [1], "password": "x", "user": None}
-HELLO = {"word": "word", "number": 0, "host": "h", "pid": 1, "version": installed()}
+HELLO = {"word": "word", "number": 0, "host": "h", "pid": 1, "version": installed_version()}
 ORDERS = [{"do": "clock"}, {"do": "open", "recipe": {"kind": "vectors"}, "timeout": 1.0}, {"do": "go"}]
 BUCKETS = {"buckets": [1, 2000], "counts": [1, 2], "missing": 0}
 TOLD = {
@@ -66,9 +66,9 @@ def cached(path: Path) -> object:
     return Cache(path.parent / "cache").get(STAGE, KEY)
 
 
-def depot(root: Path) -> Depot:
+def depot(root: Path) -> RemoteArtifactStore:
     (root / MARK).write_bytes(SIGN)
-    return Depot(Objects(str(root)))
+    return RemoteArtifactStore(ObjectStoreClient(str(root)))
 
 
 @cache
@@ -78,8 +78,8 @@ def segment() -> bytes:
 
     root = scratch() / "depot"
     root.mkdir()
-    pool = Pool(DepotCache(scratch() / "far", depot(root)), STAGE, KEY)
-    pool.fill(["a", "b"], lambda at: Rows([1] * len(at), pa.table({"x": at})), batch=2)
+    pool = RowCache(RemoteBackedCache(scratch() / "far", depot(root)), STAGE, KEY)
+    pool.fill(["a", "b"], lambda at: BatchRows([1] * len(at), pa.table({"x": at})), batch=2)
     (found,) = (path for path in (root / STAGE).rglob("*") if path.is_file())
     return json.dumps(found.name).encode() + b"\n" + found.read_bytes()
 
@@ -93,7 +93,7 @@ def parcel(path: Path) -> object:
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(path, place)
     there = depot(root)
-    pool = Pool(DepotCache(home, there), STAGE, KEY)
+    pool = RowCache(RemoteBackedCache(home, there), STAGE, KEY)
     return pool._missing(["a", "b"]), there.fetch(STAGE, name)
 
 
@@ -116,7 +116,7 @@ def _linked() -> tuple[socket.socket, socket.socket]:
 
 
 def orders(path: Path) -> object:
-    return heard(path, lambda line: [Order.read(line.hear(5)) for _ in ORDERS])
+    return heard(path, lambda line: [ClientCommand.read(line.hear(5)) for _ in ORDERS])
 
 
 class Running:
@@ -131,13 +131,13 @@ class Running:
 
 def first_line(path: Path) -> object:
     """A stranger at the door; who knows the word is let in after it."""
-    found: dict[int, team._Client] = {}
+    found: dict[int, driver._Client] = {}
     with socket.create_server(("127.0.0.1", 0)) as door:
         calls = [socket.create_connection(door.getsockname()) for _ in range(2)]
         for call, said in zip(calls, (path.read_bytes(), json.dumps(HELLO).encode()), strict=True):
             call.sendall(said + b"\n")
         try:
-            team._let_in(door, "word", [Running()], found)
+            driver._let_in(door, "word", [Running()], found)
         finally:
             for one in (*found.values(), *(Line(call) for call in calls)):
                 getattr(one, "_line", one).close()
@@ -148,12 +148,12 @@ def figures(path: Path) -> object:
     """What a client tells of its load, merged."""
 
     def merged(line: Line) -> object:
-        client = team._Client(Hello.read(HELLO), line, Running())
+        client = driver._Client(Hello.read(HELLO), line, Running())
         clock = ClockCheck(offset_of([RoundTrip(0, 1, 2, 3, 4, 5)]))
-        member = client.result(Member(0, "c", "h", clock), 5)
-        loop = team._merged([client], [member], 0, "")
+        member = client.result(ClientResult(0, "c", "h", clock), 5)
+        loop = driver._merge_clients([client], [member], 0, "")
         shown = (loop.sent, loop.mean_ms, loop.latency.percentile(95), loop.lag and loop.lag.percentile(50))
-        return Told if member.lost else shown
+        return ClientReport if member.lost else shown
 
     return heard(path, merged)
 
@@ -190,7 +190,7 @@ READERS = [
     Reader("manifest", MANIFEST, cached, lying(artifact, MANIFEST)),
     Reader("file of an artifact", "rows.bin", cached, b"rows"),
     Reader("parcel", "object", parcel, lambda: segment().split(b"\n", 1)[1]),
-    Reader("mark of a shared folder", MARK, lambda path: marked(path.parent).here(), b"c0ffee"),
+    Reader("mark of a shared folder", MARK, lambda path: ensure_marker(path.parent).here(), b"c0ffee"),
     Reader("orders to a client", "orders.jsonl", orders, lines(*ORDERS)),
     Reader("first line of a client", "hello.jsonl", first_line, lines(HELLO)),
     Reader("figures of a client", "told.jsonl", figures, lines(TOLD)),

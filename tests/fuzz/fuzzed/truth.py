@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from bakeoff import evaluate
 from bakeoff.measures import files
 from bakeoff.measures.score_tables import read_score_table
-from bakeoff.truth import exporters
-from bakeoff.truth.importers.formats import read_foreign
+from bakeoff.presets.import_formats import read_foreign
+from bakeoff.report.exports import truth_files
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
 from bakeoff.truth.importers.trec import ITERATIONS
 from bakeoff.truth.queries import read_queries
@@ -74,7 +74,9 @@ def tagged(path: Path) -> object:
     row = {"id": "a", "text": "b", "truth": {"documents": ["d1"]}, "tags": dict.fromkeys(TAGS, said)}
     file.write_text(json.dumps({"queries": [row]}), encoding="utf-8")
     queries = read_queries(file).queries
-    return exporters.original_qrels(queries, [exporters.Qrel("a", "d1", 1)]), exporters.beir_queries(queries)
+    return truth_files.original_qrels(queries, [truth_files.Qrel("a", "d1", 1)]), truth_files.beir_queries(
+        queries
+    )
 
 
 READERS = [

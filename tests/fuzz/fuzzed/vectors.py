@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff.load import named, vectorfiles
+from bakeoff.benchmark.vectors import downloads, files
 from fuzzed.reader import Reader
 from fuzzed.truth import parquet
 
@@ -42,7 +42,7 @@ def hdf5(distance: object = np.bytes_("euclidean")) -> bytes:
 def truth(path: Path) -> object:
     """A folder of which this is the file of neighbours."""
     np.save(path.with_name("base.npy"), ROWS)
-    return vectorfiles.read(path.parent)
+    return files.read_vector_file(path.parent)
 
 
 def package() -> bytes:
@@ -55,22 +55,22 @@ def package() -> bytes:
 
 
 def member(path: Path) -> object:
-    return named._member(path, "package/rows.bin", hashlib.sha256(MEMBER).hexdigest())
+    return downloads._member(path, "package/rows.bin", hashlib.sha256(MEMBER).hexdigest())
 
 
 READERS = [
-    Reader("fvecs", "a.fvecs", vectorfiles.read, vecs(ROWS)),
-    Reader("bvecs", "a.bvecs", vectorfiles.read, vecs(ROWS.astype(np.uint8))),
+    Reader("fvecs", "a.fvecs", files.read_vector_file, vecs(ROWS)),
+    Reader("bvecs", "a.bvecs", files.read_vector_file, vecs(ROWS.astype(np.uint8))),
     Reader("ivecs", "truth.ivecs", truth, vecs(ROWS.astype(np.int32))),
     Reader("neighbours in npy", "truth.npy", truth, written(lambda out: np.save(out, ROWS.astype(np.int32)))),
-    Reader("npy", "a.npy", vectorfiles.read, written(lambda out: np.save(out, ROWS))),
-    Reader("npz", "a.npz", vectorfiles.read, written(lambda out: np.savez_compressed(out, train=ROWS, test=ROWS[:1]))),
-    Reader("vectors in Parquet", "a.parquet", vectorfiles.read, lambda: parquet({"vector": ROWS.tolist()}), dear=True),
-    Reader("HDF5", "a.hdf5", vectorfiles.read, hdf5, needs=("h5py",)),
-    Reader("HDF5 with a text", "a.hdf5", vectorfiles.read, lambda: hdf5("angular"), needs=("h5py",), dear=True),
+    Reader("npy", "a.npy", files.read_vector_file, written(lambda out: np.save(out, ROWS))),
+    Reader("npz", "a.npz", files.read_vector_file, written(lambda out: np.savez_compressed(out, train=ROWS, test=ROWS[:1]))),
+    Reader("vectors in Parquet", "a.parquet", files.read_vector_file, lambda: parquet({"vector": ROWS.tolist()}), dear=True),
+    Reader("HDF5", "a.hdf5", files.read_vector_file, hdf5, needs=("h5py",)),
+    Reader("HDF5 with a text", "a.hdf5", files.read_vector_file, lambda: hdf5("angular"), needs=("h5py",), dear=True),
     Reader("package of npm", "package.tgz", member, package),
     Reader(
-        "IDX", "images", lambda path: named.idx_rows(path.read_bytes(), path.name),
-        bytes([0, 0, named.IDX_BYTES, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1, 9, 8, 7, 6]),
+        "IDX", "images", lambda path: downloads.idx_rows(path.read_bytes(), path.name),
+        bytes([0, 0, downloads.IDX_BYTES, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 1, 9, 8, 7, 6]),
     ),
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bakeoff.kinds import CODE, DATA, DOCS
+from bakeoff.corpus.document_kinds import CODE, DATA, DOCS
 from bakeoff.plugins.chunkers.line import LineChunker
 from bakeoff.plugins.chunkers.recursive import RecursiveChunker
 from bakeoff.plugins.chunkers.semantic import SemanticChunker

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff import grammars
+from bakeoff.corpus import grammars
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.types import Document, Piece
 

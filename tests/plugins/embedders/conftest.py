@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from bakeoff.errors import ModelNotFoundError
 from bakeoff.plugins.embedders.minilm import MiniLMEmbedder
-from bakeoff.weights import find
+from bakeoff.storage.weights import find
 
 sys.path.insert(
     0, str(Path(__file__).parent)

@@ -14,9 +14,9 @@ import pytest
 from loopback import Answer, Loopback, Request, openai, vector
 from pydantic import ValidationError
 
-from bakeoff import caller
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders.openai import OpenAIEmbedder
+from bakeoff.runtime import json_client
 from bakeoff.types import Role
 
 SECRET = "sk-do-not-show-0123456789"
@@ -24,7 +24,7 @@ SECRET = "sk-do-not-show-0123456789"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caller, "BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(json_client, "BACKOFF_SECONDS", 0.01)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
 
 
@@ -103,7 +103,7 @@ def test_an_address_with_a_secret_or_without_a_scheme_is_refused(address):
 
 
 def test_429_waits_as_long_as_the_server_asks(made_clock):
-    clock = made_clock(caller)
+    clock = made_clock(json_client)
     before = clock.now
     with Loopback(first([(429, {"error": "slow down"}, {"Retry-After": "7"})])) as server:
         assert made(server).info.dims == 16
@@ -236,7 +236,7 @@ def test_a_page_instead_of_json_is_said():
 
 def test_requests_are_spaced_by_the_rate_limit(made_clock):
     """One more than texts: the first asks for the dimension."""
-    clock, came = made_clock(caller), []
+    clock, came = made_clock(json_client), []
 
     def noted(request: Request) -> Answer:
         came.append(clock.now)

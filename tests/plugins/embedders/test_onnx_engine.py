@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders.minilm import MiniLMEmbedder
-from bakeoff.plugins.embedders.onnx_engine import Engine, Tokens
+from bakeoff.plugins.embedders.onnx_engine import OnnxEngine, TokenBatch
 from bakeoff.types import Role
 
 WORDS = [f"w{number}" for number in range(40)]
@@ -80,7 +80,7 @@ def test_an_embedder_works_again_after_close(tiny: Path, home: Path) -> None:
 )
 def test_tokenising_the_start_of_a_long_text_changes_nothing(tiny: Path, parts: list[str]) -> None:
     text = " ".join(parts)
-    tokens = Tokens(tiny / "tokenizer.json", 8)
+    tokens = TokenBatch(tiny / "tokenizer.json", 8)
     uncut = tokens._whole.encode(text).ids
     expected = uncut if len(uncut) <= 8 else [*uncut[:7], uncut[-1]]
     assert tokens.encode([text]) == [expected]
@@ -88,7 +88,7 @@ def test_tokenising_the_start_of_a_long_text_changes_nothing(tiny: Path, parts: 
 
 
 def test_long_text_without_spaces_is_one_unknown_token(tiny: Path) -> None:
-    tokens = Tokens(tiny / "tokenizer.json", 8)
+    tokens = TokenBatch(tiny / "tokenizer.json", 8)
     assert tokens.encode(["z" * 5000 + " w1 w2"]) == [[2, 1, 5, 6, 3]]
 
 
@@ -100,4 +100,4 @@ def test_text_that_is_not_unicode_is_an_error_that_says_so(tiny: Path, home: Pat
 def test_a_graph_that_the_runtime_refuses_is_named(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.onnx").write_bytes(b"not a graph")
     with pytest.raises(EmbedderError, match=r"refused .*broken\.onnx"):
-        Engine(tmp_path / "broken.onnx", Tokens(tiny / "tokenizer.json", 8), 1, 1, optimise=False)
+        OnnxEngine(tmp_path / "broken.onnx", TokenBatch(tiny / "tokenizer.json", 8), 1, 1, optimise=False)

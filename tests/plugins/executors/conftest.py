@@ -29,8 +29,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from bakeoff.errors import EmbedderError
-from bakeoff.pool import Rows
-from bakeoff.shards import Opened
+from bakeoff.storage.row_cache import BatchRows
+from bakeoff.runtime.shards import LoadedPlugin
 
 TROUBLE = Path(os.environ["TROUBLE"])
 
@@ -49,7 +49,7 @@ class Doubled:
 
     def open(self):
         (TROUBLE / f"opened-{os.getpid()}-{time.monotonic_ns()}").touch()
-        return Opened(self.work)
+        return LoadedPlugin(self.work)
 
     def work(self, table):
         words = table["word"].to_pylist()
@@ -68,7 +68,7 @@ class Doubled:
         with (TROUBLE / "done").open("a") as file:
             file.write("".join(f"{word}\\n" for word in words))
         doubled = [word for word in words for _ in range(2)]
-        return Rows([2] * len(words), pa.table({"word": doubled}))
+        return BatchRows([2] * len(words), pa.table({"word": doubled}))
 '''
 
 

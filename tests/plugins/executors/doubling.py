@@ -11,22 +11,22 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from bakeoff.cache import Cache
-from bakeoff.pool import Pool
-from bakeoff.protocols import Executor, Needs
-from bakeoff.spreading import Spreading
+from bakeoff.protocols import Executor, ResourceRequest
+from bakeoff.runtime.sharded_run import ShardedRun
+from bakeoff.storage.cache import Cache
+from bakeoff.storage.row_cache import RowCache
 
 KEY = "ab" * 16
-APART = Needs(apart=True)
+APART = ResourceRequest(apart=True)
 WORDS = [f"word {i}" for i in range(40)]
 
 
 def fill(
     executor: Executor, cache: Cache, words: list[str], told: Callable[[int], None] = lambda _: None
-) -> Pool:
+) -> RowCache:
     """The work done by an executor's processes."""
-    pool, table = Pool(cache, "double", KEY), pa.table({"word": words})
-    spread = Spreading(executor, order(), table.take, "double", APART)
+    pool, table = RowCache(cache, "double", KEY), pa.table({"word": words})
+    spread = ShardedRun(executor, order(), table.take, "double", APART)
     pool.fill(words, lambda _: pytest.fail("done by the driver"), batch=2, progress=told, spread=spread)
     return pool
 
@@ -36,9 +36,9 @@ def order() -> Any:
     return importlib.import_module("troublesome").Doubled()
 
 
-def here(root: Path, words: list[str]) -> Pool:
+def here(root: Path, words: list[str]) -> RowCache:
     """The same work in this process, sharing nothing."""
-    pool, table, work = Pool(Cache(root), "double", KEY), pa.table({"word": words}), order().open().work
+    pool, table, work = RowCache(Cache(root), "double", KEY), pa.table({"word": words}), order().open().work
     pool.fill(words, lambda at: work(table.take(at)), batch=2)
     return pool
 

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff import gathering
-from bakeoff.blocks import Helpers, helpers, map_blocks
-from bakeoff.cache import Cache
+from bakeoff.benchmark.vectors import neighbour_blocks
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours, truth_of
 from bakeoff.errors import DataError, SystemFailure
-from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted
-from bakeoff.load import truth_blocks
-from bakeoff.load.datasets import open_dataset
-from bakeoff.load.truth import exact_neighbours, truth_of
+from bakeoff.pipeline.scoring import score_queries
 from bakeoff.plugins.executors.local import LocalExecutor
-from bakeoff.runner import run
-from bakeoff.stages import marking
-from bakeoff.stats import each
+from bakeoff.runs.run import run
+from bakeoff.runtime import scheduler
+from bakeoff.runtime.events import Event, StageAdvanced, StageFinished, StageStarted
+from bakeoff.runtime.worker_pool import WorkerPool, map_blocks, worker_pool
+from bakeoff.stats import block_mapper
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import CompareSettings, compare_all
 from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.storage.cache import Cache
 from bakeoff.types import Metric
 
 MODULE = """\
@@ -100,7 +100,7 @@ class Meddling(LocalExecutor):
 @pytest.fixture
 def notes(written: Callable[[str, str, str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where workers leave notes."""
-    monkeypatch.setattr(gathering, "PAUSES", (0.05, 0.1))
+    monkeypatch.setattr(scheduler, "PAUSES", (0.05, 0.1))
     return written("meddlesome", MODULE, "NOTES")
 
 
@@ -156,7 +156,7 @@ def test_helpers_go_home_and_come_again(meddling: Callable[..., Meddling]) -> No
     import meddlesome
 
     executor = meddling()
-    called = Helpers(executor)
+    called = WorkerPool(executor)
     for _ in range(2):
         assert called(meddlesome.squared, [2, 3], "squares") == [4, 9]
     assert executor.closes == 2
@@ -164,7 +164,7 @@ def test_helpers_go_home_and_come_again(meddling: Callable[..., Meddling]) -> No
         called(meddlesome.squared, [2], "squares")
         assert executor.closes == 2, "sent home while somebody else needs them"
     assert executor.closes == 3
-    assert helpers(LocalExecutor(LocalExecutor.Params())) is None and helpers(None) is None
+    assert worker_pool(LocalExecutor(LocalExecutor.Params())) is None and worker_pool(None) is None
 
 
 # --- exact truth ------------------------------------------------------------------------------------
@@ -172,8 +172,8 @@ def test_helpers_go_home_and_come_again(meddling: Callable[..., Meddling]) -> No
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(truth_blocks, "BLOCK_BYTES", 2048 * 8 * 4)
-    monkeypatch.setattr(truth_blocks, "WORTH", 0)
+    monkeypatch.setattr(neighbour_blocks, "BLOCK_BYTES", 2048 * 8 * 4)
+    monkeypatch.setattr(neighbour_blocks, "WORTH", 0)
 
 
 def _doubled(metric: Metric) -> Any:
@@ -188,7 +188,7 @@ def test_truth_by_workers_is_that_of_one_process(
     metric: Metric, meddling: Callable[..., Meddling], small_blocks: None, tmp_path: Path, notes: Path
 ) -> None:
     dataset = _doubled(metric)
-    found = truth_of(dataset, 100, Cache(tmp_path / "cache"), Helpers(meddling()))
+    found = truth_of(dataset, 100, Cache(tmp_path / "cache"), WorkerPool(meddling()))
     alone = exact_neighbours(dataset.base, dataset.queries, metric, 100)
     assert (notes / "done").exists(), "nobody was called"
     assert found.ids.tobytes() == alone.ids.tobytes()
@@ -199,7 +199,7 @@ def test_truth_with_a_killed_worker(
     meddling: Callable[..., Meddling], small_blocks: None, tmp_path: Path, notes: Path
 ) -> None:
     dataset = _doubled(Metric.L2)
-    found = truth_of(dataset, 100, Cache(tmp_path / "cache"), Helpers(meddling("dying_once")))
+    found = truth_of(dataset, 100, Cache(tmp_path / "cache"), WorkerPool(meddling("dying_once")))
     assert (notes / "died").exists()
     assert (
         found.ids.tobytes() == exact_neighbours(dataset.base, dataset.queries, Metric.L2, 100).ids.tobytes()
@@ -215,12 +215,14 @@ def test_truth_that_was_broken_off_goes_on(
 ) -> None:
     dataset, cache = _doubled(Metric.COSINE), Cache(tmp_path / "cache")
     with monkeypatch.context() as patch:
-        patch.setattr(truth_blocks, "_merged", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        patch.setattr(
+            neighbour_blocks, "_merge_blocks", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())
+        )
         with pytest.raises(KeyboardInterrupt):
-            truth_of(dataset, 100, cache, Helpers(meddling()))
+            truth_of(dataset, 100, cache, WorkerPool(meddling()))
     assert not (tmp_path / "cache" / "neighbours").exists()
     before = (notes / "done").read_text()
-    found = truth_of(dataset, 100, Cache(tmp_path / "cache"), Helpers(meddling()))
+    found = truth_of(dataset, 100, Cache(tmp_path / "cache"), WorkerPool(meddling()))
     assert (notes / "done").read_text() == before, "a block was searched again"
     alone = exact_neighbours(dataset.base, dataset.queries, Metric.COSINE, 100)
     assert found.ids.tobytes() == alone.ids.tobytes()
@@ -230,12 +232,12 @@ def test_truth_that_always_fails_is_named(
     meddling: Callable[..., Meddling], small_blocks: None, tmp_path: Path
 ) -> None:
     with pytest.raises(SystemFailure, match=r"exact neighbours: shard \w{8} of .* failed 3 times"):
-        truth_of(_doubled(Metric.L2), 100, Cache(tmp_path), Helpers(meddling("failing")))
+        truth_of(_doubled(Metric.L2), 100, Cache(tmp_path), WorkerPool(meddling("failing")))
 
 
 def test_a_small_search_calls_nobody(meddling: Callable[..., Meddling], tmp_path: Path) -> None:
     executor = meddling()
-    truth_of(open_dataset("synthetic:800x8", queries=20), 100, Cache(tmp_path), Helpers(executor))
+    truth_of(open_dataset("synthetic:800x8", queries=20), 100, Cache(tmp_path), WorkerPool(executor))
     assert executor.starts == 0
 
 
@@ -255,25 +257,25 @@ def _matrix() -> ScoreMatrix:
 def test_a_comparison_by_workers_is_that_of_one_process(
     way: str, meddling: Callable[..., Meddling], notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(each, "WORTH", 0)
+    monkeypatch.setattr(block_mapper, "WORTH", 0)
     settings = CompareSettings(BootstrapSettings(3, 500), alpha=0.25)  # fewer flips than at 0.05
     alone = compare_all([_matrix()], settings)
     assert not (notes / "done").exists()
-    assert compare_all([_matrix()], settings, Helpers(meddling(way))) == alone
+    assert compare_all([_matrix()], settings, WorkerPool(meddling(way))) == alone
     assert len((notes / "done").read_text()) >= 4, "bootstrap and test have two blocks each"
 
 
 def test_a_comparison_that_always_fails_is_named(
     meddling: Callable[..., Meddling], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(each, "WORTH", 0)
+    monkeypatch.setattr(block_mapper, "WORTH", 0)
     with pytest.raises(SystemFailure, match=r"bootstrap: block \d failed 3 times.*the line went dead"):
-        compare_all([_matrix()], CompareSettings(BootstrapSettings(3, 500)), Helpers(meddling("failing")))
+        compare_all([_matrix()], CompareSettings(BootstrapSettings(3, 500)), WorkerPool(meddling("failing")))
 
 
 def test_few_pairs_call_nobody(meddling: Callable[..., Meddling]) -> None:
     executor = meddling()
-    compare_all([_matrix()], CompareSettings(BootstrapSettings(3, 500)), Helpers(executor))
+    compare_all([_matrix()], CompareSettings(BootstrapSettings(3, 500)), WorkerPool(executor))
     assert executor.starts == 0
 
 
@@ -289,8 +291,8 @@ def _tables(folder: Path) -> dict[str, bytes]:
 @pytest.fixture
 def much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two queries are a block, and nothing is too little for workers."""
-    monkeypatch.setattr("bakeoff.turns.WORTH_ROWS", 0)
-    monkeypatch.setattr(marking, "BLOCK_QUERIES", 2)
+    monkeypatch.setattr("bakeoff.runs.measure_loop.WORTH_ROWS", 0)
+    monkeypatch.setattr(score_queries, "BLOCK_QUERIES", 2)
 
 
 @pytest.mark.parametrize("way", ["plainly", "dying_once"])
@@ -304,7 +306,7 @@ def test_a_run_scored_by_workers_is_the_same_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     executor, events = meddling(way), list[Event]()
-    monkeypatch.setattr("bakeoff.runner._executor", lambda *_: executor)
+    monkeypatch.setattr("bakeoff.runs.run._executor", lambda *_: executor)
     result = run(laid_out(tmp_path), out=tmp_path / "run", home=tmp_path / "home", emit=events.append)
     assert result.done == ran.result.done and _tables(result.path) == _tables(ran.result.path)
     starts = [e for e in events if isinstance(e, StageFinished) and e.stage == "start"]
@@ -323,7 +325,7 @@ def test_scores_that_always_fail_are_named(
     result = run(small, out="runs/one")
     assert result.done
     executor = meddling("failing")
-    monkeypatch.setattr("bakeoff.runner._executor", lambda *_: executor)
+    monkeypatch.setattr("bakeoff.runs.run._executor", lambda *_: executor)
     failed = run(small, out="runs/two")  # its chunks and vectors are in the cache
     assert not failed.done
     assert "failed 3 times" in next(iter(failed.failed.values()))

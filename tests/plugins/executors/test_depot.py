@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 from doubling import KEY, WORDS, done, fill, hashes, here
 
-from bakeoff import gathering, objects, sharedfolder
-from bakeoff.depot import Depot
 from bakeoff.errors import CacheError, SettingError
-from bakeoff.objects import Objects
 from bakeoff.plugins.executors.local import LocalExecutor
-from bakeoff.runner import run
-from bakeoff.sharedcache import DepotCache, open_cache
+from bakeoff.runs.run import run
+from bakeoff.runtime import scheduler
+from bakeoff.storage import object_store, shared_folder
+from bakeoff.storage.object_store import ObjectStoreClient
+from bakeoff.storage.remote_artifacts import RemoteArtifactStore
+from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
 
 pytestmark = [pytest.mark.slow, pytest.mark.scale]
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
@@ -32,15 +33,15 @@ def url(s3: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A place of its own in the bucket, as the setting names it."""
     given = f"s3://shared/{uuid.uuid4().hex}"
     monkeypatch.setenv("BAKEOFF_CACHE", given)
-    objects._client.cache_clear()
+    object_store._client.cache_clear()
     yield given
-    objects._client.cache_clear()
+    object_store._client.cache_clear()
 
 
 @pytest.fixture
 def executor(trouble: Path, s3: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalExecutor]:
     """Two processes; on a busy machine none is taken for slow and has its work done once more."""
-    monkeypatch.setattr(gathering, "SLOW_SECONDS", 3600.0)
+    monkeypatch.setattr(scheduler, "SLOW_SECONDS", 3600.0)
     made = LocalExecutor(LocalExecutor.Params(processes=2))
     yield made
     made.close()
@@ -133,14 +134,14 @@ def test_the_driver_waits_for_the_line(trouble: Path, s3: Any, url: str, tmp_pat
 
     one, two = open_cache(tmp_path / "one"), open_cache(tmp_path / "two")
     cut(s3, lambda: one.keep("stage", KEY, hello))
-    assert isinstance(two, DepotCache)
+    assert isinstance(two, RemoteBackedCache)
     assert cut(s3, lambda: two.depot.keys("stage", KEY[:4])) == [KEY]
     found = cut(s3, lambda: two.keep("stage", KEY, lambda _: pytest.fail("made twice")))
     assert (found / "hello").read_text() == "hello"
 
 
 def test_nobody_answers(s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharedfolder, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(shared_folder, "FIRST_SECONDS", 0.0)
     s3.line.cut()
     try:
         with pytest.raises(CacheError, match=r"cannot use the shared cache s3://shared/\w+: EndpointConn"):
@@ -154,8 +155,8 @@ def test_wrong_keys_are_refused_at_once(
     s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "AKIAWRONGWRONGWRONGX")
-    objects._client.cache_clear()
-    monkeypatch.setattr(sharedfolder.time, "sleep", lambda _: pytest.fail("waited"))
+    object_store._client.cache_clear()
+    monkeypatch.setattr(shared_folder.time, "sleep", lambda _: pytest.fail("waited"))
     with pytest.raises(
         SettingError, match=r"the shared cache s3://shared/\w+ refuses \(PermissionError"
     ) as told:
@@ -168,7 +169,7 @@ def test_no_keys_at_all(s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    objects._client.cache_clear()
+    object_store._client.cache_clear()
     with pytest.raises(SettingError, match=r"refuses \(NoCredentialsError|refuses \(PermissionError"):
         open_cache(tmp_path).keep("stage", KEY, lambda _: None)
 
@@ -203,13 +204,13 @@ def test_two_processes_put_the_same_artifact(s3: Any, url: str) -> None:
     """Both put it again and again; who reads meanwhile finds it whole, always, and there is one at the end."""
     code = (
         "import sys\n"
-        "from bakeoff.depot import Depot\nfrom bakeoff.objects import Objects\n"
+        "from bakeoff.storage.remote_artifacts import RemoteArtifactStore\nfrom bakeoff.storage.object_store import ObjectStoreClient\n"
         "def write(folder):\n"
         "    (folder / 'a').write_bytes(bytes(200_000))\n"
         "for _ in range(20):\n"
-        "    Depot(Objects(sys.argv[1])).keep('stage', sys.argv[2], write)\n"
+        "    RemoteArtifactStore(ObjectStoreClient(sys.argv[1])).keep('stage', sys.argv[2], write)\n"
     )
-    one = Depot(Objects(url))
+    one = RemoteArtifactStore(ObjectStoreClient(url))
     one.begin()
     writers = [subprocess.Popen([sys.executable, "-c", code, url, KEY]) for _ in range(2)]
     while any(writer.poll() is None for writer in writers):

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from doubling import APART, KEY, WORDS, done, fill, hashes, here, order
 
-from bakeoff import gathering
-from bakeoff.cache import Cache
 from bakeoff.errors import CacheError, EmbedderError, SettingError
 from bakeoff.plugins.executors.local import LocalExecutor
-from bakeoff.pool import Pool
+from bakeoff.runtime import scheduler
+from bakeoff.storage.cache import Cache
+from bakeoff.storage.row_cache import RowCache
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_shard_that_always_fails_is_tried_three_times_and_named(
     with pytest.raises(EmbedderError, match=r"double: shard \w{8} of .* failed 3 times, .* it never works\."):
         fill(executor, Cache(tmp_path), ["a", "b", "c", "fails"])
     assert (trouble / "fails").read_text() == "xxx"
-    assert Pool(Cache(tmp_path), "double", KEY).counts(["a", "b"]).tolist() == [2, 2], (
+    assert RowCache(Cache(tmp_path), "double", KEY).counts(["a", "b"]).tolist() == [2, 2], (
         "finished shards are kept"
     )
 
@@ -106,20 +106,20 @@ def test_the_shared_folder_is_waited_for(executor: LocalExecutor, trouble: Path,
 def test_a_worker_that_sees_another_folder_is_refused(
     executor: LocalExecutor, trouble: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bakeoff import sharedfolder
+    from bakeoff.storage import shared_folder
 
-    folder = sharedfolder.marked(tmp_path / "cache")
-    (folder.root / sharedfolder.MARK).write_text("of another machine")
-    monkeypatch.setattr(sharedfolder, "FIRST_SECONDS", 0.3)
+    folder = shared_folder.ensure_marker(tmp_path / "cache")
+    (folder.root / shared_folder.MARK).write_text("of another machine")
+    monkeypatch.setattr(shared_folder, "FIRST_SECONDS", 0.3)
     with pytest.raises(CacheError, match=r"cannot use the shared cache folder .* is another folder"):
-        sharedfolder.patiently(folder, lambda: pytest.fail("written elsewhere"))
+        shared_folder.retry_until_available(folder, lambda: pytest.fail("written elsewhere"))
 
 
 def test_a_slow_worker_does_not_hold_up_the_end(
     executor: LocalExecutor, trouble: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering, "SLOW_SECONDS", 1.0)
-    monkeypatch.setattr(gathering, "SLOW_TIMES", 0.0)
+    monkeypatch.setattr(scheduler, "SLOW_SECONDS", 1.0)
+    monkeypatch.setattr(scheduler, "SLOW_TIMES", 0.0)
     told: list[int] = []
     fill(executor, Cache(tmp_path), ["a", "b", "slow", "c"], told.append)
     assert not (trouble / "go").exists() and sum(told) == 4, "the slow one was waited for, or counted twice"
@@ -127,7 +127,7 @@ def test_a_slow_worker_does_not_hold_up_the_end(
 
 
 def test_rows_that_are_not_there_are_missed(trouble: Path, tmp_path: Path) -> None:
-    pool = Pool(Cache(tmp_path), "double", KEY)
+    pool = RowCache(Cache(tmp_path), "double", KEY)
     with pytest.raises(CacheError, match="2 of 2 inputs were done elsewhere"):
         pool.fill(["a", "b"], lambda _: pytest.fail(), batch=2, spread=lambda *_: None)
 
@@ -136,16 +136,18 @@ def test_another_version_of_the_program_is_refused(trouble: Path, tmp_path: Path
     import pickle
     from dataclasses import replace
 
-    from bakeoff.pool import Place, to_bytes
-    from bakeoff.shards import Shard, do
-    from bakeoff.sharedfolder import marked
+    from bakeoff.runtime.shards import Shard, run_shard
+    from bakeoff.storage.row_cache import SegmentLocation, to_bytes
+    from bakeoff.storage.shared_folder import ensure_marker
 
     rows = to_bytes(pa.table({"word": ["a"]}))
-    shard = Shard(marked(tmp_path), Place("double", KEY[:16]), pickle.dumps(order()), (("a",),), rows)
-    assert do(shard) > 0
-    assert do(shard) == 0, "the segment is there"
+    shard = Shard(
+        ensure_marker(tmp_path), SegmentLocation("double", KEY[:16]), pickle.dumps(order()), (("a",),), rows
+    )
+    assert run_shard(shard) > 0
+    assert run_shard(shard) == 0, "the segment is there"
     with pytest.raises(SettingError, match=r"the run 0\.0\.0\. Install the same version"):
-        do(replace(shard, version="0.0.0"))
+        run_shard(replace(shard, version="0.0.0"))
     shutil.rmtree(tmp_path / "double")
 
 

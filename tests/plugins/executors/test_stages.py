@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bakeoff import experiment
 from bakeoff.cli.status import say_status, status_json
+from bakeoff.config import experiment
 from bakeoff.errors import ExperimentError, MissingExtraError, UnknownPluginError
-from bakeoff.events import Event, StageAdvanced, StageFinished, StageStarted, Warned
-from bakeoff.journal import Journal
-from bakeoff.runner import run
+from bakeoff.runs.run import run
+from bakeoff.runtime.events import Event, StageAdvanced, StageFinished, StageStarted, WarningRaised
+from bakeoff.runtime.progress_file import ProgressFile
 
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
 TWO = "{local: {processes: 2}}"
@@ -58,7 +58,9 @@ def test_a_plug_in_of_this_process_only_runs_here(small: Path, counts: Any) -> N
     events: list[Event] = []
     result = run(small, out="runs/one", emit=events.append, executor=TWO)
     assert result.done and counts.documents
-    assert any("known to this process only" in event.message for event in events if isinstance(event, Warned))
+    assert any(
+        "known to this process only" in event.message for event in events if isinstance(event, WarningRaised)
+    )
 
 
 def test_where_it_runs_is_no_part_of_what_is_measured(small: Path) -> None:
@@ -99,7 +101,7 @@ def test_status_sees_a_run_that_goes_on(small: Path, capsys: pytest.CaptureFixtu
 
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
-        patch.setattr("bakeoff.journal.EVERY_SECONDS", 0.0)
+        patch.setattr("bakeoff.runtime.progress_file.EVERY_SECONDS", 0.0)
         run(small, out="runs/one", emit=look)
     assert "running" in seen[0] and "in process" in seen[0]
     assert say_status(Path("runs")) == 0
@@ -116,7 +118,7 @@ def test_status_tells_rate_and_time_left(small: Path, capsys: pytest.CaptureFixt
     record = json.loads(Path("runs/one/run.json").read_text())
     Path("runs/one/run.json").write_text(json.dumps({**record, "status": "running"}))
     now = [1000.0]
-    journal = Journal(Path("runs/one"), lambda: now[0])
+    journal = ProgressFile(Path("runs/one"), lambda: now[0])
     journal(StageStarted("embed", "minilm · line", 4000, "chunks"))
     now[0] += 10
     journal(StageAdvanced("embed", "minilm · line", 1000))
@@ -151,10 +153,10 @@ def test_the_driver_waits_for_a_shared_folder(
             threading.Thread(target=back).start()
 
     told = Told()
-    logging.getLogger("bakeoff.sharedfolder").addHandler(told)
+    logging.getLogger("bakeoff.storage.shared_folder").addHandler(told)
     try:
         result = run(laid_out(tmp_path), out=tmp_path / "run", home=tmp_path / "home", emit=go, executor=TWO)
     finally:
-        logging.getLogger("bakeoff.sharedfolder").removeHandler(told)
+        logging.getLogger("bakeoff.storage.shared_folder").removeHandler(told)
     assert gone == ["chunk", "embed"] and not away.exists()
     assert tables(result.path) == tables(ran.result.path)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.environment import setting
+from bakeoff.storage.environment import get_setting
 from bakeoff.testing import StoreContract
-from bakeoff.testing.nearest import exact
+from bakeoff.testing.reference_search import exact
 from bakeoff.types import Batch, Metric
 
 there = pytest.mark.skipif(
-    not setting("BAKEOFF_ELASTICSEARCH_URL"), reason="no engine: bakeoff servers up elasticsearch"
+    not get_setting("BAKEOFF_ELASTICSEARCH_URL"), reason="no engine: bakeoff servers up elasticsearch"
 )
 
 

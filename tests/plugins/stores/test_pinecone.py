@@ -12,7 +12,7 @@ import pytest
 from bakeoff.errors import StoreError
 from bakeoff.plugins.stores.pinecone import PineconeParams, PineconeStore
 from bakeoff.testing import StoreContract
-from bakeoff.testing.nearest import similarity
+from bakeoff.testing.reference_search import similarity
 from bakeoff.types import Metric
 
 METRICS = {"cosine": Metric.COSINE, "dotproduct": Metric.DOT, "euclidean": Metric.L2}
@@ -124,7 +124,7 @@ class TestRequests(StoreContract):
     @pytest.fixture(autouse=True)
     def _at(self, pinecone: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(type(self), "params", {"url": pinecone})
-        monkeypatch.setattr("bakeoff.plugins.stores._rest.time.sleep", lambda _: None)
+        monkeypatch.setattr("bakeoff.plugins.kit.rest.time.sleep", lambda _: None)
 
 
 def test_without_a_key(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._rest import Rest, bodies, packed, wait, words
+from bakeoff.plugins.kit.rest import Rest, bodies, encode_json, wait, words
 from bakeoff.types import Metric
 
 NOBODY = "http://127.0.0.1:9"  # the discard port: nothing listens
@@ -101,8 +101,8 @@ def test_a_404_where_absence_is_fine(loopback: Any) -> None:
 
 def test_a_float32_keeps_its_digits_and_no_more() -> None:
     row = np.random.default_rng(1).normal(size=50).astype(np.float32)
-    assert len(packed(row)) < 50 * 15
-    assert np.array_equal(np.array(json.loads(packed(row)), np.float32), row)
+    assert len(encode_json(row)) < 50 * 15
+    assert np.array_equal(np.array(json.loads(encode_json(row)), np.float32), row)
 
 
 def test_bulk_bodies_hold_whole_rows() -> None:

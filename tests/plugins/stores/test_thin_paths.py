@@ -31,9 +31,9 @@ def filled(name: str, home: Path, *, fields: bool = False, **params: Any) -> Any
 
 def test_a_statement_is_the_same_object_for_the_same_search() -> None:
     pytest.importorskip("psycopg")
-    from bakeoff.plugins.stores._postgres_sql import Build, Table
+    from bakeoff.plugins.stores._postgres_sql import Build, PostgresTable
 
-    table = Table("rows", 8, Metric.L2, Build())
+    table = PostgresTable("rows", 8, Metric.L2, Build())
     assert table.nearest(10) is table.nearest(10)
     assert table.nearest(10).endswith("LIMIT 10") and table.nearest(11).endswith("LIMIT 11")
 

@@ -72,7 +72,7 @@ class Service:
 
 @pytest.fixture
 def vespa(loopback: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Service, str]]:
-    monkeypatch.setattr("bakeoff.plugins.stores._rest.time.sleep", lambda _: None)
+    monkeypatch.setattr("bakeoff.plugins.kit.rest.time.sleep", lambda _: None)
     answer = Service()
     with loopback(answer) as (url, _):
         yield answer, url

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from bakeoff.environment import setting
+from bakeoff.storage.environment import get_setting
 from bakeoff.testing import StoreContract
 
 there = pytest.mark.skipif(
-    not setting("BAKEOFF_WEAVIATE_URL"), reason="no engine: bakeoff servers up weaviate"
+    not get_setting("BAKEOFF_WEAVIATE_URL"), reason="no engine: bakeoff servers up weaviate"
 )
 
 

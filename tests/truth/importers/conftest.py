@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from bakeoff.config.yaml_document import parse
 from bakeoff.errors import QueryFileError
-from bakeoff.truth.importers.draft import Imported, Options
-from bakeoff.truth.importers.formats import read_foreign
+from bakeoff.presets.import_formats import read_foreign
+from bakeoff.truth.importers.draft import ImportedQueries, ImportOptions
 from bakeoff.truth.importers.writing import query_file
 from bakeoff.truth.queries import QuerySet, query_set
-from bakeoff.yamlfile import parse
 
 DATA = Path(__file__).resolve().parents[3].parent / "shared/data"
 
@@ -44,11 +44,11 @@ def written(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def imports() -> Callable[..., tuple[Imported, QuerySet]]:
+def imports() -> Callable[..., tuple[ImportedQueries, QuerySet]]:
     """Imports files and reads back what would be written."""
 
-    def run(format_: str, *paths: Path, **options: Any) -> tuple[Imported, QuerySet]:
-        imported = read_foreign(format_, paths, Options(**options))
+    def run(format_: str, *paths: Path, **options: Any) -> tuple[ImportedQueries, QuerySet]:
+        imported = read_foreign(format_, paths, ImportOptions(**options))
         return imported, query_set(parse(query_file(imported), "queries.yaml", QueryFileError))
 
     return run

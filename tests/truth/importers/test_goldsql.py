@@ -12,7 +12,7 @@ import yaml
 from bakeoff.errors import DataError
 from bakeoff.truth.importers.writing import query_file
 from bakeoff.truth.resolve import resolve
-from bakeoff.truth.rules import AnyOf, Documents, Sections, Sql, Words
+from bakeoff.truth.rules import AnyOf, Documents, Sections, Sql, WordsRule
 from bakeoff.types import CHUNKS, DOCUMENTS
 
 REAL = "riskradar-v1/gold_queries.yaml"
@@ -99,7 +99,7 @@ def test_conceptual_truth_is_any_of_three(data, imports):
     _, queries = imports("goldsql", data / REAL)
     _, rule = by_id(queries, "CON-001")
     assert isinstance(rule, AnyOf)
-    assert [type(part) for part in rule.rules] == [Documents, Sql, Words]
+    assert [type(part) for part in rule.rules] == [Documents, Sql, WordsRule]
     assert rule.min_documents == 3
     assert rule.rules[2].at_least == 2
     assert rule.rules[1].where.startswith("lower(chunk_text) LIKE '%uncommanded%'")

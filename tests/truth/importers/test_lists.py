@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bakeoff.errors import DataError
-from bakeoff.truth.rules import AllOf, AnyOf, Documents, LineRange, Spans, Words
+from bakeoff.truth.rules import AllOf, AnyOf, Documents, LineRange, SpansRule, WordsRule
 
 LINEAGE = {
     "metadata": {
@@ -87,9 +87,9 @@ def test_code_truth_is_files_keywords_and_lines(written, imports):
     files, words, lines = rule.rules
     assert files == Documents(names=("crates/ignore/src/gitignore.rs",))
     assert isinstance(words, AllOf)
-    assert isinstance(words.rules[1], Words)
+    assert isinstance(words.rules[1], WordsRule)
     assert words.rules[1].of == ("matched_stripped", "Glob") and words.rules[1].over == "lines"
-    assert isinstance(lines, Spans)
+    assert isinstance(lines, SpansRule)
     assert lines.places == (LineRange("crates/ignore/src/gitignore.rs", 210, 260),)
 
 

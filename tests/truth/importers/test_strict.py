@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bakeoff.errors import DataError, SettingError
-from bakeoff.truth.importers.formats import IMPORTERS, read_foreign
+from bakeoff.presets.import_formats import IMPORTERS, read_foreign
 
 
 def test_unknown_format_says_which_there_are(tmp_path):

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bakeoff.config.yaml_document import parse
 from bakeoff.errors import DataError, QueryFileError
-from bakeoff.truth.importers.draft import Draft, Imported
+from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries
 from bakeoff.truth.importers.writing import query_file
 from bakeoff.truth.queries import query_set
-from bakeoff.yamlfile import parse
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 
 
-def imported(**fields: object) -> Imported:
-    draft = Draft(**{"id": "a", "text": "b", "truth": {"documents": ["d"]}, "where": "x", **fields})  # type: ignore[arg-type]
-    return Imported("csv", ("x.csv",), {}, (draft,), (), ())
+def imported(**fields: object) -> ImportedQueries:
+    draft = ImportDraft(**{"id": "a", "text": "b", "truth": {"documents": ["d"]}, "where": "x", **fields})  # type: ignore[arg-type]
+    return ImportedQueries("csv", ("x.csv",), {}, (draft,), (), ())
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ class Model:
 
 
 @dataclass(slots=True)
-class Casting:
+class CastingResult:
     """One invented report before it is written: `topics` says what it is about and how that is said."""
 
     report: str
@@ -46,7 +46,7 @@ def phrases(name: str) -> Mapping[str, Any]:
     return loaded
 
 
-def cast(seed: int, reports: int) -> list[Casting]:
+def cast(seed: int, reports: int) -> list[CastingResult]:
     """The invented reports of a corpus, in the order of their ids, with their topics dealt out."""
     if reports < CALIBRATED:
         raise CorpusError(
@@ -60,7 +60,7 @@ def cast(seed: int, reports: int) -> list[Casting]:
     return sorted(castings, key=lambda casting: casting.report)
 
 
-def _roles(draw: Draw, count: int) -> list[Casting]:
+def _roles(draw: Draw, count: int) -> list[CastingResult]:
     """Models, phases and ids; the reports that queries name come first and fly their approach."""
     world = phrases("world")
     models = _models(draw, count)
@@ -69,12 +69,12 @@ def _roles(draw: Draw, count: int) -> list[Casting]:
     for report, key in world["required"].items():
         models.remove(key)
         phases.remove("approach")
-        castings.append(Casting(report, _model(key), "approach"))
+        castings.append(CastingResult(report, _model(key), "approach"))
     ids = _ids(draw, set(world["required"]) | set(phrases("named")["reports"]))
     for position, key in enumerate(models):
         model = _model(key)
         kind = "AAR" if model.operation == "airline" else "AAB"
-        castings.append(Casting(ids[kind](), model, phases[position % len(phases)]))
+        castings.append(CastingResult(ids[kind](), model, phases[position % len(phases)]))
     return castings
 
 
@@ -103,7 +103,7 @@ def _ids(draw: Draw, taken: set[str]) -> Mapping[str, Any]:
     return {kind: free(kind).__next__ for kind in ("AAR", "AAB")}
 
 
-def _deal(castings: list[Casting], draw: Draw, scale: float) -> None:
+def _deal(castings: list[CastingResult], draw: Draw, scale: float) -> None:
     """Give every topic its reports: those it must have, then those with the fewest topics so far."""
     by_id = {casting.report: casting for casting in castings}
     topics = phrases("topics")
@@ -118,7 +118,7 @@ def _deal(castings: list[Casting], draw: Draw, scale: float) -> None:
                 _give(name, how, castings, draw)
 
 
-def _give(name: str, how: How, castings: list[Casting], draw: Draw) -> None:
+def _give(name: str, how: How, castings: list[CastingResult], draw: Draw) -> None:
     """Give a topic to one of the reports that can take it and have the fewest; none where all have it."""
     able = [casting for casting in castings if _suits(casting, name, how)]
     if able:
@@ -126,7 +126,7 @@ def _give(name: str, how: How, castings: list[Casting], draw: Draw) -> None:
         draw.pick([casting for casting in able if len(casting.topics) == fewest]).topics[name] = how
 
 
-def _suits(casting: Casting, name: str, how: How) -> bool:
+def _suits(casting: CastingResult, name: str, how: How) -> bool:
     """Whether a report can take a topic: aircraft, operation and phase fit, and no paraphrase is betrayed."""
     topic = phrases("topics")[name]
     fits = (
@@ -138,10 +138,10 @@ def _suits(casting: Casting, name: str, how: How) -> bool:
     )
     if how == "decoy" and "beside" in topic:
         fits = fits and casting.topics.get(topic["beside"]) == "keyword"
-    return fits and not _betrayed(casting, name, how)
+    return fits and not _reveals_category(casting, name, how)
 
 
-def _betrayed(casting: Casting, name: str, how: How) -> bool:
+def _reveals_category(casting: CastingResult, name: str, how: How) -> bool:
     topics = phrases("topics")
     if how == "paraphrase" and any(other in casting.topics for other in topics[name].get("avoid", ())):
         return True

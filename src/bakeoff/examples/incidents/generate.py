@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.examples.incidents.casting import CALIBRATED, Casting, How, Model, cast, phrases
+from bakeoff.examples.incidents.casting import CALIBRATED, CastingResult, How, Model, cast, phrases
 from bakeoff.examples.incidents.prose import Draw
 
 NOTICE = (
@@ -21,7 +21,7 @@ _PURPOSE = {"airline": "passenger", "feeder": "passenger", "private": "personal"
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ReportPassage:
     """Where a report speaks of a topic: `start` and `end` are characters of the file's text."""
 
     topic: str
@@ -32,7 +32,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class IncidentReport:
     """One report: its text, and its hidden truth."""
 
     id: str
@@ -40,7 +40,7 @@ class Report:
     model: Model | None
     maker_named: bool
     phase: str
-    passages: tuple[Passage, ...]
+    passages: tuple[ReportPassage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +70,18 @@ def write_labels(path: Path, seed: int = 7, reports: int = CALIBRATED) -> Path:
     return path
 
 
-def make_reports(seed: int = 7, reports: int = CALIBRATED) -> list[Report]:
+def make_reports(seed: int = 7, reports: int = CALIBRATED) -> list[IncidentReport]:
     """All reports of the corpus in the order of their ids."""
     castings = cast(seed, reports)
     mentions = _mentions(castings, Draw(f"{seed}/mentions"))
-    invented = [_invented(casting, mentions.get(casting.report), seed) for casting in castings]
-    named = [_named(report, entry, seed) for report, entry in phrases("named")["reports"].items()]
+    invented = [_draw_report(casting, mentions.get(casting.report), seed) for casting in castings]
+    named = [
+        _write_known_report(report, entry, seed) for report, entry in phrases("named")["reports"].items()
+    ]
     return sorted(invented + named, key=lambda report: report.id)
 
 
-def _label(report: Report) -> dict[str, Any]:
+def _label(report: IncidentReport) -> dict[str, Any]:
     passages = [asdict(passage) for passage in report.passages]
     topics = _whole_topics(report) | {passage.topic: passage.how for passage in report.passages}
     model = asdict(report.model) if report.model else None
@@ -92,7 +94,7 @@ def _label(report: Report) -> dict[str, Any]:
     }
 
 
-def _whole_topics(report: Report) -> dict[str, How]:
+def _whole_topics(report: IncidentReport) -> dict[str, How]:
     """Topics the whole report is about, without a passage of their own: an incident, an aircraft family."""
     named = list(phrases("named")["reports"])
     topics: dict[str, How] = {"CMP-008": "keyword"}
@@ -105,7 +107,7 @@ def _whole_topics(report: Report) -> dict[str, How]:
     return topics
 
 
-def _mentions(castings: list[Casting], draw: Draw) -> dict[str, str]:
+def _mentions(castings: list[CastingResult], draw: Draw) -> dict[str, str]:
     """Which invented report mentions which of the nine named incidents."""
     named = list(phrases("named")["reports"])
     chosen = draw.shuffled([casting.report for casting in castings])[: phrases("named")["mentions"]["count"]]
@@ -115,7 +117,7 @@ def _mentions(castings: list[Casting], draw: Draw) -> dict[str, str]:
 # --- the two kinds of report --------------------------------------------------------------------------
 
 
-def _invented(casting: Casting, mention: str | None, seed: int) -> Report:
+def _draw_report(casting: CastingResult, mention: str | None, seed: int) -> IncidentReport:
     """A report in which everything is drawn."""
     draw = Draw(f"{seed}/{casting.report}")
     maker_named = casting.model.maker not in phrases("world")["bare_makers"] or draw.number(1, 3) > 1
@@ -129,7 +131,7 @@ def _invented(casting: Casting, mention: str | None, seed: int) -> Report:
         _mention(said, mention, draw)
     title = f"{_capital(facts['an_aircraft'])}, {facts['reg']}, near {facts['place']}, {facts['date']}"
     text, passages = _compose(f"Report {casting.report}: {title}.", said, draw)
-    return Report(casting.report, text, casting.model, maker_named, casting.phase, passages)
+    return IncidentReport(casting.report, text, casting.model, maker_named, casting.phase, passages)
 
 
 def _ordinary(section: Mapping[str, Any], facts: Mapping[str, str], draw: Draw) -> list[_Said]:
@@ -148,7 +150,7 @@ def _mention(said: dict[str, list[_Said]], report: str, draw: Draw) -> None:
     said[mentions["section"]].append(_Said(text, f"INC-{order:03d}", "decoy"))
 
 
-def _named(report: str, entry: Mapping[str, Any], seed: int) -> Report:
+def _write_known_report(report: str, entry: Mapping[str, Any], seed: int) -> IncidentReport:
     """A report on one of the nine incidents: nothing drawn but the form of its headings."""
     draw = Draw(f"{seed}/{report}")
     aircraft = f"{entry['maker']} {entry['bare']}" if "bare" in entry else "airplane"
@@ -168,24 +170,26 @@ def _named(report: str, entry: Mapping[str, Any], seed: int) -> Report:
             said[key].append(_Said(draw.fill(draw.pick(variants), facts), topic))
     model = Model(entry["maker"], entry["bare"], "jet", "airline") if "bare" in entry else None
     text, passages = _compose(f"Report {report}: {entry['flight']}, {entry['year']}.", said, draw)
-    return Report(report, text, model, model is not None, "", passages)
+    return IncidentReport(report, text, model, model is not None, "", passages)
 
 
 # --- text -------------------------------------------------------------------------------------------
 
 
-def _compose(title: str, said: Mapping[str, list[_Said]], draw: Draw) -> tuple[str, tuple[Passage, ...]]:
+def _compose(
+    title: str, said: Mapping[str, list[_Said]], draw: Draw
+) -> tuple[str, tuple[ReportPassage, ...]]:
     """Headings and sentences put together, one sentence a line, and where each topic is spoken of."""
     style = draw.pick(["plain", "numbered", "lettered"])
     text = f"{NOTICE}\n{title}\n"
-    passages: list[Passage] = []
+    passages: list[ReportPassage] = []
     for key, section in phrases("sections").items():
         heading = _heading(key, section, style, draw)
         text += f"\n{heading}\n\n"
         for sentence in said[key]:
             if sentence.topic:
                 end = len(text) + len(sentence.text)
-                passages.append(Passage(sentence.topic, sentence.how, heading, len(text), end))
+                passages.append(ReportPassage(sentence.topic, sentence.how, heading, len(text), end))
             text += sentence.text + "\n"
     return text, tuple(passages)
 
@@ -201,7 +205,7 @@ def _heading(key: str, section: Mapping[str, Any], style: str, draw: Draw) -> st
     return name
 
 
-def _facts(casting: Casting, maker_named: bool, draw: Draw) -> dict[str, str]:
+def _facts(casting: CastingResult, maker_named: bool, draw: Draw) -> dict[str, str]:
     """What the templates of an invented report can refer to."""
     world, model = phrases("world"), casting.model
     two_crew = model.operation in ("airline", "feeder") or model.bare in ("Learjet 35", "King Air 200")
@@ -246,7 +250,7 @@ def _flight_number(draw: Draw) -> int:
     return draw.number(5000, 8999)
 
 
-def _light(casting: Casting, hour: int) -> str:
+def _light(casting: CastingResult, hour: int) -> str:
     if casting.topics.get("CMP-004") in ("keyword", "paraphrase"):
         return "darkness"
     return "daylight" if 7 <= hour <= 18 else "twilight"

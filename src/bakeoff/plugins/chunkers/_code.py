@@ -7,20 +7,25 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from bakeoff.grammars import Loaded, Part
-from bakeoff.grammars.names import name_of, symbol_of
-from bakeoff.grammars.parsing import parse, to_characters
-from bakeoff.plugins.chunkers._context import Definition, Path
+from bakeoff.corpus.grammars import GrammarPart, LoadedGrammar
+from bakeoff.corpus.grammars.names import name_of, symbol_of
+from bakeoff.corpus.grammars.parsing import parse, to_characters
+from bakeoff.plugins.chunkers._context import CodeDefinition, Path
 
 # as names of this module: reading a member of an enum costs as much as reading a node
-_SCOPE, _WRAPPER, _OPEN, _LEADING = Part.SCOPE, Part.WRAPPER, Part.OPEN, Part.LEADING
+_SCOPE, _WRAPPER, _OPEN, _LEADING = (
+    GrammarPart.SCOPE,
+    GrammarPart.WRAPPER,
+    GrammarPart.OPEN,
+    GrammarPart.LEADING,
+)
 _DEPTH = 40  # nested scopes looked into; deeper ones stay whole
 _INDENT = 200  # bytes of indentation before a definition
 _SIGNATURE = 200  # bytes of a definition's first line that are kept
 _TINY = 5  # a block below 1/5 of the joining size goes with what follows it, however long that is
 
 
-class Block(NamedTuple):
+class CodeBlock(NamedTuple):
     """A span that holds whole definitions, or statements between them, of one scope."""
 
     start: int
@@ -29,13 +34,13 @@ class Block(NamedTuple):
     own: Path
 
 
-_Mark = tuple[int, Path, Definition | None]
+_Mark = tuple[int, Path, CodeDefinition | None]
 """Where a block starts in bytes, the scopes around it, and what it defines; plain as there are many."""
 
 
 def blocks(
-    text: str, grammar: Loaded, join_below: int, max_chars: int, signatures: bool = False
-) -> list[Block]:
+    text: str, grammar: LoadedGrammar, join_below: int, max_chars: int, signatures: bool = False
+) -> list[CodeBlock]:
     """The text's blocks in order, together the whole text; raises ParseError."""
     data, root = parse(text, grammar)
     walk = _Walk(data, grammar, join_below, signatures)
@@ -48,7 +53,7 @@ def blocks(
 class _Walk:
     """Goes through the upper levels of a tree and notes where blocks start; never enters a function."""
 
-    def __init__(self, data: bytes, grammar: Loaded, small: int, signatures: bool) -> None:
+    def __init__(self, data: bytes, grammar: LoadedGrammar, small: int, signatures: bool) -> None:
         self.marks: list[_Mark] = []
         self._data = data
         self._parts = grammar.parts
@@ -75,7 +80,7 @@ class _Walk:
         if leading >= 0:
             self._filler(leading, path)
 
-    def _item(self, node: Node, part: Part | None, start: int, path: Path, depth: int) -> None:
+    def _item(self, node: Node, part: GrammarPart | None, start: int, path: Path, depth: int) -> None:
         """One sibling that is no comment."""
         if part is None or depth > _DEPTH:
             self._filler(start, path)
@@ -89,7 +94,7 @@ class _Walk:
             else:
                 self._define(inner, names, start, path, depth)
 
-    def _unwrap(self, node: Node, part: Part) -> tuple[Node | None, Node]:
+    def _unwrap(self, node: Node, part: GrammarPart) -> tuple[Node | None, Node]:
         """The definition inside wrappers, and the node that bears its name."""
         names = node
         while part is _WRAPPER:
@@ -111,11 +116,11 @@ class _Walk:
         else:
             self._mark(start, path, definition)
 
-    def _definition(self, node: Node, names: Node) -> Definition:
+    def _definition(self, node: Node, names: Node) -> CodeDefinition:
         data, (word, namer) = self._data, self._namers[node.kind_id]
         name = namer(node, data) or (name_of(names, data) if names is not node else "")
         signature = self._first_line(node) if self._signatures else ""
-        return Definition(f"{word} {name}" if name else word, symbol_of(name, word), signature)
+        return CodeDefinition(f"{word} {name}" if name else word, symbol_of(name, word), signature)
 
     def _first_line(self, node: Node) -> str:
         head = self._data[node.start_byte : min(node.start_byte + _SIGNATURE, node.end_byte)]
@@ -128,7 +133,7 @@ class _Walk:
                 return
         self._mark(start, path, None)
 
-    def _mark(self, start: int, path: Path, own: Definition | None) -> None:
+    def _mark(self, start: int, path: Path, own: CodeDefinition | None) -> None:
         line = self._line_start(start)
         start = start if line is None else line
         marks = self.marks
@@ -144,9 +149,9 @@ class _Walk:
         return line if line == start or self._data[line:start].isspace() else None
 
 
-def _join(marks: Sequence[_Mark], starts: Sequence[int], below: int, max_chars: int) -> list[Block]:
+def _join(marks: Sequence[_Mark], starts: Sequence[int], below: int, max_chars: int) -> list[CodeBlock]:
     """Blocks of neighbours of one scope up to `below` characters; a tiny one goes with what follows it."""
-    found: list[Block] = []
+    found: list[CodeBlock] = []
     first, last = 0, len(marks) - 1
     for number, mark in enumerate(marks):
         if number < last and mark[1] is marks[number + 1][1]:
@@ -155,7 +160,7 @@ def _join(marks: Sequence[_Mark], starts: Sequence[int], below: int, max_chars: 
             if _goes_on(size, following, closing, below, max_chars):
                 continue
         own = tuple([mark[2] for mark in marks[first : number + 1] if mark[2]])
-        found.append(Block(starts[first], starts[number + 1], mark[1], own))
+        found.append(CodeBlock(starts[first], starts[number + 1], mark[1], own))
         first = number + 1
     return found
 

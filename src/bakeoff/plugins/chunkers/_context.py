@@ -17,7 +17,7 @@ class Style(StrEnum):
     SIGNATURE = "signature"
 
 
-class Definition(NamedTuple):
+class CodeDefinition(NamedTuple):
     """A named thing in code: its breadcrumb, its part of a dotted symbol, its first line if asked for."""
 
     label: str
@@ -25,7 +25,7 @@ class Definition(NamedTuple):
     signature: str
 
 
-Path = tuple[Definition, ...]
+Path = tuple[CodeDefinition, ...]
 """Definitions, outermost first."""
 
 
@@ -51,7 +51,7 @@ class CodeContext:
     def _comment(self, around: Path, own: Path) -> str:
         first = f"{self._mark} file: {self._file} {self._about}".rstrip()
         labels = _labels(around, own)
-        return _joined([first, f"{self._mark} context: {labels}" if labels else ""])
+        return _join_lines([first, f"{self._mark} context: {labels}" if labels else ""])
 
     def _natural(self, around: Path, own: Path) -> str:
         about = f" ({self._about.rstrip('.')})" if self._about else ""
@@ -61,7 +61,7 @@ class CodeContext:
     def _signature(self, around: Path, own: Path) -> str:
         outer = [f"{'  ' * depth}{definition.signature}" for depth, definition in enumerate(around)]
         inner = [f"{'  ' * len(around)}{definition.signature}" for definition in own]
-        return _joined([f"{self._mark} {self._file}", *outer, *inner])
+        return _join_lines([f"{self._mark} {self._file}", *outer, *inner])
 
 
 def _labels(around: Path, own: Path) -> str:
@@ -86,8 +86,8 @@ def section_context(style: Style, file: str, titles: Sequence[str], levels: Sequ
             lines = [f"From the file {file}" + (f", section {', '.join(titles)}." if titles else ".")]
         case Style.SIGNATURE:
             lines = [file, *marked]
-    return _joined(lines)
+    return _join_lines(lines)
 
 
-def _joined(lines: Sequence[str]) -> str:
+def _join_lines(lines: Sequence[str]) -> str:
     return "\n".join(line for line in lines if line) + "\n\n"

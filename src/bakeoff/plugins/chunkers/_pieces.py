@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import ceil
 
-from bakeoff.segmentation import boundary_before, stops
+from bakeoff.corpus.segmentation import boundary_before, stop_words
 
 Span = tuple[int, int]
 
 PARAGRAPH = ("\n\n", "\n\r\n")
 LINE = ("\n",)
-SENTENCE = (". ", "! ", "? ", ".\t", *stops())
+SENTENCE = (". ", "! ", "? ", ".\t", *stop_words())
 WORD = (" ", "\t")
 
 PROSE = (PARAGRAPH, LINE, SENTENCE, WORD)
@@ -40,7 +40,7 @@ def split(text: str, start: int, end: int, max_chars: int, levels: Sequence[Sequ
     """Contiguous spans of at most `max_chars` characters, evenly long, cut at the best separator near."""
     while end - start > max_chars:
         even = (end - start) / ceil((end - start) / max_chars)
-        at = cut(text, start, start + min(max_chars, ceil(even * 1.2)), levels)
+        at = find_cut(text, start, start + min(max_chars, ceil(even * 1.2)), levels)
         yield start, at
         start = at
     yield start, end
@@ -52,7 +52,7 @@ def split_lines(
     """Contiguous spans of at most `max_lines` lines, evenly long, cut at the best separator near."""
     while (lines := text.count("\n", start, end) + 1) > max_lines:
         even = ceil(lines / ceil(lines / max_lines) * 1.2)
-        at = cut(text, start, _after_lines(text, start, end, min(max_lines, even)), levels)
+        at = find_cut(text, start, _after_lines(text, start, end, min(max_lines, even)), levels)
         yield start, at
         start = at
     yield start, end
@@ -65,7 +65,7 @@ def _after_lines(text: str, start: int, end: int, count: int) -> int:
     return start
 
 
-def cut(text: str, start: int, limit: int, levels: Sequence[Sequence[str]]) -> int:
+def find_cut(text: str, start: int, limit: int, levels: Sequence[Sequence[str]]) -> int:
     """The last good place to cut in the later two thirds of a window, or its end where there is none."""
     floor = start + (limit - start) // 3
     for separators in _ascii_only(tuple(levels)) if text.isascii() else levels:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff.kinds import CODE
+from bakeoff.corpus.document_kinds import CODE
 from bakeoff.plugins.chunkers._pieces import SOURCE, Span, split, trim
 from bakeoff.types import Document, Piece
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from bakeoff.plugins.chunkers._pieces import PROSE, WORD, Span, cut, trim
-from bakeoff.segmentation import VERSION, boundary_after
+from bakeoff.corpus.segmentation import VERSION, boundary_after
+from bakeoff.plugins.chunkers._pieces import PROSE, WORD, Span, find_cut, trim
 from bakeoff.types import Document, Piece
 
 
@@ -44,7 +44,7 @@ class RecursiveChunker:
     def _windows(self, text: str) -> Iterator[Span]:
         start, size = 0, self._params.size
         while len(text) - start > size:
-            end = cut(text, start, start + size, PROSE)
+            end = find_cut(text, start, start + size, PROSE)
             yield start, end
             start = self._next(text, start, end)
         yield start, len(text)

@@ -8,15 +8,15 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff import headings
-from bakeoff.grammars import GRAMMARS, Loaded, installed, load
-from bakeoff.grammars.parsing import ParseError
-from bakeoff.kinds import CODE, DATA
+from bakeoff.corpus import headings
+from bakeoff.corpus.document_kinds import CODE, DATA
+from bakeoff.corpus.grammars import GRAMMARS, LoadedGrammar, grammar_versions, load
+from bakeoff.corpus.grammars.parsing import ParseError
+from bakeoff.corpus.segmentation import VERSION
 from bakeoff.plugins._titles import title_of
-from bakeoff.plugins.chunkers._code import Block, blocks
+from bakeoff.plugins.chunkers._code import CodeBlock, blocks
 from bakeoff.plugins.chunkers._context import CodeContext, Style, section_context
 from bakeoff.plugins.chunkers._pieces import PROSE, SOURCE, Span, split, split_lines, trim
-from bakeoff.segmentation import VERSION
 from bakeoff.types import Document, Piece
 
 _log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 class SemanticChunker:
     """Keeps functions, methods, classes and sections whole and says before each chunk where it stands."""
 
-    version: ClassVar[str] = f"2 with {installed()} and {VERSION}"
+    version: ClassVar[str] = f"2 with {grammar_versions()} and {VERSION}"
 
     class Params(BaseModel):
         """Parameters of the semantic chunker."""
@@ -69,7 +69,7 @@ class SemanticChunker:
                 if span := trim(text, start, end):
                     yield Piece(span[0], span[1], context, "", symbol)
 
-    def _blocks(self, document: Document) -> Sequence[Block]:
+    def _blocks(self, document: Document) -> Sequence[CodeBlock]:
         """The definitions of a document, or all of it as one where it cannot be parsed."""
         params = self._params
         if grammar := self._grammar(document.kind):
@@ -77,9 +77,9 @@ class SemanticChunker:
                 return blocks(document.text, grammar, params.merge_below, params.max_chars, self._signatures)
             except ParseError as exc:
                 self._say(document.kind, f"{document.id} does not parse as {document.kind} ({exc})")
-        return [Block(0, len(document.text), (), ())]
+        return [CodeBlock(0, len(document.text), (), ())]
 
-    def _grammar(self, kind: str) -> Loaded | None:
+    def _grammar(self, kind: str) -> LoadedGrammar | None:
         if kind not in GRAMMARS:
             if kind in CODE:
                 self._say(kind, f"no grammar is known for {kind}")
@@ -97,7 +97,7 @@ class SemanticChunker:
             self._said.add(kind)
             _log.warning("semantic: %s; such documents are cut at lines, not at definitions", what)
 
-    def _cut_code(self, text: str, block: Block) -> Iterable[Span]:
+    def _cut_code(self, text: str, block: CodeBlock) -> Iterable[Span]:
         start, end, params = block.start, block.end, self._params
         if end - start <= params.max_chars and text.count("\n", start, end) < params.max_lines:
             return ((start, end),)
@@ -121,7 +121,7 @@ class SemanticChunker:
                     yield Piece(*span, context, section)
 
 
-def _symbol(block: Block) -> str:
+def _symbol(block: CodeBlock) -> str:
     """The dotted names of what a block defines, or else of the scope it stands in."""
     scope = ".".join([definition.symbol for definition in block.path if definition.symbol])
     names = [f"{scope}.{own.symbol}" if scope else own.symbol for own in block.own if own.symbol]

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from bakeoff.corpus.segmentation import VERSION, sentences
 from bakeoff.plugins.chunkers._pieces import SENTENCE, WORD, Span, split, trim
-from bakeoff.segmentation import VERSION, sentences
 from bakeoff.types import Document, Piece
 
 

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from bakeoff.corpus.segmentation import VERSION, token_starts
 from bakeoff.errors import MissingExtraError, ModelNotFoundError
 from bakeoff.plugins import _tokenizers as tokenizers
 from bakeoff.plugins.chunkers._pieces import trim
-from bakeoff.segmentation import VERSION, token_starts
 from bakeoff.types import Document, Piece
 
 _BLOCK = 200_000  # characters tokenised at once, which bounds memory
@@ -64,7 +64,7 @@ class TokensChunker:
 
 def _starts_of(name: str) -> Callable[[str], list[int]]:
     """A function that gives the first character of every token, in order."""
-    tokenizer = tokenizers.shared(_path(name))
+    tokenizer = tokenizers.shared_tokenizer(_path(name))
 
     def starts(text: str) -> list[int]:
         found: list[int] = []

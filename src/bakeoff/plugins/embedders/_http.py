@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bakeoff.caller import OTHER_SHAPE, Connection
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders._shared import EmbedderParams
+from bakeoff.runtime.json_client import OTHER_SHAPE, JsonClient
 from bakeoff.types import ModelInfo, Role
 
 PROBE = "a sentence that shows how long this model's vectors are"
@@ -37,7 +37,7 @@ class HttpParams(EmbedderParams):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ServerMessage:
     """What a server says about its model; empty where it says nothing."""
 
     revision: str = ""
@@ -59,16 +59,16 @@ class HttpEmbedder(ABC):
     def __init__(self, params: Any, address: str, key_env: str) -> None:
         self._params = params
         self._model: str = params.model
-        self._server = Connection(address, key_env, params)
+        self._server = JsonClient(address, key_env, params)
         self._dims: int | None = None
 
     @abstractmethod
     def _ask(self, texts: list[str], role: Role) -> Any:
         """The server's vectors of one batch, as lists of numbers."""
 
-    def _said(self) -> Said:
+    def _said(self) -> ServerMessage:
         """What the server tells about its model; asked once, after its first vector."""
-        return Said()
+        return ServerMessage()
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -126,7 +126,7 @@ class HttpEmbedder(ABC):
         if isinstance(row, str) or not all(type(number) in (int, float) for number in row):
             raise EmbedderError(
                 f"{self._server.host} gave a vector of {self._model} that is not a list of numbers: "
-                f"{_shortened(row)}. None of this batch is kept."
+                f"{_shorten(row)}. None of this batch is kept."
             )
         return np.array(row, np.float32)
 
@@ -162,6 +162,6 @@ def _some(numbers: list[Any]) -> str:
     return f"{shown}, …" if len(numbers) > 5 else shown
 
 
-def _shortened(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"

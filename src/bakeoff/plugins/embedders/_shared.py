@@ -21,7 +21,7 @@ class EmbedderParams(BaseModel):
     )
 
 
-class Started(Generic[T]):
+class StartedModel(Generic[T]):
     """A heavy thing made by the first who asks, shared by the others, and given back at the end."""
 
     def __init__(self, start: Callable[[], T], stop: Callable[[T], None] = lambda _: None) -> None:

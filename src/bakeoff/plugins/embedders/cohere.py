@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from bakeoff.caller import Address
-from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, Said
+from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
+from bakeoff.runtime.json_client import Address
 from bakeoff.types import Role
 
 
@@ -60,5 +60,7 @@ class CohereEmbedder(HttpEmbedder):
         body |= {"texts": texts, "embedding_types": ["float"], "truncate": "END"}
         return self._server.post("/v2/embed", body)["embeddings"]["float"]
 
-    def _said(self) -> Said:
-        return Said(revision=f"{self._model} at {self._server.host}", max_tokens=self._params.max_tokens)
+    def _said(self) -> ServerMessage:
+        return ServerMessage(
+            revision=f"{self._model} at {self._server.host}", max_tokens=self._params.max_tokens
+        )

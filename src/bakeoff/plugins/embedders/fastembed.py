@@ -17,10 +17,10 @@ from pydantic import Field, model_validator
 from tokenizers import Tokenizer
 
 from bakeoff.errors import EmbedderError, ModelNotFoundError
-from bakeoff.plugins.embedders._shared import EmbedderParams, Started
+from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
+from bakeoff.storage.weights import sha256
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import sha256
 
 _POOLINGS = {
     "mean": PoolingType.MEAN,
@@ -71,7 +71,7 @@ class FastembedEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._model: Started[Any] = Started(self._load)
+        self._model: StartedModel[Any] = StartedModel(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:

@@ -65,7 +65,7 @@ def save_gguf(folder: Path, target: Path, quantisation: str) -> None:
         _vocabulary(writer, folder / "tokenizer.json")
         for name, values in _tensors(folder, shape):
             kind = _kind(name, values, quantisation)
-            writer.add_tensor(name, _packed(values, kind), raw_dtype=kind)
+            writer.add_tensor(name, _pack_tensor(values, kind), raw_dtype=kind)
     except _NO_ENCODER as exc:
         raise ModelNotFoundError(f"{folder} does not hold a BERT encoder: {exc!r}") from exc
     writer.write_header_to_file()
@@ -98,7 +98,7 @@ def _vocabulary(writer: gguf.GGUFWriter, file: Path) -> None:
     kinds = [gguf.TokenType.CONTROL if token in special else gguf.TokenType.NORMAL for token in tokens]
     writer.add_tokenizer_model("bert")
     writer.add_tokenizer_pre("default")
-    writer.add_token_list([_marked(token, token in special) for token in tokens])
+    writer.add_token_list([_token_text(token, token in special) for token in tokens])
     writer.add_token_types(kinds)
     writer.add_token_type_count(2)
     writer.add_bos_token_id(ids["[CLS]"])
@@ -108,7 +108,7 @@ def _vocabulary(writer: gguf.GGUFWriter, file: Path) -> None:
     writer.add_pad_token_id(ids["[PAD]"])
 
 
-def _marked(token: str, special: bool) -> str:
+def _token_text(token: str, special: bool) -> str:
     if special:
         return token
     return token[2:] if token.startswith("##") else f"\u2581{token}"
@@ -117,11 +117,11 @@ def _marked(token: str, special: bool) -> str:
 def _tensors(folder: Path, shape: BertShape) -> Iterator[tuple[str, np.ndarray]]:
     """Names and values as llama.cpp wants them."""
     weights = load_file(folder / "model.safetensors")
-    for source, name in _named(shape):
+    for source, name in _tensor_names(shape):
         yield name, np.ascontiguousarray(weights[source], np.float32)
 
 
-def _named(shape: BertShape) -> Iterator[tuple[str, str]]:
+def _tensor_names(shape: BertShape) -> Iterator[tuple[str, str]]:
     for source, name in _WHOLE.items():
         parts = ("",) if name.endswith(".weight") else (".weight", ".bias")
         yield from ((source + part, name + part) for part in parts)
@@ -142,5 +142,5 @@ def _kind(name: str, values: np.ndarray, quantisation: str) -> Kind:
     return Kind.Q4_K if values.shape[-1] % Q4K_ROW == 0 else Kind.Q5_0
 
 
-def _packed(values: np.ndarray, kind: Kind) -> np.ndarray:
+def _pack_tensor(values: np.ndarray, kind: Kind) -> np.ndarray:
     return quantise_q4k(values) if kind is Kind.Q4_K else gguf.quants.quantize(values, kind)

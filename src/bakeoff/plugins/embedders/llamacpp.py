@@ -14,14 +14,14 @@ import numpy as np
 import xllamacpp
 from pydantic import Field, model_validator
 
-from bakeoff.caller import Connection
 from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders._http import HttpParams
-from bakeoff.plugins.embedders._shared import EmbedderParams, Started
+from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.plugins.embedders.gguf_convert import CONVERTER_VERSION, save_gguf
 from bakeoff.plugins.embedders.gguf_file import GgufModel, read_gguf
+from bakeoff.runtime.json_client import JsonClient
+from bakeoff.storage.weights import WEIGHTS_FILE, FoundWeights, find, keep_weights, models_folder, sha256
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import WEIGHTS_FILE, Found, find, keep, models_folder, sha256
 
 NAME = "minilm"
 _POOLING = xllamacpp.llama_pooling_type
@@ -74,7 +74,7 @@ class LlamaCppEmbedder:
         if params.device == "metal" and sys.platform != "darwin":
             raise EmbedderError("device is metal, which only macOS has. Set device to cpu.")
         self._params = params
-        self._engine = Started(self._start, lambda engine: engine.close())
+        self._engine = StartedModel(self._start, lambda engine: engine.close())
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -115,7 +115,7 @@ class LlamaCppEmbedder:
         self._engine.close()
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> FoundWeights:
         return find(NAME, self._params.weights)
 
     @cached_property
@@ -126,7 +126,7 @@ class LlamaCppEmbedder:
         digests = f"{self._found.hashes[WEIGHTS_FILE][:12]}-{self._found.hashes['tokenizer.json'][:12]}"
         stem = f"{digests}-{kind}-v{CONVERTER_VERSION}"
         make = partial(save_gguf, self._found.folder, quantisation=kind)
-        return keep(models_folder(NAME) / "gguf", stem, ".gguf", make)
+        return keep_weights(models_folder(NAME) / "gguf", stem, ".gguf", make)
 
     @cached_property
     def _model(self) -> GgufModel:
@@ -154,7 +154,7 @@ class _Engine:
         except RuntimeError as exc:
             raise ModelNotFoundError(f"llama.cpp cannot run {file}: {exc}") from exc
         self.address = str(self._server.listening_address)
-        self._http = Connection(self.address, "", HttpParams())
+        self._http = JsonClient(self.address, "", HttpParams())
         self._before, self._after = self._special()
 
     def embed(self, texts: list[str]) -> np.ndarray:

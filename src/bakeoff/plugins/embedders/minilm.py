@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import Field
 
 from bakeoff.errors import EmbedderError
-from bakeoff.plugins.embedders._shared import EmbedderParams, Started
+from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION, read_shape
-from bakeoff.plugins.embedders.onnx_engine import Engine, Tokens, available_cores
+from bakeoff.plugins.embedders.onnx_engine import OnnxEngine, TokenBatch, available_cores
+from bakeoff.storage.weights import WEIGHTS_FILE, FoundWeights, find, keep_weights, models_folder
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import WEIGHTS_FILE, Found, find, keep, models_folder
 
 for _package in (
     "onnx",
@@ -56,7 +56,7 @@ class MiniLMEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._engine = Started(self._start, Engine.close)
+        self._engine = StartedModel(self._start, OnnxEngine.close)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -91,23 +91,23 @@ class MiniLMEmbedder:
         self._engine.close()
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> FoundWeights:
         return find(NAME, self._params.weights)
 
     @cached_property
-    def _tokens(self) -> Tokens:
-        return Tokens(self._found.folder / "tokenizer.json", self._params.max_tokens)
+    def _tokens(self) -> TokenBatch:
+        return TokenBatch(self._found.folder / "tokenizer.json", self._params.max_tokens)
 
-    def _start(self) -> Engine:
+    def _start(self) -> OnnxEngine:
         """An int8 run takes one text, because activations are scaled by the largest value of a batch."""
         quantised = self._params.precision == "int8"
         batch = 1 if quantised else self._params.batch_size
         threads = self._params.threads or available_cores()
-        return Engine(self._graph(), self._tokens, threads, batch, optimise=quantised)
+        return OnnxEngine(self._graph(), self._tokens, threads, batch, optimise=quantised)
 
     def _graph(self) -> Path:
         stem = f"{self.info.weights[:16]}-{self._params.precision}-v{GRAPH_VERSION}"
-        return keep(models_folder(NAME) / "graphs", stem, ".onnx", self._make)
+        return keep_weights(models_folder(NAME) / "graphs", stem, ".onnx", self._make)
 
     def _make(self, target: Path) -> None:
         from bakeoff.plugins.embedders.bert_graph import save_graph

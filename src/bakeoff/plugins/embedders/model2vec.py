@@ -14,9 +14,9 @@ from model2vec import StaticModel
 from pydantic import Field
 
 from bakeoff.errors import EmbedderError, ModelNotFoundError
-from bakeoff.plugins.embedders._shared import EmbedderParams, Started
+from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
+from bakeoff.storage.weights import WEIGHTS_FILE, sha256
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import WEIGHTS_FILE, sha256
 
 _FILES = (WEIGHTS_FILE, "tokenizer.json", "config.json")
 
@@ -38,7 +38,7 @@ class Model2VecEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._model = Started(self._load)
+        self._model = StartedModel(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:

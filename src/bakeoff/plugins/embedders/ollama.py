@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
-from bakeoff.caller import Address
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, Said
+from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
+from bakeoff.runtime.json_client import Address
 from bakeoff.types import Role
 
 
@@ -77,13 +77,13 @@ class OllamaEmbedder(HttpEmbedder):
         body = {"model": self._pulled[0], "input": texts, "truncate": True}
         return self._server.post("/api/embed", body)["embeddings"]
 
-    def _said(self) -> Said:
+    def _said(self) -> ServerMessage:
         name, digest = self._pulled
         shown = self._server.post("/api/show", {"model": name})
         sizes = shown.get("model_info") or {}
         limits = [int(value) for key, value in sizes.items() if key.endswith(".context_length")]
         given, known = self._params, self._known
-        return Said(
+        return ServerMessage(
             revision=f"{name} {(shown.get('details') or {}).get('quantization_level', '')}".strip(),
             digest=digest,
             max_tokens=limits[0] if limits else None,

@@ -13,11 +13,18 @@ import onnxruntime
 from pydantic import Field
 
 from bakeoff.errors import EmbedderError
-from bakeoff.plugins.embedders._shared import EmbedderParams, Started
-from bakeoff.plugins.embedders.onnx_engine import REFUSED, Engine, TokenIds, Tokens, _session, available_cores
+from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
+from bakeoff.plugins.embedders.onnx_engine import (
+    REFUSED,
+    OnnxEngine,
+    TokenBatch,
+    TokenIds,
+    _session,
+    available_cores,
+)
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
+from bakeoff.storage.weights import sha256
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import sha256
 
 _FEEDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "input_ids": lambda ids: ids,
@@ -61,7 +68,7 @@ class OnnxEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._engine = Started(self._start, Engine.close)
+        self._engine = StartedModel(self._start, OnnxEngine.close)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -101,17 +108,17 @@ class OnnxEmbedder:
         return self._params.max_tokens or self._found.max_tokens
 
     @cached_property
-    def _tokens(self) -> Tokens:
-        return Tokens(self._found.tokenizer, self._max_tokens)
+    def _tokens(self) -> TokenBatch:
+        return TokenBatch(self._found.tokenizer, self._max_tokens)
 
     def _start(self) -> _PoolingEngine:
         return _PoolingEngine(self._found, self._tokens, self._params)
 
 
-class _PoolingEngine(Engine):
+class _PoolingEngine(OnnxEngine):
     """The engine for a graph with the usual inputs, whose output is a vector for each text or for each token."""
 
-    def __init__(self, found: OnnxFolder, tokens: Tokens, params: OnnxEmbedder.Params) -> None:
+    def __init__(self, found: OnnxFolder, tokens: TokenBatch, params: OnnxEmbedder.Params) -> None:
         self._session = _session(found.graph, optimise=True)
         self._inputs = _inputs(self._session, found.graph)
         self._output, self.pooling = _choose(self._session, params.pooling or "", found)
@@ -130,7 +137,7 @@ class _PoolingEngine(Engine):
                 "if the model reads fewer."
             ) from exc
         _check(answer, len(ids), self.pooling)
-        vectors = _pooled(answer, self.pooling).astype(np.float32)
+        vectors = _pool(answer, self.pooling).astype(np.float32)
         if not self._normalise:
             return vectors
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
@@ -179,7 +186,7 @@ def _check(answer: Any, texts: int, pooling: str) -> None:
         )
 
 
-def _pooled(answer: np.ndarray, pooling: str) -> np.ndarray:
+def _pool(answer: np.ndarray, pooling: str) -> np.ndarray:
     if pooling == "mean":
         return answer.mean(axis=1)
     if pooling in ("cls", "last"):

@@ -52,7 +52,7 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Tokens:
+class TokenBatch:
     """A model's tokenizer, cutting at `limit` tokens with the special ones included."""
 
     def __init__(self, file: Path, limit: int) -> None:
@@ -79,10 +79,10 @@ class Tokens:
         return text[: space.start()] if space else text
 
 
-class Engine:
+class OnnxEngine:
     """One ONNX session with its threads; `batch` is the most texts a run takes."""
 
-    def __init__(self, graph: Path, tokens: Tokens, threads: int, batch: int, optimise: bool) -> None:
+    def __init__(self, graph: Path, tokens: TokenBatch, threads: int, batch: int, optimise: bool) -> None:
         self._session = _session(graph, optimise)
         self._dims = int(self._session.get_outputs()[0].shape[1])
         self._tokens = tokens
@@ -124,7 +124,7 @@ class Engine:
 class TokenEngine:
     """One ONNX session that gives a vector for each token of a text."""
 
-    def __init__(self, graph: Path, tokens: Tokens, threads: int) -> None:
+    def __init__(self, graph: Path, tokens: TokenBatch, threads: int) -> None:
         self._session = _session(graph, optimise=False)
         self._tokens = tokens
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="onnx")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.weights import sha256
+from bakeoff.storage.weights import sha256
 
 _GRAPHS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")
 """Where exports have their graph; the last is fastembed's own."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from bakeoff.caller import Address
 from bakeoff.errors import EmbedderError
-from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, Said
+from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
+from bakeoff.runtime.json_client import Address
 from bakeoff.types import Role
 
 
@@ -48,8 +48,8 @@ class OpenAIEmbedder(HttpEmbedder):
                 "must not be mixed."
             )
 
-    def _said(self) -> Said:
-        return Said(
+    def _said(self) -> ServerMessage:
+        return ServerMessage(
             revision=f"{self._served or self._model} at {self._server.host}",
             max_tokens=self._params.max_tokens,
             query_prompt=self._params.query_prompt,

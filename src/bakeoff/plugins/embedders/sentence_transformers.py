@@ -16,9 +16,9 @@ from sentence_transformers import SentenceTransformer
 from transformers.utils import logging as transformers_logging  # type: ignore[import-not-found,unused-ignore]
 
 from bakeoff.errors import EmbedderError, ModelNotFoundError
-from bakeoff.plugins.embedders._shared import EmbedderParams, Started
+from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
+from bakeoff.storage.weights import sha256
 from bakeoff.types import ModelInfo, Role
-from bakeoff.weights import sha256
 
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".h5")
 _QUERY, _DOCUMENT = ("query",), ("document", "passage")
@@ -58,7 +58,7 @@ class SentenceTransformersEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._model: Started[Any] = Started(self._load)
+        self._model: StartedModel[Any] = StartedModel(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:

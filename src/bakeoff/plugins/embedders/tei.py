@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import Field
 
-from bakeoff.caller import Address
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, Said
+from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
+from bakeoff.runtime.json_client import Address
 from bakeoff.types import Role
 
 
@@ -32,13 +32,13 @@ class TEIEmbedder(HttpEmbedder):
         body = {"inputs": texts, "normalize": self._params.normalise, "truncate": True}
         return self._server.post("/embed", body)
 
-    def _said(self) -> Said:
+    def _said(self) -> ServerMessage:
         told = self._server.get("/info") or {}
         served = str(told.get("model_id", ""))
         self._expect(served)
         most = told.get("max_input_length")
         embedding = (told.get("model_type") or {}).get("embedding") or {}
-        return Said(
+        return ServerMessage(
             revision=f"{served} {told.get('model_dtype', '')} TEI {told.get('version', '')}".strip(),
             digest=str(told.get("model_sha") or ""),
             max_tokens=int(most) if most is not None else None,

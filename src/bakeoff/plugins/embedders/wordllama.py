@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins import _tokenizers as tokenizers
-from bakeoff.plugins.embedders._shared import EmbedderParams, Started
+from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.types import ModelInfo, Role
 
 # Only the wheel's data is used: importing it would set up the root logger and bring in a downloader.
@@ -44,7 +44,7 @@ class WordLlamaEmbedder:
 
     def __init__(self, params: Params) -> None:
         self._dims = params.dims
-        self._model = Started(self._load)
+        self._model = StartedModel(self._load)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -87,7 +87,7 @@ class WordLlamaEmbedder:
 
     def _load(self) -> tuple[Tokenizer, np.ndarray]:
         table = load_file(_WEIGHTS)["embedding.weight"][:, : self._dims]
-        return tokenizers.shared(_TOKENIZER), np.ascontiguousarray(table, np.float32)
+        return tokenizers.shared_tokenizer(_TOKENIZER), np.ascontiguousarray(table, np.float32)
 
 
 def _sum(table: np.ndarray, ids: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff.protocols import ANYWHERE, Needs
+from bakeoff.protocols import ANYWHERE, ResourceRequest
 
 
 class LocalParams(BaseModel):
@@ -54,7 +54,7 @@ class LocalExecutor:
         """Nothing to wait for: threads and processes start with their first work."""
         return f"{self._count} processes" if self._count else "this process"
 
-    def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
+    def submit(self, work: Callable[..., Any], *args: Any, needs: ResourceRequest = ANYWHERE) -> Future[Any]:
         """Start work in a thread, or in a process if it wants one and there are some."""
         if not (needs.apart and self._count):
             return self._crew().submit(work, *args)

@@ -20,10 +20,10 @@ import ray
 import ray.exceptions
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff.environment import setting
 from bakeoff.errors import SettingError
-from bakeoff.protocols import ANYWHERE, Needs
-from bakeoff.scratch import Scratch
+from bakeoff.protocols import ANYWHERE, ResourceRequest
+from bakeoff.storage.environment import get_setting
+from bakeoff.storage.temp_dir import TempDir
 
 ASK_SECONDS = 5.0
 """How old the number of the cluster's cores may be."""
@@ -67,7 +67,7 @@ class RayExecutor:
         self._params = params
         self._lock = threading.Lock()
         self._started = self._mine = False
-        self._temporary: Scratch | None = None
+        self._temporary: TempDir | None = None
         self._asked, self._cores, self._gpus = 0.0, 0, 0.0
         self._refs: dict[Future[Any], ray.ObjectRef[Any]] = {}
 
@@ -86,7 +86,7 @@ class RayExecutor:
         nodes = sum(bool(node["Alive"]) for node in ray.nodes())
         return f"{self.slots} workers on {nodes} node{'s' if nodes > 1 else ''}"
 
-    def submit(self, work: Callable[..., Any], *args: Any, needs: Needs = ANYWHERE) -> Future[Any]:
+    def submit(self, work: Callable[..., Any], *args: Any, needs: ResourceRequest = ANYWHERE) -> Future[Any]:
         """Start a task on a node that has what it needs."""
         self._start()
         gpus = self._params.gpus if needs.gpu and self._gpus else 0
@@ -157,10 +157,10 @@ class RayExecutor:
     def _options(self) -> dict[str, Any]:
         """What `ray.init` is told."""
         if self._params.address is not None:
-            sent = () if setting(SHARED) else SENT_ON
+            sent = () if get_setting(SHARED) else SENT_ON
             settings = {name: os.environ[name] for name in sent if name in os.environ}
             return {"address": self._params.address, "runtime_env": {"env_vars": settings}}
-        self._temporary = Scratch("ray")
+        self._temporary = TempDir("ray")
         return {
             "num_cpus": self._params.workers or os.cpu_count(),
             "object_store_memory": self._params.object_store_mb * 1_000_000,

@@ -16,7 +16,7 @@ from tokenizers import Encoding, Tokenizer
 
 from bakeoff.errors import EmbedderError, RerankerError
 from bakeoff.plugins import _tokenizers as tokenizers
-from bakeoff.plugins.embedders._shared import Started
+from bakeoff.plugins.embedders._shared import StartedModel
 from bakeoff.plugins.embedders.onnx_engine import REFUSED, _session, available_cores
 from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
 
@@ -42,7 +42,7 @@ class CrossEncoderReranker:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._pool = Started(
+        self._pool = StartedModel(
             lambda: ThreadPoolExecutor(params.threads or available_cores()),
             lambda pool: pool.shutdown(cancel_futures=True),
         )

@@ -12,10 +12,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import EmbedderError, RerankerError
-from bakeoff.plugins.embedders._shared import Started
+from bakeoff.plugins.embedders._shared import StartedModel
 from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION
-from bakeoff.plugins.embedders.onnx_engine import TokenEngine, Tokens, available_cores
-from bakeoff.weights import WEIGHTS_FILE, Found, find, keep, models_folder
+from bakeoff.plugins.embedders.onnx_engine import TokenBatch, TokenEngine, available_cores
+from bakeoff.storage.weights import WEIGHTS_FILE, FoundWeights, find, keep_weights, models_folder
 
 for _package in ("onnx", "safetensors"):  # imported only to make the graph, which happens once
     if find_spec(_package) is None:
@@ -48,7 +48,7 @@ class MaxsimReranker:
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._engine = Started(self._start, TokenEngine.close)
+        self._engine = StartedModel(self._start, TokenEngine.close)
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """One score for each passage, −1 to 1; a text without a token of its own scores −1."""
@@ -63,16 +63,16 @@ class MaxsimReranker:
         self._engine.close()
 
     @cached_property
-    def _found(self) -> Found:
+    def _found(self) -> FoundWeights:
         return find(NAME, self._params.weights)
 
     def _start(self) -> TokenEngine:
-        tokens = Tokens(self._found.folder / "tokenizer.json", self._params.max_tokens)
+        tokens = TokenBatch(self._found.folder / "tokenizer.json", self._params.max_tokens)
         return TokenEngine(self._graph(), tokens, self._params.threads or available_cores())
 
     def _graph(self) -> Path:
         stem = f"{self._found.hashes[WEIGHTS_FILE][:16]}-tokens-v{GRAPH_VERSION}"
-        return keep(models_folder(NAME) / "graphs", stem, ".onnx", self._make)
+        return keep_weights(models_folder(NAME) / "graphs", stem, ".onnx", self._make)
 
     def _make(self, target: Path) -> None:
         from bakeoff.plugins.embedders.bert_graph import save_graph

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from bakeoff.segmentation import VERSION, words
+from bakeoff.corpus.segmentation import VERSION, words
 
 
 class MmrReranker:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from bakeoff.caller import OTHER_SHAPE, Address, Connection
 from bakeoff.errors import EmbedderError, RerankerError
 from bakeoff.plugins.embedders._http import HttpParams
+from bakeoff.runtime.json_client import OTHER_SHAPE, Address, JsonClient
 
 
 def _results(answer: Any) -> list[tuple[int, float]]:
@@ -71,7 +71,7 @@ class RerankApiReranker:
     def __init__(self, params: Params) -> None:
         self._params, self._api = params, _APIS[params.api]
         key_env = self._api.key_env if params.key_env is None else params.key_env
-        self._server = Connection(params.base_url or self._api.address, key_env, params)
+        self._server = JsonClient(params.base_url or self._api.address, key_env, params)
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """One score for each passage, in order."""

@@ -13,8 +13,15 @@ from typing import ClassVar
 import chardet
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from bakeoff.corpus.document_kinds import (
+    DEFAULT_INCLUDE,
+    KIND_OF_SUFFIX,
+    NOT_INCLUDED,
+    UNSUPPORTED,
+    WITHOUT_TEXT,
+    format_of,
+)
 from bakeoff.errors import CorpusError
-from bakeoff.kinds import DEFAULT_INCLUDE, KIND_OF_SUFFIX, NOT_INCLUDED, UNSUPPORTED, WITHOUT_TEXT, format_of
 from bakeoff.plugins._titles import title_of
 from bakeoff.plugins.sources._decoding import decode, is_binary
 from bakeoff.plugins.sources._globs import matcher
@@ -124,7 +131,7 @@ class FolderSource:
         """Posix paths of matching files in no order; what is not looked into is added to `refused`."""
 
         def refuse(path: Path, reason: str) -> None:
-            refused.append(Skipped(f"{_shown(path.relative_to(folder).as_posix())}/", reason))
+            refused.append(Skipped(f"{_printable_name(path.relative_to(folder).as_posix())}/", reason))
 
         def unreadable(exc: OSError) -> None:
             refuse(Path(exc.filename), _unreadable(exc))
@@ -145,7 +152,7 @@ class FolderSource:
                 if self._included(path):
                     yield path
                 else:
-                    refused.append(_other_kind(_shown(path)))
+                    refused.append(_other_kind(_printable_name(path)))
 
     def _enters(self, path: Path, name: str, seen: set[str]) -> bool:
         """Whether a folder is looked into; where links are followed, each real folder once."""
@@ -162,7 +169,7 @@ class FolderSource:
         try:
             name.encode("utf-8")
         except UnicodeEncodeError:
-            return Skipped(_shown(name), "file name is not UTF-8: rename it")
+            return Skipped(_printable_name(name), "file name is not UTF-8: rename it")
         path = folder / name
         if path.is_symlink() and not self._params.follow_symlinks:
             return Skipped(name, _LINK)
@@ -185,7 +192,7 @@ class FolderSource:
         return SourceItem(name, _version(data), len(data))
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     """A name whose bytes may be no UTF-8, as text."""
     return name.encode("utf-8", "backslashreplace").decode()
 

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.plugins.sources.folder import FolderSource
-from bakeoff.scratch import Scratch
+from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Document, Skipped, SourceItem
 
 
@@ -30,7 +30,7 @@ class GeneratedSource:
 
     def __init__(self, params: GeneratedParams) -> None:
         self._params = params
-        self._scratch = Scratch("corpus")
+        self._scratch = TempDir("corpus")
 
     @cached_property
     def _folder(self) -> FolderSource:

@@ -12,7 +12,7 @@ Arrays = dict[str, np.ndarray]
 """`ids` and `lengths` of the rows; from `starts` of a word on, the `rows` that hold it and their `counts`."""
 
 
-def inverted(places: dict[str, int], texts: list[tuple[int, Counter[str]]]) -> Arrays:
+def invert(places: dict[str, int], texts: list[tuple[int, Counter[str]]]) -> Arrays:
     """Rows of an id and its words, turned into rows of each word, whose place is given."""
     pairs = [(places[w], row, n) for row, (_, c) in enumerate(texts) for w, n in c.items()]
     words, rows, counts = np.array(pairs, np.int64).reshape(-1, 3).T

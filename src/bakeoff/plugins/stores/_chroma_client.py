@@ -16,13 +16,13 @@ from chromadb.config import Settings as ClientSettings
 from chromadb.errors import NotFoundError
 from pydantic import Field
 
-from bakeoff.consent import Destination, secret_for
-from bakeoff.environment import Source
-from bakeoff.plugins.stores._base import GraphBuild, Settings
-from bakeoff.plugins.stores._bounded_transport import BoundedTransport
-from bakeoff.plugins.stores._payload import Declared, terms
-from bakeoff.plugins.stores._server import ServerUrl, ours, patience
-from bakeoff.scratch import Scratch
+from bakeoff.plugins.kit.adapter import GraphBuild, Settings
+from bakeoff.plugins.kit.http_limits import BoundedTransport
+from bakeoff.plugins.kit.payload import PayloadSchemaMixin, terms
+from bakeoff.plugins.kit.server import ServerUrl, own_collections, request_timeout
+from bakeoff.storage.consent import Destination, secret_for
+from bakeoff.storage.environment import SettingSource
+from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Hits, Metric, Where
 
 CONNECTING = 5.0
@@ -48,12 +48,12 @@ class ChromaParams(Settings):
     build: Build = Build()
 
 
-class Connection:
+class ChromaConnection:
     """One client; opening a Chroma folder writes into it, so one that is to stay as it is can be copied first."""
 
     def __init__(self, url: str | None, home: Path) -> None:
         self._url, self._home = url, home
-        self._copy: Scratch | None = None
+        self._copy: TempDir | None = None
         self._client: ClientAPI | None = None
 
     def begin(self, *, copy: bool = False) -> ClientAPI:
@@ -61,7 +61,7 @@ class Connection:
         self.close()
         quiet = ClientSettings(anonymized_telemetry=False)
         if self._url:
-            self._client = _connected(self._url, quiet)
+            self._client = _connect(self._url, quiet)
         else:
             home = self._copied() if copy else self._home
             self._client = chromadb.PersistentClient(path=home, settings=quiet)
@@ -78,7 +78,7 @@ class Connection:
 
     def collections(self) -> list[str]:
         """What runs made on a server; a folder belongs to one run, so nothing stays there."""
-        return ours(known.name for known in self._there().list_collections()) if self._url else []
+        return own_collections(known.name for known in self._there().list_collections()) if self._url else []
 
     def drop(self, name: str) -> None:
         """Remove a collection, if it is there."""
@@ -97,13 +97,13 @@ class Connection:
         return self._client or self.begin()
 
     def _copied(self) -> Path:
-        self._copy = Scratch("chroma")
+        self._copy = TempDir("chroma")
         return shutil.copytree(self._home, self._copy.path / "home")
 
 
-def _connected(url: str, settings: ClientSettings) -> ClientAPI:
+def _connect(url: str, settings: ClientSettings) -> ClientAPI:
     """A client of a server; it has no limit of time of its own, so the server is asked first whether it answers."""
-    seconds, token = patience(), secret_for("CHROMA_TOKEN", Destination(url, Source.EXPERIMENT))
+    seconds, token = request_timeout(), secret_for("CHROMA_TOKEN", Destination(url, SettingSource.EXPERIMENT))
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     limit = httpx.Timeout(seconds, connect=min(CONNECTING, seconds))
     with httpx.Client(transport=BoundedTransport(url, seconds), headers=headers, timeout=limit) as first:
@@ -114,7 +114,7 @@ def _connected(url: str, settings: ClientSettings) -> ClientAPI:
     return client
 
 
-def filter_of(store: Declared, where: Where) -> dict[str, Any] | None:
+def filter_of(store: PayloadSchemaMixin, where: Where) -> dict[str, Any] | None:
     """A filter in Chroma's words."""
     parts = [
         {term.field: {SIGNS[term.sign]: list(term.values) if term.sign == "in" else term.values[0]}}

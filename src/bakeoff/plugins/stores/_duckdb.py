@@ -31,7 +31,7 @@ def written(vector: np.ndarray) -> str:
     return str(vector.tolist())
 
 
-class Table:
+class DuckdbTable:
     """One table of a file: `id`, `vector` and payload columns, with an HNSW index over the vectors."""
 
     def __init__(self, file: Path, name: str, dims: int, metric: Metric, *, read_only: bool) -> None:

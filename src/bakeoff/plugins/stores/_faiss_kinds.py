@@ -12,7 +12,7 @@ import faiss
 import numpy as np
 from pydantic import Field
 
-from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild, Settings, hits
+from bakeoff.plugins.kit.adapter import EF, PROBES, GraphBuild, Settings, make_hits
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Hits, Metric
 
@@ -52,7 +52,7 @@ def knob(build: Build) -> SearchKnob | None:
     return {"hnsw": EF, "ivf": cells, "pq": cells}.get(build.index)
 
 
-def shaped(rows: np.ndarray, metric: Metric) -> np.ndarray:
+def prepare_rows(rows: np.ndarray, metric: Metric) -> np.ndarray:
     """Rows as FAISS takes them; cosine is the inner product of unit vectors."""
     rows = np.ascontiguousarray(rows, np.float32)
     if metric is not Metric.COSINE:
@@ -67,19 +67,19 @@ def arguments(
 ) -> faiss.SearchParameters | None:
     """What a search of k among some or all rows takes; among fewer rows it looks at more candidates."""
     if allowed is None:
-        return _unfiltered(kind, max(query.ef, k), query.probes)
+        return _search_parameters(kind, max(query.ef, k), query.probes)
     wider, only = rows / len(allowed), faiss.IDSelectorBatch(allowed)
     ef = min(math.ceil(max(query.ef, k) * wider), max(rows, query.ef))
-    return _made(kind, ef, math.ceil(query.probes * wider), sel=only)
+    return _make_parameters(kind, ef, math.ceil(query.probes * wider), sel=only)
 
 
 @lru_cache(256)
-def _unfiltered(kind: str, ef: int, probes: int) -> faiss.SearchParameters | None:
+def _search_parameters(kind: str, ef: int, probes: int) -> faiss.SearchParameters | None:
     """Made once for each setting: making them takes as long as a short search."""
-    return _made(kind, ef, probes)
+    return _make_parameters(kind, ef, probes)
 
 
-def _made(kind: str, ef: int, probes: int, **only: Any) -> faiss.SearchParameters | None:
+def _make_parameters(kind: str, ef: int, probes: int, **only: Any) -> faiss.SearchParameters | None:
     if kind == "hnsw":
         return faiss.SearchParametersHNSW(efSearch=ef, **only)  # type: ignore[attr-defined]
     if kind in ("ivf", "pq"):
@@ -92,7 +92,7 @@ def answer(ids: np.ndarray, scores: np.ndarray, metric: Metric) -> Hits:
     if len(ids) and ids[-1] < 0:
         found = ids >= 0
         ids, scores = ids[found], scores[found]
-    return hits(ids, -scores if metric is Metric.L2 else scores)
+    return make_hits(ids, -scores if metric is Metric.L2 else scores)
 
 
 def _space(metric: Metric) -> int:
@@ -116,9 +116,7 @@ def _cells(build: Any, count: int) -> int:
 
 def _ivf(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
     dims, space = rows.shape[1], _space(metric)
-    return _trained(
-        faiss.IndexIVFFlat(_flat(build, rows, metric), dims, _cells(build, len(rows)), space), rows
-    )
+    return _train(faiss.IndexIVFFlat(_flat(build, rows, metric), dims, _cells(build, len(rows)), space), rows)
 
 
 def _pq(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
@@ -128,10 +126,10 @@ def _pq(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
     bits = max(1, min(BITS, int(math.log2(len(rows)))))
     codes = faiss.IndexIVFPQ(_flat(build, rows, metric), dims, lists, parts, bits, space)
     codes.pq.cp.seed, codes.pq.cp.min_points_per_centroid = SEED, 1
-    return _trained(codes, np.resize(rows, (max(len(rows), 2**bits), dims)))
+    return _train(codes, np.resize(rows, (max(len(rows), 2**bits), dims)))
 
 
-def _trained(index: Any, rows: np.ndarray) -> faiss.Index:
+def _train(index: Any, rows: np.ndarray) -> faiss.Index:
     index.cp.seed = SEED
     index.cp.min_points_per_centroid = 1  # else it warns on the terminal about small collections
     index.train(rows)

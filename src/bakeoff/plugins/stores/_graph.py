@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import (
+from bakeoff.plugins.kit.adapter import (
     GraphQuery,
     TunedByEf,
     expect_dims,
     expect_rows,
-    hits,
-    nearness,
+    make_hits,
     require_open,
-    translated,
+    score_from_distance,
+    translate_errors,
 )
 from bakeoff.types import Batch, Hits, Metric
 
@@ -36,23 +36,23 @@ class GraphFile(TunedByEf, ABC):
         self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
         self._index: Any = None
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._dims, self._rows = metric, dims, 0
         self._name(collection)
         self._index = self._empty()
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def insert(self, batch: Batch) -> None:
         self._rows += len(batch.ids)
         self._add(batch)
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def ready(self) -> None:
         expect_rows(self.engine, self._held(), self._rows)
         self._save()
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._name(collection)
         if not self._file.exists():
@@ -62,21 +62,24 @@ class GraphFile(TunedByEf, ABC):
         self._rows = self._held()
         return self._rows
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def search(self, vector: np.ndarray, k: int, query: GraphQuery) -> Hits:
         require_open(self.engine, self._index)
         if not self._rows:
-            return hits([], [])
+            return make_hits([], [])
         ids, far = self._nearest(self._row(vector), min(k, self._rows), query.ef)
-        return hits(ids[0], nearness(far[0], self._metric))
+        return make_hits(ids[0], score_from_distance(far[0], self._metric))
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def search_many(self, vectors: np.ndarray, k: int, query: GraphQuery) -> list[Hits]:
         require_open(self.engine, self._index)
         if not self._rows or not len(vectors):
-            return [hits([], [])] * len(vectors)
+            return [make_hits([], [])] * len(vectors)
         ids, far = self._nearest(vectors, min(k, self._rows), query.ef)
-        return [hits(mine, nearness(apart, self._metric)) for mine, apart in zip(ids, far, strict=True)]
+        return [
+            make_hits(mine, score_from_distance(apart, self._metric))
+            for mine, apart in zip(ids, far, strict=True)
+        ]
 
     def close(self) -> None:
         self._index = None

@@ -11,7 +11,15 @@ from lancedb.index import HnswFlat, HnswSq, IvfFlat, IvfPq
 from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild, GraphQuery, Settings, hits, nearness
+from bakeoff.plugins.kit.adapter import (
+    EF,
+    PROBES,
+    GraphBuild,
+    GraphQuery,
+    Settings,
+    make_hits,
+    score_from_distance,
+)
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Hits, Metric
 
@@ -69,7 +77,7 @@ def index_of(build: Build, metric: Metric) -> Any:
     return (HnswSq if build.index == "ivf_hnsw_sq" else HnswFlat)(**shared, **graph)
 
 
-def asked(table: Any, vectors: np.ndarray, k: int, metric: Metric, query: LancedbQuery) -> Any:
+def build_search(table: Any, vectors: np.ndarray, k: int, metric: Metric, query: LancedbQuery) -> Any:
     """A search of a table for the k nearest of one vector, or of each of some."""
     search = table.search(vectors, vector_column_name="vector").distance_type(metric.value)
     search = search.limit(k).nprobes(query.probes).ef(max(query.ef, k)).select(["id", "_distance"])
@@ -79,7 +87,7 @@ def asked(table: Any, vectors: np.ndarray, k: int, metric: Metric, query: Lanced
 def answer(found: pa.Table, metric: Metric, quantised: bool) -> Hits:
     """Hits from a table; quantised indexes answer cosine with the distance of unit vectors, 2·(1 − cosine)."""
     unit = 0.5 if quantised and metric is Metric.COSINE else 1.0
-    return hits(found["id"], nearness(found["_distance"].to_numpy() * unit, metric))
+    return make_hits(found["id"], score_from_distance(found["_distance"].to_numpy() * unit, metric))
 
 
 def expect_indexed(table: Any, rows: int, kind: str) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 from pydantic import Field
 
 from bakeoff.errors import StoreError
+from bakeoff.plugins.kit.adapter import GraphBuild, Settings, expect_dims, expect_rows, guarantee
+from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order, payload_of
+from bakeoff.plugins.kit.rest import BODY_BYTES
+from bakeoff.plugins.kit.server import PREFIX, ShardSettings, own_collections
 from bakeoff.plugins.stores import _lucene_state as state
-from bakeoff.plugins.stores._base import GraphBuild, Settings, expect_dims, expect_rows, guarantee
-from bakeoff.plugins.stores._client_errors import Reply, reports_client_errors
-from bakeoff.plugins.stores._payload import Declared, Payload, in_order, payload_of
-from bakeoff.plugins.stores._rest import BODY_BYTES
-from bakeoff.plugins.stores._server import PREFIX, Spread, ours
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Metric
 
@@ -30,7 +30,7 @@ KINDS = {
 }
 
 
-class LuceneBuild(GraphBuild, Spread):
+class LuceneBuild(GraphBuild, ShardSettings):
     """What shapes the graph: Lucene makes one for each segment."""
 
     segments: Annotated[
@@ -49,7 +49,7 @@ class LuceneBuild(GraphBuild, Spread):
     ] = "request"
 
 
-class Words(Settings):
+class LuceneWords(Settings):
     """How texts are cut into words, and what BM25 makes of them."""
 
     analyzer: Annotated[
@@ -70,14 +70,14 @@ class LuceneClient:
 
 
 @reports_client_errors
-class LuceneIndex(Declared, ABC):
+class LuceneIndex(PayloadSchemaMixin, ABC):
     """Texts and vectors are searchable and not kept a second time."""
 
     engine: ClassVar[str]
     client_errors: ClassVar[tuple[type[Exception], ...]]
     not_found: ClassVar[type[Exception]]
 
-    def __init__(self, client: LuceneClient, build: LuceneBuild, words: Words) -> None:
+    def __init__(self, client: LuceneClient, build: LuceneBuild, words: LuceneWords) -> None:
         self._api, self._bulk, self.place = client.api, client.bulk, client.place
         self._build, self._words = build, words
         self._index, self._rows, self._metric = "", 0, Metric.COSINE
@@ -121,7 +121,9 @@ class LuceneIndex(Declared, ABC):
         self._api.indices.create(index=self._index, body=index)
 
     def collections(self) -> list[str]:
-        return ours(self._api.indices.get_settings(index=f"{PREFIX}*", filter_path="*.settings.index.uuid"))
+        return own_collections(
+            self._api.indices.get_settings(index=f"{PREFIX}*", filter_path="*.settings.index.uuid")
+        )
 
     def drop(self, collection: str) -> None:
         self._api.indices.delete(index=_name(collection), ignore_unavailable=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._rest import packed, wait, words
-from bakeoff.plugins.stores._server import Spread, expect_spread
+from bakeoff.plugins.kit.rest import encode_json, wait, words
+from bakeoff.plugins.kit.server import ShardSettings, expect_spread
 
 MERGE_SECONDS = 3600.0
 TAKING_PART = 120.0
 """Seconds until every copy of a shard answers, after a start too."""
 
 
-def expect_nodes(engine: str, api: Any, spread: Spread) -> None:
+def expect_nodes(engine: str, api: Any, spread: ShardSettings) -> None:
     """There is a node for every copy of a shard; the engine would take the others and leave them out."""
     if not spread.replicas:
         return
@@ -25,7 +25,7 @@ def expect_nodes(engine: str, api: Any, spread: Spread) -> None:
         )
 
 
-def expect_copies(engine: str, api: Any, index: str, spread: Spread) -> None:
+def expect_copies(engine: str, api: Any, index: str, spread: ShardSettings) -> None:
     """The index has the shards and replicas that were asked for, and each copy is on a node and takes part."""
     kept = api.indices.get_settings(index=index, flat_settings=True)[index]["settings"]
     shards, replicas = int(kept["index.number_of_shards"]), int(kept["index.number_of_replicas"])
@@ -45,7 +45,7 @@ def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Except
         except not_found:  # it ended, and the engine could not write down how; segments are counted next
             return True
         if told.get("error") or told.get("response", {}).get("_shards", {}).get("failed"):
-            raise StoreError(f"{engine} did not merge: {words(packed(told))}")
+            raise StoreError(f"{engine} did not merge: {words(encode_json(told))}")
         return bool(told["completed"])
 
     wait(engine, "its segments are merged", merged, MERGE_SECONDS, pause=0.02)

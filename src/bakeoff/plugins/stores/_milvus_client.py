@@ -14,12 +14,18 @@ from milvus_lite.server_manager import server_manager_instance as lite
 from pydantic import Field, model_validator
 from pymilvus import DataType, MilvusClient
 
-from bakeoff.consent import Destination, secret_for
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild, GraphQuery, Settings
-from bakeoff.plugins.stores._payload import Declared, terms
-from bakeoff.plugins.stores._server import ServerUrl, Spread, expect_spread, patience, whole
+from bakeoff.plugins.kit.adapter import EF, PROBES, GraphBuild, GraphQuery, Settings
+from bakeoff.plugins.kit.payload import PayloadSchemaMixin, terms
+from bakeoff.plugins.kit.server import (
+    ServerUrl,
+    ShardSettings,
+    expect_spread,
+    request_timeout,
+    require_server,
+)
 from bakeoff.protocols import SearchKnob
+from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.types import Batch, Metric, Where
 
 Index = Literal["flat", "ivf_flat", "hnsw"]
@@ -38,7 +44,7 @@ LOGS = {"GLOG_minloglevel": "3"}
 PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
 
 
-class Build(GraphBuild, Spread):
+class Build(GraphBuild, ShardSettings):
     """What shapes the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
 
     index: Annotated[Index | None, Field(description="None: hnsw on a server, flat embedded")] = None
@@ -53,7 +59,7 @@ class MilvusParams(Settings):
 
     @model_validator(mode="after")
     def _spread(self) -> Self:
-        whole("uri", self.uri, self.build)
+        require_server("uri", self.uri, self.build)
         return self
 
     def kind(self) -> Index:
@@ -79,14 +85,14 @@ class MilvusQuery(GraphQuery):
     ] = "Bounded"
 
 
-def connected(server: Destination | None, file: Path) -> MilvusClient:
+def connect(server: Destination | None, file: Path) -> MilvusClient:
     """A client of a server, or of milvus-lite on a file."""
     for name, value in LOGS.items():
         os.environ.setdefault(name, value)
     at = server.url if server else lite.start_and_get_uri(str(file))
     if at is None:
         raise StoreError(f"milvus-lite does not start on {file.name}. Is it open elsewhere?")
-    seconds, token = patience(), (secret_for("MILVUS_TOKEN", server) if server else None) or ""
+    seconds, token = request_timeout(), (secret_for("MILVUS_TOKEN", server) if server else None) or ""
     client = MilvusClient(at, token=token, dedicated=True, timeout=seconds)
     limits = dict.fromkeys(REQUESTS, seconds) | dict.fromkeys(WORK, max(seconds, WORK_SECONDS))
     for name, limit in limits.items():
@@ -99,7 +105,7 @@ def release(file: Path) -> None:
     lite.release_server(str(file))
 
 
-def schema(client: MilvusClient, store: Declared, dims: int) -> Any:
+def schema(client: MilvusClient, store: PayloadSchemaMixin, dims: int) -> Any:
     """The fields of a collection."""
     made = client.create_schema(auto_id=False, enable_dynamic_field=False)
     made.add_field("id", DataType.INT64, is_primary=True)
@@ -119,7 +125,7 @@ def index(client: MilvusClient, build: Build, kind: Index, metric: Metric) -> An
     return made
 
 
-def expression(store: Declared, where: Where) -> str:
+def expression(store: PayloadSchemaMixin, where: Where) -> str:
     """A filter as Milvus writes it; texts are quoted as JSON quotes them."""
     names = store.column_of()
     return " and ".join(
@@ -129,7 +135,7 @@ def expression(store: Declared, where: Where) -> str:
     )
 
 
-def requests(store: Declared, batch: Batch) -> Iterator[list[dict[str, Any]]]:
+def requests(store: PayloadSchemaMixin, batch: Batch) -> Iterator[list[dict[str, Any]]]:
     """A batch as rows, in parts that one request takes."""
     assert batch.vectors is not None
     rows = [
@@ -150,7 +156,7 @@ def expect_finished(client: MilvusClient, name: str, kind: Index) -> None:
         raise StoreError(f"Milvus has not finished its {kind} index ({waiting} rows are waiting).")
 
 
-def expect_copies(client: MilvusClient, name: str, spread: Spread) -> None:
+def expect_copies(client: MilvusClient, name: str, spread: ShardSettings) -> None:
     """The collection has the shards that were asked for, and is in memory as often."""
     shards, copies = client.describe_collection(name)["num_shards"], len(client.describe_replica(name))
     expect_spread("Milvus", (shards, copies - 1), spread)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bakeoff.plugins.stores._rest import Rest, wait
-from bakeoff.plugins.stores._server import ours
+from bakeoff.plugins.kit.rest import Rest, wait
+from bakeoff.plugins.kit.server import own_collections
 
 DEADLINE_S = 600
 PREFIX = "bakeoff-"
@@ -17,7 +17,7 @@ def path(collection: str) -> str:
     return "/indexes/" + f"{PREFIX}{collection}".lower().replace("_", "-")[:NAME].rstrip("-")
 
 
-def made(rest: Rest, collection: str, shape: dict[str, Any]) -> str:
+def create_index(rest: Rest, collection: str, shape: dict[str, Any]) -> str:
     """Make an index, wait until it is ready, and return its host."""
     at = path(collection)
     rest("POST", "/indexes", {"name": at.rsplit("/", 1)[1], **shape, "deletion_protection": "disabled"})
@@ -25,7 +25,7 @@ def made(rest: Rest, collection: str, shape: dict[str, Any]) -> str:
     return str(rest("GET", at)["host"])
 
 
-def dropped(rest: Rest, collection: str) -> None:
+def delete_index(rest: Rest, collection: str) -> None:
     """Remove an index that may be there, and wait until it is gone."""
     at = path(collection)
     rest("DELETE", at, absent=True)
@@ -34,4 +34,4 @@ def dropped(rest: Rest, collection: str) -> None:
 
 def collections(rest: Rest) -> list[str]:
     """What was made there, by the names that were given, cut where they were too long."""
-    return ours((one["name"] for one in rest("GET", "/indexes")["indexes"]), PREFIX)
+    return own_collections((one["name"] for one in rest("GET", "/indexes")["indexes"]), PREFIX)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from bakeoff.plugins.stores._rest import Rest
+from bakeoff.plugins.kit.rest import Rest
 from bakeoff.types import Batch, PayloadField
 
 PART = 100  # rows a request: at most 1,000 and 2 MB are taken
 
 
-class Index:
+class PineconeIndex:
     """The data plane of an index."""
 
     def __init__(self, host: str, headers: dict[str, str]) -> None:

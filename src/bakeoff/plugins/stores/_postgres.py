@@ -13,13 +13,13 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field
 
-from bakeoff.consent import Destination, secret_for
-from bakeoff.environment import Source
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphQuery, expect_rows, hits
-from bakeoff.plugins.stores._postgres_sql import MOST_EF, Table
+from bakeoff.plugins.kit.adapter import GraphQuery, expect_rows, make_hits
+from bakeoff.plugins.kit.server import password, request_timeout, server_of
+from bakeoff.plugins.stores._postgres_sql import MOST_EF, PostgresTable
 from bakeoff.plugins.stores._postgres_types import know_vectors
-from bakeoff.plugins.stores._server import password, patience, server_of
+from bakeoff.storage.consent import Destination, secret_for
+from bakeoff.storage.environment import SettingSource
 from bakeoff.types import Batch, Hits, Metric, PayloadField
 
 COPIED = {"text": "text", "integer": "int8", "number": "float8"}
@@ -44,7 +44,7 @@ class PgvectorQuery(GraphQuery):
     max_scan: Annotated[int, Field(ge=1, description="HNSW: rows visited at most, about")] = 20_000
 
 
-class Connection(psycopg.Connection[tuple[Any, ...]]):
+class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that commits each statement, knows vectors, and is told a setting only when it changes.
 
     The server ends a statement that takes too long; one whose server says nothing at all ends with the connection.
@@ -65,8 +65,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 "pgvector: the DSN cannot be read. It looks like postgresql://user@host:5432/database."
             ) from None
         secret = _secret(told, server.source) if given else {}
-        made = cls.connect(autocommit=True, **{**_waiting(patience()), **told, **secret})
-        made._give(patience())
+        made = cls.connect(autocommit=True, **{**_waiting(request_timeout()), **told, **secret})
+        made._give(request_timeout())
         made.execute(EXTENSION)
         made.execute(f"SET synchronous_commit = {synchronous_commit}")
         know_vectors(made)
@@ -89,7 +89,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             yield self
         finally:
             if not self.closed:
-                self._give(patience())
+                self._give(request_timeout())
 
     def _give(self, seconds: float | None) -> None:
         """Let each statement have so many seconds."""
@@ -122,7 +122,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         asked = "SELECT atttypmod FROM pg_attribute WHERE attname = 'vector' AND attrelid = %s::regclass"
         return int(self.rows(asked, f'"{table}"')[0][0])
 
-    def expect(self, table: Table, rows: int) -> None:
+    def expect(self, table: PostgresTable, rows: int) -> None:
         """A table has all its rows, its indexes are valid, and the vectors' is among them, or a StoreError says so."""
         expect_rows("pgvector", self.count(table.name), rows)
         found = dict(self.rows(INDEXED, f'"{table.name}"'))
@@ -153,7 +153,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 copy.write_row(row)
 
 
-def _secret(told: dict[str, Any], source: Source) -> dict[str, Any]:
+def _secret(told: dict[str, Any], source: SettingSource) -> dict[str, Any]:
     """The password for a DSN without one, for each of its hosts; libpq itself would send PGPASSWORD to any host."""
     hosts = str(told.get("hostaddr") or told.get("host") or "localhost").split(",")
     secret: dict[str, Any] = {}
@@ -172,9 +172,9 @@ def _waiting(seconds: float) -> dict[str, Any]:
     return {"connect_timeout": min(whole, CONNECTING), "tcp_user_timeout": 1000 * whole, **alive}
 
 
-def ranked(found: list[tuple[Any, ...]]) -> Hits:
+def read_hits(found: list[tuple[Any, ...]]) -> Hits:
     """Rows of id and score as an answer."""
-    return hits([row[0] for row in found], [row[1] for row in found])
+    return make_hits([row[0] for row in found], [row[1] for row in found])
 
 
 def near(found: list[tuple[Any, ...]], metric: Metric) -> Hits:
@@ -182,5 +182,5 @@ def near(found: list[tuple[Any, ...]], metric: Metric) -> Hits:
     found.sort(key=FAR)
     ids, far = zip(*found, strict=True) if found else ((), ())
     if metric is Metric.L2:
-        return hits(ids, [-one * one for one in far])
-    return hits(ids, [1.0 - one for one in far] if metric is Metric.COSINE else [-one for one in far])
+        return make_hits(ids, [-one * one for one in far])
+    return make_hits(ids, [1.0 - one for one in far] if metric is Metric.COSINE else [-one for one in far])

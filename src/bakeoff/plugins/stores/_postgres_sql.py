@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import EF, PROBES, GraphBuild
+from bakeoff.plugins.kit.adapter import EF, PROBES, GraphBuild
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Metric, PayloadField
 
@@ -58,7 +58,7 @@ def nearest(table: str, metric: Metric, k: int, condition: str = "true") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PostgresTable:
     """One collection's table; 0 dimensions are for texts only."""
 
     name: str

@@ -10,8 +10,8 @@ import numpy as np
 import qdrant_edge as edge
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import hits, translated
-from bakeoff.plugins.stores._payload import Declared, Payload, in_order
+from bakeoff.plugins.kit.adapter import make_hits, translate_errors
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order
 from bakeoff.plugins.stores._qdrant_filter import filter_of
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -30,10 +30,10 @@ INDEXES = {
     "integer": edge.PayloadSchemaType.Integer,
     "number": edge.PayloadSchemaType.Float,
 }
-ENGINE = translated("Qdrant", Exception)  # the binding raises no other for what the engine says
+ENGINE = translate_errors("Qdrant", Exception)  # the binding raises no other for what the engine says
 
 
-class Words:
+class EdgeWords:
     """Conditions as the edge shard takes them."""
 
     def among(self, field: str, values: list[Any]) -> Any:
@@ -49,7 +49,7 @@ class Words:
         return edge.Filter(must=conditions)
 
 
-class Edge(Declared):
+class Edge(PayloadSchemaMixin):
     """One edge shard for each collection; declared payload fields are indexed, as the graph then knows them."""
 
     def __init__(self, home: Path, *, m: int, ef_construction: int) -> None:
@@ -106,7 +106,7 @@ class Edge(Declared):
         assert self._shard is not None
         nearest, among = (
             edge.Query.Nearest(vector.tolist()),
-            filter_of(self, where, Words()) if where else None,
+            filter_of(self, where, EdgeWords()) if where else None,
         )
         how = edge.SearchParams(hnsw_ef=max(ef, k))
         return self._answer(self._shard.search(edge.SearchRequest(nearest, k, filter=among, params=how)))
@@ -137,7 +137,7 @@ class Edge(Declared):
 
     def _answer(self, found: list[Any]) -> Hits:
         scores = np.array([point.score for point in found], np.float64)
-        return hits([point.id for point in found], -(scores**2) if self._metric is Metric.L2 else scores)
+        return make_hits([point.id for point in found], -(scores**2) if self._metric is Metric.L2 else scores)
 
     def _load(self) -> int:
         self._shard = edge.EdgeShard.load(str(self._folder))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from bakeoff.plugins.stores._payload import Declared, Term, terms
+from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
 from bakeoff.types import Where
 
 
-class Words(Protocol):
+class FilterWords(Protocol):
     """How one of the two says a condition; `sum` joins conditions of which one must hold."""
 
     def among(self, field: str, values: list[Any]) -> Any:
@@ -28,12 +28,12 @@ class Words(Protocol):
         ...
 
 
-def filter_of(store: Declared, where: Where, words: Words) -> Any:
+def filter_of(store: PayloadSchemaMixin, where: Where, words: FilterWords) -> Any:
     """A filter; numbers are compared by bounds, since only texts and integers can be matched."""
     return words.all([_condition(term, words) for term in terms(store.fields, where)])
 
 
-def _condition(term: Term, words: Words) -> Any:
+def _condition(term: Term, words: FilterWords) -> Any:
     if term.sign != "in":
         value = term.values[0]
         return words.between(term.field, *((value, None) if term.sign == ">=" else (None, value)))

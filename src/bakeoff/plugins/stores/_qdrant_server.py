@@ -15,14 +15,14 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphBuild, expect_dims, hits, translated
-from bakeoff.plugins.stores._bounded_transport import BoundedTransport
-from bakeoff.plugins.stores._payload import Declared, Payload, in_order
+from bakeoff.plugins.kit.adapter import GraphBuild, expect_dims, make_hits, translate_errors
+from bakeoff.plugins.kit.http_limits import BoundedTransport
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order
+from bakeoff.plugins.kit.server import PREFIX, ShardSettings, expect_spread, own_collections, request_timeout
 from bakeoff.plugins.stores._qdrant_filter import filter_of
-from bakeoff.plugins.stores._server import PREFIX, Spread, expect_spread, ours, patience
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ENGINE = translated("Qdrant", ApiException, HTTPError, RpcError, OSError, ValueError)
+ENGINE = translate_errors("Qdrant", ApiException, HTTPError, RpcError, OSError, ValueError)
 PART = 1000  # rows a request, well under the server's limit of 32 MB
 DEADLINE_S = 3600
 THRESHOLD_KB = 1
@@ -38,7 +38,7 @@ READS: dict[str, Any] = {"one": None, **{one.value: one for one in models.ReadCo
 INDEXES: dict[str, Any] = {"text": "keyword", "integer": "integer", "number": "float"}
 
 
-class Words:
+class ServerWords:
     """Conditions as the client takes them."""
 
     def among(self, field: str, values: list[Any]) -> Any:
@@ -65,13 +65,13 @@ class Writing:
 WRITING = Writing()
 
 
-class Server(Declared):
+class QdrantServer(PayloadSchemaMixin):
     """One collection of a server; its optimizers work in the background, so `ready` waits for them."""
 
     def __init__(
-        self, url: str, key: str | None, graph: GraphBuild, spread: Spread, writing: Writing = WRITING
+        self, url: str, key: str | None, graph: GraphBuild, spread: ShardSettings, writing: Writing = WRITING
     ) -> None:
-        seconds = patience()
+        seconds = request_timeout()
         self._client = QdrantClient(
             url=url, api_key=key, timeout=math.ceil(seconds), check_compatibility=False,
             transport=BoundedTransport(url, seconds),
@@ -97,7 +97,7 @@ class Server(Declared):
 
     @ENGINE
     def collections(self) -> list[str]:
-        return ours(one.name for one in self._client.get_collections().collections)
+        return own_collections(one.name for one in self._client.get_collections().collections)
 
     @ENGINE
     def drop(self, collection: str) -> None:
@@ -153,7 +153,7 @@ class Server(Declared):
     def search(
         self, vector: np.ndarray, k: int, ef: int, where: Where | None = None, consistency: str = "one"
     ) -> Hits:
-        among = filter_of(self, where, Words()) if where else None
+        among = filter_of(self, where, ServerWords()) if where else None
         how = models.SearchParams(hnsw_ef=max(ef, k))
         asked = {"limit": k, "search_params": how, "query_filter": among, "with_payload": False}
         asked["consistency"] = READS[consistency]
@@ -186,7 +186,7 @@ class Server(Declared):
     def _answer(self, found: Any) -> Hits:
         scores = np.array([point.score for point in found.points], np.float64)
         squared = -(scores**2) if self._metric is Metric.L2 else scores
-        return hits([point.id for point in found.points], squared)
+        return make_hits([point.id for point in found.points], squared)
 
     def _indexed(self) -> bool:
         """No optimizer is at work and the graph covers every row (or there is too little to index)."""

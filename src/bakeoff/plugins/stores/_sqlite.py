@@ -11,7 +11,7 @@ import numpy as np
 import sqlite_vec
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._payload import Declared, value_rows
+from bakeoff.plugins.kit.payload import PayloadSchemaMixin, value_rows
 from bakeoff.types import Batch, Metric
 
 try:
@@ -32,7 +32,7 @@ def schema(collection: str, dims: int, metric: Metric, columns: Iterable[str]) -
     yield f'CREATE TABLE "{collection}_payload" (id INTEGER PRIMARY KEY{more})'
 
 
-def add(connection: Any, collection: str, store: Declared, batch: Batch) -> None:
+def add(connection: Any, collection: str, store: PayloadSchemaMixin, batch: Batch) -> None:
     """Put rows and their payloads into a collection; they are there when the connection commits."""
     assert batch.vectors is not None
     rows = np.ascontiguousarray(batch.vectors, np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tantivy
 
-from bakeoff.plugins.stores._payload import Term
+from bakeoff.plugins.kit.payload import Term
 from bakeoff.types import PayloadField
 
 ANALYZER = "bakeoff"
@@ -26,7 +26,7 @@ def schema(columns: dict[str, PayloadField]) -> tantivy.Schema:
     return builder.build()
 
 
-def compared(of: tantivy.Schema | None, column: str, term: Term) -> tantivy.Query:
+def comparison_query(of: tantivy.Schema | None, column: str, term: Term) -> tantivy.Query:
     """The rows for which one comparison holds."""
     if term.sign == "in":
         return tantivy.Query.term_set_query(of, column, list(term.values))

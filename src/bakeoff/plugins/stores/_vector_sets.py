@@ -13,9 +13,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphBuild, expect_rows, hits
-from bakeoff.plugins.stores._payload import Declared, Payload, payload_of, terms
-from bakeoff.plugins.stores._server import ours, password, patience, server_of
+from bakeoff.plugins.kit.adapter import GraphBuild, expect_rows, make_hits
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, payload_of, terms
+from bakeoff.plugins.kit.server import own_collections, password, request_timeout, server_of
 from bakeoff.types import Batch, Hits, Where
 
 PREFIX, BESIDE = "bakeoff:", ":is"
@@ -38,7 +38,7 @@ def client(given: str | None) -> redis.Redis:
     server = server_of("redis", "BAKEOFF_REDIS_URL", given)
     secret = password("redis", server) if given else {}
     try:
-        once, seconds = Retry(NoBackoff(), 0), patience()
+        once, seconds = Retry(NoBackoff(), 0), request_timeout()
         limits = {"socket_timeout": seconds, "socket_connect_timeout": min(CONNECTING, seconds)}
         return redis.from_url(
             server.url, protocol=3, retry=once, single_connection_client=True, **limits, **secret
@@ -55,7 +55,7 @@ def key(collection: str) -> str:
 def collections(client: redis.Redis) -> list[str]:
     """The collections that runs made; beside the set of each is a hash that says what it is."""
     beside = (name.decode() for name in client.scan_iter(f"{PREFIX}*{BESIDE}"))
-    return ours((name.removesuffix(BESIDE) for name in beside), PREFIX)
+    return own_collections((name.removesuffix(BESIDE) for name in beside), PREFIX)
 
 
 def drop(client: redis.Redis, key: str) -> None:
@@ -63,7 +63,7 @@ def drop(client: redis.Redis, key: str) -> None:
     client.delete(key, key + BESIDE)
 
 
-def width(client: redis.Redis, key: str) -> int:
+def dimensions(client: redis.Redis, key: str) -> int:
     """Dimensions of a collection; one that is not there is a StoreError."""
     held = client.hget(key + BESIDE, "dims")
     if held is None:
@@ -71,7 +71,9 @@ def width(client: redis.Redis, key: str) -> int:
     return int(held)
 
 
-def added(store: Declared, key: str, batch: Batch, build: Build) -> Iterator[list[list[Any]]]:
+def add_commands(
+    store: PayloadSchemaMixin, key: str, batch: Batch, build: Build
+) -> Iterator[list[list[Any]]]:
     """Commands that add rows, or put them in the place of those with their ids, as many as go together."""
     vectors = np.ascontiguousarray(batch.vectors, np.float32)
     payloads = batch.payloads if store.fields else None
@@ -85,7 +87,7 @@ def added(store: Declared, key: str, batch: Batch, build: Build) -> Iterator[lis
         yield part
 
 
-def asked(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, ...]:
+def search_command(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, ...]:
     """The command that finds the nearest rows."""
     raw = np.ascontiguousarray(vector, np.float32).tobytes()
     return ("VSIM", key, "FP32", raw, "WITHSCORES", "COUNT", k, "EF", max(ef, k))
@@ -100,7 +102,7 @@ def expect(client: redis.Redis, key: str, rows: int, quantization: str) -> None:
         raise StoreError(f"Redis holds this collection as {held}, not as {wanted}.")
 
 
-def together(client: redis.Redis, commands: Iterable[Sequence[Any]]) -> list[Any]:
+def pipeline(client: redis.Redis, commands: Iterable[Sequence[Any]]) -> list[Any]:
     """The answers to many commands sent at once."""
     pipe = client.pipeline(transaction=False)
     for command in commands:
@@ -113,20 +115,20 @@ def written(value: Value) -> Value:
     return value.translate(ESCAPES) if isinstance(value, str) else value
 
 
-def attributes(store: Declared, payload: Payload) -> str:
+def attributes(store: PayloadSchemaMixin, payload: Payload) -> str:
     """A payload as the attributes of an element."""
     values = {column: written(payload[field.name]) for column, field in store.columns().items()}
     return json.dumps(values, ensure_ascii=False)
 
 
-def payload(store: Declared, attributes: bytes) -> Payload:
+def payload(store: PayloadSchemaMixin, attributes: bytes) -> Payload:
     """The payload that an element's attributes hold."""
     values = json.loads(attributes).values()
     plain = tuple(unquote(value) if isinstance(value, str) else value for value in values)
     return payload_of(store.fields, plain)
 
 
-def condition(store: Declared, where: Where) -> str:
+def condition(store: PayloadSchemaMixin, where: Where) -> str:
     """A filter in the engine's language."""
     names, parts = store.column_of(), []
     for term in terms(store.fields, where):
@@ -139,4 +141,4 @@ def condition(store: Declared, where: Where) -> str:
 def answer(found: Any) -> Hits:
     """Elements with (1 + cosine) / 2 as hits with cosines; a set that is not there answers with an empty list."""
     scores = found.values() if found else ()
-    return hits(list(map(int, found)), [2.0 * score - 1.0 for score in scores])
+    return make_hits(list(map(int, found)), [2.0 * score - 1.0 for score in scores])

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import hits
-from bakeoff.plugins.stores._rest import Rest, packed, words
+from bakeoff.plugins.kit.adapter import make_hits
+from bakeoff.plugins.kit.rest import Rest, encode_json, words
 from bakeoff.types import Batch, Hits, PayloadField
 
 LINES = 16  # requests under way at once
 CLEAR_SECONDS = 600.0
 
 
-class Rows:
+class VespaRows:
     """The documents of a schema named after the collection."""
 
     def __init__(self, rest: Rest, collection: str) -> None:
@@ -68,7 +68,7 @@ class Rows:
     def found(self, condition: str, k: int, asked: dict[str, Any]) -> Hits:
         """The k best documents for which a condition holds."""
         rows = self._ask(condition, k, {"presentation.summary": "ids", **asked}).get("children", [])
-        return hits([row["fields"]["number"] for row in rows], [row["relevance"] for row in rows])
+        return make_hits([row["fields"]["number"] for row in rows], [row["relevance"] for row in rows])
 
     def _ask(self, condition: str, k: int, asked: dict[str, Any]) -> dict[str, Any]:
         yql = f"select number from {self.name} where {condition}"  # noqa: S608 - values in it are literals
@@ -76,5 +76,5 @@ class Rows:
             "POST", "/search/", {"yql": yql, "hits": k, "timeout": "60s", **asked}
         )["root"]
         if root.get("errors"):
-            raise StoreError(f"Vespa: {words(packed(root['errors']))}")
+            raise StoreError(f"Vespa: {words(encode_json(root['errors']))}")
         return root

@@ -13,10 +13,10 @@ from weaviate.auth import Auth
 from weaviate.config import AdditionalConfig, Timeout
 from weaviate.connect import ConnectionParams
 
-from bakeoff.http_client import TooSlow, Unreachable
-from bakeoff.plugins.stores._bounded_pool import endpoint_of, redirect
-from bakeoff.plugins.stores._bounded_transport import BoundedTransport
-from bakeoff.plugins.stores._server import patience
+from bakeoff.plugins.kit.bounded_pool import endpoint_of, redirect
+from bakeoff.plugins.kit.http_limits import BoundedTransport
+from bakeoff.plugins.kit.server import request_timeout
+from bakeoff.runtime.http_client import TooSlow, Unreachable
 
 GRPC_PORT = 50_051
 CALLS = ("Search", "BatchObjects", "BatchDelete", "Aggregate")
@@ -75,7 +75,7 @@ class Connection:
         return self._client
 
     def _connect(self) -> WeaviateClient:
-        seconds = patience()
+        seconds = request_timeout()
         limits = AdditionalConfig(timeout=Timeout(init=seconds, query=seconds, insert=seconds))
         client = WeaviateClient(
             connection_params=ConnectionParams.from_url(self._root, self._port),

@@ -16,10 +16,10 @@ from weaviate.classes.data import DataObject
 from weaviate.classes.query import Filter, HybridFusion, MetadataQuery
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import expect_dims
-from bakeoff.plugins.stores._payload import Declared, Term, terms
-from bakeoff.plugins.stores._rest import wait
-from bakeoff.plugins.stores._server import Spread, expect_spread
+from bakeoff.plugins.kit.adapter import expect_dims
+from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
+from bakeoff.plugins.kit.rest import wait
+from bakeoff.plugins.kit.server import ShardSettings, expect_spread
 from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
 from bakeoff.types import Batch, Metric, PayloadField, Where
 
@@ -38,7 +38,7 @@ Found = tuple[list[int], list[float]]
 """The integers in the UUIDs of rows, and their distances or scores."""
 
 
-class Rows:
+class WeaviateRows:
     """The rows of one collection; each is known by a UUID with its integer in it."""
 
     def __init__(self, client: WeaviateClient, collection: str, params: WeaviateParams) -> None:
@@ -87,7 +87,7 @@ class Rows:
         shards = [shard for node in nodes for shard in node.shards or []]
         return sum(shard.vector_queue_length + (shard.vector_indexing_status != "READY") for shard in shards)
 
-    def check(self, dims: int, spread: Spread) -> None:
+    def check(self, dims: int, spread: ShardSettings) -> None:
         """A collection that is not there, holds vectors of another length or is spread otherwise is a StoreError."""
         kept = self.collection.config.get()
         held = kept.sharding_config.actual_count, kept.replication_config.factor - 1
@@ -160,7 +160,7 @@ def _scored(ask: Any, text: str, how: dict[str, Any]) -> Found:
     return [one.uuid.int for one in found], [one.metadata.score for one in found]
 
 
-def filter_of(store: Declared, where: Where) -> Any:
+def filter_of(store: PayloadSchemaMixin, where: Where) -> Any:
     """A filter in which every condition holds, or None where there are none."""
     names = store.column_of()
     conditions = [_condition(term, names[term.field]) for term in terms(store.fields, where)]

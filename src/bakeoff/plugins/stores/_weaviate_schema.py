@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings
-from bakeoff.plugins.stores._server import Address, Spread
+from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings
+from bakeoff.plugins.kit.server import Address, ShardSettings
 from bakeoff.types import Metric, PayloadField
 
 DISTANCES = {Metric.COSINE: "cosine", Metric.DOT: "dot", Metric.L2: "l2-squared"}
@@ -20,7 +20,7 @@ KINDS: dict[str, dict[str, Any]] = {
 WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
 
 
-class Build(GraphBuild, Spread):
+class Build(GraphBuild, ShardSettings):
     """What shapes the graph of each shard; the words of a shard are counted in it alone."""
 
 

@@ -9,18 +9,18 @@ import numpy as np
 from chromadb.errors import ChromaError
 from httpx import HTTPError
 
-from bakeoff.plugins.stores._base import NoQuery, expect_dims, expect_rows, guarantee, require_open
-from bakeoff.plugins.stores._chroma_client import FAR, ChromaParams, Connection, answers, filter_of
-from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
-from bakeoff.plugins.stores._server import PREFIX, speaking_of
+from bakeoff.plugins.kit.adapter import NoQuery, expect_dims, expect_rows, guarantee, require_open
+from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order
+from bakeoff.plugins.kit.server import PREFIX, translate_server_errors
+from bakeoff.plugins.stores._chroma_client import FAR, ChromaConnection, ChromaParams, answers, filter_of
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
 SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
 
 
-@speaking_of("Chroma", ChromaError, HTTPError, ValueError, OSError)
-class ChromaStore(Declared):
+@translate_server_errors("Chroma", ChromaError, HTTPError, ValueError, OSError)
+class ChromaStore(PayloadSchemaMixin):
     """Chroma embedded in a folder, or by URL; embedded, an index opened again is a copy, and the one built stays."""
 
     version: ClassVar[str] = "2"
@@ -34,7 +34,7 @@ class ChromaStore(Declared):
         return (guarantee("durability", "build.sync_threshold", params.build),)
 
     def __init__(self, params: ChromaParams, home: Path) -> None:
-        self._build, self._connection = params.build, Connection(params.url, home)
+        self._build, self._connection = params.build, ChromaConnection(params.url, home)
         self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
         self._collection: Any = None
 

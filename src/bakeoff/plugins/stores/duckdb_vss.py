@@ -9,24 +9,24 @@ from typing import Any, ClassVar
 import duckdb
 import numpy as np
 
-from bakeoff.plugins.stores import _arrow
-from bakeoff.plugins.stores._base import (
+from bakeoff.plugins.kit import arrow_rows
+from bakeoff.plugins.kit.adapter import (
     GraphParams,
     GraphQuery,
     TunedByEf,
     expect_rows,
-    hits,
-    installed,
-    translated,
+    installed_engine,
+    make_hits,
+    translate_errors,
 )
-from bakeoff.plugins.stores._duckdb import Table, written
-from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows, sql
+from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows, sql
+from bakeoff.plugins.stores._duckdb import DuckdbTable, written
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ENGINE = translated("DuckDB vss", duckdb.Error)
+ENGINE = translate_errors("DuckDB vss", duckdb.Error)
 
 
-class DuckdbVssStore(TunedByEf, Declared):
+class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
     """A DuckDB file with one table for each collection; the extension comes from its package, not the network.
 
     Searches take turns: two at once in one process break the extension's memory (seen with 1.5.5). A search with a
@@ -48,10 +48,10 @@ class DuckdbVssStore(TunedByEf, Declared):
     def __init__(self, params: GraphParams, home: Path) -> None:
         self._build, self._file = params.build, home / "rows.duckdb"
         self._rows, self._ef, self._turn = 0, 0, threading.Lock()
-        self._table: Table | None = None
+        self._table: DuckdbTable | None = None
 
     def engine_version(self) -> str:
-        return installed("duckdb", "duckdb_extension_vss")
+        return installed_engine("duckdb", "duckdb_extension_vss")
 
     @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
@@ -61,7 +61,7 @@ class DuckdbVssStore(TunedByEf, Declared):
     @ENGINE
     def insert(self, batch: Batch) -> None:
         assert self._table is not None
-        self._table.add(_arrow.table(self, batch))
+        self._table.add(arrow_rows.table(self, batch))
         self._rows += len(batch.ids)
 
     @ENGINE
@@ -103,9 +103,9 @@ class DuckdbVssStore(TunedByEf, Declared):
                 self._table.run(f"SET hnsw_ef_search = {ef}")
                 self._ef = ef
             found = self._table.run(self._table.nearest(k, where), values).fetchnumpy()
-        return hits(found["id"], self._table.scores(found["far"]))
+        return make_hits(found["id"], self._table.scores(found["far"]))
 
-    def _connect(self, collection: str, dims: int, metric: Metric, *, read_only: bool) -> Table:
+    def _connect(self, collection: str, dims: int, metric: Metric, *, read_only: bool) -> DuckdbTable:
         self.close()
-        self._ef, self._table = 0, Table(self._file, collection, dims, metric, read_only=read_only)
+        self._ef, self._table = 0, DuckdbTable(self._file, collection, dims, metric, read_only=read_only)
         return self._table

@@ -18,13 +18,13 @@ from elasticsearch.exceptions import (
 from elasticsearch.helpers import parallel_bulk
 from pydantic import Field
 
-from bakeoff.consent import secret_for
-from bakeoff.plugins.stores._base import Settings
-from bakeoff.plugins.stores._bounded_pool import BoundedPool, endpoint_of
-from bakeoff.plugins.stores._client_errors import Reply
+from bakeoff.plugins.kit.adapter import Settings
+from bakeoff.plugins.kit.bounded_pool import BoundedPool, endpoint_of
+from bakeoff.plugins.kit.client_errors import Reply
+from bakeoff.plugins.kit.server import Address, request_timeout, server_of
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
-from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, Words
-from bakeoff.plugins.stores._server import Address, patience, server_of
+from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, LuceneWords
+from bakeoff.storage.consent import secret_for
 from bakeoff.types import Metric
 
 for notice in (ElasticsearchWarning, GeneralAvailabilityWarning):  # a line per request otherwise
@@ -47,7 +47,7 @@ class ElasticsearchParams(Settings):
 
     url: Address = None
     build: Build = Build()
-    words: Words = Words()
+    words: LuceneWords = LuceneWords()
 
 
 class ElasticsearchStore(LuceneStore):
@@ -91,7 +91,7 @@ class BoundedNode(Urllib3HttpNode):
 
     def __init__(self, config: NodeConfig) -> None:
         super().__init__(config)
-        self.pool: Any = BoundedPool(f"{config.scheme}://{config.host}:{config.port}", patience())
+        self.pool: Any = BoundedPool(f"{config.scheme}://{config.host}:{config.port}", request_timeout())
 
 
 def _connect(url: str, key: str | None) -> LuceneClient:
@@ -103,7 +103,7 @@ def _connect(url: str, key: str | None) -> LuceneClient:
         api_key=key,
         node_class=BoundedNode,
         serializer=OrjsonSerializer(),
-        request_timeout=patience(),
+        request_timeout=request_timeout(),
         max_retries=0,
     )
     return LuceneClient(client, parallel_bulk, at.place)

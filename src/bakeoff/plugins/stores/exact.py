@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bakeoff.plugins.stores._base import NoQuery, Packaged, Settings, require_dims, require_open
-from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
-from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.plugins.kit.adapter import NoQuery, PackagedEngine, Settings, require_dims, require_open
+from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.plugins.kit.sidecar import PayloadsBeside, SidecarPayloads
 from bakeoff.types import Batch, Hits, Metric, Where
 
 BLOCK = 65_536
@@ -20,7 +20,7 @@ class ExactParams(Settings):
     """Nothing to choose."""
 
 
-class ExactStore(Packaged, PayloadsBeside):
+class ExactStore(PackagedEngine, PayloadsBeside):
     """Keeps the vectors as they are given, memory-mapped ones included; payloads are a table beside them."""
 
     version: ClassVar[str] = "1"
@@ -39,7 +39,7 @@ class ExactStore(Packaged, PayloadsBeside):
         self._blocks: list[Block] = []
         self._metric = Metric.COSINE
         self._dims: int | None = None
-        self._beside = Beside()
+        self._beside = SidecarPayloads()
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
@@ -61,10 +61,12 @@ class ExactStore(Packaged, PayloadsBeside):
 
     def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
         allowed = self._beside.allowed(where)
-        return self._among([_kept(block, np.isin(block[0], allowed)) for block in self._blocks], vector, k)
+        return self._among(
+            [_filter_block(block, np.isin(block[0], allowed)) for block in self._blocks], vector, k
+        )
 
     def delete(self, ids: np.ndarray) -> None:
-        self._blocks = [_kept(block, ~np.isin(block[0], ids)) for block in self._blocks]
+        self._blocks = [_filter_block(block, ~np.isin(block[0], ids)) for block in self._blocks]
         self._beside.remove(ids)
 
     def replace(self, batch: Batch) -> None:
@@ -93,7 +95,7 @@ class ExactStore(Packaged, PayloadsBeside):
         return np.divide(dot, length, out=np.zeros_like(dot), where=length > 0)
 
 
-def _kept(block: Block, mask: np.ndarray) -> Block:
+def _filter_block(block: Block, mask: np.ndarray) -> Block:
     ids, rows, norms = block
     return ids[mask], rows[mask], norms[mask]
 

@@ -9,16 +9,17 @@ import faiss
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import (
-    Packaged,
+from bakeoff.plugins.kit.adapter import (
+    PackagedEngine,
     expect_dims,
     expect_rows,
-    hits,
+    make_hits,
     require_dims,
     require_open,
-    translated,
+    translate_errors,
 )
-from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
+from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.plugins.kit.sidecar import PayloadsBeside, SidecarPayloads
 from bakeoff.plugins.stores._faiss_kinds import (
     KINDS,
     FaissParams,
@@ -26,16 +27,15 @@ from bakeoff.plugins.stores._faiss_kinds import (
     answer,
     arguments,
     knob,
-    shaped,
+    prepare_rows,
 )
-from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ENGINE = translated("FAISS", RuntimeError)
+ENGINE = translate_errors("FAISS", RuntimeError)
 
 
-class FaissStore(Packaged, PayloadsBeside):
+class FaissStore(PackagedEngine, PayloadsBeside):
     """One FAISS index, kept as a file; payloads are a table beside it.
 
     A filtered search is widened by the share of rows the filter leaves: a tenth of the rows, ten times the candidates.
@@ -59,7 +59,7 @@ class FaissStore(Packaged, PayloadsBeside):
 
     def __init__(self, params: FaissParams, home: Path) -> None:
         self._build, self._home, self._file = params.build, home, home
-        self._beside = Beside()
+        self._beside = SidecarPayloads()
         self._batches: list[Batch] = []
         self._metric = Metric.COSINE
         self._dims: int | None = None
@@ -79,7 +79,7 @@ class FaissStore(Packaged, PayloadsBeside):
         if not self._batches:
             return
         ids = np.concatenate([batch.ids for batch in self._batches]).astype(np.int64)
-        rows = shaped(np.concatenate([batch.vectors for batch in self._batches]), self._metric)
+        rows = prepare_rows(np.concatenate([batch.vectors for batch in self._batches]), self._metric)
         faiss.omp_set_num_threads(self._build.threads)
         inner = KINDS[self._build.index](self._build, rows, self._metric)
         self._index = faiss.IndexIDMap(inner)
@@ -108,7 +108,9 @@ class FaissStore(Packaged, PayloadsBeside):
 
     def search_where(self, vector: np.ndarray, k: int, query: FaissQuery, where: Where) -> Hits:
         allowed = self._beside.allowed(where)
-        return self._nearest(vector.reshape(1, -1), k, query, allowed)[0] if len(allowed) else hits([], [])
+        return (
+            self._nearest(vector.reshape(1, -1), k, query, allowed)[0] if len(allowed) else make_hits([], [])
+        )
 
     def close(self) -> None:
         self._index, self._batches, self._dims = None, [], None
@@ -124,9 +126,9 @@ class FaissStore(Packaged, PayloadsBeside):
     ) -> list[Hits]:
         require_dims("FAISS", require_open("FAISS", self._dims), rows)
         if self._index is None:
-            return [hits([], [])] * len(rows)
+            return [make_hits([], [])] * len(rows)
         k = min(k, self._index.ntotal)
         how = arguments(self._build.index, query, k, self._index.ntotal, allowed)
         faiss.omp_set_num_threads(1)  # OpenMP keeps it per thread; more would only wait for each other
-        scores, ids = self._index.search(shaped(rows, self._metric), k, params=how)
+        scores, ids = self._index.search(prepare_rows(rows, self._metric), k, params=how)
         return [answer(mine, far, self._metric) for mine, far in zip(ids, scores, strict=True)]

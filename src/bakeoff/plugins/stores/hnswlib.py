@@ -10,19 +10,19 @@ import hnswlib
 import numpy as np
 from pydantic import Field
 
-from bakeoff.plugins.stores._base import (
+from bakeoff.plugins.kit.adapter import (
     GraphBuild,
     GraphQuery,
-    Packaged,
+    PackagedEngine,
     Settings,
-    hits,
-    nearness,
+    make_hits,
     require_open,
-    translated,
+    score_from_distance,
+    translate_errors,
 )
-from bakeoff.plugins.stores._beside import Beside, PayloadsBeside
+from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.plugins.kit.sidecar import PayloadsBeside, SidecarPayloads
 from bakeoff.plugins.stores._graph import ERRORS, Found, GraphFile
-from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.types import Batch, Hits, Metric, Where
 
 SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
@@ -43,7 +43,7 @@ class HnswlibParams(Settings):
     build: Build = Build()
 
 
-class HnswlibStore(Packaged, PayloadsBeside, GraphFile):
+class HnswlibStore(PackagedEngine, PayloadsBeside, GraphFile):
     """One hnswlib graph, kept as a file; payloads are a table beside it, and a filter is asked for each row met."""
 
     version: ClassVar[str] = "3"
@@ -59,13 +59,13 @@ class HnswlibStore(Packaged, PayloadsBeside, GraphFile):
 
     def __init__(self, params: HnswlibParams, home: Path) -> None:
         super().__init__(params, home)
-        self._beside = Beside()
+        self._beside = SidecarPayloads()
 
     def _name(self, collection: str) -> None:
         super()._name(collection)
         self._beside.keep_at(self._home / f"{collection}.arrow")
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def replace(self, batch: Batch) -> None:
         """A row added again takes the place of the one with its id."""
         self._index.add_items(batch.vectors, batch.ids, num_threads=1)
@@ -73,16 +73,16 @@ class HnswlibStore(Packaged, PayloadsBeside, GraphFile):
         self._beside.add(batch)
         self._save()
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
         require_open(self.engine, self._index)
         allowed = set(self._beside.allowed(where).tolist())
         if not allowed:
-            return hits([], [])
+            return make_hits([], [])
         k = min(k, len(allowed))
         self._index.set_ef(max(query.ef, k))
         ids, far = self._index.knn_query(self._row(vector), k, num_threads=1, filter=allowed.__contains__)
-        return hits(ids[0], nearness(far[0], self._metric))
+        return make_hits(ids[0], score_from_distance(far[0], self._metric))
 
     def _empty(self) -> Any:
         self._beside.clear()

@@ -14,25 +14,25 @@ os.environ.setdefault("LANCEDB_LOG", "error")  # else new tables are announced o
 
 import lancedb
 
-from bakeoff.plugins.stores import _arrow
-from bakeoff.plugins.stores._base import Packaged, expect_dims, guarantee, require_open, translated
+from bakeoff.plugins.kit import arrow_rows
+from bakeoff.plugins.kit.adapter import PackagedEngine, expect_dims, guarantee, require_open, translate_errors
+from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY, Payload, PayloadSchemaMixin, sql_text
 from bakeoff.plugins.stores._lance_kinds import (
     LancedbParams,
     LancedbQuery,
     answer,
-    asked,
+    build_search,
     expect_indexed,
     index_of,
     knob,
 )
-from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, sql_text
 from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ENGINE = translated("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
+ENGINE = translate_errors("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
 
 
-class LancedbStore(Packaged, Declared):
+class LancedbStore(PackagedEngine, PayloadSchemaMixin):
     """One LanceDB table for each collection, in a folder; a filter is applied before the search."""
 
     version: ClassVar[str] = "2"
@@ -61,12 +61,12 @@ class LancedbStore(Packaged, Declared):
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._rows = metric, 0
         self._table = self._connected().create_table(
-            collection, schema=_arrow.schema(self, dims), mode="overwrite"
+            collection, schema=arrow_rows.schema(self, dims), mode="overwrite"
         )
 
     @ENGINE
     def insert(self, batch: Batch) -> None:
-        self._table.add(_arrow.table(self, batch))
+        self._table.add(arrow_rows.table(self, batch))
         self._rows += len(batch.ids)
 
     @ENGINE
@@ -106,7 +106,7 @@ class LancedbStore(Packaged, Declared):
     @ENGINE
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         rows = self._table.search().where(_among(ids)).select(["id", *self.columns()]).limit(len(ids))
-        return _arrow.payloads(self, ids, rows.to_arrow())
+        return arrow_rows.payloads(self, ids, rows.to_arrow())
 
     @ENGINE
     def delete(self, ids: np.ndarray) -> None:
@@ -115,14 +115,14 @@ class LancedbStore(Packaged, Declared):
 
     @ENGINE
     def replace(self, batch: Batch) -> None:
-        self._table.merge_insert("id").when_matched_update_all().execute(_arrow.table(self, batch))
+        self._table.merge_insert("id").when_matched_update_all().execute(arrow_rows.table(self, batch))
         self._table.optimize()  # the new vectors go into the index too
 
     def close(self) -> None:
         self._table = None
 
     def _asked(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> Any:
-        return asked(require_open("LanceDB", self._table), vectors, k, self._metric, query)
+        return build_search(require_open("LanceDB", self._table), vectors, k, self._metric, query)
 
     def _connected(self) -> Any:
         return lancedb.connect(self._home, read_consistency_interval=self._fresh)

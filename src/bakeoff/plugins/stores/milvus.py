@@ -8,10 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 from pymilvus import MilvusException
 
+from bakeoff.plugins.kit.adapter import (
+    expect_dims,
+    expect_rows,
+    guarantee,
+    installed_engine,
+    make_hits,
+    translate_errors,
+)
+from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows
+from bakeoff.plugins.kit.server import PREFIX, given_server, own_collections, translate_server_errors
 from bakeoff.plugins.stores import _milvus_client as milvus
-from bakeoff.plugins.stores._base import expect_dims, expect_rows, guarantee, hits, installed, translated
-from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows
-from bakeoff.plugins.stores._server import PREFIX, given_server, ours, speaking_of
 from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -19,8 +26,8 @@ SETTLED = "Strong"
 """The level of a query that waits until every write so far is visible."""
 
 
-@speaking_of("Milvus", MilvusException)
-class MilvusStore(Declared):
+@translate_server_errors("Milvus", MilvusException)
+class MilvusStore(PayloadSchemaMixin):
     """One Milvus collection, built in the order insert, flush, index, load; a server's texts end at 65,535 bytes."""
 
     version: ClassVar[str] = "2"
@@ -44,15 +51,19 @@ class MilvusStore(Declared):
         """The candidates of a graph, or the cells looked at."""
         return params.knob()
 
-    @translated("Milvus", MilvusException)
+    @translate_errors("Milvus", MilvusException)
     def __init__(self, params: milvus.MilvusParams, home: Path) -> None:
         self._params, self._index, self._file = params, params.kind(), home / "milvus.db"
         self._embedded = params.uri is None
         self._name, self._metric, self._rows = "", Metric.COSINE, 0
-        self._client = milvus.connected(given_server(params.uri), self._file)
+        self._client = milvus.connect(given_server(params.uri), self._file)
 
     def engine_version(self) -> str:
-        return installed("milvus-lite") if self._embedded else f"Milvus {self._client.get_server_version()}"
+        return (
+            installed_engine("milvus-lite")
+            if self._embedded
+            else f"Milvus {self._client.get_server_version()}"
+        )
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.drop(collection)
@@ -61,7 +72,7 @@ class MilvusStore(Declared):
         self._client.create_collection(self._name, schema=made, num_shards=shards)
 
     def collections(self) -> list[str]:
-        return [] if self._embedded else ours(self._client.list_collections())
+        return [] if self._embedded else own_collections(self._client.list_collections())
 
     def drop(self, collection: str) -> None:
         self._client.drop_collection(PREFIX + collection)
@@ -120,7 +131,7 @@ class MilvusStore(Declared):
             asked["consistency_level"] = query.consistency_level
         sign = -1 if self._metric is Metric.L2 else 1
         return [
-            hits([hit["id"] for hit in found], [sign * hit["distance"] for hit in found])
+            make_hits([hit["id"] for hit in found], [sign * hit["distance"] for hit in found])
             for found in self._client.search(self._name, data=vectors, filter=where, **asked)
         ]
 

@@ -12,14 +12,14 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 from opensearchpy.helpers import parallel_bulk
 from pydantic import Field
 
-from bakeoff.consent import Destination, secret_for
-from bakeoff.plugins.stores._base import Settings
-from bakeoff.plugins.stores._bounded_pool import BoundedPool, endpoint_of
-from bakeoff.plugins.stores._client_errors import Reply
+from bakeoff.plugins.kit.adapter import Settings
+from bakeoff.plugins.kit.bounded_pool import BoundedPool, endpoint_of
+from bakeoff.plugins.kit.client_errors import Reply
+from bakeoff.plugins.kit.rest import encode_json
+from bakeoff.plugins.kit.server import Address, request_timeout, server_of
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
-from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, Words
-from bakeoff.plugins.stores._rest import packed
-from bakeoff.plugins.stores._server import Address, patience, server_of
+from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, LuceneWords
+from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.types import Metric
 
 logging.getLogger("opensearch").setLevel(logging.ERROR)  # a refusal is reported as an error already
@@ -40,7 +40,7 @@ class OpensearchParams(Settings):
 
     url: Address = None
     build: Build = Build()
-    words: Words = Words()
+    words: LuceneWords = LuceneWords()
 
 
 class OpensearchStore(LuceneStore):
@@ -91,14 +91,14 @@ class OrjsonSerializer(JSONSerializer):
     """JSON as the other engine's client writes it: the client's own is slow on vectors."""
 
     def dumps(self, data: object) -> str | bytes:
-        return data if isinstance(data, str | bytes) else packed(data).decode()
+        return data if isinstance(data, str | bytes) else encode_json(data).decode()
 
 
 class BoundedConnection(Urllib3HttpConnection):
     """The client's connection with our limits; what is closed stays closed."""
 
     def _create_urllib3_pool(self) -> None:
-        self.pool = BoundedPool(self.host, patience())
+        self.pool = BoundedPool(self.host, request_timeout())
 
     def close(self) -> None:
         self.pool.close()
@@ -111,7 +111,7 @@ def _connect(server: Destination) -> LuceneClient:
     password = secret_for("BAKEOFF_OPENSEARCH_PASSWORD", server) or ""
     node = {"host": at.host, "port": at.port, "url_prefix": at.path, "use_ssl": at.scheme == "https"}
     client = OpenSearch(
-        [node], http_auth=(user, password) if user else None, timeout=patience(), max_retries=0,
+        [node], http_auth=(user, password) if user else None, timeout=request_timeout(), max_retries=0,
         connection_class=BoundedConnection, serializer=OrjsonSerializer(),
     )  # fmt: skip
     return LuceneClient(client, parallel_bulk, at.place)

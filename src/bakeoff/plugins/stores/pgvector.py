@@ -9,11 +9,17 @@ import numpy as np
 import psycopg
 from pydantic import Field
 
+from bakeoff.plugins.kit.adapter import Settings, expect_dims, guarantee
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, from_rows, sql
+from bakeoff.plugins.kit.server import (
+    PREFIX,
+    Address,
+    ThreadLocalConnections,
+    own_collections,
+    translate_server_errors,
+)
 from bakeoff.plugins.stores import _postgres as pg
-from bakeoff.plugins.stores._base import Settings, expect_dims, guarantee
-from bakeoff.plugins.stores._payload import Declared, Payload, from_rows, sql
-from bakeoff.plugins.stores._postgres_sql import LIMITS, TABLES, Build, Table
-from bakeoff.plugins.stores._server import PREFIX, Address, ThreadLocalConnections, ours, speaking_of
+from bakeoff.plugins.stores._postgres_sql import LIMITS, TABLES, Build, PostgresTable
 from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -29,8 +35,8 @@ class PgvectorParams(Settings):
     ] = "on"
 
 
-@speaking_of("pgvector", psycopg.Error)
-class PgvectorStore(Declared):
+@translate_server_errors("pgvector", psycopg.Error)
+class PgvectorStore(PayloadSchemaMixin):
     """A table of PostgreSQL, searched through the index that was asked for; with a filter the planner chooses."""
 
     version: ClassVar[str] = "1"
@@ -50,9 +56,9 @@ class PgvectorStore(Declared):
 
     def __init__(self, params: PgvectorParams, home: Path) -> None:
         self._build, self._rows, self._texts, self._further = params.build, 0, False, False
-        self._table = Table("", 0, Metric.COSINE, params.build)
+        self._table = PostgresTable("", 0, Metric.COSINE, params.build)
         self._threads = ThreadLocalConnections(
-            lambda: pg.Connection.to(params.dsn, params.synchronous_commit)
+            lambda: pg.PostgresConnection.to(params.dsn, params.synchronous_commit)
         )
 
     def engine_version(self) -> str:
@@ -60,12 +66,12 @@ class PgvectorStore(Declared):
         return f"PostgreSQL {self._sql.info.parameter_status('server_version')}, pgvector {found}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._table = Table(PREFIX + collection, dims, metric, self._build)
+        self._table = PostgresTable(PREFIX + collection, dims, metric, self._build)
         self._rows, self._texts, self._further = 0, False, False
         self._sql.execute(self._table.made(self.columns()))
 
     def collections(self) -> list[str]:
-        return ours(name for (name,) in self._sql.rows(TABLES))
+        return own_collections(name for (name,) in self._sql.rows(TABLES))
 
     def drop(self, collection: str) -> None:
         self._sql.execute(f'DROP TABLE IF EXISTS "{PREFIX}{collection}"')
@@ -82,7 +88,7 @@ class PgvectorStore(Declared):
             connection.expect(self._table, self._rows)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._table = Table(PREFIX + collection, dims, metric, self._build)
+        self._table = PostgresTable(PREFIX + collection, dims, metric, self._build)
         expect_dims("pgvector", self._sql.width(self._table.name), max(dims, 1))
         self._rows, self._further = self._sql.count(self._table.name), False
         self._sql.expect(self._table, self._rows)
@@ -102,13 +108,15 @@ class PgvectorStore(Declared):
         return pg.near(connection.rows(statement, vector, *values), self._table.metric)
 
     def search_text(self, text: str, k: int, query: pg.PgvectorQuery) -> Hits:
-        return pg.ranked(self._sql.rows(self._table.matching(k), text.replace("\0", " ")))
+        return pg.read_hits(self._sql.rows(self._table.matching(k), text.replace("\0", " ")))
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: pg.PgvectorQuery) -> Hits:
         """Reciprocal rank fusion, in SQL, of the `ef` nearest rows and the `ef` best by words."""
         deep = max(query.ef, k)
         fused = self._table.fused(deep, k)
-        return pg.ranked(self._tuned(query, deep, further=True).rows(fused, vector, text.replace("\0", " ")))
+        return pg.read_hits(
+            self._tuned(query, deep, further=True).rows(fused, vector, text.replace("\0", " "))
+        )
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         chosen = self._table.chosen(("id", *self.columns()))
@@ -126,12 +134,12 @@ class PgvectorStore(Declared):
         self._threads.close()
 
     @property
-    def _sql(self) -> pg.Connection:
+    def _sql(self) -> pg.PostgresConnection:
         return self._threads.mine()
 
     def _tuned(
         self, query: pg.PgvectorQuery, k: int, *, further: bool, filtered: bool = False
-    ) -> pg.Connection:
+    ) -> pg.PostgresConnection:
         """This thread's connection; the planner may compare every row with a filter, or where there is no index."""
         seqscan = "on" if filtered or self._build.index == "none" else "off"
         return self._sql.tuned_to(query, k, seqscan, further=further)

@@ -8,15 +8,15 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from bakeoff.consent import Destination, secret_for
-from bakeoff.environment import Source
 from bakeoff.errors import StoreError
+from bakeoff.plugins.kit.adapter import NoQuery, Settings, expect_dims, make_hits
+from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order, payload_of, terms
+from bakeoff.plugins.kit.rest import Rest, wait
+from bakeoff.plugins.kit.server import without_secret
 from bakeoff.plugins.stores import _pinecone_control as control
-from bakeoff.plugins.stores._base import NoQuery, Settings, expect_dims, hits
-from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, in_order, payload_of, terms
-from bakeoff.plugins.stores._pinecone_index import Index
-from bakeoff.plugins.stores._rest import Rest, wait
-from bakeoff.plugins.stores._server import without_secret
+from bakeoff.plugins.stores._pinecone_index import PineconeIndex
+from bakeoff.storage.consent import Destination, secret_for
+from bakeoff.storage.environment import SettingSource
 from bakeoff.types import Batch, Hits, Metric, Where
 
 INTERFACE = "2025-10"
@@ -35,7 +35,7 @@ class PineconeParams(Settings):
     region: Annotated[str, Field(description="of the cloud")] = "us-east-1"
 
 
-class PineconeStore(Declared):
+class PineconeStore(PayloadSchemaMixin):
     """A serverless index of its own; not run here: no engine in a registry, only a service."""
 
     version: ClassVar[str] = "1"
@@ -49,30 +49,30 @@ class PineconeStore(Declared):
     }
 
     def __init__(self, params: PineconeParams, home: Path) -> None:
-        key = secret_for(KEY, Destination(params.url, Source.EXPERIMENT))
+        key = secret_for(KEY, Destination(params.url, SettingSource.EXPERIMENT))
         if not key:
             raise StoreError("Pinecone wants a key: set BAKEOFF_PINECONE_KEY in the environment or in .env.")
         self._headers = {"Api-Key": key, "X-Pinecone-Api-Version": INTERFACE}
         self._params, self._control = params, Rest("Pinecone", params.url, self._headers)
-        self._index, self._inserted, self._metric = Index("", self._headers), 0, Metric.COSINE
+        self._index, self._inserted, self._metric = PineconeIndex("", self._headers), 0, Metric.COSINE
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.drop(collection)
         self._inserted, self._metric = 0, metric
         where = {"serverless": {"cloud": self._params.cloud, "region": self._params.region}}
         shape = {"dimension": dims, "metric": METRICS[metric], "spec": where}
-        self._index = Index(control.made(self._control, collection, shape), self._headers)
+        self._index = PineconeIndex(control.create_index(self._control, collection, shape), self._headers)
 
     def collections(self) -> list[str]:
         return control.collections(self._control)
 
     def drop(self, collection: str) -> None:
-        control.dropped(self._control, collection)
+        control.delete_index(self._control, collection)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         found = self._control("GET", control.path(collection))
         expect_dims("Pinecone", found["dimension"], dims)
-        self._metric, self._index = metric, Index(found["host"], self._headers)
+        self._metric, self._index = metric, PineconeIndex(found["host"], self._headers)
         self._inserted = self._index.count()
         return self._inserted
 
@@ -102,7 +102,9 @@ class PineconeStore(Declared):
             for term in terms(self.fields, where)
         ]
         ids, scores = self._index.near(vector, k, {"filter": {"$and": clauses}} if clauses else {})
-        return hits(ids, -scores if self._metric is Metric.L2 else scores)  # euclidean: the squared distance
+        return make_hits(
+            ids, -scores if self._metric is Metric.L2 else scores
+        )  # euclidean: the squared distance
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         names, kept = list(self.columns()), self._index.kept(ids)

@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from bakeoff import segmentation
+from bakeoff.corpus import segmentation
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import Settings, installed, require_open
-from bakeoff.plugins.stores._beside import Beside
-from bakeoff.plugins.stores._bm25 import Arrays, best, gain, inverted
-from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer, spaced
+from bakeoff.plugins.kit.adapter import Settings, installed_engine, require_open
+from bakeoff.plugins.kit.sidecar import SidecarPayloads
+from bakeoff.plugins.kit.words import WORDS_ONLY, WordParams, analyzer, space_words
+from bakeoff.plugins.stores._bm25 import Arrays, best, gain, invert
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 ARRAYS = ("ids", "lengths", "starts", "rows", "counts")
@@ -38,13 +38,13 @@ class PostingsStore:
 
     def __init__(self, params: WordParams, home: Path) -> None:
         self._home, self._analyzer = home, analyzer(params.words)
-        self._beside = Beside(home / "payloads.feather")
+        self._beside = SidecarPayloads(home / "payloads.feather")
         self._words: dict[str, int] = {}
         self._made: list[tuple[int, Counter[str]]] = []
         self._arrays: Arrays = {}
 
     def engine_version(self) -> str:
-        return installed("numpy")
+        return installed_engine("numpy")
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
         self._beside.declare(fields)
@@ -56,14 +56,14 @@ class PostingsStore:
     def insert(self, batch: Batch) -> None:
         assert batch.texts is not None
         for number, text in zip(batch.ids.tolist(), batch.texts, strict=True):
-            self._made.append((number, Counter(self._analyzer.analyze(spaced(text)))))
+            self._made.append((number, Counter(self._analyzer.analyze(space_words(text)))))
         self._beside.add(batch)
 
     def ready(self) -> None:
         for _, found in self._made:
             for word in found:
                 self._words.setdefault(word, len(self._words))
-        self._arrays = inverted(self._words, self._made)
+        self._arrays = invert(self._words, self._made)
         self._made = []
         self._save()
 
@@ -96,7 +96,7 @@ class PostingsStore:
         """BM25 of every row."""
         require_open("postings", self._arrays or None)
         scores = np.zeros(len(self._arrays["lengths"]))
-        for word, times in Counter(self._analyzer.analyze(spaced(text))).items():
+        for word, times in Counter(self._analyzer.analyze(space_words(text))).items():
             place = self._words.get(word)
             if place is not None:
                 rows, gained = gain(self._arrays, place, query.k1, query.b)

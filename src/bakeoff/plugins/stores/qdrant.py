@@ -8,16 +8,23 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from bakeoff.consent import secret_for
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, guarantee, installed
-from bakeoff.plugins.stores._payload import VECTORS_ONLY, Payload
+from bakeoff.plugins.kit.adapter import (
+    GraphBuild,
+    GraphQuery,
+    Settings,
+    TunedByEf,
+    guarantee,
+    installed_engine,
+)
+from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload
+from bakeoff.plugins.kit.server import ServerUrl, ShardSettings, given_server, require_server
 from bakeoff.plugins.stores._qdrant_edge import Edge
-from bakeoff.plugins.stores._server import ServerUrl, Spread, given_server, whole
 from bakeoff.protocols import Guarantee
+from bakeoff.storage.consent import secret_for
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 
-class Build(GraphBuild, Spread):
+class Build(GraphBuild, ShardSettings):
     """What shapes the graph; a server's collection may be spread over its nodes."""
 
     wait: Annotated[
@@ -45,7 +52,7 @@ class QdrantParams(Settings):
 
     @model_validator(mode="after")
     def _spread(self) -> Self:
-        whole("url", self.url, self.build)
+        require_server("url", self.url, self.build)
         return self
 
 
@@ -76,10 +83,10 @@ class QdrantStore(TunedByEf):
         build = params.build
         server = given_server(params.url, "QDRANT_URL")
         if server is not None:
-            from bakeoff.plugins.stores._qdrant_server import Server, Writing
+            from bakeoff.plugins.stores._qdrant_server import QdrantServer, Writing
 
             key = secret_for("QDRANT_API_KEY", server)
-            self._engine: Edge | Server = Server(
+            self._engine: Edge | QdrantServer = QdrantServer(
                 server.url, key, build, build, Writing(build.wait, build.write_consistency_factor)
             )
         else:
@@ -87,7 +94,7 @@ class QdrantStore(TunedByEf):
 
     def engine_version(self) -> str:
         engine = self._engine
-        return installed("qdrant-edge-py") if isinstance(engine, Edge) else engine.version()
+        return installed_engine("qdrant-edge-py") if isinstance(engine, Edge) else engine.version()
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
         self._engine.declare(fields)

@@ -10,10 +10,10 @@ import redis
 from pydantic import Field
 
 from bakeoff.errors import StoreError
+from bakeoff.plugins.kit.adapter import GraphQuery, Settings, TunedByEf, expect_dims, guarantee
+from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order
+from bakeoff.plugins.kit.server import Address, ThreadLocalConnections, translate_server_errors
 from bakeoff.plugins.stores import _vector_sets as vs
-from bakeoff.plugins.stores._base import GraphQuery, Settings, TunedByEf, expect_dims, guarantee
-from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY, Declared, Payload, in_order
-from bakeoff.plugins.stores._server import Address, ThreadLocalConnections, speaking_of
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -35,8 +35,8 @@ class RedisQuery(GraphQuery):
     filter_effort: Annotated[int, Field(ge=1, description="nodes looked at for a filter")] = 1_000_000
 
 
-@speaking_of("Redis", redis.RedisError)
-class RedisStore(TunedByEf, Declared):
+@translate_server_errors("Redis", redis.RedisError)
+class RedisStore(TunedByEf, PayloadSchemaMixin):
     """A vector set and, beside it, a hash that says what it is, for an empty set is no key at all."""
 
     version: ClassVar[str] = "1"
@@ -89,30 +89,30 @@ class RedisStore(TunedByEf, Declared):
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._key = vs.key(collection)
-        expect_dims("Redis", vs.width(self._client, self._key), dims)
+        expect_dims("Redis", vs.dimensions(self._client, self._key), dims)
         self._rows = int(self._client.execute_command("VCARD", self._key))
         vs.expect(self._client, self._key, self._rows, self._build.quantization)
         return self._rows
 
     def search(self, vector: np.ndarray, k: int, query: RedisQuery) -> Hits:
-        return vs.answer(self._client.execute_command(*vs.asked(self._key, vector, k, query.ef)))
+        return vs.answer(self._client.execute_command(*vs.search_command(self._key, vector, k, query.ef)))
 
     def search_where(self, vector: np.ndarray, k: int, query: RedisQuery, where: Where) -> Hits:
         among = ("FILTER", vs.condition(self, where), "FILTER-EF", query.filter_effort)
-        asked = vs.asked(self._key, vector, k, query.ef)
+        asked = vs.search_command(self._key, vector, k, query.ef)
         return vs.answer(self._client.execute_command(*asked, *among))
 
     def search_many(self, vectors: np.ndarray, k: int, query: RedisQuery) -> list[Hits]:
-        commands = [vs.asked(self._key, vector, k, query.ef) for vector in vectors]
-        return [vs.answer(found) for found in vs.together(self._client, commands)]
+        commands = [vs.search_command(self._key, vector, k, query.ef) for vector in vectors]
+        return [vs.answer(found) for found in vs.pipeline(self._client, commands)]
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
-        told = vs.together(self._client, [["VGETATTR", self._key, str(number)] for number in ids.tolist()])
+        told = vs.pipeline(self._client, [["VGETATTR", self._key, str(number)] for number in ids.tolist()])
         pairs = zip(ids.tolist(), told, strict=True)
         return in_order(ids, {number: vs.payload(self, one) for number, one in pairs if one})
 
     def delete(self, ids: np.ndarray) -> None:
-        vs.together(self._client, [["VREM", self._key, str(number)] for number in ids.tolist()])
+        vs.pipeline(self._client, [["VREM", self._key, str(number)] for number in ids.tolist()])
 
     def close(self) -> None:
         self._threads.close()
@@ -122,5 +122,5 @@ class RedisStore(TunedByEf, Declared):
         return self._threads.mine()
 
     def _put(self, batch: Batch) -> None:
-        for commands in vs.added(self, self._key, batch, self._build):
-            vs.together(self._client, commands)
+        for commands in vs.add_commands(self, self._key, batch, self._build):
+            vs.pipeline(self._client, commands)

@@ -9,23 +9,23 @@ import numpy as np
 from pydantic import Field
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import (
+from bakeoff.plugins.kit.adapter import (
     NoQuery,
-    Packaged,
+    PackagedEngine,
     Settings,
     expect_dims,
     expect_rows,
     guarantee,
-    hits,
-    nearness,
-    translated,
+    make_hits,
+    score_from_distance,
+    translate_errors,
 )
-from bakeoff.plugins.stores._payload import VECTORS_ONLY, Declared, Payload, from_rows, sql
+from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows, sql
 from bakeoff.plugins.stores._sqlite import Connections, Error, add, remove, schema
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
 
-ENGINE = translated("sqlite-vec", Error)
+ENGINE = translate_errors("sqlite-vec", Error)
 SEARCH = 'SELECT id, distance FROM "{0}" WHERE vector MATCH ? AND k = ?{1} ORDER BY distance'
 AMONG = ' AND id IN (SELECT id FROM "{0}_payload" WHERE {1})'
 
@@ -38,7 +38,7 @@ class SqliteVecParams(Settings):
     ] = "full"
 
 
-class SqliteVecStore(Packaged, Declared):
+class SqliteVecStore(PackagedEngine, PayloadSchemaMixin):
     """A vec0 table in a SQLite file, payloads in a plain table beside it; the engine answers k up to 4,096."""
 
     version: ClassVar[str] = "2"
@@ -118,12 +118,13 @@ class SqliteVecStore(Packaged, Declared):
     @ENGINE
     def _nearest(self, vector: np.ndarray, k: int, among: str = "", values: list[Any] | None = None) -> Hits:
         if not self._rows:
-            return hits([], [])
+            return make_hits([], [])
         asked = [vector.astype(np.float32).tobytes(), min(k, self._rows), *(values or [])]
         found = self._connections.run(SEARCH.format(self._table, among), asked).fetchall()
         far = np.array([row[1] for row in found], np.float64)
-        return hits(
-            [row[0] for row in found], nearness(far**2 if self._metric is Metric.L2 else far, self._metric)
+        return make_hits(
+            [row[0] for row in found],
+            score_from_distance(far**2 if self._metric is Metric.L2 else far, self._metric),
         )
 
     def _count(self) -> int:

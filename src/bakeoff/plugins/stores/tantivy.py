@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 import tantivy
 
-from bakeoff import segmentation
+from bakeoff.corpus import segmentation
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import NoQuery, installed, require_open
-from bakeoff.plugins.stores._payload import Declared, terms
-from bakeoff.plugins.stores._tantivy_schema import ANALYZER, compared, schema
-from bakeoff.plugins.stores._words import WORDS_ONLY, WordParams, analyzer, spaced
+from bakeoff.plugins.kit.adapter import NoQuery, installed_engine, require_open
+from bakeoff.plugins.kit.payload import PayloadSchemaMixin, terms
+from bakeoff.plugins.kit.words import WORDS_ONLY, WordParams, analyzer, space_words
+from bakeoff.plugins.stores._tantivy_schema import ANALYZER, comparison_query, schema
 from bakeoff.types import Batch, Hits, Metric, Where
 
 HEAP_BYTES = 128_000_000
 
 
-class TantivyStore(Declared):
+class TantivyStore(PayloadSchemaMixin):
     """A Tantivy index in a folder, built by one thread so that equal scores keep one order."""
 
     version: ClassVar[str] = f"2 with {segmentation.VERSION}"
@@ -38,7 +38,7 @@ class TantivyStore(Declared):
         self._inserted = 0
 
     def engine_version(self) -> str:
-        return installed("tantivy")
+        return installed_engine("tantivy")
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ class TantivyStore(Declared):
         names, none = self.column_of(), [dict[str, Any]()] * len(batch.texts)
         for number, text, own in zip(batch.ids.tolist(), batch.texts, batch.payloads or none, strict=True):
             beside = {names[key]: value for key, value in own.items()}
-            self._writer.add_document(tantivy.Document(id=number, text=spaced(text), **beside))
+            self._writer.add_document(tantivy.Document(id=number, text=space_words(text), **beside))
         self._inserted += len(batch.ids)
 
     def ready(self) -> None:
@@ -88,7 +88,7 @@ class TantivyStore(Declared):
         if words is None:
             return self._best(None, k)
         names = self.column_of()
-        kept = [compared(self._schema, names[term.field], term) for term in terms(self.fields, where)]
+        kept = [comparison_query(self._schema, names[term.field], term) for term in terms(self.fields, where)]
         # a clause that must hold adds its score, so it is given none
         must = [(tantivy.Occur.Must, tantivy.Query.const_score_query(one, 0.0)) for one in kept]
         return self._best(tantivy.Query.boolean_query([(tantivy.Occur.Must, words), *must]), k)
@@ -106,7 +106,7 @@ class TantivyStore(Declared):
         """Any of the words of a text; None where there is none."""
         found = [
             tantivy.Query.term_query(self._schema, "text", word)
-            for word in self._analyzer.analyze(spaced(text))
+            for word in self._analyzer.analyze(space_words(text))
         ]
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
 

@@ -9,9 +9,9 @@ from pydantic import Field
 from usearch.index import Index, MetricKind
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Packaged, Settings, translated
+from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, PackagedEngine, Settings, translate_errors
+from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.plugins.stores._graph import ERRORS, Found, GraphFile
-from bakeoff.plugins.stores._payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.types import Batch, Metric
 
 KINDS = {Metric.COSINE: MetricKind.Cos, Metric.DOT: MetricKind.IP, Metric.L2: MetricKind.L2sq}
@@ -30,7 +30,7 @@ class UsearchParams(Settings):
     build: Build = Build()
 
 
-class UsearchStore(Packaged, GraphFile):
+class UsearchStore(PackagedEngine, GraphFile):
     """One USearch graph, kept as a file."""
 
     version: ClassVar[str] = "3"
@@ -44,13 +44,13 @@ class UsearchStore(Packaged, GraphFile):
         "payload": "its Python package searches without a filter",
     }
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def delete(self, ids: np.ndarray) -> None:
         self._index.remove(ids)
         self._rows = self._held()
         self._save()
 
-    @translated("", *ERRORS)
+    @translate_errors("", *ERRORS)
     def replace(self, batch: Batch) -> None:
         self._index.remove(batch.ids)
         self._add(batch)

@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from bakeoff.consent import Destination
-from bakeoff.environment import Source
-from bakeoff.plugins.stores._base import GraphBuild, GraphQuery, Settings, TunedByEf, expect_rows, hits
-from bakeoff.plugins.stores._payload import Declared, Payload, Term, payload_of, terms
-from bakeoff.plugins.stores._rest import Rest, bearer, packed, wait
-from bakeoff.plugins.stores._server import Address, server_of, without_secret
+from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings, TunedByEf, expect_rows, make_hits
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, Term, payload_of, terms
+from bakeoff.plugins.kit.rest import Rest, bearer, encode_json, wait
+from bakeoff.plugins.kit.server import Address, server_of, without_secret
 from bakeoff.plugins.stores._vespa_package import package, schema
-from bakeoff.plugins.stores._vespa_rows import Rows
+from bakeoff.plugins.stores._vespa_rows import VespaRows
+from bakeoff.storage.consent import Destination
+from bakeoff.storage.environment import SettingSource
 from bakeoff.types import Batch, Hits, Metric, Where
 
 DEADLINE_S = 300
@@ -36,7 +36,7 @@ class VespaParams(Settings):
     build: GraphBuild = GraphBuild()
 
 
-class VespaStore(TunedByEf, Declared):
+class VespaStore(TunedByEf, PayloadSchemaMixin):
     """An application of its own on one node: a new collection takes the place of the one before; not run here."""
 
     version: ClassVar[str] = "1"
@@ -51,13 +51,13 @@ class VespaStore(TunedByEf, Declared):
     def __init__(self, params: VespaParams, home: Path) -> None:
         server = server_of("vespa", "BAKEOFF_VESPA_URL", params.url, start=START)
         self._rest = Rest("Vespa", server.url, bearer("vespa", server))
-        config = Destination(params.config_url, Source.EXPERIMENT)
+        config = Destination(params.config_url, SettingSource.EXPERIMENT)
         zipped = {**bearer("vespa", config), "Content-Type": "application/zip"}
         self._params, self._config = params, Rest("Vespa", params.config_url, zipped)
-        self._rows, self._inserted = Rows(self._rest, ""), 0
+        self._rows, self._inserted = VespaRows(self._rest, ""), 0
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._rows, self._inserted, build = Rows(self._rest, collection), 0, self._params.build
+        self._rows, self._inserted, build = VespaRows(self._rest, collection), 0, self._params.build
         name, graph = self._rows.name, (build.m, build.ef_construction)
         zipped = package(name, schema(name, dims, metric, graph, self.columns()))
         self._config("POST", DEPLOY, zipped, seconds=DEADLINE_S)
@@ -65,7 +65,7 @@ class VespaStore(TunedByEf, Declared):
         self._rows.clear()
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._rows = Rows(self._rest, collection)
+        self._rows = VespaRows(self._rest, collection)
         self._inserted = self._rows.count()
         if dims:
             self.search(np.ones(dims, np.float32), 1, GraphQuery())  # the engine refuses another length
@@ -99,7 +99,7 @@ class VespaStore(TunedByEf, Declared):
 
     def search_text_where(self, text: str, k: int, query: GraphQuery, where: Where) -> Hits:
         if not text.strip():
-            return hits([], [])
+            return make_hits([], [])
         asked = {"ranking": "words", "words": text}
         said = '({grammar: "any", defaultIndex: "text"}userInput(@words))'
         return self._rows.found(" and ".join([said, *self._clauses(where)]), k, asked)
@@ -118,5 +118,5 @@ class VespaStore(TunedByEf, Declared):
 
 
 def _clause(term: Term, column: str) -> str:
-    values = [packed(value).decode() for value in term.values]
+    values = [encode_json(value).decode() for value in term.values]
     return f"{column} in ({', '.join(values)})" if term.sign == "in" else f"{column} {term.sign} {values[0]}"

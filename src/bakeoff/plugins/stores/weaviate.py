@@ -9,20 +9,20 @@ import numpy as np
 from httpx import HTTPError
 from weaviate.exceptions import UnexpectedStatusCodeError, WeaviateBaseError
 
-from bakeoff.consent import secret_for
-from bakeoff.plugins.stores._base import TunedByEf, expect_rows, guarantee, hits
-from bakeoff.plugins.stores._client_errors import Reply, reports_client_errors
-from bakeoff.plugins.stores._payload import Declared, Payload, from_rows
-from bakeoff.plugins.stores._server import ours, server_of
+from bakeoff.plugins.kit.adapter import TunedByEf, expect_rows, guarantee, make_hits
+from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, from_rows
+from bakeoff.plugins.kit.server import own_collections, server_of
 from bakeoff.plugins.stores._weaviate_client import Connection
-from bakeoff.plugins.stores._weaviate_rows import PREFIX, Rows, filter_of
+from bakeoff.plugins.stores._weaviate_rows import PREFIX, WeaviateRows, filter_of
 from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
 from bakeoff.protocols import Guarantee
+from bakeoff.storage.consent import secret_for
 from bakeoff.types import Batch, Hits, Metric, Where
 
 
 @reports_client_errors
-class WeaviateStore(TunedByEf, Declared):
+class WeaviateStore(TunedByEf, PayloadSchemaMixin):
     """One collection of a Weaviate server of version 1.27 or later, with whole vectors in its HNSW graph."""
 
     version: ClassVar[str] = "1"
@@ -51,7 +51,7 @@ class WeaviateStore(TunedByEf, Declared):
         return (exc.status_code, exc.error) if isinstance(exc, UnexpectedStatusCodeError) else None
 
     def _use(self, collection: str, metric: Metric) -> None:
-        self._rows = Rows(self._connection.client(), collection, self._params)
+        self._rows = WeaviateRows(self._connection.client(), collection, self._params)
         self._metric = metric
 
     def engine_version(self) -> str:
@@ -63,7 +63,7 @@ class WeaviateStore(TunedByEf, Declared):
         self._inserted = 0
 
     def collections(self) -> list[str]:
-        return ours(self._connection.client().collections.list_all(), PREFIX)
+        return own_collections(self._connection.client().collections.list_all(), PREFIX)
 
     def drop(self, collection: str) -> None:
         self._connection.client().collections.delete(f"{PREFIX}{collection}")
@@ -101,19 +101,19 @@ class WeaviateStore(TunedByEf, Declared):
         self._rows.tune(query.ef)
         ids, far = self._rows.near(vector, k, filter_of(self, where), query.consistency_level)
         top = 1.0 if self._metric is Metric.COSINE else 0.0
-        return hits(ids, [top - one for one in far])
+        return make_hits(ids, [top - one for one in far])
 
     def search_text(self, text: str, k: int, query: WeaviateQuery) -> Hits:
         return self.search_text_where(text, k, query, ())
 
     def search_text_where(self, text: str, k: int, query: WeaviateQuery, where: Where) -> Hits:
         if not text.strip():
-            return hits([], [])  # the engine refuses a query without words
-        return hits(*self._rows.with_words(text, k, filter_of(self, where), query.consistency_level))
+            return make_hits([], [])  # the engine refuses a query without words
+        return make_hits(*self._rows.with_words(text, k, filter_of(self, where), query.consistency_level))
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
         self._rows.tune(query.ef)
-        return hits(*self._rows.with_both(text, vector, k, query))
+        return make_hits(*self._rows.with_both(text, vector, k, query))
 
     def close(self) -> None:
         self._connection.close()

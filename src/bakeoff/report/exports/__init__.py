@@ -1,1 +1,1 @@
-"""Runs in the files of the source systems, named and shaped as they name and shape them."""
+"""Runs and judgments in the files of other tools."""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.errors import DataError
-from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options
-from bakeoff.truth.importers.fields import as_tag, difficulty, merged
-from bakeoff.truth.importers.grades import regraded
+from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog, ImportOptions
+from bakeoff.truth.importers.fields import as_tag, difficulty, merge_tags
+from bakeoff.truth.importers.grades import regrade
 from bakeoff.truth.importers.qrels import Judgment, by_query, read_beir
-from bakeoff.truth.importers.rules import Graded, graded
+from bakeoff.truth.importers.rules import GradedJudgment, graded_truth
 from bakeoff.truth.importers.textfile import json_lines
 
 FORMAT = "beir"
@@ -19,12 +19,12 @@ DEFAULT_SPLIT = "test"
 _LABELS = ("category", "difficulty", "intent", "cluster")
 
 
-def read(paths: Sequence[Path], options: Options) -> Imported:
+def import_beir(paths: Sequence[Path], options: ImportOptions) -> ImportedQueries:
     """The queries of one split with their judgments."""
     queries, qrels = _files(paths, options.split)
-    ledger = Ledger()
+    ledger = ImportLog()
     rows = read_beir(qrels)
-    grades, judged = regraded(rows, options.grades, ledger), by_query(rows)
+    grades, judged = regrade(rows, options.grades, ledger), by_query(rows)
     drafts, left_out = [], 0
     for number, row in json_lines(queries):
         name = _string(row, "_id", f"{queries.name}, line {number}")
@@ -59,13 +59,15 @@ def _files(paths: Sequence[Path], split: str) -> tuple[Path, Path]:
     return paths[0] / "queries.jsonl", found[wanted]
 
 
-def _draft(name: str, row: dict[str, Any], judged: list[Graded], where: str, ledger: Ledger) -> Draft:
+def _draft(
+    name: str, row: dict[str, Any], judged: list[GradedJudgment], where: str, ledger: ImportLog
+) -> ImportDraft:
     text = _string(row, "text", where)
     ledger.moved("_id", "id")
     ledger.moved("text", "text")
     for _ in judged:
         ledger.moved("qrels", "truth.documents")
-    truth, grades = graded(judged, name, ledger)
+    truth, grades = graded_truth(judged, name, ledger)
     labels, as_written = _labels(row.get("metadata"), name, ledger)
     rest = {key: value for key, value in row.items() if key not in ("_id", "text")}
     if not rest.get("metadata"):
@@ -73,10 +75,10 @@ def _draft(name: str, row: dict[str, Any], judged: list[Graded], where: str, led
     for key in rest:
         ledger.moved(key, f"tags.{key}")
     tags = {key: as_tag(value) for key, value in rest.items()}
-    return Draft(name, text, truth, where, **labels, tags=merged(as_written, tags, grades))
+    return ImportDraft(name, text, truth, where, **labels, tags=merge_tags(as_written, tags, grades))
 
 
-def _labels(metadata: object, query: str, ledger: Ledger) -> tuple[dict[str, str], dict[str, str]]:
+def _labels(metadata: object, query: str, ledger: ImportLog) -> tuple[dict[str, str], dict[str, str]]:
     """Category, difficulty and intent where the metadata of a query has them."""
     known = metadata if isinstance(metadata, dict) else {}
     labels = {

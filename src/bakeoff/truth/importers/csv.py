@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bakeoff.config.pydantic_messages import did_you_mean
 from bakeoff.errors import DataError
-from bakeoff.modelerrors import did_you_mean
-from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options, made_id
-from bakeoff.truth.importers.fields import difficulty, merged
-from bakeoff.truth.importers.grades import regraded
+from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog, ImportOptions, made_id
+from bakeoff.truth.importers.fields import difficulty, merge_tags
+from bakeoff.truth.importers.grades import regrade
 from bakeoff.truth.importers.listing import one_file
-from bakeoff.truth.importers.qrels import Judgment, checked, parse_grade
-from bakeoff.truth.importers.rules import Graded, graded
+from bakeoff.truth.importers.qrels import Judgment, check_judgments, parse_grade
+from bakeoff.truth.importers.rules import GradedJudgment, graded_truth
 from bakeoff.truth.importers.textfile import read_text
 
 FORMAT = "csv"
@@ -61,25 +61,25 @@ class _Row:
         return self.known.get("id") or made_id(self.known["text"])
 
 
-def read(paths: Sequence[Path], options: Options) -> Imported:
+def import_csv(paths: Sequence[Path], options: ImportOptions) -> ImportedQueries:
     """The queries of a table, one row a judgment."""
     path = one_file(paths, FORMAT)
-    ledger = Ledger()
+    ledger = ImportLog()
     rows = _rows(path, options.columns, ledger)
     groups: dict[str, list[_Row]] = {}
     for row in rows:
         groups.setdefault(row.query, []).append(row)
     _attend_merged(groups, len(rows), ledger)
-    judged = {name: checked([_judgment(name, row) for row in own if row.known["document"]])
+    judged = {name: check_judgments([_judgment(name, row) for row in own if row.known["document"]])
               for name, own in groups.items()}  # fmt: skip
-    grades = regraded([one for own in judged.values() for one in own], options.grades, ledger)
+    grades = regrade([one for own in judged.values() for one in own], options.grades, ledger)
     drafts = [
         _draft(name, own, [grades[one] for one in judged[name]], ledger) for name, own in groups.items()
     ]
     return ledger.imported(FORMAT, (path,), {"name": path.stem}, drafts)
 
 
-def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: Ledger) -> None:
+def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: ImportLog) -> None:
     """Say which rows became one query, and why."""
     several = [own for own in groups.values() if len(own) > 1]
     if not several:
@@ -97,7 +97,7 @@ def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: Ledg
     )
 
 
-def _rows(path: Path, chosen: Mapping[str, str], ledger: Ledger) -> list[_Row]:
+def _rows(path: Path, chosen: Mapping[str, str], ledger: ImportLog) -> list[_Row]:
     text = read_text(path)
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
     try:
@@ -162,7 +162,7 @@ def _check_header(header: list[str], ours: list[str], path: Path) -> None:
 
 
 def _by_position(
-    first: list[str], ours: list[str], chosen: Mapping[str, str], path: Path, ledger: Ledger
+    first: list[str], ours: list[str], chosen: Mapping[str, str], path: Path, ledger: ImportLog
 ) -> list[tuple[str, str]]:
     """Columns of a table without a header; a third one that is not a number is a header we do not know."""
     number = len(first) == 2 or (len(first) == 3 and first[2].strip().lstrip("-").isdigit())
@@ -197,13 +197,13 @@ def _row(path: Path, line: int, row: list[str], names: list[tuple[str, str]]) ->
     return _Row(where, line, known, other)
 
 
-def _draft(name: str, rows: list[_Row], judged: list[Graded], ledger: Ledger) -> Draft:
+def _draft(name: str, rows: list[_Row], judged: list[GradedJudgment], ledger: ImportLog) -> ImportDraft:
     """A query from its rows; a document may be written as a pattern."""
-    truth, grades = graded(judged, name, ledger, exact=False)
+    truth, grades = graded_truth(judged, name, ledger, exact=False)
     labels = {label: _only(label, rows) for label in ("text", *_LABELS)}
     level, as_written = difficulty(labels.pop("difficulty"), ledger, name)
-    tags = merged(as_written, _others(rows), grades)
-    return Draft(name, truth=truth, where=rows[0].where, difficulty=level, tags=tags, **labels)
+    tags = merge_tags(as_written, _others(rows), grades)
+    return ImportDraft(name, truth=truth, where=rows[0].where, difficulty=level, tags=tags, **labels)
 
 
 def _judgment(name: str, row: _Row) -> Judgment:

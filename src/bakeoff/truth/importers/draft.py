@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bakeoff.corpus.segmentation import word_spans, words
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.segmentation import word_spans, words
 
 TruthValue = str | dict[str, Any]
 """`negative`, `unjudged`, or a rule as a query file writes it."""
@@ -18,7 +18,7 @@ SLUG_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ImportOptions:
     """What the user may choose: a BEIR split, a field of TREC topics, what grades mean, the columns of a table."""
 
     split: str = ""
@@ -31,7 +31,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ImportDraft:
     """One query; `where` is its place in the source, for messages."""
 
     id: str
@@ -47,7 +47,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class FieldMove:
     """Where a field of the source went, and how often it was there."""
 
     source: str
@@ -61,18 +61,18 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedQueries:
     """A foreign file in our words."""
 
     format: str
     files: tuple[str, ...]
     metadata: Mapping[str, Any]
-    queries: tuple[Draft, ...]
-    moves: tuple[Move, ...]
+    queries: tuple[ImportDraft, ...]
+    moves: tuple[FieldMove, ...]
     attention: tuple[str, ...]
 
 
-class Ledger:
+class ImportLog:
     """Counts where fields go, and collects what a person should look at."""
 
     def __init__(self) -> None:
@@ -90,26 +90,26 @@ class Ledger:
             about.append(subject)
 
     def imported(
-        self, format_: str, paths: tuple[Path, ...], metadata: Mapping[str, Any], queries: list[Draft]
-    ) -> Imported:
+        self, format_: str, paths: tuple[Path, ...], metadata: Mapping[str, Any], queries: list[ImportDraft]
+    ) -> ImportedQueries:
         """Everything together; a query id that stands twice is an error with both places."""
         if not queries:
             raise DataError(f"{paths[0]} holds no queries. Give a file that has some.")
         _check_ids(queries)
-        moves = tuple(Move(*names, count) for names, count in self._moves.items())
-        attention = tuple(_said(message, about) for message, about in self._attention.items())
+        moves = tuple(FieldMove(*names, count) for names, count in self._moves.items())
+        attention = tuple(_message(message, about) for message, about in self._attention.items())
         files = tuple(path.name for path in paths)
-        return Imported(format_, files, metadata, tuple(queries), moves, attention)
+        return ImportedQueries(format_, files, metadata, tuple(queries), moves, attention)
 
 
-def _said(message: str, about: list[str]) -> str:
+def _message(message: str, about: list[str]) -> str:
     if not about:
         return message
     more = f" and {len(about) - SHOWN} more" if len(about) > SHOWN else ""
     return f"{', '.join(about[:SHOWN])}{more}: {message}"
 
 
-def _check_ids(queries: list[Draft]) -> None:
+def _check_ids(queries: list[ImportDraft]) -> None:
     first: dict[str, str] = {}
     for query in queries:
         if query.id in first:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from bakeoff.config.pydantic_messages import shorten
+from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import DataError
-from bakeoff.modelerrors import shorten
-from bakeoff.truth.importers.draft import Ledger
-from bakeoff.yamlfile import Keys, Located
+from bakeoff.truth.importers.draft import ImportLog
 
 _LEVELS = {
     "easy": ("easy", "simple", "low", "trivial", "beginner"),
@@ -26,7 +26,7 @@ _COUNT = re.compile(r"~?\s*[0-9][0-9,_]*")
 class Fields:
     """A mapping at a path of a file; `names` in the account start with its own prefix."""
 
-    def __init__(self, located: Located, path: Keys, ledger: Ledger, prefix: str = "") -> None:
+    def __init__(self, located: YamlDocument, path: Keys, ledger: ImportLog, prefix: str = "") -> None:
         self._located, self._path, self._ledger, self._prefix = located, path, ledger, prefix
         value = located.data
         for part in path:
@@ -136,7 +136,7 @@ def as_tag(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def difficulty(written: str, ledger: Ledger, query: str) -> tuple[str, dict[str, str]]:
+def difficulty(written: str, ledger: ImportLog, query: str) -> tuple[str, dict[str, str]]:
     """Our word for a difficulty ('' where there is none), and the word as written where it is another."""
     if not written:
         return "", {}
@@ -153,7 +153,7 @@ def difficulty(written: str, ledger: Ledger, query: str) -> tuple[str, dict[str,
     return level, {AS_WRITTEN: written}
 
 
-def merged(*parts: dict[str, str]) -> dict[str, str]:
+def merge_tags(*parts: dict[str, str]) -> dict[str, str]:
     """Tags together; a name that is taken gets `source.` before it, so that no value is lost."""
     tags: dict[str, str] = {}
     for part in parts:

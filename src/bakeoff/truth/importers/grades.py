@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bakeoff.errors import DataError, SettingError
-from bakeoff.truth.importers.draft import Ledger
+from bakeoff.truth.importers.draft import ImportLog
 from bakeoff.truth.importers.qrels import Judgment
-from bakeoff.truth.importers.rules import HIGHEST, Graded
+from bakeoff.truth.importers.rules import HIGHEST, GradedJudgment
 
 HIGHEST_BEST = "highest-best"
 LOWEST_BEST = "lowest-best"
@@ -18,7 +18,7 @@ FEWEST_GRADES = 3
 _MAP = re.compile(r"\s*(-?\d+)\s*=\s*(\d+)\s*")
 
 
-def regraded(judged: Sequence[Judgment], choice: str, ledger: Ledger) -> dict[Judgment, Graded]:
+def regrade(judged: Sequence[Judgment], choice: str, ledger: ImportLog) -> dict[Judgment, GradedJudgment]:
     """Each judgment on our scale; a scale that looks reversed is asked about unless `choice` says what it is."""
     counts = Counter(one.grade for one in judged)
     if not choice and _looks_reversed(counts):
@@ -37,7 +37,7 @@ def regraded(judged: Sequence[Judgment], choice: str, ledger: Ledger) -> dict[Ju
         shown = ", ".join(f"{old} → {places[old]}" for old in sorted(places) if counts[old])
         ledger.attend(f"grades were changed by --grades {choice}: {shown}; the originals are kept in a tag.")
     return {
-        one: Graded(one.document, places.get(one.grade, one.grade), one.grade if places else None)
+        one: GradedJudgment(one.document, places.get(one.grade, one.grade), one.grade if places else None)
         for one in judged
     }
 

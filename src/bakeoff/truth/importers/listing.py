@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bakeoff import yamlfile
+from bakeoff.config import yaml_document
+from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import DataError
-from bakeoff.truth.importers.draft import Draft, Imported, Ledger
+from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog
 from bakeoff.truth.importers.fields import Fields
-from bakeoff.yamlfile import Keys, Located
 
 _TOTAL = ("total", "total_queries")
 _LEVELS = ("easy", "medium", "hard")
@@ -23,15 +23,15 @@ def one_file(paths: Sequence[Path], format_: str) -> Path:
     return paths[0]
 
 
-def read_located(path: Path) -> Located:
+def read_located(path: Path) -> YamlDocument:
     """The content of a YAML or JSON file with its lines."""
-    return yamlfile.read(path, DataError, name=path.name)
+    return yaml_document.read(path, DataError, name=path.name)
 
 
 class Listing:
     """The items of a file, and what stands beside them."""
 
-    def __init__(self, located: Located, ledger: Ledger, lists: Sequence[str]) -> None:
+    def __init__(self, located: YamlDocument, ledger: ImportLog, lists: Sequence[str]) -> None:
         self._located, self._ledger = located, ledger
         data = located.data
         if isinstance(data, list):
@@ -51,7 +51,7 @@ class Listing:
         for place in range(len(rows)):
             yield Fields(self._located, (*self._at, place), self._ledger)
 
-    def metadata(self, queries: Sequence[Draft]) -> dict[str, Any]:
+    def metadata(self, queries: Sequence[ImportDraft]) -> dict[str, Any]:
         """What the file says about itself, in our words where there are some, the rest under extra."""
         if not self._at:
             return {}
@@ -60,17 +60,20 @@ class Listing:
 
 
 def read_listing(
-    paths: Sequence[Path], format_: str, lists: Sequence[str], draft: Callable[[Fields, Ledger], Draft]
-) -> Imported:
+    paths: Sequence[Path],
+    format_: str,
+    lists: Sequence[str],
+    draft: Callable[[Fields, ImportLog], ImportDraft],
+) -> ImportedQueries:
     """The queries of a file that is a list, or has one under one of these names."""
-    path, ledger = one_file(paths, format_), Ledger()
+    path, ledger = one_file(paths, format_), ImportLog()
     listing = Listing(read_located(path), ledger, lists)
     drafts = [draft(item, ledger) for item in listing.items()]
     return ledger.imported(format_, (path,), listing.metadata(drafts), drafts)
 
 
 def file_metadata(
-    located: Located, beside: Mapping[str, Any], queries: Sequence[Draft], ledger: Ledger
+    located: YamlDocument, beside: Mapping[str, Any], queries: Sequence[ImportDraft], ledger: ImportLog
 ) -> dict[str, Any]:
     """The metadata of a query file from what stands beside the queries of a source."""
     said: dict[str, Any] = {}
@@ -84,7 +87,7 @@ def file_metadata(
             for name in ("name", "description", "version")
             if own.has(name)
         }
-        said |= _total(own, queries, ledger) | _declared(own, queries)
+        said |= _total(own, queries, ledger) | _declared_mix(own, queries)
         extra = {**own.values("metadata.extra"), **extra}
     elif "metadata" in beside:
         ledger.moved("metadata", "metadata.extra")
@@ -92,7 +95,7 @@ def file_metadata(
     return {**said, "extra": extra} if extra else said
 
 
-def _declared(own: Fields, queries: Sequence[Draft]) -> dict[str, Any]:
+def _declared_mix(own: Fields, queries: Sequence[ImportDraft]) -> dict[str, Any]:
     """Declared category counts and difficulty shares, where they are said in the words the queries use."""
     said = {}
     counts, mix = own.peek("categories"), own.peek("difficulty_mix")
@@ -108,7 +111,7 @@ def _is_share(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value <= 1
 
 
-def _total(own: Fields, queries: Sequence[Draft], ledger: Ledger) -> dict[str, Any]:
+def _total(own: Fields, queries: Sequence[ImportDraft], ledger: ImportLog) -> dict[str, Any]:
     total = own.count(_TOTAL, "metadata.total")
     if total is None:
         return {}

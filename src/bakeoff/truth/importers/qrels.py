@@ -36,7 +36,7 @@ def read_beir(path: Path) -> list[Judgment]:
                 f"{where}: {len(cells)} columns between tabs, not 3: {' '.join(BEIR_HEADER)}. Correct it."
             )
         found.append(Judgment(cells[0], cells[1], parse_grade(cells[2], where), "0", where))
-    return checked(found)
+    return check_judgments(found)
 
 
 def read_trec(path: Path) -> list[Judgment]:
@@ -49,7 +49,7 @@ def read_trec(path: Path) -> list[Judgment]:
                 f"{where}: {len(cells)} columns, not 4: query iteration document grade. Correct it."
             )
         found.append(Judgment(cells[0], cells[2], parse_grade(cells[3], where), cells[1], where))
-    return checked(found)
+    return check_judgments(found)
 
 
 def parse_grade(text: str, where: str) -> int:
@@ -63,7 +63,7 @@ def parse_grade(text: str, where: str) -> int:
     return int(grade)
 
 
-def checked(judgments: Sequence[Judgment]) -> list[Judgment]:
+def check_judgments(judgments: Sequence[Judgment]) -> list[Judgment]:
     """The judgments, where none is blank and no document is judged twice for a query."""
     first: dict[tuple[str, str], str] = {}
     for judgment in judgments:

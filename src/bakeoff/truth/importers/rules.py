@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bakeoff.truth.importers.draft import Ledger, TruthValue
+from bakeoff.truth.importers.draft import ImportLog, TruthValue
 
 LOWEST, HIGHEST = 0, 3
 """The grades a rule of a query file may give."""
@@ -18,7 +18,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GradedJudgment:
     """One judgment of a document; `original` is the grade in the source, where that is on another scale."""
 
     document: str
@@ -36,13 +36,13 @@ def documents(names: Sequence[str], grade: int = 1, exact: bool = True) -> dict[
     return rule
 
 
-def combined(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def combine_rules(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One rule, or what any of several finds."""
     return dict(rules[0]) if len(rules) == 1 else {"any": [dict(rule) for rule in rules]}
 
 
-def graded(
-    judged: Iterable[Graded], query: str, ledger: Ledger, *, exact: bool = True
+def graded_truth(
+    judged: Iterable[GradedJudgment], query: str, ledger: ImportLog, *, exact: bool = True
 ) -> tuple[TruthValue, dict[str, str]]:
     """The truth that says these judgments, and a tag for those that no rule can say; patterns stay unless `exact`."""
     judged = list(judged)
@@ -62,15 +62,15 @@ def graded(
         ledger.attend(text, query)
         return "unjudged", _original(original, ledger)
     rules = [documents(by_grade[grade], grade, exact) for grade in sorted(by_grade, reverse=True)]
-    return combined(rules), _original(original, ledger)
+    return combine_rules(rules), _original(original, ledger)
 
 
-def _attend_grade(grade: int, near: int, query: str, ledger: Ledger) -> None:
+def _attend_grade(grade: int, near: int, query: str, ledger: ImportLog) -> None:
     text = f"grade {grade} counts as {near} here, where grades go from {LOWEST} to {HIGHEST}"
     ledger.attend(f"{text}; the original is kept in the tag {ORIGINAL_GRADES}, and exported.", query)
 
 
-def _original(by_grade: dict[int, list[str]], ledger: Ledger) -> dict[str, str]:
+def _original(by_grade: dict[int, list[str]], ledger: ImportLog) -> dict[str, str]:
     if not by_grade:
         return {}
     ledger.moved("grade", f"tags.{ORIGINAL_GRADES}")

@@ -21,13 +21,13 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as exc:
         raise DataError(f"{path} cannot be read: {exc.strerror}. Check its permissions.") from exc
-    text = _decoded(raw, path).removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = _decode(raw, path).removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise DataError(f"{path} is empty. Give a file with queries in it.")
     return text
 
 
-def _decoded(raw: bytes, path: Path) -> str:
+def _decode(raw: bytes, path: Path) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as exc:

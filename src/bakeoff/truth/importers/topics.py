@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bakeoff.errors import DataError
-from bakeoff.truth.importers.draft import Ledger
+from bakeoff.truth.importers.draft import ImportLog
 from bakeoff.truth.importers.textfile import lines, read_text
 
 _TOP = re.compile(r"<top>(.*?)</top>", re.DOTALL)
@@ -43,7 +43,7 @@ def read_topics(path: Path) -> list[Topic]:
     return list(_rows(text, path))
 
 
-def text_fields(topics: Sequence[Topic], wanted: str, ledger: Ledger) -> list[str]:
+def text_fields(topics: Sequence[Topic], wanted: str, ledger: ImportLog) -> list[str]:
     """The field that is the text of each topic: the wanted one, or the first of the usual ones that it has."""
     if not topics:
         return []
@@ -67,7 +67,7 @@ def text_fields(topics: Sequence[Topic], wanted: str, ledger: Ledger) -> list[st
     return found
 
 
-def _attend_mixed(topics: Sequence[Topic], found: Sequence[str], usual: str, ledger: Ledger) -> None:
+def _attend_mixed(topics: Sequence[Topic], found: Sequence[str], usual: str, ledger: ImportLog) -> None:
     """Say which topics have no text in the usual field: a query from another field has another length."""
     for name in dict.fromkeys(name for name in found if name != usual):
         others = [topic.id for topic, own in zip(topics, found, strict=True) if own == name]

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bakeoff.errors import DataError
-from bakeoff.truth.importers.draft import Draft, Imported, Ledger, Options
-from bakeoff.truth.importers.fields import as_tag, merged
-from bakeoff.truth.importers.grades import regraded
-from bakeoff.truth.importers.qrels import Judgment, by_query, checked, read_trec
-from bakeoff.truth.importers.rules import Graded, graded
+from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog, ImportOptions
+from bakeoff.truth.importers.fields import as_tag, merge_tags
+from bakeoff.truth.importers.grades import regrade
+from bakeoff.truth.importers.qrels import Judgment, by_query, check_judgments, read_trec
+from bakeoff.truth.importers.rules import GradedJudgment, graded_truth
 from bakeoff.truth.importers.textfile import lines, read_text
 from bakeoff.truth.importers.topics import Topic, read_topics, text_fields
 
@@ -20,7 +20,7 @@ ITERATIONS = "qrels_iterations"
 """The tag for the second column of qrels where it is not 0: JSON, iteration → documents."""
 
 
-def read(paths: Sequence[Path], options: Options) -> Imported:
+def import_trec(paths: Sequence[Path], options: ImportOptions) -> ImportedQueries:
     """The topics that are judged."""
     qrels = [path for path in paths if _is_qrels(path)]
     topics = [path for path in paths if path not in qrels]
@@ -29,9 +29,9 @@ def read(paths: Sequence[Path], options: Options) -> Imported:
         raise DataError(
             f"trec takes one file of topics and at least one of qrels; given: {names}. Give both."
         )
-    ledger = Ledger()
-    rows = checked([judgment for path in qrels for judgment in read_trec(path)])
-    grades, judged = regraded(rows, options.grades, ledger), by_query(rows)
+    ledger = ImportLog()
+    rows = check_judgments([judgment for path in qrels for judgment in read_trec(path)])
+    grades, judged = regrade(rows, options.grades, ledger), by_query(rows)
     known = read_topics(topics[0])
     chosen = [topic for topic in known if topic.id in judged or options.keep_unjudged]
     fields = text_fields(chosen, options.topic_field, ledger)
@@ -59,22 +59,26 @@ def _is_qrels(path: Path) -> bool:
 
 
 def _draft(
-    topic: Topic, name: str, judged: list[Judgment], grades: Mapping[Judgment, Graded], ledger: Ledger
-) -> Draft:
+    topic: Topic,
+    name: str,
+    judged: list[Judgment],
+    grades: Mapping[Judgment, GradedJudgment],
+    ledger: ImportLog,
+) -> ImportDraft:
     """A query whose text is one field of a topic."""
     ledger.moved("num", "id")
     ledger.moved(name, "text")
     for _ in judged:
         ledger.moved("qrels", "truth.documents")
-    truth, kept = graded([grades[one] for one in judged], topic.id, ledger)
+    truth, kept = graded_truth([grades[one] for one in judged], topic.id, ledger)
     tags = {key: as_tag(value) for key, value in topic.fields.items() if key != name and value}
     for key in tags:
         ledger.moved(key, f"tags.{key}")
-    all_tags = merged(tags, kept, _iterations(judged, ledger))
-    return Draft(topic.id, topic.fields[name], truth, topic.where, tags=all_tags)
+    all_tags = merge_tags(tags, kept, _iterations(judged, ledger))
+    return ImportDraft(topic.id, topic.fields[name], truth, topic.where, tags=all_tags)
 
 
-def _iterations(judged: list[Judgment], ledger: Ledger) -> dict[str, str]:
+def _iterations(judged: list[Judgment], ledger: ImportLog) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for judgment in judged:
         if judgment.iteration != "0":

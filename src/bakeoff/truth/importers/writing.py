@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
+from bakeoff.config.yaml_document import LIMIT_BYTES, parse
 from bakeoff.errors import DataError, QueryFileError
-from bakeoff.truth.importers.draft import Draft, Imported
+from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries
 from bakeoff.truth.queries import query_set
-from bakeoff.yamlfile import LIMIT_BYTES, parse
 
 WIDTH = 110
 _NUMBER_LIKE = frozenset("0123456789+-.")
@@ -39,7 +39,7 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(list, _list)
 
 
-def query_file(imported: Imported) -> str:
+def query_file(imported: ImportedQueries) -> str:
     """The query file; one that our own reader would not take is an error, never written."""
     metadata, queries = _metadata(imported), [_query(draft) for draft in imported.queries]
     try:
@@ -57,7 +57,7 @@ def query_file(imported: Imported) -> str:
     return text
 
 
-def _header(imported: Imported) -> str:
+def _header(imported: ImportedQueries) -> str:
     title = f"Imported from the {imported.format} format: {', '.join(imported.files)}."
     lines = [
         title,
@@ -66,13 +66,13 @@ def _header(imported: Imported) -> str:
     return "".join(f"# {line}\n" for text in lines for line in textwrap.wrap(text, WIDTH - 2))
 
 
-def _metadata(imported: Imported) -> dict[str, Any]:
+def _metadata(imported: ImportedQueries) -> dict[str, Any]:
     found = dict(imported.metadata)
     extra = {"imported": {"format": imported.format, "files": list(imported.files)}, **found.pop("extra", {})}
     return {**found, "extra": extra}
 
 
-def _query(draft: Draft) -> dict[str, Any]:
+def _query(draft: ImportDraft) -> dict[str, Any]:
     labels = {name: getattr(draft, name) for name in ("category", "difficulty", "intent", "cluster", "notes")}
     said: dict[str, Any] = {"id": draft.id, "text": draft.text, **{k: v for k, v in labels.items() if v}}
     said["truth"] = draft.truth

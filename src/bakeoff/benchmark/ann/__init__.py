@@ -1,0 +1,1 @@
+"""bakeoff ann: stores on vectors, tuned to equal recall."""

@@ -1,0 +1,261 @@
+"""The comparison of stores on vectors, from truth to verdict; each pass is on disk when it ends (F40)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bakeoff.benchmark.ann import recall_tuning
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.ann.sweep import (
+    SweepJob,
+    SweepPass,
+    SweepPoint,
+    interleave_jobs,
+    measure_sweep,
+    pareto_front,
+    summarise_points,
+    tune_stores,
+)
+from bakeoff.benchmark.building import BuiltStore, build_store
+from bakeoff.benchmark.faults import translate_engine_errors
+from bakeoff.benchmark.null_store import harness_seconds
+from bakeoff.benchmark.resources.memory import IndexMemory, measure_growth, resident_bytes
+from bakeoff.benchmark.results.claims import recall_text
+from bakeoff.benchmark.vectors.datasets import VectorSet
+from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, truth_of
+from bakeoff.errors import SettingError
+from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
+from bakeoff.pipeline.loops.client_threads import HUNG, INTERRUPTED
+from bakeoff.pipeline.loops.closed_loop import TIMEOUT
+from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.storage.cache import Cache
+from bakeoff.storage.temp_dir import TempDir
+from bakeoff.types import Status
+
+
+@dataclass(frozen=True, slots=True)
+class AnnOptions:
+    """How stores are compared; `sweep` measures other settings too, `command` repeats it all.
+
+    `keep` leaves the collections on their servers.
+    """
+
+    k: int = 10
+    runs: int = 3
+    threads: int = 1
+    target: float | None = None
+    timeout: float = TIMEOUT
+    seed: int = 7
+    sweep: bool = False
+    keep: bool = False
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        if self.k < 1 or self.runs < 1 or self.threads < 1 or not self.timeout > 0:
+            raise SettingError("--k, --runs, --threads and --timeout must be positive.")
+        if self.target is not None and not 0 < self.target <= 1:
+            raise SettingError(f"--target-recall is {self.target:g}; it must be above 0 and at most 1.")
+
+
+@dataclass(slots=True)
+class AnnOutcome:
+    """What is known so far; `failed`, `unreached` and `left` (on a server) say why by system."""
+
+    dataset: VectorSet
+    options: AnnOptions
+    harness: dict[int, float] = field(default_factory=dict)
+    built: list[BuiltStore] = field(default_factory=list)
+    memory: dict[str, IndexMemory] = field(default_factory=dict)
+    tuned: dict[str, recall_tuning.TunedSetting] = field(default_factory=dict)
+    passes: list[SweepPass] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    unreached: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+    status: Status = Status.PARTIAL
+    stopped: str = ""
+
+    def points(self) -> tuple[SweepPoint, ...]:
+        """All settings measured so far."""
+        return summarise_points(self.passes)
+
+    def on_front(self) -> tuple[bool, ...]:
+        """Which of the points are on the Pareto front of recall and of speed with the threads asked for."""
+        return pareto_front(self.points(), self.options.threads)
+
+    def comparable(self) -> tuple[SweepPoint, ...]:
+        """The points whose speeds may be compared: those at the target recall on queries that were not tuned on."""
+        target = self.options.target
+        if target is None:
+            return ()
+        skip = {*self.failed, *self.unreached}
+        chosen = {
+            (built.candidate.label, built.candidate.setting(self.tuned[built.candidate.label].value))
+            for built in self.built
+            if built.candidate.label in self.tuned
+        }
+        return tuple(
+            point
+            for point in self.points()
+            if point.system not in skip and (point.system, point.setting) in chosen
+        )
+
+
+Save = Callable[[AnnOutcome, SweepPass | None], None]
+Tell = Callable[[str], None]
+
+
+def compare_stores(
+    dataset: VectorSet,
+    stores: Sequence[StoreSpec],
+    options: AnnOptions,
+    cache: Cache,
+    *,
+    save: Save,
+    tell: Tell,
+    workers: WorkerPool | None = None,
+) -> AnnOutcome:
+    """Measure every store; one that fails is recorded and the others go on; Ctrl-C keeps what is there.
+
+    Workers find the exact neighbours where those are much work, and nothing else.
+    """
+    if options.k > len(dataset.base):
+        raise SettingError(f"--k is {options.k}; the base has {len(dataset.base)} vectors.")
+    if options.target is not None:
+        recall_tuning.split_queries(
+            len(dataset.queries), options.seed
+        )  # too few queries are said before anything is built
+    if options.threads > len(dataset.queries):
+        raise SettingError(
+            f"--threads is {options.threads}; there are {len(dataset.queries)} queries to share."
+        )
+    outcome = AnnOutcome(dataset, options)
+    with TempDir("ann") as folder:
+        try:
+            truth = _truth(outcome, cache, workers, tell)
+            _measure_stores(outcome, stores, truth, folder, save, tell)
+        except KeyboardInterrupt:
+            outcome.stopped = INTERRUPTED
+        finally:
+            _close(outcome)
+    if not outcome.stopped:
+        outcome.status = Status.FAILED if outcome.failed else Status.DONE
+    save(outcome, None)
+    return outcome
+
+
+def _truth(outcome: AnnOutcome, cache: Cache, workers: WorkerPool | None, tell: Tell) -> ExactNeighbours:
+    dataset = outcome.dataset
+    tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
+    return truth_of(dataset, max(outcome.options.k, TRUE_NEIGHBOURS), cache, workers)
+
+
+def _measure_stores(
+    outcome: AnnOutcome,
+    stores: Sequence[StoreSpec],
+    truth: ExactNeighbours,
+    folder: Path,
+    save: Save,
+    tell: Tell,
+) -> None:
+    dataset, options = outcome.dataset, outcome.options
+    outcome.harness = {
+        threads: harness_seconds(dataset.queries, options.k, threads=threads)
+        for threads in {1, options.threads}
+    }
+    whole = SweepJob(
+        dataset, truth, options.k, options.threads, options.timeout, outcome.harness, options.seed
+    )
+    for number, candidate in enumerate(stores):
+        tell(f"{candidate.label}: building")
+        before = resident_bytes()
+        with translate_engine_errors(outcome.failed, candidate.label):
+            built = build_store(candidate, dataset, folder / str(number))
+            held = (built.index_bytes or 0) if built.in_memory else 0
+            outcome.memory[candidate.label] = measure_growth(
+                before, candidate.params, held, elsewhere=built.elsewhere
+            )
+            outcome.built.append(built)
+    work, values = _settings(outcome, whole, tell)
+    save(outcome, None)
+    _runs(outcome, work, values, save, tell)
+
+
+def _settings(
+    outcome: AnnOutcome, whole: SweepJob, tell: Tell
+) -> tuple[SweepJob, list[tuple[int | None, ...]]]:
+    """The queries to measure on, and the settings of each built store."""
+    target, k = outcome.options.target, outcome.options.k
+    if target is None:
+        return whole, [built.candidate.grid(k) for built in outcome.built]
+    tuning, measured = recall_tuning.split_queries(len(whole.dataset.queries), outcome.options.seed)
+    values: list[tuple[int | None, ...]] = []
+    for built in outcome.built:
+        label = built.candidate.label
+        values.append(())
+        with translate_engine_errors(outcome.failed, label):
+            found = outcome.tuned[label] = tune_stores(built, target, whole.of(tuning))
+            setting = built.candidate.setting(found.value)
+            tell(f"{label}: {setting} has recall {found.recall:.4f} on the tuning queries")
+            others = built.candidate.grid(k) if outcome.options.sweep else ()
+            values[-1] = (found.value, *(value for value in others if value != found.value))
+    return whole.of(measured), values
+
+
+def _runs(
+    outcome: AnnOutcome, work: SweepJob, values: list[tuple[int | None, ...]], save: Save, tell: Tell
+) -> None:
+    for run in range(outcome.options.runs):
+        for number, value in interleave_jobs(values, run):
+            built = outcome.built[number]
+            label = built.candidate.label
+            if label in outcome.failed:
+                continue
+            tell(f"run {run + 1} of {outcome.options.runs}: {label} {built.candidate.setting(value)}")
+            with translate_engine_errors(outcome.failed, label):
+                one = measure_sweep(built, value, run, work)
+                outcome.passes.append(one)
+                save(outcome, one)
+                if one.stopped == INTERRUPTED:
+                    outcome.stopped = one.stopped
+                    return
+                if one.stopped:
+                    outcome.failed[label] = one.stopped
+    _check_targets(outcome)
+
+
+def _check_targets(outcome: AnnOutcome) -> None:
+    """Whether a store reaches the target is decided by the recall that was measured at its tuned setting."""
+    target = outcome.options.target
+    if target is None:
+        return
+    stores = {built.candidate.label: built.candidate for built in outcome.built}
+    for point in outcome.comparable():
+        if not recall_tuning.reaches_target(point.knn.median, target):
+            tuned = outcome.tuned[point.system]
+            outcome.unreached[point.system] = _shortfall(stores[point.system], point, tuned, target)
+
+
+def _shortfall(
+    candidate: StoreSpec, point: SweepPoint, tuned: recall_tuning.TunedSetting, target: float
+) -> str:
+    """Why a store's measured recall is below the target."""
+    if point.knn.median is None:
+        return f"its recall at {point.setting} was not measured"
+    measured = f"measured recall {recall_text(point.knn.median, target)} at {point.setting}, below {target:g}"
+    if candidate.knob is None:
+        return f"not tuned, for it declares no search knob: {measured}"
+    if not tuned.reached:
+        return (
+            f"{measured}; no setting of {candidate.knob.name} reached it on the tuning queries with a margin"
+        )
+    return f"{measured}, though the tuning queries gave {tuned.recall:.4f}"
+
+
+def _close(outcome: AnnOutcome) -> None:
+    """Close every store, and drop its collection unless it is to stay."""
+    for built in outcome.built:
+        label = built.candidate.label
+        with translate_engine_errors(outcome.left, label):
+            built.close(keep=outcome.options.keep, hung=HUNG in outcome.failed.get(label, ""))

@@ -1,0 +1,166 @@
+"""The closing sentences of `bakeoff ann`: speeds are compared only at equal recall and across runs (F35, F36, F57)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bakeoff.benchmark.ann.compare_stores import AnnOutcome
+from bakeoff.benchmark.load.load_spec import threads_text
+from bakeoff.benchmark.results.claims import (
+    FAILED,
+    NOT_TUNED,
+    BestRecall,
+    Claim,
+    FailedClaim,
+    FastestClaim,
+    NoneReaches,
+    NotCompared,
+    OnFront,
+    OnlyReaches,
+    ReachesClaim,
+    Sentence,
+    SpeedRow,
+    SpeedRows,
+    speed_of,
+    supported_sentences,
+)
+from bakeoff.benchmark.results.speeds import SpeedComparison
+
+
+def ann_verdict(outcome: AnnOutcome) -> str:
+    """The closing sentences as one line."""
+    return " ".join(one.text for one in closing_sentences(outcome))
+
+
+def closing_sentences(outcome: AnnOutcome) -> tuple[Sentence, ...]:
+    """Sentences that the measured rows support."""
+    if outcome.stopped:
+        return (Sentence((f"No verdict: {outcome.stopped}; what was measured is kept.",)),)
+    rows = table_rows(outcome)
+    found = _front(outcome) if outcome.options.target is None else tuple(_at_target(outcome, rows))
+    return supported_sentences((*found, *_failures(rows)), rows)
+
+
+def table_rows(outcome: AnnOutcome) -> SpeedRows:
+    """The rows of the table, as sentences need them."""
+    compared = {(point.system, point.setting) for point in outcome.comparable()}
+    return SpeedRows(
+        tuple(
+            SpeedRow(
+                point.system,
+                point.setting,
+                _speeds(outcome, point.system, point.setting),
+                point.knn.median,
+                (point.system, point.setting) in compared,
+            )
+            for point in outcome.points()
+        ),
+        dict(outcome.failed),
+        seed=outcome.options.seed,
+    )
+
+
+def compare_tuned_stores(outcome: AnnOutcome) -> tuple[SpeedComparison, ...]:
+    """Queries per second of the stores at the target recall, all pairs, Holm-corrected."""
+    target = outcome.options.target
+    return () if target is None else table_rows(outcome).comparisons(target)
+
+
+def _speeds(outcome: AnnOutcome, system: str, setting: str) -> tuple[float, ...]:
+    """Queries per second of each complete run, with as many threads as speeds are compared at."""
+    threads = outcome.options.threads
+    rates = [
+        dict(one.qps_measured).get(threads)
+        for one in outcome.passes
+        if (one.system, one.setting) == (system, setting) and not one.stopped
+    ]
+    return tuple(rate for rate in rates if rate is not None)
+
+
+def _at_target(outcome: AnnOutcome, rows: SpeedRows) -> Iterator[Sentence]:
+    target, measure = outcome.options.target, f"kNN@{outcome.options.k}"
+    assert target is not None
+    clients = threads_text(outcome.options.threads)
+    ranked = rows.at_target(target)
+    if len(ranked) > 1:
+        yield _comparison(rows, ranked, target, measure, clients)
+    elif ranked:
+        yield _single(rows, ranked[0], target, measure, clients)
+    else:
+        yield from _nothing_to_compare(rows, target, measure)
+    if len(ranked) < 2:
+        yield from _reaching_but_not_compared(rows, {one.system for one in ranked}, target)
+
+
+def _comparison(
+    rows: SpeedRows, ranked: tuple[SpeedRow, ...], target: float, measure: str, clients: str
+) -> Sentence:
+    first, second = ranked[:2]
+    pair = rows.pair(first.system, second.system, target)
+    assert pair is not None and first.rate is not None and second.rate is not None
+    note = pair.note or "too few runs"
+    return Sentence(
+        (
+            f"At {measure} ≥ {target:g}: ",
+            _reaches(first, target), " with ", speed_of(first, clients), ", ",
+            _reaches(second, target), " with ", speed_of(second, clients), "; ",
+            FastestClaim(first.system, second.system, target, first.rate / second.rate, pair.p_holm,
+                    note if pair.p_holm is None else ""),
+            ".",
+        )
+    )  # fmt: skip
+
+
+def _single(rows: SpeedRows, row: SpeedRow, target: float, measure: str, clients: str) -> Sentence:
+    only: Claim = OnlyReaches(row.system, measure, target)
+    begin: tuple[str | Claim, ...] = (only, ": ") if only.holds(rows) else (f"At {measure} ≥ {target:g}: ",)
+    end = "; there is no other store to compare its speed with."
+    return Sentence((*begin, _reaches(row, target), " with ", speed_of(row, clients), end))
+
+
+def _nothing_to_compare(rows: SpeedRows, target: float, measure: str) -> Iterator[Sentence]:
+    known = [one for one in rows.rows if one.recall is not None]
+    none = NoneReaches(measure, target)
+    if not known:
+        yield Sentence(("No recall was measured; speeds are not compared.",))
+    elif none.holds(rows):
+        best = max(known, key=lambda one: one.recall or 0.0)
+        claim = BestRecall(best.system, best.setting, best.recall or 0.0, target)
+        yield Sentence((none, ": ", claim, "; speeds are not compared."))
+    else:
+        yield Sentence((f"No two stores can be compared at {measure} ≥ {target:g}.",))
+
+
+def _reaching_but_not_compared(rows: SpeedRows, ranked: set[str], target: float) -> Iterator[Sentence]:
+    """Systems with a row at the target that is not compared: each once, by its first such row."""
+    named = set(ranked)
+    for row in rows.rows:
+        if row.recall is not None and row.reaches(target) and not row.compared and row.system not in named:
+            named.add(row.system)
+            why = FAILED if row.system in rows.failures else NOT_TUNED
+            yield Sentence((NotCompared(row.system, row.setting, row.recall, target, why), "."))
+
+
+def _failures(rows: SpeedRows) -> tuple[Sentence, ...]:
+    return tuple(Sentence((FailedClaim(system, why), ".")) for system, why in rows.failures.items())
+
+
+def _front(outcome: AnnOutcome) -> tuple[Sentence, ...]:
+    points = zip(outcome.points(), outcome.on_front(), strict=True)
+    found = tuple((point.system, point.setting) for point, on_front in points if on_front)
+    if not found:
+        return (Sentence(("No verdict: nothing was measured.",)),)
+    return (
+        Sentence(("On the front of recall and speed: ", OnFront(found), ".")),
+        Sentence(
+            (
+                "Speeds at unequal recall are not compared; "
+                "--target-recall 0.95 brings the stores to one recall first.",
+            )
+        ),
+    )
+
+
+def _reaches(row: SpeedRow, target: float) -> ReachesClaim:
+    assert row.recall is not None
+    return ReachesClaim(row.system, row.setting, row.recall, target)

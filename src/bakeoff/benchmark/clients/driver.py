@@ -1,0 +1,293 @@
+"""The driver's side of clients in other processes: let in, their clocks checked, begun at one moment, gathered."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from bakeoff.benchmark.clients.client import Call
+from bakeoff.benchmark.clients.clock_sync import ROUND_TRIPS, ClockCheck, ClockOffset, RoundTrip, offset_of
+from bakeoff.benchmark.clients.launch import Launcher, StartedClient
+from bakeoff.benchmark.clients.merged_loop import (
+    ClientResult,
+    CommonWindow,
+    MergedLoop,
+    client_notes,
+    lost_sentence,
+    on_duty,
+)
+from bakeoff.benchmark.clients.messages import (
+    ClientCommand,
+    ClientReport,
+    ClockReply,
+    ErrorCount,
+    Hello,
+    LoadShare,
+    Message,
+    Ready,
+)
+from bakeoff.benchmark.clients.wire import FIRST_BYTES, MOST_BYTES, Line, LostError
+from bakeoff.benchmark.targets import TargetSpec
+from bakeoff.errors import StoreError
+from bakeoff.pipeline.loops.client_threads import INTERRUPTED, PATIENCE_SECONDS
+from bakeoff.runtime.shards import installed_version
+
+M = TypeVar("M", bound=Message)
+CALLING_SECONDS = 120.0
+OPENING_SECONDS = 300.0
+ANSWER_SECONDS = 30.0
+HELLO_SECONDS = 10.0
+STRANGERS = 32
+"""Places in the queue at the door for whoever else calls: they must not keep the clients out."""
+LEAD_SECONDS = 0.2
+"""Between the word to begin and the begin, so that every client has heard it."""
+
+
+@contextlib.contextmanager
+def gather_clients(
+    launcher: Launcher, clients: int, recipe: TargetSpec, timeout: float
+) -> Iterator[ClientDriver]:
+    """So many clients, each with the target open and warm; they are let go at the end."""
+    started: list[StartedClient] = []
+    members: dict[int, _Client] = {}
+    try:
+        with socket.create_server((launcher.host, 0), backlog=clients + STRANGERS) as door:
+            word = secrets.token_hex(16)
+            host, port = door.getsockname()[:2]
+            started += [launcher.start(Call(host, port, word, number)) for number in range(clients)]
+            _let_in(door, word, started, members)
+        team = ClientDriver([members[number] for number in range(clients)])
+        team.open(recipe, timeout)
+        yield team
+    finally:
+        for member in members.values():
+            member.let_go()
+        for one in started:
+            one.stop()
+
+
+class ClientDriver:
+    """Clients that wait for a load; after one of them is lost there is no other."""
+
+    def __init__(self, clients: Sequence[_Client]) -> None:
+        self._clients = list(clients)
+
+    def open(self, recipe: TargetSpec, timeout: float) -> None:
+        """Have every client open its target and warm it up; where one cannot, nobody is measured."""
+        for client in self._clients:
+            client.order(ClientCommand(do="open", recipe=recipe.to_dict(), timeout=timeout))
+        for client in self._clients:
+            client.ready("while it opened the target")
+
+    def run(self, share: LoadShare) -> MergedLoop:
+        """One load, shared by all; `number` and `clients` are filled in here."""
+        here = self._clients
+        for client in here:
+            if client.lost:
+                raise StoreError(f"client {client.name} was lost ({client.lost}): no other load was sent.")
+        for place, client in enumerate(here):
+            client.order(_with(share, place, len(here)))
+        for client in here:
+            client.ready("before the load began")
+        before = [client.offset() for client in here]
+        zero = time.perf_counter_ns() + int(LEAD_SECONDS * 1e9)
+        members = []
+        for client, offset in zip(here, before, strict=True):
+            client.order(ClientCommand(do="begin", at=round(ClockCheck(offset).theirs(zero))))
+            members.append(client.member(ClockCheck(offset)))
+        stopped = self._collect(here, members, share.deadline + share.timeout + OPENING_SECONDS)
+        return _merge_clients(here, members, zero, stopped)
+
+    def _collect(self, here: list[_Client], members: list[ClientResult], seconds: float) -> str:
+        """Hear every client's result and check its clock again; Ctrl-C is passed on, and what they have is kept."""
+        stopped = ""
+        for place, client in enumerate(here):
+            try:
+                members[place] = client.result(members[place], seconds)
+            except KeyboardInterrupt:
+                stopped, seconds = INTERRUPTED, PATIENCE_SECONDS * 2
+                for other in here:
+                    other.order(ClientCommand(do="stop"))
+                members[place] = client.result(members[place], seconds)
+        if stopped and not any(one.told for one in members):
+            raise KeyboardInterrupt
+        for place, client in enumerate(here):
+            members[place] = client.checked(members[place])
+        return stopped
+
+
+class _Client:
+    """One client and the connection to it."""
+
+    def __init__(self, hello: Hello, line: Line, started: StartedClient) -> None:
+        self.number, self.host = hello.number, hello.host
+        self.name = f"{hello.number + 1} ({hello.host}:{hello.pid})"
+        self.lost = ""
+        self._line, self._started = line, started
+
+    def order(self, order: ClientCommand) -> None:
+        """Say what to do; that nobody hears it shows when an answer is waited for."""
+        with contextlib.suppress(LostError):
+            self._line.say(order.model_dump(exclude_defaults=True))
+
+    def answer(self, kind: type[M], seconds: float) -> M:
+        """What it says next; that it cannot go on is the store's failure."""
+        said = self._line.hear(seconds)
+        if "failed" in said:
+            raise StoreError(f"client {self.name} cannot go on: {said['failed']}")
+        return kind.read(said)
+
+    def offset(self) -> ClockOffset:
+        """How its clock stands to ours now."""
+        return offset_of([self._round_trip() for _ in range(ROUND_TRIPS)])
+
+    def member(self, clock: ClockCheck) -> ClientResult:
+        """It, before it has told anything."""
+        return ClientResult(self.number, self.name, self.host, clock)
+
+    def ready(self, when: str) -> None:
+        """Wait until it has done as ordered."""
+        try:
+            self.answer(Ready, OPENING_SECONDS)
+        except LostError as exc:
+            raise StoreError(f"client {self.name} was lost {when}: {self._reason(exc)}.") from exc
+
+    def result(self, member: ClientResult, seconds: float) -> ClientResult:
+        """What it measured, or that it was lost."""
+        try:
+            return replace(member, told=self.answer(ClientReport, seconds))
+        except LostError as exc:
+            self.lost = self._reason(exc)
+            return replace(member, lost=self.lost)
+
+    def checked(self, member: ClientResult) -> ClientResult:
+        """Its clock after the load, if it is still there."""
+        if self.lost:
+            return member
+        try:
+            return replace(member, clock=ClockCheck(member.clock.before, self.offset()))
+        except LostError as exc:
+            self.lost = self._reason(exc)
+            return member
+
+    def count(self, begin: int, end: int) -> int | None:
+        """Its answers between two readings of its clock; null where it cannot be asked any more."""
+        self.order(ClientCommand(do="count", at=begin, until=end))
+        try:
+            return self.answer(ErrorCount, ANSWER_SECONDS).answered
+        except LostError:
+            return None
+
+    def let_go(self) -> None:
+        """Say that there is nothing more to do."""
+        self.order(ClientCommand(do="go"))
+        self._line.close()
+
+    def _reason(self, exc: LostError) -> str:
+        """Why it is gone: how its process ended where that is known, else what the connection showed."""
+        return self._started.ended() or str(exc)
+
+    def _round_trip(self) -> RoundTrip:
+        wall, sent = time.time_ns(), time.perf_counter_ns()
+        self.order(ClientCommand(do="clock"))
+        said = self.answer(ClockReply, ANSWER_SECONDS)
+        answered = self._line.heard_at
+        return RoundTrip(sent, said.heard, said.said, answered, said.wall, wall + (answered - sent) // 2)
+
+
+def _let_in(
+    door: socket.socket, word: str, started: Sequence[StartedClient], found: dict[int, _Client]
+) -> None:
+    """Everyone who knows the word, by number; who does not is sent away."""
+    until = time.monotonic() + CALLING_SECONDS
+    while len(found) < len(started):
+        door.settimeout(max(0.01, min(1.0, until - time.monotonic())))
+        try:
+            link, _ = door.accept()
+        except TimeoutError:
+            _check_alive(started, set(found), until)
+            continue
+        line = Line(link, FIRST_BYTES)
+        try:
+            hello = Hello.read(line.hear(HELLO_SECONDS))
+        except LostError:
+            line.close()
+            continue
+        if (
+            not hmac.compare_digest(hello.word.encode("utf-8", "replace"), word.encode())
+            or hello.number in found
+            or not 0 <= hello.number < len(started)
+        ):
+            line.close()
+            continue
+        line.longest = MOST_BYTES
+        found[hello.number] = _Client(hello, line, started[hello.number])
+        _check_version(hello)
+
+
+def _check_alive(started: Sequence[StartedClient], called: set[int], until: float) -> None:
+    """A client that ended, or is silent for too long, before it called."""
+    missing = [number for number in range(len(started)) if number not in called]
+    gone = {number: how for number in missing if (how := started[number].ended(0))}
+    if gone or time.monotonic() > until:
+        number = next(iter(gone), missing[0])
+        how = gone.get(number, f"it was silent for {CALLING_SECONDS:g} s; can its machine reach this one?")
+        raise StoreError(f"client {number + 1} of {len(started)} did not call back: {how}")
+
+
+def _check_version(hello: Hello) -> None:
+    if hello.version != installed_version():
+        raise StoreError(
+            f"client {hello.number + 1} on {hello.host} has bakeoff {hello.version}, the driver {installed_version()}. "
+            "Install the same version on every node."
+        )
+
+
+def _with(share: LoadShare, place: int, clients: int) -> ClientCommand:
+    return ClientCommand(do="take", load=share.model_copy(update={"number": place, "clients": clients}))
+
+
+def _merge_clients(
+    here: Sequence[_Client], members: Sequence[ClientResult], zero: int, stopped: str
+) -> MergedLoop:
+    """All members on the driver's clock, and the window in which all were on duty."""
+    timed = [_on_driver_clock(one, zero) for one in members]
+    last = max((one.ended for one in timed if one.ended is not None), default=0.0)
+    first = min((one.began for one in timed if one.began is not None), default=0.0)
+    span = on_duty(timed)
+    if span is not None:
+        timed = [_count_in_window(client, one, zero, span) for client, one in zip(here, timed, strict=True)]
+    timed = [replace(one, notes=client_notes(one, last)) for one in timed]
+    said = (one.told.stopped for one in timed if one.told is not None and one.told.stopped)
+    why = stopped or lost_sentence(timed) or next(said, "")
+    return MergedLoop(tuple(timed), _window(timed, span), last - first, why)
+
+
+def _on_driver_clock(member: ClientResult, zero: int) -> ClientResult:
+    told = member.told
+    if told is None:
+        return member
+    began, ended = (round((member.clock.ours(at) - zero) / 1e9, 9) for at in (told.began, told.ended))
+    return replace(member, began=began, ended=ended)
+
+
+def _count_in_window(
+    client: _Client, member: ClientResult, zero: int, span: tuple[float, float]
+) -> ClientResult:
+    if member.told is None or client.lost:
+        return member
+    begin, end = (round(member.clock.theirs(zero + at * 1e9)) for at in span)
+    return replace(member, in_window=client.count(begin, end))
+
+
+def _window(members: Sequence[ClientResult], span: tuple[float, float] | None) -> CommonWindow | None:
+    counts = [one.in_window for one in members if one.told is not None]
+    if span is None or any(count is None for count in counts):
+        return None
+    return CommonWindow(span[0], span[1] - span[0], sum(count or 0 for count in counts))

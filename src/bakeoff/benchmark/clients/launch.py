@@ -1,0 +1,184 @@
+"""Who starts clients: processes of this machine, or an executor's workers on others."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as NotYet
+from typing import Any, Protocol
+
+from bakeoff import registry
+from bakeoff.benchmark.clients.client import Call, work
+from bakeoff.config import experiment
+from bakeoff.errors import SettingError
+from bakeoff.protocols import Executor, ResourceRequest
+from bakeoff.storage import temp_dir
+
+LOOPBACK = "127.0.0.1"
+NOWHERE = ("192.0.2.1", 9)
+"""An address that nobody has: asking the way to it, without sending anything, tells our own address on that way."""
+END_SECONDS = 5.0
+CLIENT = ResourceRequest(apart=True, spread=True)
+
+
+class StartedClient(Protocol):
+    """A client that was started."""
+
+    def ended(self, seconds: float = END_SECONDS) -> str:
+        """How it ended, in words, waited for so long; empty while it runs."""
+        ...
+
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts clients; they call back at `host`."""
+
+    host: str
+
+    def start(self, call: Call) -> StartedClient:
+        """Start one client."""
+        ...
+
+
+class Processes:
+    """Client processes of this machine, each started anew: one that is killed takes no other with it."""
+
+    host = LOOPBACK
+
+    def start(self, call: Call) -> StartedClient:
+        """Start one process."""
+        return _Process(call)
+
+
+class Workers:
+    """Clients as an executor's work, on different nodes where there are some."""
+
+    def __init__(self, executor: Executor, name: str, clients: int, host: str) -> None:
+        self._executor, self._name, self._clients, self.host = executor, name, clients, host
+        self._begun = False
+
+    def begin(self) -> None:
+        """Start the executor, and see that all clients can run at once."""
+        said, self._begun = self._executor.start(), True
+        self.check(said)
+
+    def check(self, said: str = "") -> None:
+        """Refuse more clients than run side by side; `said` is who there is."""
+        if self._executor.slots < self._clients:
+            raise SettingError(
+                f"--clients is {self._clients}, and --executor {self._name} has "
+                f"{said or f'{self._executor.slots} workers'}: all clients must run at once. "
+                "Lower --clients, or give the executor more workers."
+            )
+
+    def start(self, call: Call) -> StartedClient:
+        """Send one client out."""
+        if not self._begun:
+            self.begin()
+        return _Work(self._executor, self._executor.submit(work, call, needs=CLIENT))
+
+
+@contextlib.contextmanager
+def choose_launcher(named: str | None, clients: int) -> Iterator[Launcher]:
+    """Who starts so many clients: this machine unless an executor is named, as `ray` or `{ray: {address: auto}}`."""
+    part = experiment.executor(named) if named else None
+    if (
+        part is None or part.name == "local"
+    ):  # a pool of processes ends when one of them is killed; these do not
+        wanted = getattr(part.params, "processes", 0) if part else 0
+        if wanted not in (0, clients):
+            raise SettingError(
+                f"--executor has {wanted} processes and --clients is {clients}: leave one out."
+            )
+        yield Processes()
+        return
+    cluster = getattr(part.params, "address", None)
+    executor: Executor = registry.load("executors", part.name)(part.params)
+    workers = Workers(executor, part.name, clients, address_towards(cluster))
+    try:
+        if cluster is not None:
+            workers.begin()
+        else:  # what is started here waits, so that it is not taken for a server of the stores that are built first
+            workers.check()
+        yield workers
+    finally:
+        executor.close()
+
+
+def address_towards(cluster: str | None) -> str:
+    """Our own address as a cluster sees it; loopback for one that was started here."""
+    if cluster is None:
+        return LOOPBACK
+    host, _, port = cluster.rpartition(":")
+    towards: tuple[str, int] = (host, int(port)) if host else NOWHERE
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(towards)
+            return str(probe.getsockname()[0])
+    except OSError:
+        return LOOPBACK
+
+
+class _Process:
+    def __init__(self, call: Call) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "bakeoff.benchmark.clients.client"],
+            stdin=subprocess.PIPE,
+            stdout=2,  # what an engine prints is not our answer
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C comes to us, and we tell them
+        )
+        values = {name: getattr(call, name) for name in call.__slots__}
+        with contextlib.suppress(BrokenPipeError):  # it ended; that it never calls tells so
+            assert self.process.stdin is not None
+            self.process.stdin.write(json.dumps(values) + "\n")
+            self.process.stdin.close()
+
+    def ended(self, seconds: float = END_SECONDS) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return _how(self.process.wait(seconds))
+        return ""
+
+    def stop(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(END_SECONDS)
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        temp_dir.remove_abandoned()  # a client that was killed could not do it
+
+
+class _Work:
+    def __init__(self, executor: Executor, future: Future[Any]) -> None:
+        self._executor, self._future = executor, future
+
+    def ended(self, seconds: float = END_SECONDS) -> str:
+        try:
+            fault = self._future.exception(seconds)
+        except (NotYet, CancelledError):
+            return ""
+        return f"{type(fault).__name__}: {str(fault).strip().splitlines()[0]}" if fault else "its work ended"
+
+    def stop(self) -> None:
+        with contextlib.suppress(NotYet, CancelledError):
+            self._future.exception(END_SECONDS)
+        if not self._future.done():
+            self._executor.cancel(self._future)
+
+
+def _how(code: int) -> str:
+    """An exit code in words: below 0 it is a signal."""
+    if code >= 0:
+        return f"it ended with exit code {code}"
+    known = {one.value: one.name for one in signal.Signals}
+    return f"killed by {known.get(-code, -code)}"

@@ -1,0 +1,1 @@
+"""Whole configurations repeated: ingestion, index and search at each depth."""

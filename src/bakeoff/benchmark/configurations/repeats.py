@@ -1,0 +1,189 @@
+"""Every configuration measured anew in each repeat, ingestion and index included, at each depth."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bakeoff import __version__
+from bakeoff.benchmark.configurations.trial import (
+    IngestionJob,
+    SystemJob,
+    TrialFigure,
+    TrialIngestion,
+    ingest_documents,
+    measure_configuration,
+)
+from bakeoff.benchmark.results.configurations import (
+    CONFIGURATIONS,
+    FAILED,
+    Configurations,
+)
+from bakeoff.benchmark.run_in_subprocess import run_isolated
+from bakeoff.config.plan import Plan, PluginSpec, System
+from bakeoff.errors import BakeoffError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.folder import RunFolder
+from bakeoff.runtime.events import Emit, StageAdvanced, StageFinished, StageStarted
+from bakeoff.storage.cache import write_file
+from bakeoff.storage.temp_dir import TempDir
+
+STAGE = ("repeat", "configurations")
+
+Pids = Callable[[str, Any], Iterable[int]]
+
+
+def repeat_configurations(plan: Plan, result: Result, emit: Emit, pids: Pids) -> Result:
+    """Measure every finished system in fresh processes, as often as the plan says; finished repeats are kept."""
+    labels = dict(zip(result.record.systems, plan.systems, strict=True))
+    systems = {label: labels[label] for label in result.done}
+    repeats = _Repeats(plan, result, systems, emit, pids)
+    begin = time.perf_counter()
+    emit(StageStarted(*STAGE, plan.settings.runs * len(systems), "configurations"))
+    rows = [row for number in range(plan.settings.runs) for row in repeats.measure(number)]
+    emit(StageFinished(*STAGE, time.perf_counter() - begin, f"{plan.settings.runs} runs"))
+    return _record(result, rows)
+
+
+def _record(result: Result, rows: Sequence[Mapping[str, Any]]) -> Result:
+    """The result with the rows as a table, and a note on each system that a repeat could not measure."""
+    folder, record = RunFolder(result.path), result.record
+    tables = {**record.tables, CONFIGURATIONS.name: folder.table(CONFIGURATIONS, [_table(rows)])}
+    failures = Configurations(tuple(rows)).failures()
+    notes = [
+        f"{system}: its configuration could not be measured anew: {why}" for system, why in failures.items()
+    ]
+    folder.record(record.model_copy(update={"tables": tables, "notes": [*record.notes, *notes]}))
+    return open_run(result.path)
+
+
+class _Repeats:
+    """The repeats of one run; each ingests anew, and its systems take turns in going first."""
+
+    def __init__(
+        self, plan: Plan, result: Result, systems: Mapping[str, System], emit: Emit, pids: Pids
+    ) -> None:
+        self._plan, self._result, self._systems = plan, result, systems
+        self._emit, self._pids = emit, pids
+
+    def measure(self, number: int) -> list[dict[str, Any]]:
+        """The rows of one repeat."""
+        order = _rotate_systems(list(self._systems), number)
+        kept = {label: self._kept(label, number) for label in order}
+        found = {label: rows for label, rows in kept.items() if rows is not None}
+        self._emit(StageAdvanced(*STAGE, len(found), cached=True))
+        if len(found) < len(order):
+            with TempDir("configurations") as home:
+                for label in order:
+                    if label not in found:
+                        found[label] = self._measured(label, number, home)
+                        self._emit(StageAdvanced(*STAGE, 1))
+        return [row for label in self._systems for row in found[label]]
+
+    def _measured(self, label: str, number: int, home: Path) -> list[dict[str, Any]]:
+        try:
+            figures = self._trial(label, number, home)
+        except BakeoffError as exc:
+            return self._rows(label, number, [TrialFigure(FAILED, None, note=str(exc))])
+        rows = self._rows(label, number, figures)
+        path = self._path(label, number)
+        path.parent.mkdir(exist_ok=True)
+        write_file(path, json.dumps(rows).encode())
+        return rows
+
+    def _trial(self, label: str, number: int, home: Path) -> list[TrialFigure]:
+        system = self._systems[label]
+        made = self._ingestion(system, home)
+        store = system.store or system.keyword
+        assert store is not None
+        own = home / fingerprint(label)[:12]
+        own.mkdir()
+        pids = tuple(self._pids(store.name, store.params))
+        salt = fingerprint("configuration", self._result.record.run, label, number)
+        figures = run_isolated(measure_configuration, SystemJob(self._plan, system, made, own, salt, pids))
+        engine = next(one.value for one in figures if one.name == "engine_s")
+        shared = next(one.value for one in made.figures if one.name == "documents_s")
+        total = None if engine is None or shared is None else engine + shared
+        return [*made.figures, *figures, TrialFigure("total_s", total)]
+
+    def _ingestion(self, system: System, home: Path) -> TrialIngestion:
+        """Read, cut and embedded once in a repeat for the systems that share it."""
+        place = home / fingerprint("ingestion", _names(system.chunker, system.embedder))[:12]
+        done = place / "ingestion.json"
+        if done.is_file():
+            return _stored_ingestion(done)
+        shutil.rmtree(
+            place, ignore_errors=True
+        )  # a failed one is not continued: its times would be of a part
+        place.mkdir()
+        found = run_isolated(
+            ingest_documents, IngestionJob(self._plan, system.chunker, system.embedder, place)
+        )
+        kept = {**asdict(found), "home": str(found.home), "queries": str(found.queries or "")}
+        write_file(done, json.dumps(kept).encode())
+        return found
+
+    def _kept(self, label: str, number: int) -> list[dict[str, Any]] | None:
+        try:
+            rows: list[dict[str, Any]] = json.loads(self._path(label, number).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return rows
+
+    def _path(self, label: str, number: int) -> Path:
+        """Named by everything that a repeat's figures depend on."""
+        record, settings = self._result.record, self._plan.settings
+        inputs = [record.corpus.fingerprint if record.corpus else "", record.queries_fingerprint]
+        shaped = [settings.depth, settings.top_k, settings.metric, self._plan.conventions.to_dict()]
+        identity = self._systems[label].identity()
+        key = fingerprint(
+            "configuration", __version__, label, identity, shaped, inputs, record.truth_fingerprint, number
+        )
+        return self._result.path / CONFIGURATIONS.name / f"{key}.json"
+
+    def _rows(self, label: str, number: int, figures: Sequence[TrialFigure]) -> list[dict[str, Any]]:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        run = self._result.record.run
+        return [
+            {
+                "run": run,
+                "system": label,
+                "repeat": number,
+                "top_k": one.top_k,
+                "figure": one.name,
+                "value": one.value,
+                "note": one.note,
+                "measured": now,
+            }
+            for one in figures
+        ]
+
+
+def _stored_ingestion(path: Path) -> TrialIngestion:
+    kept = json.loads(path.read_bytes())
+    return TrialIngestion(
+        Path(kept["home"]),
+        kept["vectors"],
+        Path(kept["queries"]) if kept["queries"] else None,
+        tuple(TrialFigure(**one) for one in kept["figures"]),
+    )
+
+
+def _names(*parts: PluginSpec | None) -> list[str]:
+    return [part.label if part else "" for part in parts]
+
+
+def _rotate_systems(labels: list[str], number: int) -> list[str]:
+    at = number % len(labels) if labels else 0
+    return [*labels[at:], *labels[:at]]
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    return CONFIGURATIONS.table({name: [row[name] for row in rows] for name, _ in CONFIGURATIONS.columns})

@@ -1,0 +1,1 @@
+"""bakeoff load: systems under concurrent clients or a fixed arrival rate."""

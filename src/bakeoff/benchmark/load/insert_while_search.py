@@ -1,0 +1,196 @@
+"""Insert while searching: latency without and with a writer at a stated rate, and which rows can be found then."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.building import build_store
+from bakeoff.benchmark.faults import ENGINE_FAULTS
+from bakeoff.benchmark.open_loop import open_loop
+from bakeoff.benchmark.vectors.datasets import VectorSet
+from bakeoff.errors import SystemFailure
+from bakeoff.pipeline.loops.closed_loop import WARM_UP, closed_loop, warm_up
+from bakeoff.pipeline.loops.loop_times import statistics
+from bakeoff.types import Batch
+
+WRITES_A_SECOND = 10
+LOOKED_FOR = 200
+Times = tuple[tuple[str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MixedResult:
+    """Milliseconds of searches without and with the writer; rows written, their rate, and how many are found.
+
+    `visible` and `kept` are shares of new rows and of old rows that find themselves; `after_ready` of new rows then.
+    """
+
+    alone: Times
+    beside: Times
+    written: int
+    rate: float
+    rate_reached: float | None
+    visible: float | None
+    kept: float | None
+    after_ready: float | None
+    errors: tuple[str, ...]
+    ready_error: str = ""
+
+
+class Writer:
+    """Inserts rows at a rate on a thread of its own; it is never ahead of the schedule, and says how far it came."""
+
+    def __init__(self, store: Any, first: int, rows: np.ndarray, rate: float) -> None:
+        self._store, self._first, self.rows, self.rate = store, first, rows, rate
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.written, self.seconds = 0, 0.0
+        self.errors: list[str] = []
+
+    def start(self) -> None:
+        """Begin writing."""
+        self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether rows are still to be written."""
+        return self._thread.is_alive()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the last row, not longer than this."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        step = max(1, round(self.rate / WRITES_A_SECOND))
+        begin = time.perf_counter()
+        for at in range(0, len(self.rows), step):
+            wait = begin + at / self.rate - time.perf_counter()
+            if wait > 0:
+                time.sleep(wait)
+            rows = self.rows[at : at + step]
+            ids = np.arange(self._first + at, self._first + at + len(rows), dtype=np.int64)
+            try:
+                self._store.insert(Batch(ids, vectors=rows))
+                self.written += len(rows)
+            except (SystemFailure, *ENGINE_FAULTS) as exc:
+                self.errors.append(f"{type(exc).__name__}: {exc}")
+                break
+        self.seconds = time.perf_counter() - begin
+
+
+def insert_while_search(
+    candidate: StoreSpec,
+    value: int | None,
+    dataset: VectorSet,
+    home: Path,
+    *,
+    k: int,
+    rate: float,
+    seconds: float,
+    timeout: float,
+    search_rate: float | None = None,
+) -> MixedResult:
+    """Build with most rows, search alone, then search while the rest is inserted at `rate` rows a second.
+
+    Searches go in a closed loop, or in an open one where `search_rate` a second is given.
+    """
+    held = max(1, min(len(dataset.base) // 2, round(rate * seconds)))
+    first = len(dataset.base) - held
+    part = replace(dataset, base=dataset.base[:first], neighbours=None, duplicates=0, leaked=0, notes=())
+    with contextlib.closing(build_store(candidate, part, home, part="insert while search")) as built:
+        store, query = built.store, candidate.query(value)
+        warm_up(store.search, part.base[:WARM_UP], k, query, timeout=timeout)
+        load = _Searches(store, part.queries, k, query, timeout, search_rate)
+        alone = load.for_seconds(seconds)
+        writer = Writer(store, first, dataset.base[first:], rate)
+        writer.start()
+        beside = load.while_busy(writer, seconds)
+        writer.join(timeout)
+        return _summarise(alone, beside, writer, store, query, part.base, first)
+
+
+def _summarise(
+    alone: Times, beside: Times, writer: Writer, store: Any, query: Any, old: np.ndarray, first: int
+) -> MixedResult:
+    """Look for old and new rows, before and after the index is finished."""
+    new = writer.rows[: writer.written]
+    visible, kept = _share_found(store, new, first, query), _share_found(store, old, 0, query)
+    refused = _finish_index(store)
+    after = None if refused else _share_found(store, new, first, query)
+    reached = min(writer.rate, writer.written / writer.seconds) if writer.seconds > 0 else None
+    return MixedResult(
+        alone,
+        beside,
+        writer.written,
+        writer.rate,
+        reached,
+        visible,
+        kept,
+        after,
+        tuple(writer.errors),
+        refused,
+    )
+
+
+class _Searches:
+    """The same searches with and without the writer."""
+
+    def __init__(
+        self, store: Any, queries: np.ndarray, k: int, query: Any, timeout: float, rate: float | None
+    ) -> None:
+        self._ask, self._queries, self._k, self._query = store.search, queries, k, query
+        self._timeout, self._rate = timeout, rate
+
+    def for_seconds(self, seconds: float) -> Times:
+        end = time.perf_counter() + seconds
+        return self._told(lambda: time.perf_counter() < end, seconds)
+
+    def while_busy(self, writer: Writer, seconds: float) -> Times:
+        return self._told(lambda: writer.busy, seconds)
+
+    def _told(self, more: Any, seconds: float) -> Times:
+        if self._rate is not None:
+            loop = open_loop(
+                self._ask,
+                self._queries,
+                self._k,
+                self._query,
+                rate=self._rate,
+                seconds=seconds,
+                timeout=self._timeout,
+            )
+            return tuple((row.name, row.milliseconds) for row in loop.latencies())
+        done: list[np.ndarray] = []
+        missing = 0
+        while not done or more():
+            one = closed_loop(self._ask, self._queries, self._k, self._query, timeout=self._timeout)
+            done.append(one.done)
+            missing += len(one.nanoseconds) - len(one.done)
+            if one.stopped:
+                break
+        return tuple((row.name, row.milliseconds) for row in statistics(np.concatenate(done), missing))
+
+
+def _share_found(store: Any, rows: np.ndarray, first: int, query: Any) -> float | None:
+    """The share of some rows that are among the ten nearest of themselves."""
+    if not len(rows):
+        return None
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(LOOKED_FOR, len(rows))).astype(int))
+    hits = [first + int(row) in store.search(rows[row], 10, query).ids for row in chosen]
+    return sum(hits) / len(hits)
+
+
+def _finish_index(store: Any) -> str:
+    """Finish the index; why the store would not, or nothing."""
+    try:
+        store.ready()
+    except SystemFailure as exc:
+        return str(exc)
+    return ""

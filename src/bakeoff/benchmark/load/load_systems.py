@@ -1,0 +1,257 @@
+"""bakeoff load from its first word to its last file: what was named, opened, put under load, priced and stored."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from bakeoff.benchmark.ann.store_specs import parse_store_specs
+from bakeoff.benchmark.clients.launch import Launcher, choose_launcher
+from bakeoff.benchmark.faults import translate_engine_errors
+from bakeoff.benchmark.load.experiment_targets import ExperimentTargets, choose_systems, plan_of_run
+from bakeoff.benchmark.load.load_spec import LoadSpec
+from bakeoff.benchmark.load.session import LoadOrigin, LoadSession, run_systems_under_load
+from bakeoff.benchmark.results.cost import Cost, PricedCost, TokenUse, Usage, estimate_cost, run_usage
+from bakeoff.benchmark.results.load_folder import LOADS, save_load
+from bakeoff.benchmark.targets import LoadTarget, Pids, check_dataset, dataset_truth, vector_target
+from bakeoff.benchmark.vectors.datasets import open_dataset
+from bakeoff.config import experiment
+from bakeoff.config.plan import Prices, System
+from bakeoff.errors import SettingError
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.loops.client_threads import HUNG
+from bakeoff.pipeline.loops.closed_loop import check_workers
+from bakeoff.pipeline.shared_artifacts import STAND_IN
+from bakeoff.stats.repeat_summary import summarise
+from bakeoff.storage.temp_dir import TempDir
+from bakeoff.types import Metric
+
+RUNS = Path("runs")
+EMBEDDED_BEFORE = "queries were embedded before; --end-to-end counts that too"
+Opening = list[tuple[str, Callable[[], LoadTarget]]]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """What the user asked for; `what` is a run's folder, an experiment or a vector dataset.
+
+    `executor` says where client processes run, if not on this machine; `keep` leaves collections on their server.
+    """
+
+    what: str
+    demand: LoadSpec
+    systems: str | None = None
+    end_to_end: bool = False
+    experiment: Path | None = None
+    stores: str | None = None
+    setting: int | None = None
+    k: int | None = None
+    queries: int | None = None
+    metric: Metric | None = None
+    out: Path | None = None
+    executor: str | None = None
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOutcome:
+    """A finished load: what it found, where it is, and at which prices."""
+
+    found: LoadSession
+    folder: Path
+    prices: Prices | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadDeps:
+    """Where shared work is kept, who is told, and who knows the servers' processes."""
+
+    context: StageContext
+    tell: Callable[[str], None]
+    warn: Callable[[str], None]
+    pids: Pids
+
+
+def run_load(job: LoadRequest, tools: LoadDeps) -> LoadOutcome:
+    """Put what was named under load."""
+    if job.k is not None and job.k < 1:
+        raise SettingError(f"--k is {job.k}; it must be at least 1.")
+    with _launching(job) as launcher:
+        return _run(job, tools, launcher)
+
+
+def _run(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
+    path = Path(job.what)
+    if not job.what.startswith("synthetic:") and (_is_run(path) or _is_experiment(path)):
+        _refuse(job, "a vector dataset", {"stores": job.stores, "setting": job.setting, "metric": job.metric})
+        return _systems(job, path, tools, launcher)
+    _refuse(job, "a run or an experiment", {"systems": job.systems, "experiment": job.experiment})
+    if job.end_to_end:
+        raise SettingError("--end-to-end is for runs and experiments: vectors have nothing to embed.")
+    return _dataset(job, tools, launcher)
+
+
+@contextlib.contextmanager
+def _launching(job: LoadRequest) -> Iterator[Launcher]:
+    """Who starts the client processes, if there are any."""
+    clients = job.demand.most_processes
+    if job.executor and not clients:
+        raise SettingError("--executor says where client processes run: say how many, as in --clients 2.")
+    with choose_launcher(job.executor, clients) as launcher:
+        yield launcher
+
+
+def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
+    if _is_run(path):
+        plan, file, result = plan_of_run(path, job.experiment)
+    else:
+        plan, file, result = experiment.load(path), path, None
+    file = file / "bakeoff.yaml" if file.is_dir() else file
+    chosen = choose_systems(plan, job.systems)
+    opened = ExperimentTargets(plan, file, tools.context, k=job.k, result=result, queries=job.queries)
+    origin = LoadOrigin(
+        "run" if result else "experiment",
+        path.name if result else plan.name,
+        plan.fingerprint(),
+        opened.count,
+    )
+    _check_clients(job.demand, opened.count)
+    folder = job.out or (path / LOADS / _time() if result else RUNS / f"load-{_slug(plan.name)}-{_time()}")
+    found, prices = LoadSession(origin, job.demand), plan.settings.prices
+    by_label = {system.label: system for system in chosen}
+
+    def keep(known: LoadSession) -> None:
+        if prices is not None:
+            known.costs = _costs(known, by_label, opened, prices, job.end_to_end)
+        save_load(folder, known, prices)
+
+    opening: Opening = [
+        (label, partial(opened.target, system, job.end_to_end, tools.pids))
+        for label, system in by_label.items()
+    ]
+    try:
+        run_systems_under_load(found, opening, save=keep, tell=tools.tell, pids=tools.pids, launcher=launcher)
+    finally:
+        if not found.hung:
+            opened.close()
+    return LoadOutcome(found, folder, prices)
+
+
+def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
+    chosen, seed = parse_store_specs((job.stores or "faiss").split(",")), job.demand.seed
+    dataset = open_dataset(job.what, metric=job.metric, queries=job.queries, seed=seed)
+    for note in dataset.notes:
+        tools.warn(note)
+    k = job.k or 10
+    check_dataset(chosen, dataset, k, job.setting)
+    _check_clients(job.demand, len(dataset.queries))
+    tools.tell(f"exact neighbours of {len(dataset.queries):,} queries among {len(dataset.base):,} vectors")
+    truth = dataset_truth(dataset, k, tools.context.cache)
+    found = LoadSession(
+        LoadOrigin("dataset", dataset.name, dataset.fingerprint, len(dataset.queries)), job.demand
+    )
+    folder = job.out or RUNS / f"load-{_slug(dataset.name)}-{_time()}"
+    with TempDir("load") as home:
+        opening: Opening = [
+            (
+                one.label,
+                partial(
+                    vector_target, one, dataset, home / str(number), name=job.what, k=k, setting=job.setting,
+                    seed=seed, truth=truth, pids=tools.pids(one.name, one.params), keep=job.keep,
+                ),
+            )
+            for number, one in enumerate(chosen)
+        ]  # fmt: skip
+        try:
+            run_systems_under_load(
+                found,
+                opening,
+                save=partial(save_load, folder),
+                tell=tools.tell,
+                pids=tools.pids,
+                launcher=launcher,
+            )
+        finally:
+            _close(found, tools.warn)
+    return LoadOutcome(found, folder, None)
+
+
+def _close(found: LoadSession, warn: Callable[[str], None]) -> None:
+    """Close every store; what stays on a server is a warning."""
+    left: dict[str, str] = {}
+    for target in found.targets:
+        with translate_engine_errors(left, target.label):
+            target.close(hung=HUNG in found.failed.get(target.label, found.stopped))
+    for label, why in left.items():
+        warn(f"{label}: {why}")
+
+
+def _costs(
+    found: LoadSession,
+    systems: dict[str, System],
+    opened: ExperimentTargets,
+    prices: Prices,
+    end_to_end: bool,
+) -> dict[str, Cost]:
+    """The cost of each system at the speed it showed; a run adds what a refresh took."""
+    made = {}
+    for target in found.targets:
+        system = systems[target.label.removesuffix(STAND_IN)]
+        one = estimate_cost(prices, _usage(found, target, system, opened))
+        if system.embedder is not None and not end_to_end and one.million_queries.amount is not None:
+            note = "; ".join(filter(None, (one.million_queries.note, EMBEDDED_BEFORE)))
+            one = replace(one, million_queries=PricedCost(one.million_queries.amount, note))
+        made[target.label] = one
+    return made
+
+
+def _usage(found: LoadSession, target: LoadTarget, system: System, opened: ExperimentTargets) -> Usage:
+    qps = best_qps(found, target.label)
+    row = opened.stored_row(target.label)
+    if row is not None and opened.result is not None:
+        usage = run_usage(opened.result, row)
+        return replace(usage, qps=qps, qps_is="measured", index_bytes=target.opening.index_bytes)
+    names = (system.embedder.label, system.embedder.name) if system.embedder else ()
+    unknown = TokenUse(None)
+    return Usage(names, qps, opened.query_tokens, unknown, None, target.opening.index_bytes)
+
+
+def best_qps(found: LoadSession, system: str) -> float | None:
+    """The highest rate that kept the promise, the most a closed loop answered, or the highest rate that was held."""
+    if found.demand.slo is not None:
+        kept = [one.rate for one in found.highest.get(system, []) if one.rate is not None]
+        return summarise(kept).median if kept else None
+    points = [point for point in found.points() if point.system == system and point.reached is not False]
+    return max((point.qps.median for point in points if point.qps.median is not None), default=None)
+
+
+def _check_clients(demand: LoadSpec, queries: int) -> None:
+    for load in demand.loads:
+        if load.kind == "closed":
+            check_workers(load.concurrency, queries)
+
+
+def _refuse(job: LoadRequest, whose: str, given: dict[str, object]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise SettingError(f"--{name} is for {whose}; {job.what} is none.")
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "run.json").is_file()
+
+
+def _is_experiment(path: Path) -> bool:
+    return path.suffix in (".yaml", ".yml") or (path / "bakeoff.yaml").is_file()
+
+
+def _slug(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name.lower()).strip("-")
+
+
+def _time() -> str:
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}"

@@ -1,0 +1,147 @@
+"""The record of a load: everything but the rows, as plain values under the names other tools expect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bakeoff import registry
+from bakeoff.benchmark.load.sentences import closing_sentences
+from bakeoff.benchmark.load.session import LoadSession
+from bakeoff.benchmark.load.tables import USES, client_dicts
+from bakeoff.benchmark.points import LoadPoint
+from bakeoff.benchmark.resources.usage import Resources
+from bakeoff.benchmark.results.load_speeds import compare_loads
+from bakeoff.benchmark.targets import LoadTarget
+from bakeoff.config.plan import Prices
+from bakeoff.pipeline.loops.loop_times import LatencySummary
+from bakeoff.protocols import declared_guarantees
+from bakeoff.runtime.machine import describe_machine, package_versions
+from bakeoff.stats.repeat_summary import RunSummary, summarise
+
+FORMAT = 1
+
+
+def to_dict(found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
+    """Everything but the rows, as plain values."""
+    points, sentences = found.points(), closing_sentences(found)
+    return {
+        "format": FORMAT,
+        "kind": "load",
+        "status": found.status.value,
+        "stopped": found.stopped,
+        "sentence": " ".join(one.text for one in sentences),
+        "sentences": [one.to_dict() for one in sentences],
+        "origin": asdict(found.origin),
+        "demand": asdict(found.demand),
+        "harness_us": {load.name: seconds * 1e6 for load, seconds in found.harness.items()},
+        "systems": [_system(target, found) for target in found.targets],
+        "failed": found.failed,
+        "points": [_point(point, found) for point in points],
+        "comparisons": [one.to_dict() for one in compare_loads(points, found.demand.seed)],
+        "clients": [row for one in found.passes for row in client_dicts(one)],
+        "highest": {system: _highest([one.rate for one in rates]) for system, rates in found.highest.items()},
+        "prices": prices.model_dump(mode="json") if prices else None,
+        "costs": {system: one.to_dict() for system, one in found.costs.items()},
+        "notes": [note for point in points for note in point.notes],
+        "machine": describe_machine(),
+        "versions": package_versions(),
+    }
+
+
+def _system(target: LoadTarget, found: LoadSession) -> dict[str, Any]:
+    cold, opening = found.cold.get(target.label), target.opening
+    return {
+        "system": target.label,
+        "store": target.store,
+        "setting": target.setting,
+        "guarantees": _guarantees(target),
+        "k": target.k,
+        "quality": target.grade.name if target.grade else None,
+        "opening_s": opening.seconds,
+        "build_time_s": opening.build_seconds,
+        "index_mb": None if opening.index_bytes is None else opening.index_bytes / 1e6,
+        "first_query_ms": cold.first_ms if cold else None,
+        "warm_up_queries": cold.queries if cold else 0,
+        "warm_up_mean_ms": cold.rest_mean_ms if cold else None,
+        "ingestion": {"resources": _resources(opening.resources)},
+    }
+
+
+def _guarantees(target: LoadTarget) -> list[dict[str, str]]:
+    """What the system's store declares about consistency, durability and refresh."""
+    if not target.store or target.params is None or target.query is None:
+        return []
+    plugin = registry.load("stores", target.store)
+    return [asdict(one) for one in declared_guarantees(plugin, target.params, target.query)]
+
+
+def _point(point: LoadPoint, found: LoadSession) -> dict[str, Any]:
+    k = next((target.k for target in found.targets if target.label == point.system), None)
+    return {
+        "system": point.system,
+        "load": point.load.name,
+        **asdict(point.load),
+        "probe": point.probe,
+        "top_k": k,
+        "runs": point.runs,
+        "complete": point.complete,
+        "cut_short": point.cut_short,
+        "avg_latency_ms": _alias(point.mean_ms),
+        "queries_per_second": _alias(point.qps),
+        "recall_at_k": _alias(point.quality),
+        "latency_ms": {
+            "mean": _spread(point.mean_ms),
+            **{row.name.removesuffix("_ms"): {"across_queries": _latency(row)} for row in point.latencies},
+        },
+        "qps_measured": _spread(point.qps),
+        "quality": _spread(point.quality),
+        "sent_late_ms": {row.name.removesuffix("_ms"): _latency(row) for row in point.lags},
+        **{
+            name: getattr(point, name)
+            for name in ("sent", "answered", "errors", "timeouts", "unsent", "short")
+        },
+        "reached": point.reached,
+        "harness_share": point.harness_share,
+        "harness_over_limit": point.marked,
+        "resources": {"client": asdict(point.client), "server": asdict(point.server), "joules": point.joules},
+        "notes": list(point.notes),
+    }
+
+
+def _alias(summary: RunSummary) -> dict[str, Any]:
+    """The structure of S3-14: median, sample std, [q1, q3]."""
+    iqr = None if summary.q1 is None else [summary.q1, summary.q3]
+    return {"median": summary.median, "std": summary.sd, "iqr": iqr}
+
+
+def _spread(summary: RunSummary) -> dict[str, Any]:
+    values = {
+        "runs": summary.n,
+        **_alias(summary),
+        "ddof": 1,
+        "values": list(summary.values),
+        "note": summary.note,
+    }
+    return {"across_runs": values}
+
+
+def _highest(rates: Sequence[float | None]) -> dict[str, Any]:
+    """Queries a second that kept the promise; a run in which no rate did counts as none, not as zero."""
+    kept = [rate for rate in rates if rate is not None]
+    return {**_spread(summarise(kept)), "runs_without": len(rates) - len(kept)}
+
+
+def _latency(row: LatencySummary) -> dict[str, Any]:
+    return {"value": row.milliseconds, "samples": row.count, "note": row.note}
+
+
+def _resources(used: Resources) -> dict[str, Any]:
+    """The client's figures under S3-12's names, both sides apart, and energy."""
+    return {
+        **{use: getattr(used.client, use) for use in USES},
+        "client": asdict(used.client),
+        "server": asdict(used.server),
+        "energy": asdict(used.energy),
+    }

@@ -1,0 +1,162 @@
+"""Systems under load, taking turns: the null store first, then every load in every run; a pass is kept when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bakeoff.benchmark.clients.launch import Launcher, Processes
+from bakeoff.benchmark.faults import translate_engine_errors
+from bakeoff.benchmark.load.highest_rate import HIGHEST, MaxRate, RateTrial, lowest_rate, max_rate
+from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
+from bakeoff.benchmark.passes import LOST, Pass
+from bakeoff.benchmark.points import LoadPoint, load_points
+from bakeoff.benchmark.results.cost import Cost
+from bakeoff.benchmark.run_pass import PassContext, harness_overhead, one_pass, open_loop_sender
+from bakeoff.benchmark.targets import LoadTarget, Pids
+from bakeoff.errors import StoreError
+from bakeoff.pipeline.loops.client_threads import GONE, HUNG, INTERRUPTED
+from bakeoff.pipeline.loops.closed_loop import WarmUp, warm_up
+from bakeoff.types import Status
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOrigin:
+    """What was put under load: a `run`, an `experiment` or a `dataset`, by name and content."""
+
+    kind: str
+    name: str
+    fingerprint: str
+    queries: int
+
+
+@dataclass(slots=True)
+class LoadSession:
+    """What is known so far; `failed` says why by system, `cold` is what came before the measured queries."""
+
+    origin: LoadOrigin
+    demand: LoadSpec
+    targets: list[LoadTarget] = field(default_factory=list)
+    harness: dict[LoadStep, float] = field(default_factory=dict)
+    cold: dict[str, WarmUp] = field(default_factory=dict)
+    passes: list[Pass] = field(default_factory=list)
+    highest: dict[str, list[MaxRate]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    status: Status = Status.PARTIAL
+    stopped: str = ""
+
+    def points(self) -> tuple[LoadPoint, ...]:
+        """One point a system and load."""
+        return load_points(self.passes)
+
+    @property
+    def hung(self) -> bool:
+        """Whether a search was left behind, so that its store must not be closed."""
+        return any(HUNG in why for why in (self.stopped, *self.failed.values()))
+
+
+Save = Callable[[LoadSession], object]
+Tell = Callable[[str], None]
+
+
+def run_systems_under_load(
+    found: LoadSession,
+    opening: Sequence[tuple[str, Callable[[], LoadTarget]]],
+    *,
+    save: Save,
+    tell: Tell,
+    pids: Pids,
+    launcher: Launcher | None = None,
+) -> None:
+    """Open every target, then measure; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
+    ground = PassContext(found.demand, pids, launcher or Processes())
+    try:
+        for label, opened in opening:
+            tell(f"{label}: opening")
+            with translate_engine_errors(found.failed, label):
+                found.targets.append(opened())
+        if found.targets:
+            _null_store(found, tell)
+            save(found)
+            _measure_all(found, save, tell, ground)
+    except KeyboardInterrupt:
+        found.stopped = INTERRUPTED
+    if not found.stopped:
+        found.status = Status.FAILED if found.failed else Status.DONE
+    save(found)
+
+
+def _null_store(found: LoadSession, tell: Tell) -> None:
+    """What the harness itself costs under each load, in seconds a query (F38); client processes do it before theirs."""
+    tell("null store: what the harness itself costs")
+    for load in found.demand.loads:
+        if not load.team:
+            found.harness[load] = harness_overhead(found.targets[0], load, found.demand)
+
+
+def _measure_all(found: LoadSession, save: Save, tell: Tell, ground: PassContext) -> None:
+    """Every run goes through every load; within a load systems take turns, and each run begins with another (F35)."""
+    for run in range(found.demand.runs):
+        for load in found.demand.loads or (None,):
+            for target in _turn(found.targets, run):
+                if target.label in found.failed:
+                    continue
+                what = load.name if load else "searching the highest rate"
+                tell(f"run {run + 1} of {found.demand.runs}: {target.label}, {what}")
+                with translate_engine_errors(found.failed, target.label):
+                    _one(found, target, load, run, ground)
+                save(found)
+                if found.stopped:
+                    return
+
+
+def _turn(targets: Sequence[LoadTarget], run: int) -> list[LoadTarget]:
+    shift = run % len(targets) if targets else 0
+    return [*targets[shift:], *targets[:shift]]
+
+
+def _one(
+    found: LoadSession, target: LoadTarget, load: LoadStep | None, run: int, ground: PassContext
+) -> None:
+    """Warm up with other queries, put one load on, keep what it gave, and say why it ended early if it did."""
+    warm = warm_up(target.search, target.others, target.k, target.query, timeout=found.demand.timeout)
+    found.cold.setdefault(target.label, warm)
+    if load is None:
+        _highest(found, target, run, ground)
+        return
+    made = one_pass(ground, target, load, run, found.harness)
+    found.passes.append(made)
+    _judge_end(found, made)
+    if GONE in made.stopped and target.label not in found.failed:
+        target.connect()  # an open loop that lost its engine: is it still gone?
+
+
+def _judge_end(found: LoadSession, made: Pass) -> None:
+    if made.stopped == INTERRUPTED:
+        found.stopped = made.stopped
+    elif made.stopped and (made.load.kind == "closed" or HUNG in made.stopped or LOST in made.stopped):
+        found.failed[made.system] = made.stopped
+    elif not made.answered:
+        why = made.error or "no reason given"
+        raise StoreError(f"no search of run {made.run + 1} at {made.load.name} was answered: {why}")
+
+
+def _highest(found: LoadSession, target: LoadTarget, run: int, ground: PassContext) -> None:
+    """The search for the highest rate; every loop it makes is a pass of its own."""
+    demand = found.demand
+    assert demand.slo is not None
+    with open_loop_sender(ground, target, found.harness) as send:
+
+        def tried(rate: float) -> RateTrial:
+            loop, made = send(demand.open_load(rate), run)
+            found.passes.append(made)
+            return loop
+
+        highest = HIGHEST * max(1, demand.processes)
+        made = max_rate(tried, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
+    found.highest.setdefault(target.label, []).append(made)
+    found.stopped = made.stopped
+    last = found.passes[-1].stopped
+    if LOST in last or (HUNG in last and made.rate is None):
+        found.failed[target.label] = last

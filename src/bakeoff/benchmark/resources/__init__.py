@@ -1,0 +1,1 @@
+"""Processor, memory and energy while a benchmark runs."""

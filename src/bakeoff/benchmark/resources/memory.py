@@ -1,0 +1,109 @@
+"""What an index takes of memory: growth of the resident memory of the client and its child processes over a build."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from bakeoff.benchmark.resources.limits import check_memory, machine_limits, memory_bytes
+from bakeoff.storage.cache import folder_bytes
+
+ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
+"""Parameters that say where a server is."""
+SHARED = "the index keeps the caller's own rows: their size"
+NONE = "the process did not grow: what was freed before served the index"
+SERVER = "growth of the server, as seen from outside"
+NO_FILES = "it keeps nothing on disk"
+UNSEEN = "the engine works in a server whose memory this process does not see"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexMemory:
+    """Megabytes (10^6 bytes), or null with the reason."""
+
+    mb: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUse:
+    """A server's resident bytes, its processor seconds, and the bytes of its data folder; null where unknown."""
+
+    memory: int | None = None
+    cpu_seconds: float | None = None
+    disk: int | None = None
+
+
+def server_use(pids: Iterable[int], data: Path | None) -> ServerUse:
+    """What the processes of a server and their children take now; nothing is known of a server not started here."""
+    import psutil
+
+    found = []
+    for pid in pids:
+        try:
+            server = psutil.Process(pid)
+            found += [server, *server.children(recursive=True)]
+        except psutil.Error:
+            continue
+    each = {one.pid: one for one in found}
+    if not each:
+        return ServerUse()
+    times = [one.cpu_times() for one in each.values() if one.is_running()]
+    spent = sum(one.user + one.system for one in times)
+    disk = folder_bytes(data) if data is not None and data.is_dir() else None
+    return ServerUse(memory_bytes(list(each.values())), spent, disk)
+
+
+def server_growth(before: int | None, after: int | None) -> IndexMemory:
+    """Growth of a server's memory or disk in megabytes; one that did not grow had room from before."""
+    if before is None or after is None:
+        return IndexMemory(None, UNSEEN)
+    return IndexMemory((after - before) / 1e6, SERVER) if after > before else IndexMemory(None, NONE)
+
+
+def resident_bytes() -> int:
+    """Bytes of this process and its children that are in memory, mapped files among them."""
+    import psutil
+
+    gc.collect()
+    _give_back()
+    me = psutil.Process()
+    return memory_bytes([me, *me.children(recursive=True)])
+
+
+def measure_growth(before: int, params: BaseModel, least: int = 0, *, elsewhere: bool = False) -> IndexMemory:
+    """Growth since `before`; an engine elsewhere cannot be seen (F33).
+
+    `least` is what the index is known to hold: one that keeps the caller's own rows does not grow.
+    """
+    if elsewhere or uses_server(params):
+        return IndexMemory(None, UNSEEN)
+    growth = resident_bytes() - before
+    if growth > least:
+        return IndexMemory(*check_memory(growth / 1e6, machine_limits()))
+    return IndexMemory(least / 1e6, SHARED) if least else IndexMemory(None, NONE)
+
+
+def uses_server(params: BaseModel) -> bool:
+    """Whether the parameters name a server."""
+    return any(getattr(params, name, None) for name in ELSEWHERE)
+
+
+def available_bytes() -> int:
+    """What the machine can give without swapping."""
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+def _give_back() -> None:
+    """Memory that was freed goes back to the system, where the C library can do that: it is no index."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError, TypeError):
+        return

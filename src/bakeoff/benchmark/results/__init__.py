@@ -1,0 +1,1 @@
+"""Results of benchmarks as they are stored; all that reports import from here."""

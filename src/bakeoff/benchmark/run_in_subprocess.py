@@ -1,0 +1,83 @@
+"""Work in a process of its own: its memory is nobody else's, and an engine that crashes takes nothing with it."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from bakeoff.benchmark.faults import ENGINE_FAULTS
+from bakeoff.errors import BakeoffError, StoreError
+from bakeoff.runtime.signals import Terminated, TerminationGuard
+
+T = TypeVar("T")
+END_SECONDS = 10
+
+
+def run_isolated(work: Callable[[Any], T], job: Any) -> T:
+    """The result of `work(job)` from a fresh process; what it raises is a StoreError here."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_body, args=(work, job, theirs), daemon=False)
+    process.start()
+    theirs.close()
+    try:
+        good, found = ours.recv()
+    except EOFError:
+        process.join(END_SECONDS)
+        raise StoreError(f"its process ended before it had a result: {_how(process.exitcode)}.") from None
+    except BaseException:  # Ctrl-C: the child is told at once, and what was raised goes on
+        process.terminate()
+        raise
+    finally:
+        ours.close()
+        _end(process)
+    if not good:
+        raise StoreError(found)
+    result: T = found
+    return result
+
+
+def _body(work: Callable[[Any], Any], job: Any, out: Connection) -> None:
+    """Run in the child; Ctrl-C is the parent's to handle, and at its word to end the child tidies up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        TerminationGuard().listen()
+        answer = _answer(work, job)
+        with contextlib.suppress(BrokenPipeError):  # the parent was stopped, and nobody is left to be told
+            out.send(answer)
+        out.close()
+    except Terminated as exc:
+        sys.exit(128 + exc.signal)
+
+
+def _answer(work: Callable[[Any], Any], job: Any) -> tuple[bool, Any]:
+    """Whether it went well, and the result or what went wrong."""
+    try:
+        return True, work(job)
+    except BakeoffError as exc:
+        return False, str(exc)
+    except ENGINE_FAULTS as exc:
+        return False, f"{type(exc).__name__}: {exc}"
+
+
+def _how(code: int | None) -> str:
+    """An exit code in words: below 0 it is a signal."""
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    known = {one.value: one.name for one in signal.Signals}
+    return f"killed by {known.get(-code, -code)}"
+
+
+def _end(process: multiprocessing.process.BaseProcess) -> None:
+    process.join(END_SECONDS if process.exitcode is None and process.is_alive() else 0)
+    if process.is_alive():
+        process.terminate()
+        process.join(END_SECONDS)
+    if process.is_alive():  # inside an engine, where no signal is heard
+        process.kill()
+        process.join()

@@ -1,0 +1,217 @@
+"""One load on one target, by threads of this process or by client processes, as a pass."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.benchmark.clients.driver import ClientDriver, gather_clients
+from bakeoff.benchmark.clients.launch import Launcher
+from bakeoff.benchmark.clients.merged_loop import MergedLoop
+from bakeoff.benchmark.clients.messages import LoadShare
+from bakeoff.benchmark.load.highest_rate import RateTrial
+from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
+from bakeoff.benchmark.null_store import NoParams, NullStore, harness_seconds
+from bakeoff.benchmark.open_loop import OpenLoop, open_loop
+from bakeoff.benchmark.passes import Pass, closed_pass, open_pass
+from bakeoff.benchmark.resources.energy import Energy
+from bakeoff.benchmark.resources.usage import Resources, Sampler
+from bakeoff.benchmark.targets import LoadTarget, Pids
+from bakeoff.errors import StoreError
+from bakeoff.pipeline.loops.client_threads import INTERRUPTED
+from bakeoff.pipeline.loops.closed_loop import closed_loop
+
+WAITS = 3
+"""Time-outs that a closed pass may add to its seconds: for connecting, for its last searches, and one to spare."""
+NULL_SECONDS = 0.5
+NULL_ASKED = 1000
+COPIES = "an embedded store: each client process has opened it for itself, so this is what so many of them do"
+ELSEWHERE = Energy(None, "clients on other machines are not in this machine's counters")
+Harness = dict[LoadStep, float]
+Send = Callable[[LoadStep, int], tuple[RateTrial, Pass]]
+
+
+@dataclass(frozen=True, slots=True)
+class PassContext:
+    """What every pass stands on: the demand, who knows the servers' processes, and who starts client processes."""
+
+    demand: LoadSpec
+    pids: Pids
+    launcher: Launcher
+
+    def sampler(self, target: LoadTarget, *, team: bool = False) -> Sampler:
+        """Of the target's server; what a driver of clients started itself answers none of their queries."""
+        return Sampler(pids=self.pids(target.store, target.params), children=not team)
+
+    def team(self, target: LoadTarget, load: LoadStep) -> contextlib.AbstractContextManager[ClientDriver]:
+        """The client processes of a load, with the target open."""
+        if target.recipe is None:
+            raise StoreError(f"{target.label} cannot be opened by another process.")
+        return gather_clients(self.launcher, load.team, target.recipe, self.demand.timeout)
+
+
+def one_pass(ground: PassContext, target: LoadTarget, load: LoadStep, run: int, known: Harness) -> Pass:
+    """One load; `known` is what the harness costs by load."""
+    if load.rate is not None:
+        with open_loop_sender(ground, target, known) as send:
+            return send(load, run)[1]
+    demand = ground.demand
+    deadline = demand.seconds + WAITS * demand.timeout
+    if load.team:
+        share = _share(demand, load, deadline)
+        with ground.team(target, load) as team:
+            return _by_team(ground, team, target, load, run, known, share)[1]
+    with ground.sampler(target) as sampler:
+        loop = closed_loop(
+            target.search, target.asked, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
+            timeout=demand.timeout, deadline=deadline, keep=True, before=target.connect,
+        )  # fmt: skip
+    return closed_pass(target, load, run, loop, known.get(load), sampler.found)
+
+
+@contextlib.contextmanager
+def open_loop_sender(ground: PassContext, target: LoadTarget, known: Harness) -> Iterator[Send]:
+    """Sends open loops one after the other; client processes stay for all of them."""
+    demand = ground.demand
+
+    def from_here(load: LoadStep, run: int) -> tuple[RateTrial, Pass]:
+        with ground.sampler(target) as sampler:
+            loop = _open(target, load, demand, keep=True)
+        if load not in known and loop.stopped != INTERRUPTED:  # who stopped it waits for nothing more
+            known[load] = harness_overhead(target, load, demand)
+        probe = demand.slo is not None
+        return loop, open_pass(target, load, run, loop, known.get(load), sampler.found, probe=probe)
+
+    if not demand.processes:
+        yield from_here
+        return
+    with ground.team(target, demand.open_load(1.0)) as team:
+        yield lambda load, run: _by_team(
+            ground, team, target, load, run, known, _share(demand, load, 2 * demand.seconds + demand.timeout)
+        )
+
+
+def harness_overhead(target: LoadTarget, load: LoadStep, demand: LoadSpec) -> float:
+    """What the loop of this process costs a query, in seconds: on the store that answers at once."""
+    asked = _repeat_queries(target, max(NULL_ASKED, load.concurrency))
+    if load.rate is None:
+        return harness_seconds(asked, target.k, threads=load.concurrency)
+    seconds = _null_seconds(demand, load.rate)
+    loop = _open(
+        replace(target, search=NullStore(NoParams(), Path()).search), load, replace(demand, seconds=seconds)
+    )
+    median = next(row.milliseconds for row in loop.latencies() if row.name == "p50_ms")
+    return (median or 0.0) / 1e3
+
+
+def _by_team(
+    ground: PassContext,
+    team: ClientDriver,
+    target: LoadTarget,
+    load: LoadStep,
+    run: int,
+    known: Harness,
+    share: LoadShare,
+) -> tuple[MergedLoop, Pass]:
+    """A load by client processes; the first time they ask the null store before."""
+    if load not in known:
+        known[load] = _team_harness(team, load, share, ground.demand)
+    with ground.sampler(target, team=True) as sampler:
+        loop = team.run(share)
+    return loop, team_pass(target, load, run, loop, known[load], sampler.found, ground.demand.slo is not None)
+
+
+def team_pass(
+    target: LoadTarget,
+    load: LoadStep,
+    run: int,
+    loop: MergedLoop,
+    harness: float | None,
+    used: Resources,
+    probe: bool,
+) -> Pass:
+    """The figures of several clients as one pass."""
+    apart = len({one.host for one in loop.members}) > 1
+    resources = replace(used, client=loop.use, energy=ELSEWHERE if apart else used.energy)
+    closed = load.rate is None
+    return Pass(
+        target.label,
+        load,
+        run,
+        loop.sent,
+        loop.answered,
+        loop.errors,
+        loop.timeouts,
+        loop.intended - loop.sent,
+        sum(one.short for one in loop.told) if closed and target.full else None,
+        loop.seconds,
+        loop.mean_ms,
+        loop.latency,
+        loop.lag,
+        None,
+        loop.drift,
+        harness,
+        None if closed else loop.reached,
+        resources,
+        loop.error,
+        loop.stopped,
+        probe,
+        loop.window,
+        loop.members,
+        (*loop.notes(), *([COPIES] if target.opening.index_bytes is not None else [])),
+    )
+
+
+def _team_harness(team: ClientDriver, load: LoadStep, share: LoadShare, demand: LoadSpec) -> float:
+    """Seconds a query of the whole team (closed), or of the median latency (open), on the null store."""
+    asked: dict[str, float] = (
+        {"requests": max(NULL_ASKED, load.concurrency) * load.team}
+        if load.rate is None
+        else {"seconds": _null_seconds(demand, load.rate)}
+    )
+    loop = team.run(share.model_copy(update={"null": True, **asked}))
+    if loop.stopped == INTERRUPTED:
+        raise KeyboardInterrupt
+    if loop.stopped:
+        raise StoreError(f"{loop.stopped}.")
+    if load.rate is None:
+        each = [(one.ended - one.began) / one.answered for one in loop.told if one.answered]
+        return float(np.median(each)) / load.team / 1e9
+    return (loop.latency.percentile(50) or 0.0) / 1e9
+
+
+def _share(demand: LoadSpec, load: LoadStep, deadline: float) -> LoadShare:
+    return LoadShare(
+        number=0,
+        clients=load.team,
+        threads=load.concurrency,
+        timeout=demand.timeout,
+        deadline=deadline,
+        rate=load.rate,
+        seconds=demand.seconds,
+        arrivals=demand.arrivals,
+        seed=demand.seed,
+    )
+
+
+def _open(target: LoadTarget, load: LoadStep, demand: LoadSpec, *, keep: bool = False) -> OpenLoop:
+    assert load.rate is not None
+    return open_loop(
+        target.search, target.asked, target.k, target.query, rate=load.rate, seconds=demand.seconds,
+        workers=load.concurrency, arrivals=demand.arrivals, seed=demand.seed, timeout=demand.timeout,
+        keep=keep, before=target.connect,
+    )  # fmt: skip
+
+
+def _null_seconds(demand: LoadSpec, rate: float) -> float:
+    return min(demand.seconds, max(NULL_SECONDS, 20 / rate))
+
+
+def _repeat_queries(target: LoadTarget, count: int) -> list[object]:
+    """The queries in turn, so many."""
+    size = len(target.asked)
+    return [target.asked[i % size] for i in range(count)]

@@ -1,0 +1,1 @@
+"""bakeoff scale: how cost grows with size."""

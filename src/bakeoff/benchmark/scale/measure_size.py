@@ -1,0 +1,247 @@
+"""One store at one size, in one run: what `bakeoff scale` measures in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.benchmark.ann import recall_tuning
+from bakeoff.benchmark.ann.store_specs import StoreSpec, parse_store_specs
+from bakeoff.benchmark.ann.sweep import SweepJob, measure_sweep, tune_stores
+from bakeoff.benchmark.building import BuiltStore, build_store
+from bakeoff.benchmark.load.insert_while_search import insert_while_search
+from bakeoff.benchmark.null_store import harness_seconds
+from bakeoff.benchmark.resources.memory import (
+    NO_FILES,
+    ServerUse,
+    measure_growth,
+    resident_bytes,
+    server_growth,
+    server_use,
+    uses_server,
+)
+from bakeoff.benchmark.resources.usage import Sampler
+from bakeoff.benchmark.results.claims import recall_text
+from bakeoff.benchmark.results.scale_rows import FILTER, MIXED, SIZE, THREADS, ScaleRow
+from bakeoff.benchmark.vectors.datasets import VectorSet
+from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours
+from bakeoff.benchmark.vectors.filtered_search import buckets, fill_store, search_filtered, supports
+from bakeoff.benchmark.vectors.quality import AnswerQuality
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pipeline.loops.closed_loop import closed_loop
+from bakeoff.pipeline.loops.loop_times import statistics
+from bakeoff.storage.temp_dir import TempDir
+from bakeoff.types import Metric
+
+UNSEEN_TIME = "the engine works in a server whose processor time this process does not see"
+NO_FILTER = "the store does not filter by payload"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleJob:
+    """What one process measures; `folder` holds base.npy, queries.npy and the truth of each size.
+
+    `data` is the fingerprint of the whole dataset; `pids` and `server_data` are the processes and the folder of the
+    store's server, where it was started here.
+    """
+
+    kind: str
+    spec: str
+    size: int
+    run: int
+    folder: Path
+    metric: Metric
+    k: int
+    timeout: float
+    seed: int
+    target: float | None = None
+    threads: tuple[int, ...] = ()
+    filters: tuple[float, ...] = ()
+    insert_rate: float = 0.0
+    search_rate: float | None = None
+    seconds: float = 5.0
+    data: str = ""
+    pids: tuple[int, ...] = ()
+    server_data: Path | None = None
+
+
+def run_job(job: ScaleJob) -> list[ScaleRow]:
+    """The rows of one job."""
+    (candidate,) = parse_store_specs([job.spec])
+    with TempDir("index", job.folder) as home:  # below the driver's: gone with it if this process is killed
+        work = {SIZE: _size, FILTER: _filters, MIXED: _mixed_rows}[job.kind]
+        return list(work(job, candidate, home / "index"))
+
+
+def truth_file(folder: Path, size: int) -> Path:
+    """Where the exact neighbours among the first `size` rows are."""
+    return folder / f"truth-{size}.npz"
+
+
+def _dataset(job: ScaleJob) -> VectorSet:
+    base = np.array(np.load(job.folder / "base.npy", mmap_mode="r")[: job.size])
+    queries = np.load(job.folder / "queries.npy")
+    return VectorSet(
+        "scale", base, queries, job.metric, None, 0, 0, (), fingerprint("scale", job.data, job.seed, job.size)
+    )
+
+
+def _truth(job: ScaleJob) -> ExactNeighbours:
+    stored = np.load(truth_file(job.folder, job.size))
+    return ExactNeighbours(stored["ids"], stored["distances"])
+
+
+def _work(job: ScaleJob, dataset: VectorSet) -> SweepJob:
+    harness = {1: harness_seconds(dataset.queries, job.k)}
+    return SweepJob(dataset, _truth(job), job.k, 1, job.timeout, harness, job.seed)
+
+
+def _size(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
+    """Build, memory, disk, recall, latency, and queries a second with client threads."""
+    work = _work(job, _dataset(job))
+    with Sampler():
+        before = resident_bytes()  # what sampling itself takes is there already
+    server = server_use(job.pids, job.server_data)
+    spent = time.process_time()
+    with contextlib.closing(build_store(candidate, work.dataset, home)) as built:
+        spent = time.process_time() - spent
+        yield from _figures(job, built, work, before, spent, server)
+
+
+def _figures(
+    job: ScaleJob, built: BuiltStore, work: SweepJob, before: int, spent: float, server: ServerUse
+) -> Iterator[ScaleRow]:
+    """The rows of one built store; `before` is the memory before it was built, `spent` the processor seconds.
+
+    `server` is what the store's server took before.
+    """
+    candidate, after = built.candidate, server_use(job.pids, job.server_data)
+    value, work, short = _setting(job, built, work)
+    one = measure_sweep(built, value, job.run, work)
+    elsewhere = built.elsewhere or uses_server(candidate.params)
+    held = built.index_bytes if built.in_memory else 0
+    memory = (
+        server_growth(server.memory, after.memory)
+        if elsewhere
+        else measure_growth(before, candidate.params, held or 0, elsewhere=elsewhere)
+    )
+    setting = candidate.setting(value)
+
+    def row(
+        figure: str, value: float | None, note: str = "", kind: str = SIZE, at: float | None = None
+    ) -> ScaleRow:
+        return ScaleRow(kind, candidate.label, setting, job.size, job.run, at, figure, value, note)
+
+    yield row("build_s", built.build_seconds)
+    if elsewhere and server.cpu_seconds is not None and after.cpu_seconds is not None:
+        yield row("build_cpu_s", max(0.0, after.cpu_seconds - server.cpu_seconds), "of the server")
+    else:
+        yield row("build_cpu_s", None if elsewhere else spent, UNSEEN_TIME if elsewhere else "")
+    yield row("insert_s", built.insert_seconds)
+    yield row("index_s", built.index_seconds)
+    yield row("memory_mb", memory.mb, memory.note)
+    if elsewhere:
+        disk = server_growth(server.disk, after.disk)
+        yield row("disk_mb", disk.mb, disk.note)
+    else:
+        on_disk = None if built.in_memory or built.index_bytes is None else built.index_bytes / 1e6
+        yield row("disk_mb", on_disk, "" if on_disk is not None else NO_FILES)
+    yield row("knn", one.quality.knn, _shortfall(job, one.quality, short))
+    yield row("qps", dict(one.qps_measured)[1])
+    yield row("harness_share", one.harness_share)
+    for latency in statistics(one.nanoseconds, one.unfinished):
+        yield row(latency.name, latency.milliseconds, latency.note)
+    for threads in job.threads:
+        loop = closed_loop(
+            built.store.search,
+            work.dataset.queries,
+            job.k,
+            candidate.query(value),
+            threads=threads,
+            timeout=job.timeout,
+        )
+        yield row("qps", loop.qps_measured, loop.stopped, THREADS, threads)
+        for latency in statistics(loop.done, len(loop.nanoseconds) - len(loop.done)):
+            yield row(latency.name, latency.milliseconds, latency.note, THREADS, threads)
+
+
+def _setting(job: ScaleJob, built: BuiltStore, work: SweepJob) -> tuple[int | None, SweepJob, str]:
+    """The store's own default, or the smallest setting at the target recall, measured on other queries then.
+
+    The last of the three is a note where no setting reached the target.
+    """
+    if job.target is None:
+        return None, work, ""
+    tuning, measured = recall_tuning.split_queries(len(work.dataset.queries), job.seed)
+    found = tune_stores(built, job.target, work.of(tuning))
+    short = "" if found.reached else "; no setting reached it on the tuning queries with a margin"
+    return found.value, work.of(measured), short
+
+
+def _shortfall(job: ScaleJob, found: AnswerQuality, short: str) -> str:
+    """Why the speed at this size is not one at the target recall, or nothing."""
+    if job.target is None or recall_tuning.reaches_target(found.knn, job.target):
+        return ""
+    measured = (
+        "no recall was measured" if found.knn is None else f"recall {recall_text(found.knn, job.target)}"
+    )
+    return f"at {job.size:,} rows: {measured}, below {job.target:g}{short}"
+
+
+def _filters(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
+    def row(share: float, figure: str, value: float | None, note: str = "") -> ScaleRow:
+        return ScaleRow(FILTER, candidate.label, "default", job.size, job.run, share, figure, value, note)
+
+    if not supports(candidate):
+        yield from (row(share, "knn", None, NO_FILTER) for share in job.filters)
+        return
+    dataset = _dataset(job)
+    field = buckets(job.size, job.seed)
+    (store, collection), query = fill_store(candidate, dataset, field, home), candidate.query(None)
+    try:
+        for share in job.filters:
+            found = search_filtered(store, query, dataset, field, share, job.k, job.timeout)
+            yield row(share, "matching", found.matching)
+            yield row(share, "knn", found.knn)
+            yield row(share, "p50_ms", found.p50_ms)
+            yield row(
+                share, "p99_ms", found.p99_ms, "" if found.p99_ms is not None else "too few samples for p99"
+            )
+            yield row(share, "qps", found.qps)
+            yield row(share, "short", found.short)
+    finally:
+        collection.end(store)
+
+
+def _mixed_rows(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
+    found = insert_while_search(
+        candidate,
+        None,
+        _dataset(job),
+        home,
+        k=job.k,
+        rate=job.insert_rate,
+        seconds=job.seconds,
+        timeout=job.timeout,
+        search_rate=job.search_rate,
+    )
+
+    def row(figure: str, value: float | None, note: str = "") -> ScaleRow:
+        return ScaleRow(
+            MIXED, candidate.label, "default", job.size, job.run, job.insert_rate, figure, value, note
+        )
+
+    for name, milliseconds in found.alone:
+        yield row(f"alone_{name}", milliseconds)
+    for name, milliseconds in found.beside:
+        yield row(f"beside_{name}", milliseconds)
+    yield row("written", found.written, "; ".join(found.errors))
+    yield row("rate_reached", found.rate_reached)
+    yield row("visible", found.visible)
+    yield row("kept", found.kept)
+    yield row("visible_after_ready", found.after_ready, found.ready_error)

@@ -1,0 +1,227 @@
+"""What is put under load: something that answers, the queries it is asked, and other ones to warm it up with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from bakeoff.benchmark.ann.store_specs import StoreSpec, parse_store_specs
+from bakeoff.benchmark.building import BuiltStore, build_store
+from bakeoff.benchmark.faults import ENGINE_FAULTS
+from bakeoff.benchmark.resources.usage import Resources
+from bakeoff.benchmark.vectors.datasets import VectorSet, open_dataset
+from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, truth_of
+from bakeoff.benchmark.vectors.quality import answer_quality
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.pipeline.loops.closed_loop import WARM_UP, Search
+from bakeoff.protocols import SupportsReopen
+from bakeoff.storage.cache import Cache
+from bakeoff.types import Hits, Metric
+
+Pids = Callable[[str, Any], Sequence[int]]
+"""Process ids of the server behind a store, by its name and parameters; none where it has none or cannot be seen."""
+
+
+class TargetSpec(Protocol):
+    """How a client process opens the same target for itself."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; `kind` names the recipe."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStats:
+    """What it took until a query could be asked; `build_seconds` is null where an earlier run built the index."""
+
+    seconds: float
+    build_seconds: float | None
+    index_bytes: int | None
+    resources: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class QualityReference:
+    """A quality that stands beside the speed; `measured` is null where it is judged from the answers under load."""
+
+    name: str
+    measured: float | None = None
+    judge: Callable[[Sequence[Hits | None]], float | None] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTarget:
+    """One system under load; `search(one of asked, k, query)` answers, with k rows always where it is `full`."""
+
+    label: str
+    store: str
+    search: Search = field(repr=False)
+    asked: Sequence[Any] = field(repr=False)
+    others: Sequence[Any] = field(repr=False)
+    k: int
+    opening: OpenStats
+    query: Any = None
+    setting: str = ""
+    params: Any = None
+    full: bool = True
+    grade: QualityReference | None = None
+    recipe: TargetSpec | None = field(default=None, repr=False)
+    close: Callable[..., None] = field(default=lambda **_: None, repr=False)
+
+    def connect(self) -> None:
+        """One search that is not measured, with a query that is not: it opens the calling thread's connection."""
+        if len(self.others):
+            self.search(self.others[0], self.k, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRecipe:
+    """A store over a dataset, for a client process: a connection of its own to a server, which is never filled again.
+
+    An embedded store is opened where it was built if that folder is here and the engine reads it; else it is built
+    again, in a folder of this client's own.
+    """
+
+    dataset: str
+    metric: str
+    queries: int
+    seed: int
+    spec: str
+    setting: int | None
+    k: int
+    home: str
+    server: bool
+    collection: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a client process."""
+        return {"kind": "vectors", **{name: getattr(self, name) for name in self.__slots__}}
+
+    def open(self, home: Path) -> LoadTarget:
+        """The target in this process; `home` is a folder of its own for a store that is built again."""
+        dataset = open_dataset(self.dataset, metric=Metric(self.metric), queries=self.queries, seed=self.seed)
+        (candidate,) = parse_store_specs([self.spec])
+        again = issubclass(candidate.plugin, SupportsReopen) and (self.server or Path(self.home).is_dir())
+        store = self._reopened(candidate, dataset) if again else self._rebuilt(candidate, dataset, home)
+        nothing = OpenStats(0.0, None, None, Resources.none())
+        asked, others, query = (
+            list(dataset.queries),
+            _others(dataset, self.seed),
+            candidate.query(self.setting),
+        )
+        return LoadTarget(
+            self.spec, candidate.name, store.search, asked, others, self.k, nothing, query, close=store.close
+        )
+
+    def _rebuilt(self, candidate: StoreSpec, dataset: VectorSet, home: Path) -> Any:
+        """An index of this process alone; its name is free at once, for the other clients have it too."""
+        built = build_store(candidate, dataset, home, part=str(home))
+        built.collection.release()
+        return built.store
+
+    def _reopened(self, candidate: StoreSpec, dataset: VectorSet) -> Any:
+        try:
+            store = candidate.plugin(candidate.params, Path(self.home))
+            rows = store.open(self.collection, dataset.dims, dataset.metric)
+        except ENGINE_FAULTS as exc:
+            raise StoreError(
+                cannot_open(candidate.label, self.server, f"{type(exc).__name__}: {exc}")
+            ) from exc
+        except StoreError as exc:
+            raise StoreError(cannot_open(candidate.label, self.server, str(exc))) from exc
+        if rows != len(dataset.base):
+            raise StoreError(
+                f"{candidate.label} holds {rows:,} rows here; {len(dataset.base):,} were inserted."
+            )
+        return store
+
+
+def cannot_open(label: str, server: bool, why: str) -> str:
+    """Why a process beside the driver cannot open a store, and what to do."""
+    if server:
+        return f"{label}: {why} A client's machine must reach the server at the address it is given."
+    return (
+        f"{label} is an embedded store that a second process cannot open beside the first ({why.rstrip('.')}). "
+        "Leave --clients out, or use a store that is a server."
+    )
+
+
+def vector_target(
+    candidate: StoreSpec,
+    dataset: VectorSet,
+    home: Path,
+    *,
+    name: str,
+    k: int,
+    setting: int | None,
+    seed: int,
+    truth: ExactNeighbours | None,
+    pids: Sequence[int] = (),
+    keep: bool = False,
+) -> LoadTarget:
+    """A store filled with the dataset; `name` is what the dataset is opened by."""
+    built = build_store(candidate, dataset, home, pids)
+    recipe = VectorRecipe(
+        name,
+        dataset.metric.value,
+        len(dataset.queries),
+        seed,
+        candidate.label,
+        setting,
+        k,
+        str(home),
+        built.elsewhere,
+        built.collection.name,
+    )
+    return LoadTarget(
+        candidate.label,
+        candidate.name,
+        built.store.search,
+        list(dataset.queries),
+        _others(dataset, seed),
+        k,
+        _opening(built),
+        candidate.query(setting),
+        candidate.setting(setting),
+        candidate.params,
+        True,
+        QualityReference(f"kNN@{k}", judge=_judge(dataset, truth, k)) if truth is not None else None,
+        recipe,
+        partial(built.close, keep=keep),
+    )
+
+
+def check_dataset(stores: Sequence[StoreSpec], dataset: VectorSet, k: int, setting: int | None) -> None:
+    """Refuse what cannot be asked of a dataset, before anything is built."""
+    if not 1 <= k <= len(dataset.base):
+        raise SettingError(f"--k is {k}; it must be between 1 and {len(dataset.base):,}, the base's vectors.")
+    for candidate in stores:
+        if setting is not None and candidate.knob is None:
+            raise SettingError(f"{candidate.label} declares no search knob to set; leave --setting out.")
+
+
+def dataset_truth(dataset: VectorSet, k: int, cache: Cache) -> ExactNeighbours:
+    """The exact neighbours, from the cache or made now."""
+    return truth_of(dataset, k, cache)
+
+
+def _judge(
+    dataset: VectorSet, truth: ExactNeighbours, k: int
+) -> Callable[[Sequence[Hits | None]], float | None]:
+    """kNN@k of answers in the order of the queries."""
+    return lambda answers: answer_quality(answers, truth, dataset, k).knn
+
+
+def _opening(built: BuiltStore) -> OpenStats:
+    return OpenStats(built.build_seconds, built.build_seconds, built.index_bytes, built.resources)
+
+
+def _others(dataset: VectorSet, seed: int) -> list[np.ndarray]:
+    """Rows of the base to warm up with: no measured query is among them."""
+    count = min(WARM_UP, len(dataset.base))
+    return list(dataset.base[np.random.default_rng(seed).choice(len(dataset.base), count, replace=False)])

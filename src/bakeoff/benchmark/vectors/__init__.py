@@ -1,0 +1,1 @@
+"""Vector datasets, their exact neighbours, and the quality of answers against them."""

@@ -1,0 +1,117 @@
+"""Search under filters: a seeded field in every row's payload, and exact neighbours among the rows that satisfy it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.building import BATCH, fill_batches
+from bakeoff.benchmark.collection import Collection
+from bakeoff.benchmark.vectors.datasets import VectorSet
+from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, exact_neighbours
+from bakeoff.benchmark.vectors.quality import answer_quality
+from bakeoff.errors import SettingError, StoreError
+from bakeoff.pipeline.loops.closed_loop import WARM_UP, closed_loop, warm_up
+from bakeoff.pipeline.loops.loop_times import statistics
+from bakeoff.protocols import SupportsPayload
+from bakeoff.types import Batch, Condition, Hits, PayloadField, Where
+
+FIELD = PayloadField("bucket", "integer")
+BUCKETS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredQueries:
+    """Search under one filter: rows that satisfy it, recall among them, milliseconds, answers shorter than could be."""
+
+    share: float
+    matching: int
+    knn: float | None
+    p50_ms: float | None
+    p99_ms: float | None
+    qps: float | None
+    short: int
+
+
+def supports(candidate: StoreSpec) -> bool:
+    """Whether the store filters by itself."""
+    return issubclass(candidate.plugin, SupportsPayload)
+
+
+def check_shares(shares: tuple[float, ...]) -> None:
+    """Shares of rows must be ones that the buckets can make."""
+    wrong = [share for share in shares if not 1 / BUCKETS <= share <= 1]
+    if wrong:
+        raise SettingError(f"--filters has {wrong[0]:g}; shares of rows are from {1 / BUCKETS:g} to 1.")
+
+
+def buckets(rows: int, seed: int) -> np.ndarray:
+    """The field of each row: whole numbers from 0, all alike frequent."""
+    return np.random.default_rng([seed, rows]).integers(0, BUCKETS, rows)
+
+
+def filter_of(share: float) -> Where:
+    """The filter that lets this share of the rows through."""
+    return (Condition(FIELD.name, least=0, most=round(share * BUCKETS) - 1),)
+
+
+def fill_store(
+    candidate: StoreSpec, dataset: VectorSet, field: np.ndarray, home: Path
+) -> tuple[Any, Collection]:
+    """The store with every row and its payload, ready, and the collection it is in."""
+    with fill_batches(candidate, dataset, home, "filtered") as (store, collection):
+        store.declare((FIELD,))
+        store.create(collection.name, dataset.dims, dataset.metric)
+        for first in range(0, len(dataset.base), BATCH):
+            rows = dataset.base[first : first + BATCH]
+            payloads: list[dict[str, str | int | float]] = [
+                {FIELD.name: int(bucket)} for bucket in field[first : first + len(rows)]
+            ]
+            ids = np.arange(first, first + len(rows), dtype=np.int64)
+            store.insert(Batch(ids, vectors=rows, payloads=payloads))
+        store.ready()
+    return store, collection
+
+
+def truth_where(dataset: VectorSet, field: np.ndarray, share: float, k: int) -> ExactNeighbours:
+    """The exact nearest rows among those that satisfy the filter."""
+    rows = np.flatnonzero(field < round(share * BUCKETS))
+    if not len(rows):
+        raise SettingError(f"no row of {len(field):,} satisfies a filter of {share:g}. Give a larger share.")
+    found = exact_neighbours(dataset.base[rows], dataset.queries, dataset.metric, min(k, len(rows)))
+    return ExactNeighbours(rows[found.ids], found.distances)
+
+
+def search_filtered(
+    store: Any, query: Any, dataset: VectorSet, field: np.ndarray, share: float, k: int, timeout: float
+) -> FilteredQueries:
+    """Every query once under the filter; a row that does not satisfy it is the store's failure."""
+    condition, truth = filter_of(share), truth_where(dataset, field, share, k)
+
+    def search(vector: np.ndarray, wanted: int, arguments: Any) -> Hits:
+        found: Hits = store.search_where(vector, wanted, arguments, condition)
+        return found
+
+    warm_up(search, dataset.base[:WARM_UP], k, query, timeout=timeout)
+    loop = closed_loop(search, dataset.queries, k, query, timeout=timeout)
+    answers = [answer for answer in loop.answers if answer is not None]
+    _check(answers, field, share)
+    found = answer_quality(loop.answers, truth, dataset, k)
+    times = {
+        row.name: row.milliseconds for row in statistics(loop.done, len(loop.nanoseconds) - len(loop.done))
+    }
+    matching = int((field < round(share * BUCKETS)).sum())
+    return FilteredQueries(
+        share, matching, found.knn, times["p50_ms"], times["p99_ms"], loop.qps_measured, found.short
+    )
+
+
+def _check(answers: list[Hits], field: np.ndarray, share: float) -> None:
+    for hits in answers:
+        outside = hits.ids[field[hits.ids] >= round(share * BUCKETS)]
+        if len(outside):
+            raise StoreError(f"the store returned row {int(outside[0])}, which does not satisfy the filter.")

@@ -1,0 +1,77 @@
+"""Answers of a store against the exact neighbours: kNN@k, R100@k, P@k and MRR, each by its own name (C-2, F12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.benchmark.vectors.datasets import VectorSet, blocks
+from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, distances
+from bakeoff.errors import StoreError
+from bakeoff.measures.neighbours import NO_RESULT, TRUE_NEIGHBOURS, knn_recall, recall_of_100
+from bakeoff.types import Hits
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerQuality:
+    """Means over the answered queries; `r100`, `precision` and `mrr` are null with fewer than 100 neighbours."""
+
+    knn: float | None
+    r100: float | None
+    precision: float | None
+    mrr: float | None
+    knn_error: float | None
+    queries: int
+    short: int
+
+
+def answer_quality(
+    answers: Sequence[Hits | None], truth: ExactNeighbours, dataset: VectorSet, k: int
+) -> AnswerQuality:
+    """The quality of one pass; queries without an answer do not enter and are counted by the loop."""
+    asked = np.array([i for i, answer in enumerate(answers) if answer is not None], np.int64)
+    if not len(asked):
+        return AnswerQuality(None, None, None, None, None, 0, 0)
+    found = quality_table([answer for answer in answers if answer is not None], k, len(dataset.base))
+    exact = truth.ids[asked]
+    wide = min(k, truth.depth)
+    knn = knn_recall(
+        found,
+        exact,
+        wide,
+        found_distance=distances(dataset.base, dataset.queries[asked], found, dataset.metric),
+        exact_distance=truth.distances[asked],
+    )
+    short = int((found[:, :wide] == NO_RESULT).any(axis=1).sum())
+    error = float(knn.std(ddof=1) / len(knn) ** 0.5) if len(knn) > 1 else None
+    if truth.depth < TRUE_NEIGHBOURS:
+        return AnswerQuality(float(knn.mean()), None, None, None, error, len(asked), short)
+    among = float(np.rint(recall_of_100(found, exact, k) * TRUE_NEIGHBOURS).mean())
+    mrr = float(_reciprocal_rank(found, exact[:, :TRUE_NEIGHBOURS]).mean())
+    return AnswerQuality(float(knn.mean()), among / TRUE_NEIGHBOURS, among / k, mrr, error, len(asked), short)
+
+
+def quality_table(answers: Sequence[Hits], k: int, rows: int) -> np.ndarray:
+    """Ids as one row a query, −1 where an answer is short; an answer that cannot be is the store's failure."""
+    found = np.full((len(answers), k), NO_RESULT, np.int64)
+    for i, hits in enumerate(answers):
+        if len(hits.ids) > k:
+            raise StoreError(f"the store returned {len(hits.ids)} rows where {k} were asked for.")
+        found[i, : len(hits.ids)] = hits.ids
+    if found.max(initial=0) >= rows or found.min(initial=0) < NO_RESULT:
+        raise StoreError(f"the store returned row {int(found.max())}; {rows} rows were inserted.")
+    ordered = np.sort(found, axis=1)
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_RESULT)).any():
+        raise StoreError("the store returned a row twice in one answer.")
+    return found
+
+
+def _reciprocal_rank(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """1 / rank of the first of the true neighbours, 0 where none was found."""
+    reciprocal = np.empty(len(found))
+    for part in blocks(len(found), found.shape[1] * exact.shape[1]):
+        hit = (found[part, :, None] == exact[part, None, :]).any(axis=2)
+        reciprocal[part] = np.where(hit.any(axis=1), 1 / (hit.argmax(axis=1) + 1), 0.0)
+    return reciprocal

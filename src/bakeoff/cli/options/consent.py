@@ -1,0 +1,50 @@
+"""The options with which a user allows keys to go where an experiment wants them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+Hosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST[:PORT]",
+        help="Keys may be sent to this server, although only the experiment names it. Repeatable.",
+    ),
+]
+Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-key",
+        metavar="NAME",
+        help="key_env may name this variable, although no provider owns it. Repeatable.",
+    ),
+]
+
+
+def with_consent(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same command with the options --allow-host and --allow-key."""
+
+    @functools.wraps(command)
+    def call(
+        *args: Any, allow_host: list[str] | None = None, allow_key: list[str] | None = None, **given: Any
+    ) -> Any:
+        from bakeoff.storage.consent import allow
+
+        allow(allow_host or [], allow_key or [])
+        return command(*args, **given)
+
+    options = {"allow_host": Hosts, "allow_key": Keys}
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in options.items()
+    ]
+    signature = inspect.signature(command, eval_str=True)
+    call.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
+    call.__annotations__ = {**inspect.get_annotations(command, eval_str=True), **options}
+    return call

@@ -1,0 +1,54 @@
+"""Workers for what a command computes much of: its option, and who it names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.runtime.worker_pool import WorkerPool
+    from bakeoff.storage.cache import Cache
+
+Truth = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="NAME",
+        help="Who finds the exact neighbours of a large dataset: '{local: {processes: 8}}', ray, "
+        "or '{ray: {address: HOST:6379}}'. They go home before anything is timed.",
+    ),
+]
+Statistics = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="NAME",
+        help="Who compares very many systems: '{local: {processes: 8}}', ray, or '{ray: {address: HOST:6379}}'.",
+    ),
+]
+
+
+def workers_of(executor: str | None) -> WorkerPool | None:
+    """The workers an option names; None where it names none but this process."""
+    if executor is None:
+        return None
+    from bakeoff import registry
+    from bakeoff.config import experiment
+    from bakeoff.runtime.worker_pool import worker_pool
+
+    part = experiment.executor(executor)
+    return worker_pool(registry.load("executors", part.name)(part.params))
+
+
+def cache_for(executor: str | None) -> Cache:
+    """The cache of this user: one that workers share, where an option names some."""
+    from bakeoff.storage.cache import Cache
+    from bakeoff.storage.shared_cache import open_cache
+    from bakeoff.storage.weights import home_folder
+
+    return (
+        Cache(home_folder() / "cache")
+        if executor is None
+        else open_cache(home_folder() / "cache", spread=True)
+    )

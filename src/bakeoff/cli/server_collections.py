@@ -1,0 +1,92 @@
+"""bakeoff servers collections: what runs left on a server, and how to remove it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+
+def collections(
+    name: Annotated[str, typer.Argument(help="A store whose engine is a server.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter as key=value, such as url=http://host:9200."),
+    ] = None,
+    unused: Annotated[
+        bool, typer.Option("--unused", help="Only those that no index of this cache is in.")
+    ] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove what is listed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """List the collections that runs made on a server; with --drop remove them. Nothing else there is touched."""
+    from bakeoff.cli import console
+    from bakeoff.storage.temp_dir import TempDir
+
+    with TempDir("collections") as folder:
+        store = _store(name, set_ or [], folder)
+        try:
+            found = [(one, _belongs_to_cache(one)) for one in store.collections()]
+            shown = [(one, known) for one, known in found if not (unused and known)]
+            _show(name, shown, as_json)
+            if drop and shown and (yes or typer.confirm(f"Remove {_count(shown)} from {name}?", abort=True)):
+                for one, _ in shown:
+                    store.drop(one)
+                console.err.print(f"{_count(shown)} removed from {name}.", markup=False)
+        finally:
+            store.close()
+
+
+def _store(name: str, given: list[str], folder: Any) -> Any:
+    """The store, connected; one that keeps nothing on a server is a SettingError."""
+    from bakeoff import registry
+    from bakeoff.cli.try_store import params_of
+    from bakeoff.errors import SettingError
+    from bakeoff.protocols import SupportsDrop
+
+    plugin = registry.load("stores", name)
+    if not issubclass(plugin, SupportsDrop):
+        able = [one for one in registry.names("stores") if _drops(one)]
+        raise SettingError(
+            f"{name} keeps its collections in the cache, which `bakeoff cache clear` empties, or cannot say what it "
+            f"has. Stores that list them: {', '.join(able)}."
+        )
+    return plugin(plugin.Params(**params_of(plugin, given)), folder)
+
+
+def _drops(name: str) -> bool:
+    from bakeoff import registry
+    from bakeoff.errors import MissingExtraError
+    from bakeoff.protocols import SupportsDrop
+
+    try:
+        return issubclass(registry.load("stores", name), SupportsDrop)
+    except MissingExtraError:
+        return False
+
+
+def _belongs_to_cache(collection: str) -> bool:
+    """Whether an index of this cache is in a collection; some engines cut long names."""
+    from bakeoff.storage.cache import Cache
+    from bakeoff.storage.weights import home_folder
+
+    return len(collection) >= 16 and bool(Cache(home_folder() / "cache").keys("index", collection))
+
+
+def _show(name: str, rows: Sequence[tuple[str, bool]], as_json: bool) -> None:
+    from bakeoff.cli import console
+
+    if as_json:
+        console.say_json([{"collection": one, "in_cache": known} for one, known in rows])
+    elif rows:
+        console.table(
+            ["collection", "in this cache"], [[one, "yes" if known else "no"] for one, known in rows]
+        )
+    else:
+        console.print_line(f"{name} has no such collection.")
+
+
+def _count(rows: Sequence[object]) -> str:
+    return f"{len(rows)} collection{'s' if len(rows) != 1 else ''}"

@@ -1,0 +1,111 @@
+"""bakeoff test: try one part by itself before an experiment uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.try_store import store
+
+if TYPE_CHECKING:
+    from bakeoff.config.models_toml import ModelChoice
+    from bakeoff.testing.check_embedder import ModelCheck
+    from bakeoff.types import ModelInfo
+
+test_app = typer.Typer(help="Try one part by itself.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    test_app.command("store")(with_consent(store))
+    test_app.command()(with_consent(model))
+    app.add_typer(test_app, name="test")
+
+
+@test_app.callback()
+def group() -> None:
+    """Try one part by itself."""
+
+
+def model(
+    name: Annotated[
+        str, typer.Argument(help="An embedder of `bakeoff models list`, or a model with --backend.")
+    ],
+    backend: Annotated[
+        str | None, typer.Option(help="Engine that runs the model: fastembed, mistralrs.")
+    ] = None,
+    quantization: Annotated[str | None, typer.Option(help="Precision of the weights: none, q8, q4k.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(help="A parameter as key=value; may be repeated.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Embed a few texts: are the vectors sound, how fast do they come, how much of a text is read?"""
+    from bakeoff import registry
+    from bakeoff.cli import console
+    from bakeoff.errors import ModelNotFoundError
+    from bakeoff.testing.check_embedder import check
+
+    choice = _choice(name, backend, _values(param or [], quantization))
+    if choice.missing:
+        raise ModelNotFoundError(f"{choice.missing}.")
+    plugin = registry.load("embedders", choice.embedder)
+    embedder = plugin(plugin.Params(**choice.params))
+    try:
+        info = embedder.info
+        if not as_json:
+            console.print_line(_heading(choice, info))
+        checks = check(embedder)
+    finally:
+        embedder.close()
+    _show(info, checks, as_json)
+    if any(row.fine is False for row in checks):
+        raise typer.Exit(1)
+
+
+def _values(params: list[str], quantization: str | None) -> dict[str, Any]:
+    from bakeoff.errors import SettingError
+
+    values: dict[str, Any] = {"quantization": quantization} if quantization else {}
+    for given in params:
+        key, equals, value = given.partition("=")
+        if not equals or not key:
+            raise SettingError(f"--param {given!r} is not key=value.")
+        values[key.strip()] = given_value(value, f"--param {given}")
+    return values
+
+
+def given_value(text: str, name: str) -> Any:
+    """A value as it would be read in a file; nothing is null."""
+    from bakeoff.config.yaml_document import parse
+    from bakeoff.errors import SettingError
+
+    return parse(text, name, SettingError).data if text.strip() else None
+
+
+def _choice(name: str, backend: str | None, values: dict[str, Any]) -> ModelChoice:
+    from bakeoff.config import models_toml
+
+    if backend is None:
+        return models_toml.choose_models(name, values, Path())
+    return models_toml.choose_models(backend, {"model": name, **values}, Path())
+
+
+def _heading(choice: ModelChoice, info: ModelInfo) -> str:
+    limit = f"{info.max_tokens:,} tokens" if info.max_tokens else "no limit of tokens is said"
+    return f"{info.name} on {choice.embedder}: {info.dims} dimensions, {limit}, weights {info.weights[:40]}"
+
+
+def _show(info: ModelInfo, checks: list[ModelCheck], as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+
+    if as_json:
+        console.say_json({"model": asdict(info), "checks": [asdict(row) for row in checks]})
+        return
+    marks = {True: "ok", False: "FAILED", None: ""}
+    console.table(["check", "", "seen"], [[row.name, marks[row.fine], row.seen] for row in checks])

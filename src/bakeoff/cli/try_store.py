@@ -1,0 +1,114 @@
+"""bakeoff test store: does a store keep the contract here, which engine answers, how near and how fast?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bakeoff.storage.temp_dir import TempDir
+
+if TYPE_CHECKING:
+    from bakeoff.testing.smoke_test import SmokeFigures
+    from bakeoff.testing.store_fixture import CheckOutcome
+
+
+def store(
+    name: Annotated[str, typer.Argument(help="A store of `bakeoff list stores`.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter as key=value, build.m=32 for an inner one; may be repeated."),
+    ] = None,
+    recall: Annotated[
+        float, typer.Option(min=0, max=1, help="Recall@10 the checks ask for; a quantised index has less.")
+    ] = 0.95,
+    score_error: Annotated[
+        float, typer.Option(min=0, help="How far a score may be off; a quantised index is farther.")
+    ] = 1e-3,
+    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+) -> None:
+    """Connect to a store, try what it promises, and measure a small recall and latency.
+
+    Makes collections called contract_… in the place of those of that name, and removes them at its end.
+    """
+    from bakeoff import registry
+    from bakeoff.cli import console
+    from bakeoff.testing import smoke_test
+    from bakeoff.testing.store_fixture import StoreFixture
+
+    plugin = registry.load("stores", name)
+    params, gaps = params_of(plugin, set_ or []), dict(getattr(plugin, "gaps", {}))
+    with TempDir("store") as folder:
+        tried = StoreFixture(name, plugin, folder, params, gaps, recall=recall, score_error=score_error)
+        engine = smoke_test.engine(tried)
+        if not as_json:
+            console.print_line(f"{name}: {engine}")
+        checks = list(smoke_test.outcomes(tried))
+        failed = any(row.state == "failed" for row in checks)
+        figures = None if failed else smoke_test.figures(tried)
+        _show(engine, checks, figures, as_json)
+        smoke_test.sweep(tried)
+    if failed:
+        raise typer.Exit(1)
+
+
+def params_of(plugin: Any, given: list[str]) -> dict[str, Any]:
+    """Nested parameters, tried against the store's own model."""
+    from pydantic import ValidationError
+
+    from bakeoff.errors import SettingError
+
+    params = _nest_settings(given)
+    try:
+        plugin.Params(**params)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SettingError(f"--set {where}: {first['msg']} (it is {first['input']!r}).") from exc
+    return params
+
+
+def _nest_settings(given: list[str]) -> dict[str, Any]:
+    from bakeoff.cli.try_part import given_value
+    from bakeoff.errors import SettingError
+
+    made: dict[str, Any] = {}
+    for item in given:
+        path, sign, value = item.partition("=")
+        if not sign or not path.strip():
+            raise SettingError(f"--set {item!r} is not key=value. Write --set build.m=32.")
+        *outer, last = path.strip().split(".")
+        inner = made
+        for part in outer:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise SettingError(f"--set {item!r}: {part} is {inner!r} already, which has no parts.")
+        inner[last] = given_value(value, f"--set {item}")
+    return made
+
+
+def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+
+    if as_json:
+        rows, small = [asdict(row) for row in checks], asdict(figures) if figures else None
+        console.say_json({"engine": engine, "checks": rows, "figures": small})
+        return
+    marks = {"ok": "ok", "gap": "gap", "failed": "FAILED"}
+    console.table(["check", "", "why"], [[row.check, marks[row.state], row.why] for row in checks])
+    console.print_line(_sentence(checks, figures))
+
+
+def _sentence(checks: list[CheckOutcome], figures: SmokeFigures | None) -> str:
+    counts = {state: sum(row.state == state for row in checks) for state in ("ok", "gap", "failed")}
+    kept = f"{counts['ok']} kept, {counts['gap']} declared gaps, {counts['failed']} failed."
+    if figures is None:
+        why = "not measured: checks failed" if counts["failed"] else "not measured: it searches no vectors"
+        return f"{kept} Recall and latency {why}."
+    return (
+        f"{kept} {figures.rows:,} × {figures.dims} random vectors, {figures.queries} queries one at a time: "
+        f"recall@10 {figures.recall_at_10:.3f}, p50 {figures.p50_ms:.2f} ms, p95 {figures.p95_ms:.2f} ms, "
+        f"insert {figures.insert_s:.2f} s, index {figures.index_s:.2f} s."
+    )

@@ -1,0 +1,81 @@
+"""The key measure of each category on the terminal and for a script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from bakeoff.cli import console
+from bakeoff.report.render.number_text import ABSENT, interval, score
+from bakeoff.report.sections.key_measures import missing_notes
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.key_measures import key_measures
+from bakeoff.runs.score_grid import GridMean, read_grid
+
+
+class SystemMean(TypedDict):
+    """A system's mean over the queries of a category."""
+
+    mean: float | None
+    interval: list[float | None]
+    n: int
+
+
+class CategoryMeans(TypedDict):
+    """The key measure of a category, with the mean of every system."""
+
+    category: str
+    measure: str
+    systems: dict[str, SystemMean]
+
+
+def say_key_measures(result: Result, systems: Sequence[str]) -> None:
+    """A row per category, with a column per system under its place in the table of systems."""
+    found = key_measures(result, read_grid(result), systems)
+    if not found:
+        return
+    console.print_line()
+    rows = [
+        [
+            one.category,
+            one.measure,
+            _count(list(one.means.values())),
+            *(_text(one.means.get(s)) for s in systems),
+        ]
+        for one in found
+    ]
+    places = [str(place) for place in range(1, len(systems) + 1)]
+    console.table(["category", "key measure", "n", *places], rows, right=tuple(range(2, 3 + len(systems))))
+    for note in missing_notes(found):
+        console.print_line(f"{ABSENT} {note}", style="dim")
+    console.print_line()
+
+
+def key_measures_json(result: Result) -> list[CategoryMeans]:
+    """The key measure of each category; empty where the preset names none."""
+    return [
+        {
+            "category": one.category,
+            "measure": one.measure,
+            "systems": {
+                system: {
+                    "mean": mean.value,
+                    "interval": [mean.interval.low, mean.interval.high],
+                    "n": mean.n,
+                }
+                for system, mean in one.means.items()
+            },
+        }
+        for one in key_measures(result, read_grid(result), result.done)
+    ]
+
+
+def _count(means: Sequence[GridMean]) -> str:
+    counts = {mean.n for mean in means}
+    return " to ".join(f"{n:,}" for n in sorted({min(counts), max(counts)})) if counts else ABSENT
+
+
+def _text(mean: GridMean | None) -> str:
+    if mean is None or mean.value is None:
+        return ABSENT
+    return f"{score(mean.value)} {interval(mean.interval.low, mean.interval.high)}".rstrip()

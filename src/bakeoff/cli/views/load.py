@@ -1,0 +1,205 @@
+"""A load on the terminal: speed, latencies, counts, resources and cost of each system, and what to know about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bakeoff.benchmark.load.sentences import closing_sentences
+from bakeoff.benchmark.points import LoadPoint
+from bakeoff.benchmark.results.load_speeds import compare_loads
+from bakeoff.cli import console
+from bakeoff.cli.options.vectors import number
+from bakeoff.cli.views.load_clients import say_clients
+
+if TYPE_CHECKING:
+    from bakeoff.benchmark.load.load_systems import LoadOutcome
+    from bakeoff.benchmark.load.session import LoadSession
+    from bakeoff.benchmark.results.cost import Cost, PricedCost
+
+WIDE = 30
+"""Longer labels are told once, by number."""
+SPEED = ["system", "load", "QPS", "IQR", "mean ms", "p50", "p90", "p95", "p99"]
+COUNTS = [
+    "system",
+    "load",
+    "sent",
+    "answered",
+    "errors",
+    "time-outs",
+    "unsent",
+    "late p99",
+    "client CPU",
+    "server CPU",
+]
+
+
+def say_load(done: LoadOutcome) -> None:
+    """Everything a person wants to know first."""
+    found = done.found
+    origin = found.origin
+    console.print_line(
+        f"{origin.name} ({origin.kind}): {origin.queries:,} queries, runs: {found.demand.runs}, systems taking turns"
+    )
+    _say_harness(found)
+    names = _names(found)
+    points = [point for point in found.points() if not point.probe] or list(found.points())
+    _say_systems(found, names)
+    if points:
+        _say_speed(points, found, names)
+        _say_comparisons(found, names)
+        _say_counts(points, names)
+        say_clients(found, names)
+    _say_costs(done)
+    for note in dict.fromkeys(note for point in points for note in point.notes):
+        console.print_line(f"– {note}", style="dim")
+    for label, why in found.failed.items():
+        console.warn(f"{label}: {why}")
+    console.print_line()
+    for one in closing_sentences(found):
+        console.print_line(one.text, style="bold")
+    console.print_line(f"{done.folder}/record.json")
+
+
+def _say_comparisons(found: LoadSession, names: dict[str, str]) -> None:
+    """Every pair under each load with its ratio and corrected p."""
+    rows = [
+        [
+            names[one.pair.a],
+            names[one.pair.b],
+            one.load,
+            one.measure,
+            number(one.pair.ratio, 2),
+            _interval(one.pair.low, one.pair.high),
+            one.pair.note if one.pair.p_holm is None else f"{one.pair.p_holm:.3g}",
+        ]
+        for one in compare_loads(found.points(), found.demand.seed)
+    ]
+    if rows:
+        console.print_line("Welch's test on logarithms over runs, Holm-corrected", style="bold")
+        console.table(["system", "against", "load", "of", "ratio", "95 %", "p"], rows, right=(4, 5, 6))
+        console.print_line()
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.3g} – {high:.3g}"
+
+
+def cost_cells(cost: Cost | None) -> list[str]:
+    """A million queries, a refresh and a month of storage; a dash where unknown."""
+    if cost is None:
+        return ["–", "–", "–"]
+    return [_amount(cost.million_queries), _amount(cost.refresh), _amount(cost.storage_month)]
+
+
+def _say_harness(found: LoadSession) -> None:
+    parts = [f"{seconds * 1e6:,.2f} µs at {load.name}" for load, seconds in list(found.harness.items())[:6]]
+    if parts:
+        console.print_line(f"The harness itself (null store): {', '.join(parts)}.")
+    console.print_line()
+
+
+def _names(found: LoadSession) -> dict[str, str]:
+    """Each system's label, or its number where labels would not fit beside the figures."""
+    labels = [target.label for target in found.targets]
+    if all(len(label) <= WIDE for label in labels):
+        return {label: label for label in labels}
+    return {label: f"#{place}" for place, label in enumerate(labels, 1)}
+
+
+def _say_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, str]) -> None:
+    grade = next((target.grade.name for target in found.targets if target.grade), None)
+    headers = [*SPEED, *([grade] if grade else [])]
+    rows = [
+        [names[point.system], *_speed(point), *([number(_quality(point, found), 3)] if grade else [])]
+        for point in points
+    ]
+    console.table(headers, rows, right=tuple(range(2, len(headers))))
+    if any(point.marked for point in points):
+        console.warn("! the harness is more than 5 % of that figure: the system is faster than it looks")
+    console.print_line()
+
+
+def _speed(point: LoadPoint) -> list[str]:
+    qps, mark = point.qps, "!" if point.marked else ""
+    closed = point.load.kind == "closed"
+    p50, *rest = (number(row.milliseconds, 3) for row in point.latencies)
+    return [
+        point.load.name,
+        number(qps.median, 0) + (mark if closed else ""),
+        "–" if qps.q1 is None else f"{qps.q1:,.0f}–{qps.q3:,.0f}",
+        number(point.mean_ms.median, 3),
+        p50 + ("" if closed else mark),
+        *rest,
+    ]
+
+
+def _quality(point: LoadPoint, found: LoadSession) -> float | None:
+    if point.quality.median is not None:
+        return point.quality.median
+    return next(
+        (one.grade.measured for one in found.targets if one.label == point.system and one.grade), None
+    )
+
+
+def _say_counts(points: list[LoadPoint], names: dict[str, str]) -> None:
+    rows = [
+        [
+            names[point.system], point.load.name, f"{point.sent:,}", f"{point.answered:,}", str(point.errors),
+            str(point.timeouts), f"{point.unsent:,}", _late(point), _percent(point.client.avg_cpu_percent),
+            _percent(point.server.avg_cpu_percent),
+        ]
+        for point in points
+    ]  # fmt: skip
+    console.table(COUNTS, rows, right=tuple(range(2, len(COUNTS))))
+    console.print_line()
+
+
+def _say_systems(found: LoadSession, names: dict[str, str]) -> None:
+    """What each took before the first measured query, and how big it is."""
+    rows = []
+    for target in found.targets:
+        opening, cold = target.opening, found.cold.get(target.label)
+        used = opening.resources
+        size = None if opening.index_bytes is None else opening.index_bytes / 1e6
+        rows.append(
+            [
+                _label_line(target.label, names), number(opening.seconds, 2), number(opening.build_seconds, 2),
+                number(cold.first_ms if cold else None, 3), number(cold.rest_mean_ms if cold else None, 3),
+                number(size, 1), number(used.client.peak_memory_mb, 0), number(used.server.peak_memory_mb, 0),
+            ]
+        )  # fmt: skip
+    headers = ["system", "open s", "build s", "first ms", "warm ms", "index MB", "client MB", "server MB"]
+    if rows:
+        console.table(headers, rows, right=tuple(range(1, len(headers))))
+        console.print_line()
+
+
+def _say_costs(done: LoadOutcome) -> None:
+    if done.prices is None or not done.found.costs:
+        return
+    unit = done.prices.currency
+    headers = ["system", f"{unit} a million queries", f"{unit} a refresh", f"{unit} a month of storage"]
+    rows = [[system, *cost_cells(one)] for system, one in done.found.costs.items()]
+    console.table(headers, rows, right=(1, 2, 3))
+    console.print_line(f"at prices of {done.prices.date}", style="dim")
+    for note in dict.fromkeys(note for one in done.found.costs.values() for note in one.notes):
+        console.print_line(f"– {note}", style="dim")
+    console.print_line()
+
+
+def _label_line(label: str, names: dict[str, str]) -> str:
+    return label if names[label] == label else f"{names[label]} {label}"
+
+
+def _amount(priced: PricedCost) -> str:
+    if priced.amount is None:
+        return "–"
+    return f"{priced.amount:,.2f}" if priced.amount >= 0.1 else f"{priced.amount:.3g}"
+
+
+def _late(point: LoadPoint) -> str:
+    return number(next((row.milliseconds for row in point.lags if row.name == "p99_ms"), None), 3)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f} %"

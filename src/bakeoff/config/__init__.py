@@ -1,0 +1,1 @@
+"""bakeoff.yaml and models.toml → a plan of systems; every mistake is reported with its line."""

@@ -1,0 +1,131 @@
+"""pydantic's findings about a file, as one error with file, line, key, value and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from bakeoff.errors import UserError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from bakeoff.config.yaml_document import Keys, YamlDocument
+
+M = TypeVar("M", bound=BaseModel)
+
+SHOWN = 10
+ITEMS: dict[str | int, str] = {"queries": "query"}
+"""Lists whose items are called by their id."""
+
+
+SYNONYMS = {
+    **dict.fromkeys(("question", "query", "prompt"), "text"),
+    **dict.fromkeys(("answer", "answers", "expected", "relevant", "gold", "ground_truth", "label"), "truth"),
+    **dict.fromkeys(("doc", "docs", "path", "source"), "documents"),
+    **dict.fromkeys(("models", "model", "embeddings"), "embedders"),
+    **dict.fromkeys(("database", "databases", "vectorstores", "vector_stores"), "stores"),
+    **dict.fromkeys(("metrics", "metric_names"), "measures"),
+}
+"""What other tools call a key, and its name here."""
+
+
+def explain_validation(
+    model: type[M], located: YamlDocument, error: type[UserError], name: str | None, at: Keys
+) -> M:
+    """An instance of the model from the part of a file at a path, or one error that lists every finding."""
+    data = located.data
+    for part in at:
+        data = data[part]
+    try:
+        return model.model_validate(data)
+    except ValidationError as exc:
+        found = exc.errors(include_url=False)
+        lines = [_sentence(item, model, located, name or located.name, at) for item in found[:SHOWN]]
+        if len(found) > SHOWN:
+            lines.append(f"… and {len(found) - SHOWN} more of this kind.")
+        raise error(lines=lines) from exc
+
+
+def _sentence(item: ErrorDetails, model: type[BaseModel], located: YamlDocument, name: str, at: Keys) -> str:
+    path = tuple(item["loc"])
+    label, inner = _item(located.data, at + path)
+    where = f"{name}, line {located.line(at + path)}{label}"
+    if item["type"] == "extra_forbidden":
+        return (
+            f"{where}: {_unknown_key(str(path[-1]), known_keys(model, path[:-1]), _dotted_path(inner[:-1]))}"
+        )
+    if item["type"] == "missing":
+        return f'{where}: "{_dotted_path(inner)}" is missing. Add it.'
+    if item["type"] == "model_type" and not inner:
+        keys = ", ".join(known_keys(model, ()))
+        return f"{where}: keys with values are expected ({keys}). It holds {shorten(item['input'])}."
+    if item["type"] in ("dict_type", "model_type"):
+        return f'{where}: "{_dotted_path(inner)}": keys with values are expected (it is {shorten(item["input"])}).'
+    message = item["msg"].removeprefix("Value error, ").rstrip(".")
+    key = f'"{_dotted_path(inner)}": ' if inner else ""
+    shown = "" if item["type"] == "value_error" else f" (it is {shorten(item['input'])})"
+    return f"{where}: {key}{message}{shown}."
+
+
+def _item(data: Any, path: Keys) -> tuple[str, Keys]:
+    """ ", query con-05" and the path inside it, where a path leads through a named item of a known list."""
+    if len(path) < 2 or path[0] not in ITEMS or not isinstance(path[1], int):
+        return "", path
+    item = data[path[0]][path[1]]
+    if not isinstance(item, dict) or "id" not in item:
+        return "", path
+    return f", {ITEMS[path[0]]} {item['id']}", path[2:]
+
+
+def _unknown_key(key: str, known: list[str], inside: str) -> str:
+    below = f" in {inside}" if inside else ""
+    return f'unknown key "{key}"{below}.{did_you_mean(key, known)} Known keys: {", ".join(known) or "none"}.'
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """ " Did you mean "x"?" if a known word is near, else nothing."""
+    lowered = {name.lower(): name for name in known}
+    called = SYNONYMS.get(word.lower())
+    if called in known:
+        return f' Did you mean "{called}"?'
+    near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
+    return f' Did you mean "{lowered[near[0]]}"?' if near else ""
+
+
+def known_keys(model: type[BaseModel], path: Keys) -> list[str]:
+    """The keys that the models at a path of a model accept."""
+    models = [model]
+    for part in path:
+        if isinstance(part, int):
+            continue
+        models = [inner for outer in models for inner in _inside(outer, part)] or models
+    return sorted({field.alias or name for outer in models for name, field in outer.model_fields.items()})
+
+
+def _inside(model: type[BaseModel], key: str) -> list[type[BaseModel]]:
+    for name, field in model.model_fields.items():
+        if key in (name, field.alias):
+            return _models(field.annotation)
+    return []
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
+
+
+def _dotted_path(path: Keys) -> str:
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def shorten(value: object, width: int = 60) -> str:
+    """A value as shown in a message."""
+    text = repr(value)
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,229 @@
+"""Headings of documents and the sections below them: the one place that says what a heading is.
+
+Markdown and reStructuredText mark theirs; in plain texts and PDFs they are only typed. Chunkers label chunks by
+them and truth finds sections by them, so that both always mean the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bakeoff.corpus.document_kinds import CODE, DATA
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading: where its first line starts, where its text is over, how deep it is (1 is the top)."""
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+# lines are taken whole and trimmed later: a lazy match before trailing blanks takes quadratic time
+_MARKDOWN = re.compile(
+    r"^ {0,3}(?:(?P<hashes>#{1,6})(?P<title>[ \t][^\n]*|\r?)$"
+    r"|(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)$"
+    r"|(?P<over>[^\s#>|\-=+*`~][^\n]{0,300})\n {0,3}(?P<under>={2,}|-{2,})[ \t]*\r?$)",
+    re.MULTILINE,
+)
+_CLOSING = re.compile(r"(?:^|[ \t])#+$")
+_FRONT = re.compile(r"---[ \t]*\r?\n.*?^(?:---|\.\.\.)[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_RST = re.compile(
+    r"^(?:(?P<over>(?P<o>[=\-`:.'\"~^_*+#<>])(?P=o){2,})[ \t]*\r?\n)?(?P<title>(?=[ \t]*\S)[^\n]{1,300})\n"
+    r"(?P<under>(?P<u>[=\-`:.'\"~^_*+#<>])(?P=u){2,})[ \t]*\r?$",
+    re.MULTILINE,
+)
+_RULE = re.compile(r"[=\-`:.'\"~^_*+#<>\s]*")
+
+
+def _markdown(text: str) -> list[Heading]:
+    """Headings of a Markdown text, outside fenced code and front matter."""
+    found: list[Heading] = []
+    front = _FRONT.match(text)
+    fence = ""
+    for match in _MARKDOWN.finditer(text, front.end() if front else 0):
+        if mark := match["fence"]:
+            fence = _next_fence(fence, mark, match["info"])
+        elif not fence:
+            level = len(match["hashes"]) if match["hashes"] else 1 + (match["under"][0] == "-")
+            title = _CLOSING.sub("", (match["over"] or match["title"]).strip()).strip()
+            found.append(Heading(match.start(), match.end(), level, title))
+    return found
+
+
+def _next_fence(fence: str, mark: str, info: str) -> str:
+    """The fence that is open after a line that starts with `mark`."""
+    if not fence:
+        return "" if mark[0] == "`" and "`" in info else mark
+    closes = mark[0] == fence[0] and len(mark) >= len(fence) and not info.strip()
+    return "" if closes else fence
+
+
+def _rst(text: str) -> list[Heading]:
+    """Headings of a reStructuredText; a style's level is the order in which it first appears."""
+    found: list[Heading] = []
+    styles: list[tuple[str, bool]] = []
+    for match in _RST.finditer(text):
+        title, under = match["title"].strip(), match["under"]
+        if len(under) < len(title) or _RULE.fullmatch(title):
+            continue
+        style = (match["u"], match["over"] is not None)
+        if style not in styles:
+            styles.append(style)
+        found.append(Heading(match.start(), match.end(), styles.index(style) + 1, title))
+    return found
+
+
+# --- reports ----------------------------------------------------------------------------------------
+
+_LETTERED, _MAX_WORDS, _RUNNING = 5, 12, 4
+_LINE = re.compile(r"^[ \t]*(\S[^\n]{1,98}?)[ \t]*\r?$", re.MULTILINE)
+_NUMBERED = re.compile(r"(?P<number>\d{1,2}(?:\.\d{1,2}){0,4})\.?[ \t]+(?P<words>\S.*)")
+_SECTION_MARK = re.compile(
+    r"(?:(?P<letter>\([a-zA-Z]\)|\([ivx]{1,4}\)|[A-Z]\.)|(?P<roman>[IVX]{1,5}\.)|(?:SECTION|PART|CHAPTER|Section|Part|Chapter|Appendix)"
+    r"\s+(?:\d{1,2}|[A-Z]|[IVX]{1,5})[.:]?)[ \t]+(?P<words>\S.*)"
+)
+_CONTENTS = re.compile(r"\.{3,}|(?:\. ){3,}|\s{2,}\d+$|\t\d+$")
+_SMALL = frozenset(
+    {"a", "an", "and", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"}
+)
+
+
+def _report(text: str) -> list[Heading]:
+    """Lines of a plain text or PDF that read as headings: numbered, lettered, or in capitals."""
+    found = [heading for match in _LINE.finditer(text) if (heading := _report_heading(match))]
+    seen = Counter(heading.title for heading in found)
+    # what stands on page after page is a running title and opens no section
+    return [heading for heading in found if seen[heading.title] < _RUNNING]
+
+
+def _report_heading(match: re.Match[str]) -> Heading | None:
+    line = match[1]
+    if line[-1] in ".,;" or _CONTENTS.search(line):
+        return None
+    level = _report_level(line)
+    return Heading(match.start(), match.end(), level, line.rstrip(":")) if level else None
+
+
+def _report_level(line: str) -> int:
+    """How deep a heading this line is, 0 where it is none."""
+    if numbered := _NUMBERED.fullmatch(line):
+        return numbered["number"].count(".") + 1 if _is_title(numbered["words"]) else 0
+    if marked := _SECTION_MARK.fullmatch(line):
+        deep = _LETTERED if marked["letter"] else 1
+        return deep if _is_capitals(marked["words"]) or (deep == 1 and _is_title(marked["words"])) else 0
+    return int(_is_capitals(line))
+
+
+def _is_capitals(words: str) -> bool:
+    """Whether these are a few words in capitals, at least one of them long."""
+    if words.upper() != words or words.lower() == words:
+        return False
+    letters = sum(c.isalpha() for c in words)
+    solid = len(words) - words.count(" ")
+    return letters * 4 >= solid * 3 and len(words.split()) <= _MAX_WORDS and _has_word(words)
+
+
+def _has_word(words: str) -> bool:
+    return any(len(word) >= 4 and word.isalpha() for word in re.split(r"[\s/&,:()\-]+", words))
+
+
+def _is_title(words: str) -> bool:
+    """Whether these are a few words that start with capitals, small words aside."""
+    parts = words.split()
+    if len(parts) > _MAX_WORDS or not words[0].isupper() or not _has_word(words):
+        return False
+    main = [part for part in parts if part.lower() not in _SMALL]
+    return all(part[0].isupper() or not part[0].isalpha() for part in main)
+
+
+# --- sections ---------------------------------------------------------------------------------------
+
+MARKED: Mapping[str, Callable[[str], list[Heading]]] = {"markdown": _markdown, "html": _markdown, "rst": _rst}
+"""Kinds whose headings are marked, so that their depth is certain; other prose is read as a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadingSection:
+    """A heading with what follows it, up to the next (`end`) and with subsections (`deep_end`)."""
+
+    title: str
+    level: int
+    start: int
+    end: int
+    deep_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextStretch:
+    """A span under one heading, with that heading and those above it, outermost first."""
+
+    start: int
+    end: int
+    trail: tuple[Heading, ...]
+
+
+def headings(text: str, kind: str) -> list[Heading]:
+    """The headings of a document in order; program text and data have none."""
+    if kind in CODE or kind in DATA:
+        return []
+    return MARKED.get(kind, _report)(text)
+
+
+def sections(text: str, kind: str) -> list[HeadingSection]:
+    """The sections of a document in order; what stands before the first heading belongs to none."""
+    found = headings(text, kind)
+    ends = [*(heading.start for heading in found[1:]), len(text)]
+    deep = _deep_ends(found, len(text))
+    return [
+        HeadingSection(heading.title, heading.level, heading.start, end, deep_end)
+        for heading, end, deep_end in zip(found, ends, deep, strict=False)
+    ]
+
+
+def _deep_ends(found: Sequence[Heading], length: int) -> list[int]:
+    """Where the next heading that is not below each one starts."""
+    ends = [length] * len(found)
+    waiting: list[int] = []
+    for place, heading in enumerate(found):
+        while waiting and found[waiting[-1]].level >= heading.level:
+            ends[waiting.pop()] = heading.start
+        waiting.append(place)
+    return ends
+
+
+def stretches(text: str, kind: str) -> Iterator[TextStretch]:
+    """The whole text by its headings; a heading without text of its own goes with the section after it."""
+    found = headings(text, kind)
+    trail: tuple[Heading, ...] = ()
+    start = 0
+    for heading, following in zip([None, *found], [*found, None], strict=True):
+        if heading:
+            trail = (*(above for above in trail if above.level < heading.level), heading)
+        end = following.start if following else len(text)
+        if following and not text[heading.end if heading else start : end].strip():
+            continue
+        if start < end:
+            yield TextStretch(start, end, trail)
+        start = end
+
+
+def label(kind: str, trail: Sequence[Heading]) -> str:
+    """The section a chunk is said to be of: all headings above it where their depth is certain, else the last."""
+    titles = [heading.title for heading in trail]
+    return " > ".join(titles if kind in MARKED else titles[-1:])
+
+
+def normalise_title(title: str) -> str:
+    """A title as compared: case folded, one space between words."""
+    return " ".join(title.casefold().split())
+
+
+def matches(title: str, wanted: str) -> bool:
+    """Whether a section's title contains a wanted title (S4-16)."""
+    return normalise_title(wanted) in normalise_title(title)

@@ -1,0 +1,88 @@
+"""What every stage is given: the cache to keep its output in, and someone to tell."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bakeoff.protocols import Executor, ResourceRequest
+from bakeoff.runtime.events import (
+    Emit,
+    StageAdvanced,
+    StageFinished,
+    StageStarted,
+    WarningRaised,
+    no_listener,
+)
+from bakeoff.runtime.sharded_run import ShardedRun
+from bakeoff.runtime.shards import WorkSpec, is_picklable
+from bakeoff.storage.cache import Cache
+from bakeoff.storage.row_cache import RemoteRunner
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+BATCH_BYTES = 2_000_000
+MOST_INPUTS = 2_048
+
+
+def batch_of(least: int, inputs: int, size: int) -> int:
+    """Inputs of one batch: `least`, and more where `size` bytes are many small ones.
+
+    A batch is forced to disk as a whole, which takes as long for one input as for a thousand; a kill costs at most one.
+    """
+    mean = max(1, size // max(1, inputs))
+    return max(least, min(MOST_INPUTS, BATCH_BYTES // mean))
+
+
+@dataclass(frozen=True, slots=True)
+class StageContext:
+    """The cache, the listener and the workers of one run."""
+
+    cache: Cache
+    emit: Emit = no_listener
+    executor: Executor | None = None
+
+    def spread(
+        self, order: WorkSpec, take: Callable[[list[int]], pa.Table], label: str, needs: ResourceRequest
+    ) -> RemoteRunner | None:
+        """How a stage's batches are done by the executor's workers, or None where they are done here."""
+        if self.executor is None or not self.executor.slots:
+            return None
+        if not is_picklable(order):
+            self.emit(WarningRaised(f"{label}: its plug-in is known to this process only, so it runs here."))
+            return None
+        return ShardedRun(self.executor, order, take, label, needs)
+
+
+@dataclass(slots=True)
+class StageReport:
+    """Filled in while a stage runs: how to say progress, and what came of it."""
+
+    advance: Callable[[int], None]
+    summary: str = ""
+    seconds: float = 0.0
+    _first: bool = field(default=True)
+
+
+@contextlib.contextmanager
+def stage_progress(
+    context: StageContext, name: str, label: str, total: int, what: str
+) -> Iterator[StageReport]:
+    """Tells the start, the progress and the end of a stage; the first advance counts what the cache had."""
+    context.emit(StageStarted(name, label, total, what))
+    report = StageReport(advance=lambda _count: None)
+
+    def advance(count: int) -> None:
+        context.emit(StageAdvanced(name, label, count, cached=report._first))
+        report._first = False
+
+    report.advance = advance
+    begin = time.perf_counter()
+    yield report
+    report.seconds = time.perf_counter() - begin
+    context.emit(StageFinished(name, label, report.seconds, report.summary))

@@ -1,0 +1,55 @@
+"""encodings: the documents whose files are not UTF-8, with the encoding they were read in (F65)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bakeoff.pipeline.read import ReadCorpus
+
+UTF8 = frozenset({"utf-8", "utf-8-sig"})
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEncoding:
+    """A document that is not UTF-8; `basis` says what its encoding was chosen by: mark, given, declared or guessed."""
+
+    document: str
+    encoding: str
+    basis: str
+
+
+def other_encodings(corpus: ReadCorpus) -> list[OtherEncoding]:
+    """The documents that are not UTF-8, guesses first."""
+    columns = [corpus.documents[name].to_pylist() for name in ("id", "fields")]
+    read = (
+        (name, json.loads(fields)) for name, fields in zip(*columns, strict=True) if '"encoding"' in fields
+    )
+    found = [
+        OtherEncoding(name, fields["encoding"], fields.get("encoding_basis", ""))
+        for name, fields in read
+        if fields["encoding"] not in UTF8
+    ]
+    return sorted(found, key=lambda one: one.basis != "guessed")
+
+
+def documents_with_a_mark(corpus: ReadCorpus) -> set[str]:
+    """The documents whose file starts with a byte order mark, which is not part of their text."""
+    columns = [corpus.documents[name].to_pylist() for name in ("id", "fields")]
+    return {name for name, fields in zip(*columns, strict=True) if '"encoding_basis": "mark"' in fields}
+
+
+def encoding_sentence(found: Sequence[OtherEncoding]) -> str:
+    """How many files are not UTF-8, in which encodings they were read, and what to do; '' where all are UTF-8."""
+    if not found:
+        return ""
+    kinds = Counter((one.encoding, one.basis) for one in found)
+    counted = ", ".join(f"{count:,} as {name} ({basis})" for (name, basis), count in kinds.most_common())
+    named = [f"{one.document} ({one.encoding})" for one in found[:SHOWN]]
+    more = f" and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
+    files = "1 file is" if len(found) == 1 else f"{len(found):,} files are"
+    advice = " If that is wrong, give `encoding:` in the corpus." if found[0].basis == "guessed" else ""
+    return f"{files} not UTF-8; read {counted}: {', '.join(named)}{more}.{advice}"

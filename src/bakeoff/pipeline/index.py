@@ -1,0 +1,298 @@
+"""index: vectors and texts → an index in a store, built once and opened again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bakeoff import registry
+from bakeoff.config.plan import PluginSpec
+from bakeoff.errors import StoreError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pipeline.chunk import ChunkedCorpus, embedded_texts
+from bakeoff.pipeline.context import StageContext, StageReport, stage_progress
+from bakeoff.pipeline.embed import ChunkVectors
+from bakeoff.pipeline.payload import ChunkPayload
+from bakeoff.pipeline.work_time import find_time, measured_now, store_time
+from bakeoff.protocols import SupportsReopen, SupportsVersion
+from bakeoff.storage.cache import MANIFEST, folder_bytes
+from bakeoff.types import Batch, Metric
+
+VERSION = "1"
+BATCH = 8192
+PHASES = ("insert_seconds", "index_seconds", "ready_seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexContent:
+    """What goes into an index: the chunks' vectors, their texts or both, and what filters ask about."""
+
+    chunking: ChunkedCorpus
+    vectors: ChunkVectors | None
+    texts: bool = False
+    payload: ChunkPayload | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.chunking.chunks.num_rows
+
+    @property
+    def dims(self) -> int:
+        """The vectors' length; 0 for texts."""
+        return self.vectors.matrix.shape[1] if self.vectors else 0
+
+    def fingerprint(self) -> str:
+        """The name of the content."""
+        name = self.vectors.fingerprint if self.vectors else self.chunking.fingerprint
+        if self.vectors and self.texts:
+            name = fingerprint("with texts", name)
+        return fingerprint("with payload", name, self.payload.fields) if self.payload else name
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows in batches, ids counting from 0."""
+        import numpy as np
+
+        texts = embedded_texts(self.chunking.chunks) if self.texts or not self.vectors else None
+        for begin in range(0, self.rows, BATCH):
+            rows = slice(begin, min(begin + BATCH, self.rows))
+            yield Batch(
+                np.arange(rows.start, rows.stop, dtype=np.int64),
+                vectors=self.vectors.matrix[rows] if self.vectors else None,
+                texts=texts[rows] if texts else None,
+                payloads=self.payload.rows(rows.start, rows.stop) if self.payload else None,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIndex:
+    """An open store; where an earlier run built the index, the seconds are that run's, and `measured` dates them.
+
+    Inserting ends with the last row sent, indexing when the store says that every row is searchable through the
+    index asked for; it is ready when it is on disk, open and has said how many rows it holds.
+    """
+
+    store: Any
+    bytes: int | None
+    insert_seconds: float | None
+    index_seconds: float | None
+    ready_seconds: float | None = None
+    measured: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexBuild:
+    """What an index is made of, and what for."""
+
+    plugin: Any
+    part: PluginSpec
+    name: str
+    content: IndexContent
+    metric: Metric
+
+    def store(self, home: Path) -> Any:
+        """The store over a folder, told of the payload it will hold."""
+        made = self.plugin(self.part.params, home)
+        if self.content.payload is not None:
+            made.declare(self.content.payload.fields)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _FilledStore:
+    """Seconds of inserting and of indexing, and when that ended."""
+
+    insert: float
+    index: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True)
+class BuildTimes:
+    """Seconds of a build: inserting, indexing, and from then until the index is durable."""
+
+    insert: float
+    index: float
+    keep: float
+
+
+def build_index(
+    part: PluginSpec, content: IndexContent, metric: Metric, context: StageContext
+) -> BuildTimes | None:
+    """Build an index that outlives its store and close it; None where an earlier run left it, or none can outlive."""
+    making = _making(part, content, metric)
+    if not issubclass(making.plugin, SupportsReopen):
+        return None
+    with _stage(making, context) as report:
+        if context.cache.get("index", making.name) is not None:
+            report.advance(content.rows)
+            return None
+        return _build(making, context, report.advance)
+
+
+def open_index(
+    part: PluginSpec,
+    content: IndexContent,
+    metric: Metric,
+    context: StageContext,
+    built: BuildTimes | None = None,
+) -> OpenIndex:
+    """The store holding the content, ready to be searched, opened by the calling thread; `built` says what it took.
+
+    Some engines keep settings per thread, so the thread that opens a store is the one that searches it (F52).
+    """
+    making = _making(part, content, metric)
+    if not issubclass(making.plugin, SupportsReopen):
+        with _stage(making, context) as report:
+            report.advance(0)
+            return _in_memory(making, context.cache.root, report.advance)
+    opened = _open_existing(making, context, built)
+    if opened is not None:
+        return opened
+    with _stage(making, context) as report:
+        opened = _open_existing(making, context, _build(making, context, report.advance))
+    if opened is None:
+        raise StoreError(f"{part.label} does not find the index it has just built.")
+    return opened
+
+
+def index_name(part: PluginSpec, content: IndexContent, metric: Metric) -> str:
+    """The name of an index, which a server's collection has too."""
+    return _making(part, content, metric).name
+
+
+def _making(part: PluginSpec, content: IndexContent, metric: Metric) -> _IndexBuild:
+    name = fingerprint("index", VERSION, part.identity(), content.fingerprint(), metric)
+    return _IndexBuild(registry.load("stores", part.name), part, name, content, metric)
+
+
+def _stage(making: _IndexBuild, context: StageContext) -> AbstractContextManager[StageReport]:
+    label = f"{making.part.label} · {making.content.chunking.label}"
+    return stage_progress(context, "index", label, making.content.rows, "rows")
+
+
+def _in_memory(making: _IndexBuild, root: Path, advance: Any) -> OpenIndex:
+    """An index that lives as long as its store."""
+    store = making.store(root)
+    try:
+        filled = _fill(store, making, advance)
+    except BaseException:
+        _close_after_fault(store)
+        raise
+    size = _bytes_in_memory(making.content)
+    return OpenIndex(store, size, filled.insert, filled.index, time.perf_counter() - filled.ended)
+
+
+def _build(making: _IndexBuild, context: StageContext, advance: Any) -> BuildTimes | None:
+    """Build an index and make it durable; None where another process did while we waited."""
+    done: list[_FilledStore] = []
+
+    def write(home: Path) -> None:
+        advance(0)
+        store = making.store(home)
+        try:
+            done.append(_fill(store, making, advance))
+        except BaseException:
+            _close_after_fault(store)
+            raise
+        store.close()
+
+    context.cache.make("index", making.name, write)
+    if not done:
+        return None
+    filled = done[-1]  # a shared folder that went while it was written has it written once more
+    return BuildTimes(filled.insert, filled.index, time.perf_counter() - filled.ended)
+
+
+def _open_existing(making: _IndexBuild, context: StageContext, built: BuildTimes | None) -> OpenIndex | None:
+    """The index in the cache, if it is whole; one that a server lost is removed from the cache."""
+    begin = time.perf_counter()
+    home = context.cache.get("index", making.name)
+    if home is None:
+        return None
+    store = making.store(home)
+    try:
+        rows = store.open(making.name, making.content.dims, making.metric)
+    except StoreError as exc:
+        _expect_answer(store, exc)
+        rows = -1
+    if rows == making.content.rows:
+        index = OpenIndex(store, _bytes_on_disk(home), None, None)
+        if built is None:
+            return _with_earlier_times(index, making, context)
+        ready = built.keep + time.perf_counter() - begin
+        return _keep_times(
+            replace(index, insert_seconds=built.insert, index_seconds=built.index, ready_seconds=ready),
+            making,
+            context,
+        )
+    _close_after_fault(store)
+    context.cache.drop("index", making.name)
+    return None
+
+
+def _keep_times(index: OpenIndex, making: _IndexBuild, context: StageContext) -> OpenIndex:
+    """Keep the seconds of a build for runs that find the index in the cache."""
+    for phase in PHASES:
+        found = measured_now(making.content.rows, getattr(index, phase))
+        if found is not None:
+            store_time(context.cache, fingerprint(phase, making.name), found)
+    return index
+
+
+def _with_earlier_times(index: OpenIndex, making: _IndexBuild, context: StageContext) -> OpenIndex:
+    """The index with the seconds of the run that built it, where they were kept."""
+    insert, build, ready = (find_time(context.cache, fingerprint(phase, making.name)) for phase in PHASES)
+    if insert is None or build is None or ready is None:
+        return index
+    return OpenIndex(index.store, index.bytes, insert.seconds, build.seconds, ready.seconds, insert.source)
+
+
+def _expect_answer(store: Any, fault: StoreError) -> None:
+    """Return where the engine answers: what it does not open is lost. A server that is away has lost nothing."""
+    if not isinstance(store, SupportsVersion):
+        return
+    try:
+        store.engine_version()
+    except StoreError:
+        _close_after_fault(store)
+        kept = "The index it holds is kept: when the server answers, the same command finds it"
+        raise StoreError(f"{str(fault).rstrip('. ')}. {kept}.") from fault
+
+
+def _fill(store: Any, making: _IndexBuild, advance: Any) -> _FilledStore:
+    """Seconds the store takes to insert, and to make everything inserted searchable; making batches is ours (F38)."""
+    begin = time.perf_counter()
+    store.create(making.name, making.content.dims, making.metric)
+    seconds = time.perf_counter() - begin
+    for batch in making.content.batches():
+        sent = time.perf_counter()
+        store.insert(batch)
+        seconds += time.perf_counter() - sent
+        advance(len(batch.ids))
+    inserted = time.perf_counter()
+    store.ready()
+    ended = time.perf_counter()
+    return _FilledStore(seconds, ended - inserted, ended)
+
+
+def _close_after_fault(store: Any) -> None:
+    """Close a store that failed; that it cannot even close says less than its first fault."""
+    try:
+        store.close()
+    except (StoreError, OSError):
+        return
+
+
+def _bytes_on_disk(home: Path) -> int | None:
+    """What the index takes here; unknown for one that lives in a server."""
+    files = [path for path in home.rglob("*") if path.is_file() and path.name != MANIFEST]
+    return folder_bytes(home) if files else None
+
+
+def _bytes_in_memory(content: IndexContent) -> int:
+    return int(content.vectors.matrix.nbytes) if content.vectors else 0

@@ -1,0 +1,115 @@
+"""lengths: how long chunks are for a model, and how much of their text its limit cuts off; told before embedding."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from bakeoff.config.plan import PluginSpec
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pipeline.chunk import ChunkedCorpus, embedded_texts, text_blocks
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.embed import TEXTS, EmbedWorkSpec, chunk_keys, vector_identity
+from bakeoff.protocols import Embedder, ResourceRequest, SupportsTokens
+from bakeoff.runtime.events import WarningRaised
+from bakeoff.runtime.shards import LoadedPlugin
+from bakeoff.storage.arrow_take import ArrowTaker
+from bakeoff.storage.row_cache import BatchRows, RowCache
+from bakeoff.types import Role
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WORTH_SAYING = 0.01
+BATCH = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLengths:
+    """Tokens of the chunks for one model: minimum, quartiles, maximum; `cut` is the share beyond its limit."""
+
+    chunker: str
+    embedder: str
+    max_tokens: int | None
+    quantiles: tuple[int, int, int, int, int]
+    cut: float
+    cut_chunks: float
+
+
+def token_lengths(
+    part: PluginSpec, embedder: Embedder, chunking: ChunkedCorpus, context: StageContext
+) -> TokenLengths | None:
+    """The token lengths of a chunking for a model, or None for a model that cannot count."""
+    if not isinstance(embedder, SupportsTokens):
+        return None
+    key = fingerprint("lengths", vector_identity(part, embedder, Role.DOCUMENT), chunking.fingerprint)
+
+    def write(folder: Path) -> None:
+        counts = _counts(part, embedder, chunking, context)
+        found = _summary(chunking.label, part.label, embedder.info.max_tokens, counts)
+        (folder / "lengths.json").write_text(json.dumps(asdict(found)))
+
+    stored = json.loads((context.cache.keep("lengths", key, write) / "lengths.json").read_text())
+    found = TokenLengths(**{**stored, "quantiles": tuple(stored["quantiles"])})
+    if found.cut >= WORTH_SAYING:
+        context.emit(WarningRaised(truncation_note(found)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCountWorkSpec(EmbedWorkSpec):
+    """Counting the tokens of chunks, for workers."""
+
+    def open(self) -> LoadedPlugin:
+        """Load the model."""
+        embedder = self.load()
+        return LoadedPlugin(lambda rows: _token_rows(cast(SupportsTokens, embedder), rows), embedder.close)
+
+
+def _counts(
+    part: PluginSpec, embedder: Embedder, chunking: ChunkedCorpus, context: StageContext
+) -> list[int]:
+    """The tokens of each chunk, counted here, or by the workers there are."""
+    counter, rows = cast(SupportsTokens, embedder), ArrowTaker(chunking.chunks.select(list(TEXTS)))
+    order = TokenCountWorkSpec(type(embedder), part.params, embedder.info)
+    label = f"count tokens of {part.label} · {chunking.label}"
+    spread = context.spread(order, rows, label, ResourceRequest(apart=True))
+    if spread is None:
+        return [n for texts in text_blocks(chunking.chunks) for n in counter.count_tokens(texts)]
+    pool = RowCache(
+        context.cache, "tokens", fingerprint("tokens", vector_identity(part, embedder, Role.DOCUMENT))
+    )
+    keys = chunk_keys(chunking.chunks)
+    pool.fill(keys, lambda at: _token_rows(counter, rows(at)), batch=BATCH, spread=spread)
+    return [n for block in pool.gather(keys) for n in block["tokens"].to_pylist()]
+
+
+def _token_rows(counter: SupportsTokens, rows: pa.Table) -> BatchRows:
+    import pyarrow as pa
+
+    counts = counter.count_tokens(embedded_texts(rows))
+    return BatchRows([1] * len(counts), pa.table({"tokens": pa.array(counts, pa.int32())}))
+
+
+def truncation_note(found: TokenLengths) -> str:
+    """What a model does not see, in a sentence."""
+    return (
+        f"{found.embedder} reads {found.max_tokens} tokens: {found.cut:.0%} of the text of {found.chunker} chunks is "
+        f"cut off ({found.cut_chunks:.0%} of the chunks; their median is {found.quantiles[2]} tokens)."
+    )
+
+
+def _summary(chunker: str, embedder: str, limit: int | None, counts: list[int]) -> TokenLengths:
+    import numpy as np
+
+    tokens = np.asarray(counts, np.int64)
+    low, q1, median, q3, high = (
+        int(v) for v in np.quantile(tokens, [0, 0.25, 0.5, 0.75, 1], method="nearest")
+    )
+    beyond = np.maximum(tokens - limit, 0) if limit is not None else np.zeros_like(tokens)
+    cut = float(beyond.sum() / max(int(tokens.sum()), 1))
+    return TokenLengths(
+        chunker, embedder, limit, (low, q1, median, q3, high), cut, float((beyond > 0).mean())
+    )

@@ -1,0 +1,1 @@
+"""Loops that send and time queries: one client or many threads."""

@@ -1,0 +1,205 @@
+"""The closed loop: each client thread sends its next query when the last one is answered.
+
+The timed section holds the search and two clock reads; everything else comes after it. A closed loop cannot show what
+waits behind a stall (F37): that is what the open loop is for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bakeoff.errors import SettingError, SystemFailure
+from bakeoff.pipeline.loops.client_threads import ClientThreads, run_client_threads
+from bakeoff.pipeline.loops.loop_times import BACKWARDS, NOT_RUN, LoopTimes, overall_latency
+from bakeoff.types import Hits
+
+TIMEOUT = 60.0
+WARM_UP = 50
+HARNESS_LIMIT = 0.05
+"""A figure of which the harness makes up more than this share is marked (F38)."""
+NEVER = 2**63 - 1
+
+Search = Callable[[Any, int, Any], Hits]
+"""`search(one of the asked, k, query arguments)`; a store's own `search`, or a whole system's."""
+Asked = Sequence[Any] | np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """What came before the measured queries, apart from them: the first search and the rest, in milliseconds."""
+
+    queries: int
+    first_ms: float | None
+    rest_mean_ms: float | None
+
+
+@dataclass(slots=True)
+class _Client:
+    """What one client thread recorded: when it sent each query and when the answer came (−1: the search failed)."""
+
+    sent: array[int] = field(default_factory=lambda: array("q"))
+    ended: array[int] = field(default_factory=lambda: array("q"))
+    errors: list[str] = field(default_factory=list)
+    span: tuple[int, int] | None = None
+
+
+def closed_loop(
+    search: Search,
+    vectors: Asked,
+    k: int,
+    query: Any,
+    *,
+    threads: int = 1,
+    seconds: float | None = None,
+    timeout: float = TIMEOUT,
+    deadline: float | None = None,
+    halt: threading.Event | None = None,
+    keep: bool = False,
+    before: Callable[[], object] | None = None,
+    begin: int | None = None,
+) -> LoopTimes:
+    """Every query once, shared by the threads, or in turn for `seconds`; `deadline` limits the whole in seconds.
+
+    Every thread calls `before` first, unmeasured: a search that opens its connection. No thread is measured until all
+    have done so and the clock shows `begin`. `halt` ends the loop early; with `keep`, Ctrl-C returns what was measured.
+    """
+    check_workers(threads, len(vectors))
+    asked = list(vectors)
+    answers: list[Hits | None] = [None] * len(asked)
+    clients = [_Client() for _ in range(threads)]
+    shared = itertools.count()
+
+    def work(crew: ClientThreads, number: int) -> None:
+        crew.prepare(number, before, begin)
+        started = time.perf_counter_ns()
+        until = NEVER if seconds is None else crew.begin_at() + int(seconds * 1e9)
+        alone = threads == 1 and seconds is None
+        mine = _alone(crew, len(asked)) if alone else _remaining_numbers(crew, shared, seconds, len(asked))
+        _rounds(search, asked, k, query, mine, answers, clients[number], crew, number, until)
+        clients[number].span = (started, time.perf_counter_ns())
+
+    crew = run_client_threads(work, threads, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
+    return _loop(clients, answers, crew, None if seconds is not None else len(asked))
+
+
+def check_workers(workers: int, queries: int) -> None:
+    """Refuse more clients than there are queries to share."""
+    if workers < 1 or workers > queries:
+        raise SettingError(
+            f"{workers} clients and {queries} queries: each client needs one. Lower --concurrency or add queries."
+        )
+
+
+def warm_up(search: Search, vectors: Asked, k: int, query: Any, *, timeout: float = TIMEOUT) -> WarmUp:
+    """Searches with vectors that are not measured, so that no measured query pays the cold start (F32)."""
+    if not len(vectors):
+        return WarmUp(0, None, None)
+    took = overall_latency(closed_loop(search, vectors, k, query, timeout=timeout)).nanoseconds / 1e6
+    rest = took[1:][took[1:] >= 0]
+    first = float(took[0]) if took[0] >= 0 else None
+    return WarmUp(len(took), first, float(rest.mean()) if len(rest) else None)
+
+
+def _rounds(
+    search: Search,
+    asked: Sequence[Any],
+    k: int,
+    query: Any,
+    mine: Iterable[int],
+    answers: list[Hits | None],
+    client: _Client,
+    crew: ClientThreads,
+    number: int,
+    until: int,
+) -> None:
+    clock, begun, size = time.perf_counter_ns, crew.begun, len(asked)
+    sent, ended = client.sent, client.ended
+    for i in mine:
+        vector = asked[i % size]
+        try:
+            began = begun[number] = clock()
+            answer = search(vector, k, query)
+            now = clock()
+            sent.append(began)
+            ended.append(now)
+            if i < size:
+                answers[i] = answer
+            if crew.failing:
+                crew.failing = 0
+        except SystemFailure as exc:
+            sent.append(began)
+            ended.append(NOT_RUN)
+            client.errors.append(str(exc))
+            crew.failed(exc)
+            now = clock()
+        if now >= until:
+            break
+    begun[number] = 0
+
+
+def _loop(
+    clients: Sequence[_Client], answers: Sequence[Hits | None], crew: ClientThreads, intended: int | None
+) -> LoopTimes:
+    """The records of all clients in the order sent; a query that was never sent, or hung, has no nanoseconds."""
+    sent, ends = _merge_times(clients)
+    nanoseconds = np.where(ends == NOT_RUN, NOT_RUN, ends - sent)
+    back = nanoseconds < NOT_RUN
+    nanoseconds[back] = NOT_RUN
+    missing = crew.hung if intended is None else intended - len(sent)
+    padded = np.concatenate([nanoseconds, np.full(missing, NOT_RUN)])
+    spans = [one.span for one in clients if one.span is not None]
+    return LoopTimes(
+        padded,
+        tuple(answers),
+        _wall(spans, nanoseconds, len(clients)),
+        len(clients),
+        tuple(error for one in clients for error in one.errors),
+        crew.hung,
+        BACKWARDS if back.any() else crew.stopped,
+        min((begin for begin, _ in spans), default=int(sent[0]) if len(sent) else 0),
+        np.where(back, NOT_RUN, ends),
+    )
+
+
+def _merge_times(clients: Sequence[_Client]) -> tuple[np.ndarray, np.ndarray]:
+    """When queries were sent and answered, copied: a thread that hangs may still write to its own arrays."""
+    counts = [min(len(one.sent), len(one.ended)) for one in clients]
+    pairs = list(zip(clients, counts, strict=True))
+    sent = np.concatenate([np.array(one.sent[:count], np.int64) for one, count in pairs])
+    ended = np.concatenate([np.array(one.ended[:count], np.int64) for one, count in pairs])
+    order = np.argsort(sent, kind="stable")
+    return sent[order], ended[order]
+
+
+def _alone(crew: ClientThreads, count: int) -> Iterable[int]:
+    """All numbers, in blocks between which the stop is looked at."""
+    step = max(1, min(64, count // 64))
+    for begin in range(0, count, step):
+        if crew.stop.is_set():
+            return
+        yield from range(begin, min(begin + step, count))
+
+
+def _remaining_numbers(
+    crew: ClientThreads, numbers: Iterable[int], seconds: float | None, count: int
+) -> Iterable[int]:
+    """The numbers that no other thread has taken: up to `count`, or without end where the loop lasts `seconds`."""
+    for i in numbers:
+        if crew.stop.is_set() or (seconds is None and i >= count):
+            return
+        yield i
+
+
+def _wall(spans: list[tuple[int, int]], took: np.ndarray, threads: int) -> float:
+    """Wall seconds over all threads; where a thread was left behind, of those that ended."""
+    if spans:
+        return (max(end for _, end in spans) - min(begin for begin, _ in spans)) / 1e9
+    return float(took[took > 0].sum()) / 1e9 / threads

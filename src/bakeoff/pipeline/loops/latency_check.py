@@ -1,0 +1,131 @@
+"""A run's search latencies against the loop of `bakeoff load`: a few of its queries, sent by one client (F52)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bakeoff.pipeline.loops.closed_loop import closed_loop
+from bakeoff.pipeline.retrieve import Search, SearchRequest, StepResult
+from bakeoff.pipeline.timing import Row
+from bakeoff.types import Hits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PHASE = "latency_check"
+MOST, LEAST = 30, 3
+"""Queries of a check, as many as `SECONDS` allow."""
+SECONDS = 1.0
+FACTOR = 1.5
+"""Latencies disagree when one is more than half again the other."""
+FLOOR_MS = 0.05
+"""A smaller difference is within what two clocks and a thread take."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyCheck:
+    """Median milliseconds of the same queries: in the run, in load's loop, and in the run's own way once more.
+
+    `repeat_ms` is measured where the first two disagree. `note` says why `load_ms` is None.
+    """
+
+    queries: int
+    run_ms: float | None = None
+    load_ms: float | None = None
+    repeat_ms: float | None = None
+    note: str = ""
+
+    def rows(self, run: str, system: str) -> list[Row]:
+        """The rows of the timings table."""
+        values = {"run": self.run_ms, "load": self.load_ms, "repeat": self.repeat_ms}
+        notes = {"load": self.note, "repeat": "" if self.repeat_ms is not None else "the others agree"}
+        return [
+            (run, system, PHASE, f"{name}_median_ms", value, self.queries, notes.get(name, ""))
+            for name, value in values.items()
+        ]
+
+
+def check_latency(
+    legs: Sequence[StepResult],
+    searches: Sequence[Search],
+    asked: Sequence[SearchRequest],
+    others: Sequence[SearchRequest],
+) -> LatencyCheck:
+    """Send a few queries of a system's searches through load's loop, and compare it with what the run measured."""
+    import numpy as np
+
+    def search(one: SearchRequest) -> Hits:
+        found = [search(one) for search in searches]
+        return found[0]
+
+    taken = np.sum([leg.milliseconds for leg in legs], axis=0)
+    chosen = _spread(taken.shape[1], float(np.median(taken)))
+    some, warm = [asked[i] for i in chosen], others[: max(1, len(chosen) // 3)]
+    run_ms = float(np.median(taken[:, chosen]))
+    loop = closed_loop(lambda one, _k, _query: search(one), some, 0, None, before=lambda: _each(search, warm))
+    if loop.stopped or loop.errors or not len(loop.done):
+        return LatencyCheck(len(chosen), run_ms, note=loop.stopped or next(iter(loop.errors), "no answer"))
+    load_ms = float(np.median(loop.done)) / 1e6
+    repeat_ms = _repeat_queries(search, some, warm) if latencies_differ(run_ms, load_ms) else None
+    return LatencyCheck(len(chosen), run_ms, load_ms, repeat_ms)
+
+
+def latencies_differ(one: float, other: float) -> bool:
+    """Whether two latencies in milliseconds disagree by more than half."""
+    low, high = sorted((one, other))
+    return high > FACTOR * low and high - low > FLOOR_MS
+
+
+def latency_disagreements(timings: pa.Table) -> list[str]:
+    """A sentence for each system whose latency is not the one that load's loop measures."""
+    found: dict[str, dict[str, float | None]] = {}
+    for row in timings.to_pylist():
+        if row["phase"] == PHASE:
+            found.setdefault(row["system"], {})[row["statistic"].removesuffix("_median_ms")] = row["value"]
+    sentences = []
+    for system, values in found.items():
+        run_ms, load_ms, repeat_ms = (values.get(name) for name in ("run", "load", "repeat"))
+        if run_ms is not None and load_ms is not None and latencies_differ(run_ms, load_ms):
+            sentences.append(_sentence(system, run_ms, load_ms, repeat_ms))
+    return sentences
+
+
+def _sentence(system: str, run_ms: float, load_ms: float, repeat_ms: float | None) -> str:
+    both = (
+        f"{system}: do not rely on its latency. The run measured {run_ms:.3g} ms, and the loop of `bakeoff load` "
+        f"{load_ms:.3g} ms, for the same queries with one client."
+    )
+    if repeat_ms is not None and not latencies_differ(repeat_ms, load_ms):
+        return f"{both} The run's own loop now takes {repeat_ms:.3g} ms: the machine was busy. Run it again."
+    return f"{both} The engine is slower on one of the two threads: check what it sets per thread."
+
+
+def _spread(count: int, median_ms: float) -> list[int]:
+    """Queries at even distances, as many as take about SECONDS."""
+    import numpy as np
+
+    affordable = int(SECONDS * 1000 / max(median_ms, 1e-6))
+    wanted = min(count, MOST, max(LEAST, affordable))
+    return [int(i) for i in np.unique(np.linspace(0, count - 1, wanted).round())]
+
+
+def _repeat_queries(search: Search, asked: Sequence[SearchRequest], warm: Sequence[SearchRequest]) -> float:
+    """The same queries once more on this thread, as the run asks them."""
+    import numpy as np
+
+    _each(search, warm)
+    return float(np.median([_time_query(search, one) for one in asked])) / 1e6
+
+
+def _time_query(search: Search, asked: SearchRequest) -> int:
+    begin = time.perf_counter_ns()
+    search(asked)
+    return time.perf_counter_ns() - begin
+
+
+def _each(search: Search, asked: Sequence[SearchRequest]) -> None:
+    for one in asked:
+        search(one)

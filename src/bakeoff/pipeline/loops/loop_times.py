@@ -1,0 +1,91 @@
+"""What a loop recorded, and what may be said of it: percentiles only with enough samples behind them (F31)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bakeoff.errors import StoreError
+from bakeoff.pipeline.timing import PERCENTILES, samples_needed
+from bakeoff.types import Hits
+
+BACKWARDS = "the clock went backwards: durations of this pass mean nothing"
+NOT_RUN = -1
+"""In place of nanoseconds: the query was not sent, failed or never came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """A statistic in milliseconds, or null with the reason."""
+
+    name: str
+    milliseconds: float | None
+    count: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTimes:
+    """One pass over the queries: nanoseconds a query (−1: none), its answers, and how it ended.
+
+    `seconds` is wall time from the first query sent to the last answer; `stopped` says why a pass is partial.
+    `began` is the reading of the clock at the first query, `ends` the readings at the answers (−1: none).
+    """
+
+    nanoseconds: np.ndarray
+    answers: tuple[Hits | None, ...]
+    seconds: float
+    threads: int
+    errors: tuple[str, ...] = ()
+    timeouts: int = 0
+    stopped: str = ""
+    began: int = 0
+    ends: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+
+    @property
+    def done(self) -> np.ndarray:
+        """Nanoseconds of the queries that were answered."""
+        return self.nanoseconds[self.nanoseconds != NOT_RUN]
+
+    @property
+    def qps_measured(self) -> float | None:
+        """Answered queries a second of wall time (C-13)."""
+        return len(self.done) / self.seconds if len(self.done) and self.seconds > 0 else None
+
+    @property
+    def qps_serial_derived(self) -> float | None:
+        """1000 over the mean latency in milliseconds: what one thread would do (S1-8)."""
+        return float(1e9 / self.done.mean()) if self.threads == 1 and len(self.done) else None
+
+
+def overall_latency(loop: LoopTimes) -> LoopTimes:
+    """The loop, if it came to its end: a hang is the store's failure."""
+    if loop.stopped:
+        raise StoreError(f"{loop.stopped}.")
+    return loop
+
+
+def statistics(nanoseconds: np.ndarray, unfinished: int = 0) -> tuple[LatencySummary, ...]:
+    """Mean and percentiles; no sample is removed (F41), and what did not come back stands beyond all others."""
+    count = len(nanoseconds)
+    mean = float(nanoseconds.mean() / 1e6) if count and not unfinished else None
+    note = "" if mean is not None else f"{unfinished} of {count + unfinished} did not come back"
+    rows = [LatencySummary("mean_ms", mean, count, note if count or unfinished else "nothing was measured")]
+    return (*rows, *(_percentile(nanoseconds, percent, unfinished) for percent in PERCENTILES))
+
+
+def _percentile(nanoseconds: np.ndarray, percent: int, unfinished: int) -> LatencySummary:
+    name, count = f"p{percent}_ms", len(nanoseconds) + unfinished
+    if count < samples_needed(percent):
+        needed = samples_needed(percent)
+        return LatencySummary(
+            name, None, count, f"{count} samples; p{percent} needs {needed}: add runs or queries"
+        )
+    padded = np.concatenate([nanoseconds / 1e6, np.full(unfinished, np.inf)])
+    value = float(np.percentile(padded, percent, method="linear" if not unfinished else "higher"))
+    if not np.isfinite(value):
+        return LatencySummary(
+            name, None, count, f"{unfinished} of {count} did not come back: p{percent} is beyond them"
+        )
+    return LatencySummary(name, value, count)

@@ -1,0 +1,91 @@
+"""Shared things, each made once whoever asks first, timed by a clock that stands apart from the stages' own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from bakeoff.errors import BakeoffError
+
+T = TypeVar("T")
+Key = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class OnceSlot:
+    """One shared thing: not made yet, made in some seconds of its own, or failed for good."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    made: bool = False
+    value: Any = None
+    seconds: float = 0.0
+    error: BakeoffError | None = None
+
+
+class ExclusiveTimer(threading.local):
+    """Nested work, each piece with its own seconds; what was asked of others, or waited for, is theirs."""
+
+    def __init__(self) -> None:
+        self._asked = [0.0]
+
+    def of(self, work: Callable[[], T]) -> tuple[T, float]:
+        """What the work gives, and its own seconds."""
+        self._asked.append(0.0)
+        begin = time.perf_counter()
+        try:
+            value = work()
+            seconds = time.perf_counter() - begin
+        finally:
+            asked = self._asked.pop()
+        return value, seconds - asked
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[None]:
+        """Around a question to others: its seconds are not the asker's own."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._asked[-1] += time.perf_counter() - begin
+
+
+class OnceMap:
+    """Things by key; safe to ask from several threads."""
+
+    def __init__(self) -> None:
+        self._slots: dict[Key, OnceSlot] = {}
+        self._lock = threading.Lock()
+        self._own = ExclusiveTimer()
+
+    def once(self, key: Key, make: Callable[[], T]) -> T:
+        """What `make` gives, made by the first who asks; the others wait, and share its failure too."""
+        with self._own.asking():
+            with self._lock:
+                slot = self._slots.setdefault(key, OnceSlot())
+            with slot.lock:
+                if slot.error is not None:
+                    raise slot.error
+                if not slot.made:
+                    try:
+                        slot.value, slot.seconds = self._own.of(make)
+                    except BakeoffError as exc:
+                        slot.error = exc
+                        raise
+                    slot.made = True
+                return cast(T, slot.value)
+
+    def slot(self, key: Key) -> OnceSlot:
+        """What is there under a key, made or not; nothing is made for the question."""
+        return self._slots.get(key) or OnceSlot()
+
+    def keyed(self, kind: str) -> list[tuple[Key, Any]]:
+        """Everything of a kind that was made, with its key."""
+        return [(key, slot.value) for key, slot in self._slots.items() if slot.made and key[0] == kind]
+
+    def made(self, *kinds: str) -> list[Any]:
+        """Everything of some kinds that was made; the kind is what a key begins with."""
+        return [slot.value for key, slot in self._slots.items() if slot.made and key[0] in kinds]

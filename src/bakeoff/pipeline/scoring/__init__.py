@@ -1,0 +1,1 @@
+"""Rankings and judgments → scores, with ties, bounds and losses by step."""

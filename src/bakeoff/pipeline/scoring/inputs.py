@@ -1,0 +1,247 @@
+"""What a system is scored with, and rankings of chunks held against the judgments of one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from bakeoff.errors import SystemFailure
+from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.names import Measure
+from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.resolve import Truth
+from bakeoff.types import Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from bakeoff.measures.evaluate import ScoreArrays
+    from bakeoff.truth.units import IdOrder, RankedUnits
+
+Order = Literal["served", "best", "worst"]
+"""The order in which rows of one score are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringInputs:
+    """What a system is scored with; `ids` only where the conventions break ties by id."""
+
+    ranking: StepResult
+    chunking: ChunkedCorpus
+    queries: QuerySet
+    truth: Truth
+    conventions: Conventions
+    tokens: Callable[[], np.ndarray]
+    neighbours: Callable[[], tuple[StepResult, StepResult] | None]
+    depth: int | None = None
+    ids: IdOrder | None = None
+
+    def affordable(self, measure: Measure) -> np.ndarray:
+        """Which served rows fit into a measure's token budget; raises where more had to be retrieved to fill it."""
+        import numpy as np
+
+        from bakeoff.measures.spans import within_budget
+
+        query, chunk, _ = flatten_rankings(self.ranking)
+        tokens, budget = self.tokens()[chunk], measure.budget or 0
+        read = np.bincount(query, weights=tokens, minlength=len(self.ranking.hits))
+        self._refuse_shallow(measure, read)
+        return within_budget(query, tokens, budget)
+
+    def _refuse_shallow(self, measure: Measure, read: np.ndarray) -> None:
+        """A ranking that ends at the retrieval depth below the budget would score too low."""
+        import numpy as np
+
+        depth, budget = self.depth, measure.budget or 0
+        if depth is None or depth >= self.chunking.chunks.num_rows:
+            return
+        full = np.array([len(hit.ids) >= depth for hit in self.ranking.hits])
+        short = full & (read < budget)
+        if short.any():
+            wanted = int(np.ceil(depth * budget / max(float(read[short].min()), 1.0) * 1.2))
+            raise SystemFailure(
+                f"{measure} cannot be computed: the {depth} chunks retrieved for a query hold as few as "
+                f"{int(read[short].min())} tokens ({int(short.sum())} of {len(full)} queries stay below the budget). "
+                f"Set depth: {wanted}, or lower the budget."
+            )
+
+
+class UnitJudgments:
+    """The judgments of one unit under a system's chunking, and rankings of chunks held against them."""
+
+    def __init__(self, scored: ScoringInputs, unit: Unit) -> None:
+        from bakeoff.truth.units import derive_units
+
+        self._scored, self._unit = scored, unit
+        judgments = scored.truth.judgments
+        self._table = with_spans(judgments) if unit is Unit.ANSWER else judgments
+        self.judged = derive_units(self._table, *self._chunking, unit, conventions=scored.conventions)
+
+    @property
+    def _chunking(self) -> tuple[pa.Table, str]:
+        return self._scored.chunking.chunks, self._scored.chunking.fingerprint
+
+    def relevant_chunks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Query and chunk of every chunk that is relevant to a query."""
+        from bakeoff.truth.units import derive_units
+
+        found = derive_units(self._table, *self._chunking, Unit.CHUNK, conventions=self._scored.conventions)
+        kept = found.grade > 0
+        return found.query[kept], found.item[kept]
+
+    def ceiling(self, measure: Measure) -> np.ndarray | None:
+        """The best value of a measure for each query on these judgments; None where it is not known."""
+        import numpy as np
+
+        from bakeoff.measures.arrays import JudgmentArrays
+        from bakeoff.measures.ceilings import ceiling
+
+        judged = self.judged
+        return ceiling(
+            measure,
+            JudgmentArrays(judged.query, judged.item, judged.grade),
+            conventions=self._scored.conventions,
+            queries=np.arange(len(self._scored.queries.queries)),
+        )
+
+    def scores(
+        self,
+        query: np.ndarray,
+        chunk: np.ndarray,
+        score: np.ndarray,
+        measures: list[Measure],
+        *,
+        order: Order = "served",
+    ) -> ScoreArrays:
+        """Rankings of chunks scored at this unit: as served, or with rows of one score in their best or worst order.
+
+        Some measures count chunks under any conventions, so the columns are computed in up to two passes.
+        """
+        from bakeoff.measures.evaluate import evaluate_alongside
+
+        usual = self._scored.conventions
+        by_chunks = [measure for measure in measures if self.counts_chunks(measure)]
+        others = [measure for measure in measures if measure not in by_chunks]
+        passes = [(others, usual), (by_chunks, replace(usual, k_counts="chunks"))]
+        rows = query, chunk, score
+        found = [self._pass(rows, chosen, rules, order) for chosen, rules in passes if chosen]
+        return evaluate_alongside(found, measures)
+
+    def counts_chunks(self, measure: Measure) -> bool:
+        """Whether k and ranks count chunks for a measure, by the conventions or by its own definition."""
+        return self._scored.conventions.k_counts == "chunks" or measure.definition.chunk_depth
+
+    def _pass(
+        self,
+        rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+        measures: list[Measure],
+        conventions: Conventions,
+        order: Order,
+    ) -> ScoreArrays:
+        """All measures that count k alike."""
+        import numpy as np
+
+        from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
+        from bakeoff.measures.evaluate import evaluate
+
+        units = self._arranged(rows, conventions, order)
+        judged = self.judged
+        return evaluate(
+            RankingArrays(units.query, units.item, units.score, units.rank),
+            JudgmentArrays(judged.query, judged.item, judged.grade),
+            measures,
+            # the rows are in the order of the conventions already
+            conventions=replace(conventions, order="served", score_precision="double"),
+            queries=np.arange(len(self._scored.queries.queries)),
+        )
+
+    def _collapsed(
+        self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], conventions: Conventions
+    ) -> RankedUnits:
+        from bakeoff.truth.units import RankedUnits, collapse_ranking
+
+        chunks, name = self._chunking
+        ids = self._scored.ids
+        return collapse_ranking(
+            RankedUnits(*rows), chunks, self._unit, self._table, name, conventions=conventions, ids=ids
+        )
+
+    def _arranged(
+        self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], conventions: Conventions, order: Order
+    ) -> RankedUnits:
+        """The units of each query, those of one score as served or in their best or worst order."""
+        import numpy as np
+
+        from bakeoff.truth.units import RankedUnits
+
+        if order == "served":
+            return self._collapsed(rows, conventions)
+        served = replace(conventions, order="served")
+        if conventions.k_counts == "chunks" and self._unit is not Unit.ANSWER:
+            at = self._arranged_chunks(*rows, worst=order == "worst")
+            falling = -np.arange(len(at), dtype=np.float64)
+            return self._collapsed((rows[0][at], rows[1][at], falling), served)
+        units = self._collapsed(rows, served)
+        grade = self._grades(units.query, units.item)
+        at = np.lexsort((grade if order == "worst" else -grade, -units.score, units.query))
+        return RankedUnits(units.query, units.item[at], -np.arange(len(at), dtype=np.float64))
+
+    def _arranged_chunks(
+        self, query: np.ndarray, chunk: np.ndarray, score: np.ndarray, *, worst: bool
+    ) -> np.ndarray:
+        """Best: one chunk of each relevant unit, then its other chunks, then as few other units as can be.
+
+        Worst: one chunk of each other unit, then their other chunks, then the relevant units one after another.
+        """
+        import numpy as np
+
+        from bakeoff.truth.units import unit_items
+
+        unit = unit_items(self._chunking[0], self._unit)[chunk]
+        grade = self._grades(query, unit)
+        key = query.astype(np.int64) * (int(unit.max(initial=0)) + 1) + unit
+        by_score = np.lexsort((-score, query))
+        first = by_score[np.unique(key[by_score], return_index=True)[1]]
+        repeated = np.ones(len(key), np.int64)
+        repeated[first] = 0
+        _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+        size = counts[inverse]
+        if worst:
+            group = np.where(grade > 0, 2, repeated)
+            return np.lexsort((key, -size, grade, group, -score, query))
+        group = np.where(grade > 0, repeated, 2)
+        return np.lexsort((key, -size, -grade, group, -score, query))
+
+    def _grades(self, query: np.ndarray, item: np.ndarray) -> np.ndarray:
+        """The grade of each item of a query, 0 where nobody judged it."""
+        import numpy as np
+
+        judged = self.judged
+        if not len(judged.query):
+            return np.zeros(len(query))
+        span = max(int(item.max(initial=0)), int(judged.item.max(initial=0))) + 1
+        keys = judged.query.astype(np.int64) * span + judged.item
+        wanted = query.astype(np.int64) * span + item
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, judged.grade[place], 0)
+
+
+def flatten_rankings(ranking: StepResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Query, chunk and score of every served row, query by query."""
+    import numpy as np
+
+    counts = [len(hit.ids) for hit in ranking.hits]
+    query = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    chunk = np.concatenate([hit.ids for hit in ranking.hits]).astype(np.int64)
+    return query, chunk, np.concatenate([hit.scores for hit in ranking.hits]).astype(np.float64)
+
+
+def with_spans(judgments: pa.Table) -> pa.Table:
+    """The judgments that say where the answer is; queries judged by whole documents only have none."""
+    import pyarrow.compute as pc
+
+    return judgments.filter(pc.is_valid(judgments["start"]))

@@ -1,0 +1,69 @@
+"""Whether a run can score a measure: `validate` reports what this module refuses, and `run` stops at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from bakeoff.config.modes import MODES
+from bakeoff.config.plan import Plan, System
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
+from bakeoff.types import Unit
+
+
+def unscorable_reason(plan: Plan, chunks: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Each measure that a run of this plan cannot score, with the reason; `chunks` is their number by chunker."""
+    for name in plan.measures:
+        measure = parse(name)
+        why = _labels(measure) or _answers(measure, plan) or _neighbours(measure, plan, chunks)
+        if why:
+            yield name, why
+
+
+def searches_vectors(system: System) -> bool:
+    """Whether a system finds chunks by their vectors in a search of its own, which exact search can be held against."""
+    return "dense" in MODES[system.mode.name].legs
+
+
+def needs_chunk_counts(measure: Measure) -> bool:
+    """Whether the number of chunks decides if a measure can be scored."""
+    return measure.needs is RequiredInput.NEIGHBOURS
+
+
+def _labels(measure: Measure) -> str:
+    if measure.needs is not RequiredInput.LABELS:
+        return ""
+    return f"{measure} needs {measure.needs}, which a run does not have. Leave it out."
+
+
+def _answers(measure: Measure, plan: Plan) -> str:
+    """One chunk may hold several answers, which would then share a rank: precision could pass 1."""
+    if plan.conventions.k_counts != "chunks" or measure.unit is not Unit.ANSWER:
+        return ""
+    return (
+        f"{measure} counts answers, and by these conventions k counts chunks (k_counts: chunks). "
+        "Measure documents, or set conventions: {k_counts: units}."
+    )
+
+
+def _neighbours(measure: Measure, plan: Plan, chunks: Mapping[str, int]) -> str:
+    """Exact neighbours are at most as many as are retrieved, and as there are chunks."""
+    if measure.needs is not RequiredInput.NEIGHBOURS:
+        return ""
+    systems = [system for system in plan.systems if searches_vectors(system)]
+    wanted = measure.k or 0 if measure.name == "kNN" else TRUE_NEIGHBOURS
+    for system in systems:
+        depth = system.depth or plan.settings.depth
+        if depth < wanted:
+            return (
+                f"{measure} needs the {wanted} nearest chunks, and {depth} are retrieved. "
+                f"Set depth: {wanted} or more."
+            )
+        count = chunks.get(system.chunker.label)
+        if count is not None and count < wanted:
+            return (
+                f"{measure} needs the {wanted} nearest chunks, and {system.chunker.label} makes only {count:,}. "
+                "Leave it out, or measure a larger corpus."
+            )
+    return ""

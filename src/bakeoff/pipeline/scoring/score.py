@@ -1,0 +1,286 @@
+"""score: rankings and truth → one value a query and measure; what cannot be computed is null, never zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import MeasureError, SystemFailure
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import Measure, parse
+from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, with_spans
+from bakeoff.truth.rules import section_titles
+from bakeoff.types import SCORES, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+INCOMPLETE = " (incomplete)"
+"""Follows the truth source of a score whose query names files that were not read."""
+
+
+def score_system(run: str, system: str, scored: ScoringInputs, measures: tuple[str, ...]) -> pa.Table:
+    """The scores of one system; all values zero on the first measure is a failure, not a result (F01)."""
+    parsed = [parse(name) for name in measures]
+    return score_table(run, system, scored, measure_values(scored, parsed), parsed)
+
+
+def measure_values(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """One value a query of each measure; NaN where it is not computed."""
+    columns: dict[Measure, np.ndarray] = {}
+    for need in dict.fromkeys(measure.needs for measure in measures):
+        columns |= _SCORERS[need](scored, [m for m in measures if m.needs is need])
+    return columns
+
+
+def score_table(
+    run: str, system: str, scored: ScoringInputs, columns: dict[Measure, np.ndarray], measures: list[Measure]
+) -> pa.Table:
+    """The values as rows, in the order of the measures."""
+    _refuse_all_zero(measures[0], columns[measures[0]])
+    return _table(run, system, scored, {measure: columns[measure] for measure in measures})
+
+
+def judged_values(scored: ScoringInputs, measure: Measure) -> np.ndarray:
+    """One value a query of a measure against judgments; NaN where it is not computed."""
+    return _by_judgments(scored, [measure])[measure]
+
+
+def _by_judgments(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    groups: dict[tuple[Unit, int | None], list[Measure]] = {}
+    for measure in measures:
+        groups.setdefault((measure.unit or Unit.DOCUMENT, measure.budget), []).append(measure)
+    columns: dict[Measure, np.ndarray] = {}
+    for (unit, _), chosen in groups.items():
+        columns |= _at_unit(scored, unit, chosen)
+    return columns
+
+
+def _at_unit(scored: ScoringInputs, unit: Unit, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """All measures of one unit and one budget in one pass over rankings and judgments."""
+    rows, plain = flatten_rankings(scored.ranking), measures
+    if measures[0].budget is not None:
+        kept = scored.affordable(measures[0])
+        rows = rows[0][kept], rows[1][kept], rows[2][kept]
+        plain = [measure.at_depth(len(kept)) for measure in measures]
+    values = UnitJudgments(scored, unit).scores(*rows, plain).values
+    return {measure: values[:, i] for i, measure in enumerate(measures)}
+
+
+def _by_spans(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    import numpy as np
+
+    from bakeoff.measures.spans import SpanArrays, span_scores
+
+    query, chunk, _ = flatten_rankings(scored.ranking)
+    doc, start, end = (scored.chunking.chunks[n].to_numpy()[chunk] for n in ("doc", "start", "end"))
+    retrieved = SpanArrays(query, doc, start, end, _ranks(scored.ranking))
+    table = with_spans(scored.truth.judgments)
+    gold = SpanArrays(*(table[n].to_numpy() for n in ("query", "doc", "start", "end")))
+    everyone = np.arange(len(scored.queries.queries))
+    names = {"SpanRecall": "recall", "SpanPrecision": "precision", "SpanIoU": "iou"}
+    columns = {}
+    for measure in measures:
+        read = retrieved if measure.budget is None else retrieved.where(scored.affordable(measure))
+        found = span_scores(read, gold, everyone, measure.k or len(query))
+        columns[measure] = getattr(found, names[measure.name])
+    return columns
+
+
+def _by_sections(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    import numpy as np
+
+    from bakeoff.measures.sections import section_scores
+
+    names = {"SecAcc": "universal", "SecAcc_primary": "primary", "SecAcc_returned": "returned"}
+    # of the served chunks alone: there may be millions
+    _, chunk, _ = flatten_rankings(scored.ranking)
+    sections = iter(scored.chunking.chunks["section"].take(chunk).to_pylist())
+    by_query = [list(islice(sections, len(hit.ids))) for hit in scored.ranking.hits]
+    columns = {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
+    for place, rule in enumerate(scored.queries.rules):
+        targets, universal = section_titles(rule, scored.conventions.universal_sections)
+        if not targets:
+            continue
+        conventions = replace(scored.conventions, universal_sections=universal)
+        served = by_query[place]
+        for measure in measures:
+            found = section_scores(served, targets, measure.k or len(served), conventions)
+            columns[measure][place] = getattr(found, names[measure.name])
+    return columns
+
+
+def _by_tokens(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    import numpy as np
+
+    from bakeoff.measures.spans import tokens_at
+
+    query, chunk, _ = flatten_rankings(scored.ranking)
+    rank, counts = _ranks(scored.ranking), scored.tokens()
+    everyone = np.arange(len(scored.queries.queries))
+    columns = {}
+    for m in measures:
+        kept = slice(None) if m.budget is None else scored.affordable(m)
+        columns[m] = tokens_at(query[kept], rank[kept], counts[chunk][kept], everyone, m.k or len(query))
+    return columns
+
+
+def _by_top_scores(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """FalseAlarm@t and AUROC, of the negative queries alone.
+
+    A negative query's part of AUROC is the share of answerable ones above it, so that the mean is the AUROC itself.
+    """
+    import numpy as np
+
+    from bakeoff.measures.negatives import auroc
+
+    hits, queries = scored.ranking.hits, scored.queries.queries
+    top = np.array([hit.scores[0] if len(hit.scores) else -np.inf for hit in hits])
+    negative = np.array([query.negative for query in queries])
+
+    def value(measure: Measure, score: float) -> float:
+        if measure.name == "AUROC":
+            return auroc(top[~negative], np.array([score]))
+        return float(score >= (measure.t or 0.0))
+
+    columns = {m: np.full(len(queries), np.nan) for m in measures}
+    for measure, column in columns.items():
+        column[negative] = [value(measure, score) for score in top[negative]]
+    return columns
+
+
+def _by_neighbours(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """What an index found of what exact search finds; null for a system that does not search by vector."""
+    import numpy as np
+
+    legs = scored.neighbours()
+    if legs is None:
+        return {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
+    judged = [measure for measure in measures if measure.definition.needs is RequiredInput.JUDGMENTS]
+    columns = _neighbours_judged(scored, legs, judged) if judged else {}
+    return columns | _recalls(scored, legs, [measure for measure in measures if measure not in judged])
+
+
+def _recalls(
+    scored: ScoringInputs, legs: tuple[StepResult, StepResult], measures: list[Measure]
+) -> dict[Measure, np.ndarray]:
+    from bakeoff.measures.neighbours import knn_recall, recall_of_100
+
+    (found, near), (exact, nearest) = (_tables(leg) for leg in legs)
+    tolerance = scored.conventions.knn_tolerance
+    columns = {}
+    for measure in measures:
+        k = measure.k or 0
+        if measure.name == "R100":
+            columns[measure] = recall_of_100(found, exact, k)
+        else:
+            columns[measure] = knn_recall(
+                found, exact, k, found_distance=-near, exact_distance=-nearest, tolerance=tolerance
+            )
+    return columns
+
+
+def _neighbours_judged(
+    scored: ScoringInputs, legs: tuple[StepResult, StepResult], measures: list[Measure]
+) -> dict[Measure, np.ndarray]:
+    """Measures by judgments where each of the 100 exact neighbours is relevant and nothing else is (S1-3, S1-5)."""
+    import numpy as np
+
+    from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
+    from bakeoff.measures.evaluate import evaluate
+    from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
+
+    found, exact = (flatten_rankings(leg) for leg in legs)
+    kept = _ranks(legs[1]) <= TRUE_NEIGHBOURS
+    scores = evaluate(
+        RankingArrays(*found),
+        JudgmentArrays.from_columns(exact[0][kept], exact[1][kept], np.ones(int(kept.sum()), np.int8)),
+        measures,
+        conventions=replace(scored.conventions, order="served", score_precision="double"),
+        queries=np.arange(len(scored.queries.queries)),
+    )
+    return {measure: scores.values[:, i] for i, measure in enumerate(measures)}
+
+
+def _tables(leg: StepResult) -> tuple[np.ndarray, np.ndarray]:
+    """Ids and scores, one row a query, filled up with −1 and −∞."""
+    import numpy as np
+
+    width = max(len(hit.ids) for hit in leg.hits)
+    ids = np.full((len(leg.hits), width), -1, np.int64)
+    scores = np.full((len(leg.hits), width), -np.inf)
+    for row, hit in enumerate(leg.hits):
+        ids[row, : len(hit.ids)], scores[row, : len(hit.ids)] = hit.ids, hit.scores
+    return ids, scores
+
+
+def _from_labels(_scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    raise MeasureError(f"{measures[0]} needs {measures[0].needs}, which a run does not have. Leave it out.")
+
+
+_SCORERS: dict[RequiredInput, Callable[[ScoringInputs, list[Measure]], dict[Measure, np.ndarray]]] = {
+    RequiredInput.JUDGMENTS: _by_judgments,
+    RequiredInput.SPANS: _by_spans,
+    RequiredInput.SECTIONS: _by_sections,
+    RequiredInput.TOKENS: _by_tokens,
+    RequiredInput.TOP_SCORES: _by_top_scores,
+    RequiredInput.NEIGHBOURS: _by_neighbours,
+    RequiredInput.LABELS: _from_labels,
+}
+
+
+def _ranks(ranking: StepResult) -> np.ndarray:
+    import numpy as np
+
+    return np.concatenate([np.arange(1, len(hit.ids) + 1) for hit in ranking.hits])
+
+
+def _refuse_all_zero(measure: Measure, values: np.ndarray) -> None:
+    import numpy as np
+
+    there = values[~np.isnan(values)]
+    if measure.definition.higher_is_better and len(there) and not there.any():
+        raise SystemFailure(
+            f"every one of {len(there)} queries scores 0 on {measure}. The truth and the corpus do not fit, or the "
+            "system is broken: look at rankings and truth."
+        )
+
+
+def _table(run: str, system: str, scored: ScoringInputs, columns: dict[Measure, np.ndarray]) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    ids = [query.id for query in scored.queries.queries]
+    values = np.concatenate(list(columns.values()))
+    total = len(values)
+    names = [str(measure) for measure in columns for _ in ids]
+    units = [str(measure.unit or "") for measure in columns for _ in ids]
+    sources = _sources(scored)
+    return SCORES.table(
+        {
+            "run": pa.repeat(run, total),
+            "system": pa.repeat(system, total),
+            "query_id": ids * len(columns),
+            "measure": names,
+            "unit": units,
+            "source": sources * len(columns),
+            "value": pa.array(values, mask=np.isnan(values)),
+        }
+    )
+
+
+def _sources(scored: ScoringInputs) -> list[str]:
+    """The sources of each query's judgments, joined, with a mark where files of its truth were not read."""
+    table = scored.truth.judgments
+    found: dict[int, dict[str, None]] = {}
+    for query, source in zip(table["query"].to_pylist(), table["source"].to_pylist(), strict=True):
+        found.setdefault(query, {})[source] = None
+    missing = {one.query_id for one in scored.truth.unread}
+    return [
+        "+".join(found.get(place, {})) + (INCOMPLETE if query.id in missing else "")
+        for place, query in enumerate(scored.queries.queries)
+    ]

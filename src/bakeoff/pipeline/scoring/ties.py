@@ -1,0 +1,112 @@
+"""ties: which scores depend on the order of results that a system scored equally (F17)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import Measure, parse
+from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings
+from bakeoff.pipeline.system_tables import TIES
+from bakeoff.types import Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+
+TieRow = tuple[str, str, float, float, float | None]
+"""Query, measure, lowest, highest and expected value."""
+
+
+def tie_ranges(run: str, system: str, scored: ScoringInputs, measures: tuple[str, ...]) -> pa.Table:
+    """The range and the expected value over all orders of equal scores, where they differ from one order's."""
+    found = tied_rows(scored, [parse(name) for name in measures]) if any_equal(scored) else {}
+    return ties_table(run, system, found)
+
+
+def tied_rows(scored: ScoringInputs, measures: list[Measure]) -> dict[Unit, list[TieRow]]:
+    """The rows of each unit, query by query."""
+    judged = [measure for measure in measures if measure.needs is RequiredInput.JUDGMENTS]
+    parsed = [measure for measure in judged if measure.budget is None]  # another order has another cut
+    found: dict[Unit, list[TieRow]] = {}
+    for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in parsed):
+        chosen = [measure for measure in parsed if (measure.unit or Unit.DOCUMENT) is unit]
+        found[unit] = _at_unit(scored, unit, chosen)
+    return found
+
+
+def ties_table(run: str, system: str, found: dict[Unit, list[TieRow]]) -> pa.Table:
+    """The rows as a table, unit by unit."""
+    rows = [(run, system, *row) for unit in found for row in found[unit]]
+    columns = list(zip(*rows, strict=True)) or [()] * len(TIES.columns)
+    return TIES.table({name: list(column) for (name, _), column in zip(TIES.columns, columns, strict=True)})
+
+
+def any_equal(scored: ScoringInputs) -> bool:
+    """Whether a system scored any two results of a query equally."""
+    query, _, score = _rows(scored)
+    return bool(((query[1:] == query[:-1]) & (score[1:] == score[:-1])).any())
+
+
+def _rows(scored: ScoringInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The served rows with scores of the precision that the conventions name."""
+    import numpy as np
+
+    query, chunk, score = flatten_rankings(scored.ranking)
+    if scored.conventions.score_precision == "single":
+        score = score.astype(np.float32).astype(np.float64)
+    return query, chunk, score
+
+
+def _at_unit(scored: ScoringInputs, unit: Unit, measures: list[Measure]) -> list[TieRow]:
+    import numpy as np
+
+    judging = UnitJudgments(scored, unit)
+    by_chunks = [judging.counts_chunks(measure) for measure in measures]
+    low, high, mean = _range(scored, judging, measures, by_chunks)
+    ids = [query.id for query in scored.queries.queries]
+    rows: list[TieRow] = []
+    for place, column in zip(*np.nonzero(~np.isnan(low)), strict=True):
+        chance = float(mean[place, column])
+        rows.append(
+            (
+                ids[int(place)],
+                str(measures[column]),
+                float(low[place, column]),
+                float(high[place, column]),
+                None if np.isnan(chance) else chance,
+            )
+        )
+    return rows
+
+
+def _range(
+    scored: ScoringInputs, judging: UnitJudgments, measures: list[Measure], by_chunks: list[bool]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lowest, highest and expected value, one row a query; NaN where tied results do not change the value."""
+    import numpy as np
+
+    found = judging.scores(*flatten_rankings(scored.ranking), measures)
+    layers = [found.tied_low, found.tied_high, found.tied_expected]
+    low, high, mean = (np.full(found.values.shape, np.nan) if one is None else one.copy() for one in layers)
+    if any(by_chunks):
+        # no closed form is known for ranks that count chunks: the two ends are computed, the mean is not
+        rows = _by_group(scored)
+        worst, best = (judging.scores(*rows, measures, order=order).values for order in ("worst", "best"))
+        differ = (best - worst > 1e-12) & np.array(by_chunks)
+        low[differ], high[differ] = worst[differ], best[differ]
+    return low, high, mean
+
+
+def _by_group(scored: ScoringInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows in the order that is scored, those that are tied with one number in the place of their score."""
+    import numpy as np
+
+    query, chunk, score = _rows(scored)
+    if scored.conventions.order == "score_id":
+        order = np.lexsort((-score, query))
+        query, chunk, score = query[order], chunk[order], score[order]
+    fresh = np.ones(len(query), bool)
+    fresh[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
+    return query, chunk, -np.cumsum(fresh).astype(np.float64)

@@ -1,0 +1,200 @@
+"""Seconds and milliseconds → rows of the timings table; a percentile only where enough samples stand behind it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.embed import ChunkVectors
+from bakeoff.pipeline.query_pipeline import SystemAnswers
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.system_tables import LATENCIES
+from bakeoff.types import TIMINGS
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+PERCENTILES = (50, 90, 95, 99)
+BEYOND = 5
+"""Samples that must lie beyond a percentile for it to be said (F31)."""
+
+INGEST = "ingest"
+"""The phase that is all of ingestion, by a clock of its own."""
+
+APART, FLOOR = 0.05, 0.05
+"""How far the phases may be from that clock: a share of it, or seconds where that is more (F34)."""
+
+Row = tuple[str, str, str, str, float | None, int, str]
+PER_SECOND = "per_second"
+"""The statistic of a speed; with the note of the run that measured it where that is an earlier one."""
+
+SUMMED = "the sum of the phases, some measured by earlier runs"
+UNKNOWN = "no run measured all of it"
+CACHED = "made by an earlier run, which kept no time of it"
+
+
+def samples_needed(percentile: int) -> int:
+    """How many samples a percentile needs: 10 for the median, 100 for p95, 500 for p99."""
+    return math.ceil(BEYOND * 100 / (100 - percentile))
+
+
+def latency_rows(run: str, system: str, answers: SystemAnswers) -> list[Row]:
+    """Mean and percentiles in milliseconds of each step and of the whole."""
+    rows: list[Row] = []
+    for phase, milliseconds in step_times(answers).items():
+        if milliseconds is not None:
+            rows += _statistics(run, system, phase, milliseconds.ravel())
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """Seconds of a phase over `fresh` things; `reused` ones came from the cache, `source` dates an earlier run."""
+
+    seconds: float | None
+    fresh: int
+    reused: int = 0
+    source: str = ""
+
+
+def phase_time(made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
+    """What a stage took: in this run, or in the earlier one that made all of it."""
+    earlier = made.earlier
+    if earlier is not None:
+        return PhaseTime(earlier.seconds, earlier.count, source=earlier.source)
+    return PhaseTime(made.seconds, made.fresh, made.reused)
+
+
+def phase_row(run: str, system: str, phase: str, time: PhaseTime) -> Row:
+    """The row of an ingestion phase; null where only a part was made before, since no run measured the whole."""
+    seconds, fresh, reused = time.seconds, time.fresh, time.reused
+    if seconds is None or not fresh:
+        return (run, system, phase, "seconds", None, 0, CACHED)
+    if reused:
+        note = f"{reused:,} of {fresh + reused:,} were made before, so no run measured the whole"
+        return (run, system, phase, "seconds", None, fresh, note)
+    return (run, system, phase, "seconds", seconds, fresh, time.source)
+
+
+def speed_row(run: str, system: str, vectors: ChunkVectors) -> Row:
+    """Chunks embedded per second; where the vectors come from the cache, by the run that made them, with its date."""
+    speed = vectors.speed
+    if speed is None:
+        return (run, system, "embed_chunks", PER_SECOND, None, 0, CACHED)
+    note = "" if vectors.fresh else speed.source
+    return (run, system, "embed_chunks", PER_SECOND, speed.per_second, speed.count, note)
+
+
+def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, count: int) -> Row:
+    """All of ingestion by its own clock, over `count` chunks; the sum of the phases where earlier runs made some.
+
+    Null where the seconds of a phase are unknown.
+    """
+    missing = [
+        phase for _, _, phase, statistic, value, _, _ in phases if statistic == "seconds" and value is None
+    ]
+    if seconds is None or missing:
+        what = ", ".join(missing) or "a phase"
+        return (run, system, INGEST, "seconds", None, 0, f"{what}: {UNKNOWN}")
+    earlier = [row for row in phases if row[3] == "seconds" and row[6]]
+    if earlier:
+        summed = sum(row[4] or 0.0 for row in phases if row[3] == "seconds")
+        return (
+            run,
+            system,
+            INGEST,
+            "seconds",
+            summed,
+            count,
+            f"{SUMMED}: {', '.join(row[2] for row in earlier)}",
+        )
+    return (run, system, INGEST, "seconds", seconds, count, "")
+
+
+def unexplained_time_notes(timings: pa.Table) -> list[str]:
+    """A sentence for each system whose phases do not add up to its ingestion (F34)."""
+    found: dict[str, dict[str, float | None]] = {}
+    for row in timings.to_pylist():
+        if row["statistic"] == "seconds":
+            found.setdefault(row["system"], {})[row["phase"]] = row["value"]
+    sentences = []
+    for system, phases in found.items():
+        total = phases.pop(INGEST, None)
+        if total is None:
+            continue
+        added = sum(value or 0.0 for value in phases.values())
+        if abs(total - added) > max(APART * total, FLOOR):
+            sentences.append(
+                f"{system}: ingestion took {total:.2f} s and its phases add up to {added:.2f} s; "
+                f"{abs(total - added) / total:.0%} of it is not explained."
+            )
+    return sentences
+
+
+def timings_table(rows: Iterable[Row]) -> pa.Table:
+    """The rows as a table."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(TIMINGS.columns)
+    return TIMINGS.table(
+        {name: list(column) for (name, _), column in zip(TIMINGS.columns, columns, strict=True)}
+    )
+
+
+def step_times(answers: SystemAnswers) -> dict[str, np.ndarray | None]:
+    """Milliseconds of each step (repeats × queries); `total` adds up the steps that happened."""
+    import numpy as np
+
+    found: dict[str, np.ndarray | None] = {
+        "embed": answers.embed.milliseconds if answers.embed is not None else None,
+        "search": np.sum([leg.milliseconds for leg in answers.legs], axis=0),
+        "fuse": answers.fuse.milliseconds if answers.fuse is not None else None,
+        "rerank": np.sum([look.milliseconds for look in answers.looks], axis=0) if answers.looks else None,
+    }
+    parts = [part for part in found.values() if part is not None]
+    repeats, width = (min(part.shape[axis] for part in parts) for axis in (0, 1))
+    found["total"] = np.sum([part[:repeats, :width] for part in parts], axis=0)
+    return found
+
+
+def latency_table(run: str, system: str, query_ids: list[str], answers: SystemAnswers) -> pa.Table:
+    """One row a repeat and query; a step that did not happen, or was not timed for a query, is null."""
+    found = step_times(answers)
+    repeats, count = answers.ranking.milliseconds.shape
+    columns: dict[str, Any] = {
+        "run": [run] * repeats * count,
+        "system": [system] * repeats * count,
+        "repeat": [repeat for repeat in range(repeats) for _ in range(count)],
+        "query_id": query_ids * repeats,
+    }
+    for phase, milliseconds in found.items():
+        columns[f"{phase}_ms"] = _pad_times(milliseconds, repeats, count)
+    return LATENCIES.table(columns)
+
+
+def _pad_times(milliseconds: np.ndarray | None, repeats: int, count: int) -> list[float | None]:
+    if milliseconds is None:
+        return [None for _ in range(repeats * count)]
+    padded: list[float | None] = []
+    for row in milliseconds[:repeats].tolist():
+        padded += [*row[:count], *[None] * (count - len(row))]
+    return padded
+
+
+def _statistics(run: str, system: str, phase: str, samples: np.ndarray) -> list[Row]:
+    import numpy as np
+
+    count = len(samples)
+    mean, why = (float(samples.mean()), "") if count else (None, "it failed before anything was timed")
+    rows: list[Row] = [(run, system, phase, "mean_ms", mean, count, why)]
+    for percentile in PERCENTILES:
+        needed = samples_needed(percentile)
+        if count >= needed:
+            value = float(np.percentile(samples, percentile, method="linear"))
+            rows.append((run, system, phase, f"p{percentile}_ms", value, count, ""))
+        else:
+            note = f"{count} samples; p{percentile} needs {needed}: raise runs or add queries"
+            rows.append((run, system, phase, f"p{percentile}_ms", None, count, note))
+    return rows

@@ -1,0 +1,1 @@
+"""What adapters of stores share: settings, errors, payloads, server connections."""

@@ -1,0 +1,1 @@
+"""The five source systems: settings, imports, exports and decision rules."""

@@ -1,0 +1,1 @@
+"""S2: code search, by file and by answer."""

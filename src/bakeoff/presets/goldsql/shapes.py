@@ -1,0 +1,95 @@
+"""The shapes of S4's JSON files (S4-60)."""
+
+from __future__ import annotations
+
+from bakeoff.presets.export_files import Shape
+
+
+class Metrics(Shape):
+    """Means over the queries that were scored."""
+
+    mean_mrr: float | None
+    std_mrr: float | None
+    mean_hit_at_1: float | None
+    mean_hit_at_5: float | None
+    mean_hit_at_10: float | None
+    mean_precision_at_5: float | None
+    mean_ndcg_at_10: float | None
+    mean_embed_latency_ms: float | None
+    mean_search_latency_ms: float | None
+
+
+class MetricGroup(Shape):
+    """The queries of one category or difficulty that were scored."""
+
+    mean_mrr: float | None
+    count: int
+
+
+class TopResult(Shape):
+    """One result of a query."""
+
+    rank: int
+    chunk_id: str
+    document_id: str
+    section: str | None
+    score: float
+
+
+class GoldQueryResult(Shape):
+    """One query."""
+
+    query_id: str
+    query_text: str
+    mrr: float | None
+    hit_at_10: bool | None
+    top_results: list[TopResult]
+
+
+class GoldModelResults(Shape):
+    """One model's results (S4-60); `measures` says what each short name stands for."""
+
+    model_name: str
+    collection_name: str
+    total_queries: int
+    timestamp: str
+    measures: dict[str, str | None]
+    metrics: Metrics
+    category_metrics: dict[str, MetricGroup]
+    difficulty_metrics: dict[str, MetricGroup]
+    query_results: list[GoldQueryResult]
+
+
+class GoldSide(Shape):
+    """One model in the comparison."""
+
+    model: str
+    mean_mrr: float | None
+    mean_latency_ms: float | None
+
+
+class ComparisonReport(Shape):
+    """The two best models, or the pair asked for, paired by query; wins and losses are those of `second`."""
+
+    measure: str
+    models: list[GoldSide]
+    first: str | None
+    second: str | None
+    mrr_difference: float | None
+    interval: tuple[float | None, float | None] | None
+    wins: int | None
+    losses: int | None
+    ties: int | None
+    p_holm: float | None
+    p_wilcoxon: float | None
+    decision: str
+
+
+class Combined(Shape):
+    """Figures by rules, those with people's judgments in their place, and semantic lift on common queries."""
+
+    automated: dict[str, Metrics]
+    human_adjusted: dict[str, Metrics] | None
+    semantic_lift: dict[str, float | None]
+    human_review: str
+    queries_judged_by_people: int

@@ -1,0 +1,1 @@
+"""S0: embedding models for questions about SQL lineage."""

@@ -1,0 +1,119 @@
+"""Decision rules of the source systems: S0's weighted score and bands and S4's thresholds, by their data files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bakeoff.measures.preset_settings import read_preset_file
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    """One term of a weighted score: the value itself, or 1 − value / `per` where smaller is better."""
+
+    name: str
+    weight: float
+    per: float | None = None
+
+    def points(self, value: float) -> float:
+        """The unweighted term, unclamped."""
+        return value if self.per is None else 1 - value / self.per
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Where a value is good or poor, both strictly; `poor` is None where the source names no lower band."""
+
+    name: str
+    good: float
+    poor: float | None
+    smaller_is_better: bool = False
+
+    def read(self, value: float) -> str:
+        """The band of a value: good, mediocre, poor, or 'not good' where no lower band is defined."""
+        if value < self.good if self.smaller_is_better else value > self.good:
+            return "good"
+        if self.poor is None:
+            return "not good"
+        return "poor" if value < self.poor else "mediocre"
+
+
+_S0 = read_preset_file("lineage")
+S0_SCORE = tuple(
+    WeightedTerm(one.name, one.weight, one.per) for one in _S0.criteria if one.weight is not None
+)
+S0_BANDS = tuple(
+    Band(one.name, one.good, one.poor, one.smaller_is_better) for one in _S0.criteria if one.good is not None
+)
+S0_ACTIONS = _S0.actions
+
+
+@dataclass(frozen=True, slots=True)
+class S4Thresholds:
+    """S4's lines, and this product's reading of what S4 leaves open; differences in points of MRR."""
+
+    clear: float
+    close: float
+    similar_wins: float
+    """Wins are similar where they differ by at most this share of the queries; a majority is of non-ties."""
+
+
+S4 = S4Thresholds(**read_preset_file("goldsql").decision)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedScore:
+    """A weighted score as the source defines it, unclamped, and with every term held between 0 and 1."""
+
+    value: float | None
+    clamped_value: float | None
+    out_of_range: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BandReading:
+    """The band of every value, and of the whole: good, mediocre, poor, mixed or incomplete."""
+
+    overall: str
+    bands: tuple[tuple[str, str], ...]
+    sentence: str
+
+
+def weighted_score(
+    values: Mapping[str, float | None], terms: tuple[WeightedTerm, ...] = S0_SCORE
+) -> WeightedScore:
+    """The weighted score of a system; null with the missing names where a value was not computed."""
+    known = [(term, value) for term in terms if (value := values.get(term.name)) is not None]
+    missing = tuple(term.name for term in terms if values.get(term.name) is None)
+    if missing:
+        return WeightedScore(None, None, (), missing)
+    raw = {term.name: term.points(value) for term, value in known}
+    total = sum(term.weight * raw[term.name] for term in terms)
+    held = sum(term.weight * min(1.0, max(0.0, raw[term.name])) for term in terms)
+    outside = tuple(name for name, points in raw.items() if not 0 <= points <= 1)
+    return WeightedScore(total, held, outside, ())
+
+
+def read_bands(values: Mapping[str, float | None], bands: tuple[Band, ...] = S0_BANDS) -> BandReading:
+    """The bands of a system's values and the action they lead to; mixed bands are named, not rounded to one.
+
+    Good needs every value to be good (S0-27). Mediocre and poor are decided by the values that have such a band
+    (S0-28, S0-29): a fast model with poor quality is poor.
+    """
+    read = tuple((band.name, _band(band, values.get(band.name))) for band in bands)
+    decisive = {_band(band, values.get(band.name)) for band in bands if band.poor is not None}
+    if decisive in ({"mediocre"}, {"poor"}):
+        (name,) = decisive
+        return BandReading(name, read, f"{name.capitalize()}: {S0_ACTIONS[name]}.")
+    if missing := [name for name, band in read if band == "not computed"]:
+        return BandReading("incomplete", read, f"No band: {', '.join(missing)} not computed.")
+    if all(band == "good" for _, band in read):
+        return BandReading("good", read, f"Good: {S0_ACTIONS['good']}.")
+    listed = ", ".join(f"{name} {band}" for name, band in read)
+    return BandReading("mixed", read, f"Mixed, no single action follows: {listed}.")
+
+
+def _band(band: Band, value: float | None) -> str:
+    return "not computed" if value is None else band.read(value)

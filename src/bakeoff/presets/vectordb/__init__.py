@@ -1,0 +1,1 @@
+"""S3: vector databases, one record per depth."""

@@ -1,0 +1,147 @@
+"""A result → everything a report shows, as frozen rows: HTML, Markdown, exports and a dashboard read only this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bakeoff.presets.decisions import decision_lines, preset_lines
+from bakeoff.report.sections.breakdown import Breakdown, Grouping, RankTable, breakdown, rank_table
+from bakeoff.report.sections.cost_quality import CostQualityPoint, bill_of, trades, unpriced_reason
+from bakeoff.report.sections.costs import LatencyRow, latency_rows
+from bakeoff.report.sections.divergent_queries import DifferingQuery, differing_queries
+from bakeoff.report.sections.headline import Headline, headline
+from bakeoff.report.sections.ingestion import phase_chart
+from bakeoff.report.sections.key_measures import key_section
+from bakeoff.report.sections.losses import LossTable, alarm_rows, loss_table
+from bakeoff.report.sections.minimums import minimums_section
+from bakeoff.report.sections.optional_sections import collect_optional_sections
+from bakeoff.report.sections.pairs import PairTable, pairs_to_show, too_many
+from bakeoff.report.sections.parts import Chart, ReportSection
+from bakeoff.report.sections.percentiles import run_chart
+from bakeoff.report.sections.provenance import Provenance, describe_provenance
+from bakeoff.report.sections.reviewed import review_section
+from bakeoff.report.sections.systems import SystemsTable, measure_notes, order_systems, systems_table
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.score_grid import LABELS, ScoreGrid, mean_scores, read_grid
+from bakeoff.runs.stored_times import PhaseRow, phase_rows
+from bakeoff.runs.verdict import FalseAlarmStats, explain_variation, held_out_score
+from bakeoff.stats.comparison import Comparison
+from bakeoff.stats.factors import FactorAnalysis
+from bakeoff.stats.selection import Selection
+from bakeoff.stats.verdict import Verdict
+from bakeoff.truth.minimums import ACCURACY, DOCUMENTS
+
+MOST_GROUPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All tables of a report; what there is no data for is empty or None and is left out."""
+
+    headline: Headline
+    systems: SystemsTable
+    pairs: PairTable | None
+    trades: tuple[CostQualityPoint, ...]
+    pricing: str
+    breakdowns: tuple[Breakdown, ...]
+    ranks: RankTable | None
+    losses: LossTable | None
+    alarms: tuple[tuple[str, FalseAlarmStats], ...]
+    spread: FactorAnalysis | None
+    choice: Selection | None
+    preset: tuple[str, ...]
+    differing: tuple[DifferingQuery, ...]
+    phases: tuple[str, ...]
+    phase_rows: tuple[PhaseRow, ...]
+    latencies: tuple[LatencyRow, ...]
+    curves: Chart | None
+    ingestion: Chart | None
+    background: Provenance
+    queries: int
+    extras: tuple[ReportSection, ...] = ()
+    review: ReportSection | None = None
+    decision: tuple[str, ...] = ()
+    """What to use by the preset's own rule, where it has one."""
+
+
+def charts(report: Report) -> tuple[Chart, ...]:
+    """Every figure that is plain values, in the order of the report."""
+    own = (chart for chart in (report.curves, report.ingestion) if chart is not None)
+    return (*own, *(chart for section in report.extras for chart in section.charts))
+
+
+def build_report(result: Result) -> Report:
+    """Every table of a run's report, from its stored rows only."""
+    grid = read_grid(result)
+    comparison, verdict = _compare_and_decide(result, grid)
+    notes = measure_notes(result, grid)
+    found = {note.key: mean_scores(grid, note.key) for note in notes}
+    higher = notes[0].higher_is_better
+    ordered = order_systems(found[notes[0].key], comparison.ranking if comparison else (), higher)
+    systems = systems_table(result, grid, notes, ordered, verdict)
+    shown = tuple(row.system for row in systems.rows)
+    phases, seconds = phase_rows(result, shown)
+    bill = bill_of(result)
+    back = describe_provenance(result, grid, verdict.rule if verdict else None)
+    found_trades = trades(systems, higher, bill)
+    return Report(
+        headline=headline(result, grid, systems, found, verdict, back.notes),
+        systems=systems,
+        pairs=pairs_to_show(comparison, ordered, grid) if comparison else None,
+        trades=found_trades,
+        pricing=unpriced_reason(found_trades, bill),
+        breakdowns=_breakdowns(result, grid, systems),
+        ranks=rank_table(grid, result.record.primary, shown, result.record.depth) if shown else None,
+        losses=loss_table(result, shown),
+        alarms=alarm_rows(result, shown),
+        spread=explain_variation(result) if comparison else None,
+        choice=held_out_score(result) if comparison else None,
+        preset=tuple(preset_lines(result)) if comparison else (),
+        decision=tuple(decision_lines(result)) if comparison else (),
+        review=review_section(result),
+        differing=differing_queries(result, grid, shown),
+        phases=phases,
+        phase_rows=seconds,
+        latencies=latency_rows(result, shown),
+        curves=run_chart(result, shown),
+        ingestion=phase_chart(phases, seconds),
+        background=back,
+        queries=len(grid.queries),
+        extras=(*_of_preset(result, grid, shown), *collect_optional_sections(result, shown)),
+    )
+
+
+def _compare_and_decide(result: Result, grid: ScoreGrid) -> tuple[Comparison | None, Verdict | None]:
+    """The comparison and the verdict; neither where no system finished or all pairs are too many."""
+    if not result.done or too_many(len(grid.systems), len(grid.queries)):
+        return None, None
+    return result.comparison, result.verdict
+
+
+def _breakdowns(result: Result, grid: ScoreGrid, systems: SystemsTable) -> tuple[Breakdown, ...]:
+    """Every measure by every label that puts the queries into groups."""
+    shown = tuple(row.system for row in systems.rows)
+    measures = {note.key: note.label for note in systems.measures}
+    incomplete = {name: result.incomplete(name) for name in measures}
+    grouping = Grouping(measures, shown, result.record.seed, incomplete)
+    labels = (*LABELS, *_grouping_tags(grid)) if shown else ()
+    found = [breakdown(grid, grouping, label) for label in labels]
+    return tuple(one for one in found if one is not None)
+
+
+def _of_preset(result: Result, grid: ScoreGrid, shown: tuple[str, ...]) -> Iterator[ReportSection]:
+    """What a preset and its query file ask for: key measures by category, and minimums."""
+    for make in (key_section, minimums_section):
+        found = make(result, grid, shown) if shown else None
+        if found is not None:
+            yield found
+
+
+def _grouping_tags(grid: ScoreGrid) -> list[str]:
+    """Tags that put the queries into a few groups; one that is nearly each query's own, or a minimum, does not."""
+    names = dict.fromkeys(
+        name for query in grid.queries for name in query.tags if name not in (*ACCURACY, *DOCUMENTS)
+    )
+    groups = {name: len({query.tags.get(name, "") for query in grid.queries}) for name in names}
+    return [name for name, count in groups.items() if 2 <= count <= MOST_GROUPS]

@@ -1,0 +1,288 @@
+"""The pages: what is read through report is laid out here."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from bakeoff.errors import BakeoffError
+from bakeoff.report import run_history
+from bakeoff.report.dashboard import bars, folder, frames
+from bakeoff.report.dashboard.frames import literal
+from bakeoff.report.sections import explorer, optional_sections
+from bakeoff.report.sections.lift import lift_means
+from bakeoff.report.sections.parts import Chart, ReportSection
+from bakeoff.report.sections.systems import SHOWN as SYSTEMS
+from bakeoff.runs.analysis import Result
+from bakeoff.runtime.progress_file import RunProgress, process_is_alive, read_progress
+
+MOST = 500
+
+
+def overview() -> None:
+    """The verdict, the systems, what they cost."""
+    result = folder.chosen()
+    if result is None:
+        return
+    key = folder.key(result)
+    quick = folder.glance(*key)
+    st.title(literal(result.record.name))
+    verdict = st.container()
+    st.dataframe(frames.systems(quick), hide_index=True, width="stretch")
+    left, right = st.columns(2)
+    left.subheader(literal(f"{quick.primary} with 95 % intervals"))
+    left.altair_chart(frames.intervals(quick), width="stretch")
+    right.subheader("Quality against latency")
+    right.altair_chart(frames.trade(quick), width="stretch")
+    for system, reason in result.failed.items():
+        st.warning(literal(f"failed: {system}: {reason}"))
+    with verdict:
+        _say_verdict(result)
+    _show_leaders(result)
+    _show_groups(result)
+
+
+def _say_verdict(result: Result) -> None:
+    report = folder.report(*folder.key(result))
+    found = report.headline
+    st.caption(literal(found.question))
+    (st.success if found.decided else st.info)(literal(found.sentence))
+    for line in report.decision:
+        st.markdown(f"- {literal(line)}")
+    if result.reviewed is not None:
+        st.caption(literal(result.reviewed.sentence))
+    if found.could_change:
+        with st.expander("What could change it"):
+            for line in found.could_change:
+                st.text(line)
+
+
+def _show_leaders(result: Result) -> None:
+    """Wins, losses and ties of the two leaders, and the semantic lift of all systems."""
+    report = folder.report(*folder.key(result))
+    left, right = st.columns(2)
+    if report.pairs is not None and report.pairs.against:
+        pair = report.pairs.against[0]
+        left.subheader("Questions won by the two leaders")
+        left.altair_chart(bars.win_bar(pair), width="stretch")
+    right.subheader("Semantic lift")
+    shown = [row.system for row in report.systems.rows]
+    lifts = lift_means(result, folder.grid(*folder.key(result)), shown)
+    if lifts:
+        right.altair_chart(bars.lift_bars(lifts), width="stretch")
+        count = next(iter(lifts.values())).n
+        right.caption(f"On {count:,} questions that people judged completely for every system")
+    else:
+        right.info(literal(f"Human review not yet completed: bakeoff review serve {result.path}"))
+
+
+def _show_groups(result: Result) -> None:
+    """Bars by category or another label, and what the preset asks of each category."""
+    report = folder.report(*folder.key(result))
+    if report.breakdowns:
+        st.header("By kind of question")
+        first, second = st.columns(2)
+        parts = {part.label: part for part in report.breakdowns}
+        part = parts[first.selectbox("By", list(parts), key="label")]
+        measure = second.selectbox("Measure", bars.measures(part), key="grouped measure")
+        st.altair_chart(bars.group_bars(part, measure), width="stretch")
+        st.caption("Lines: 95 % intervals over queries. Differences inside a group are not tested here.")
+    for section in report.extras:
+        if section.id in ("key-measures", "minimums"):
+            _section(section)
+
+
+def compare() -> None:
+    """Any two systems, paired by query."""
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Compare two systems")
+    quick = folder.glance(*folder.key(result))
+    names = [row.system for row in quick.rows]
+    if len(names) < 2:
+        st.info("This run has one finished system: there is nothing to compare it with.")
+        return
+    left, right = st.columns(2)
+    a = left.selectbox("First", names, index=0)
+    b = right.selectbox("Second", [name for name in names if name != a], index=0)
+    measure = st.selectbox("Measure", list(result.record.measures))
+    pair = result.compare(measure).pair(a, b)
+    st.dataframe(frames.pair_rows(pair), hide_index=True, width="stretch")
+    rows = explorer.query_scores(result, measure, [a, b], folder.grid(*folder.key(result)))
+    frame = frames.queries(rows, [a, b])
+    st.altair_chart(frames.scatter(frame, a, b), width="stretch")
+    frame["difference"] = frame[a] - frame[b]
+    st.subheader("Questions that differ most")
+    widest = frame.dropna().sort_values("difference", key=abs, ascending=False)
+    st.dataframe(widest.head(MOST), hide_index=True, width="stretch")
+
+
+def queries() -> None:
+    """Every query, its scores, and what systems returned for it side by side."""
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Questions")
+    quick = folder.glance(*folder.key(result))
+    names = [row.system for row in quick.rows]
+    shown = st.multiselect("Systems", names, default=names[:2])
+    first, second, third = st.columns(3)
+    measure = first.selectbox("Measure", list(result.record.measures))
+    rows = explorer.query_scores(result, measure, shown, folder.grid(*folder.key(result)))
+    words = second.text_input("Search", placeholder="words of a question").lower().split()
+    picked = third.multiselect("Category", sorted({row.category for row in rows if row.category}))
+    kept = [
+        row
+        for row in rows
+        if (not picked or row.category in picked) and all(w in f"{row.id} {row.text}".lower() for w in words)
+    ]
+    st.caption(f"{len(kept):,} of {len(rows):,} questions")
+    st.dataframe(frames.queries(kept[:MOST], shown), hide_index=True, width="stretch")
+    if kept and shown:
+        _side_by_side(result, kept, shown)
+
+
+def _side_by_side(result: Result, rows: list[explorer.QueryScores], systems: list[str]) -> None:
+    labels = {row.id: f"{row.id} · {row.text}" for row in rows[:MOST]}
+    query = st.selectbox("Question", list(labels), format_func=labels.__getitem__)
+    text = next(row.text for row in rows if row.id == query)
+    found = explorer.returned_passages(result, query, text, systems)
+    for system, column in zip(systems, st.columns(len(systems)), strict=True):
+        column.subheader(literal(system))
+        for one in found[system]:
+            column.html(frames.passage(one))
+        if not found[system]:
+            column.info("returned nothing")
+
+
+def load() -> None:
+    """How fast the systems answered under load, what they took, how stores grow."""
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Load")
+    quick = folder.glance(*folder.key(result))
+    found = optional_sections.collect_optional_sections(result, [row.system for row in quick.rows[:SYSTEMS]])
+    if not any(section.id == "load" for section in found):
+        st.info(literal(f"Nothing was put under load yet: bakeoff load {result.path}"))
+    for section in found:
+        _section(section)
+
+
+def _section(section: ReportSection) -> None:
+    """A section of the report: its finding, its figures two by two with their numbers, its tables, its notes."""
+    st.header(literal(section.title))
+    if section.finding:
+        st.text(section.finding)
+    for number in range(0, len(section.charts), 2):
+        for chart, column in zip(section.charts[number : number + 2], st.columns(2), strict=False):
+            with column:
+                _chart(chart)
+    for grid in section.grids:
+        st.dataframe(frames.grid(grid), hide_index=True, width="stretch")
+    for note in section.notes:
+        st.caption(literal(note))
+
+
+def _chart(chart: Chart) -> None:
+    st.markdown(f"**{literal(chart.finding)}**")
+    st.altair_chart(frames.chart(chart), width="stretch")
+    st.caption(literal(f"{chart.caption} {chart.hint}"))
+    with st.expander("Numbers"):
+        st.dataframe(frames.grid(chart.grid), hide_index=True, width="stretch")
+        for note in chart.notes:
+            st.caption(literal(note))
+
+
+def review() -> None:
+    """How far people's judging is."""
+    from bakeoff.review.outcomes import OutcomeState
+    from bakeoff.review.review_folder import load_state, open_desk
+
+    result = folder.chosen()
+    if result is None:
+        return
+    st.title("Review")
+    try:
+        standing = load_state(open_desk(result.path))
+    except BakeoffError as exc:
+        st.info(literal(str(exc)))
+        return
+    total = len(standing.pool.items)
+    settled = sum(
+        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in standing.settled.values()
+    )
+    st.progress(settled / total if total else 0.0, f"{settled:,} of {total:,} results judged")
+    st.dataframe(frames.reviewers(standing.read.entries), hide_index=True)
+    for note in standing.notes:
+        st.warning(literal(note))
+    section = folder.report(*folder.key(result)).review
+    if section is not None and section.grids:
+        _section(section)
+
+
+def monitor() -> None:
+    """Runs that are going on: stages, rates, time left, systems that failed."""
+    st.title("Runs going on")
+    _watch()
+
+
+@st.fragment(run_every=1.0)
+def _watch() -> None:
+    going = [(path, read_progress(path)) for path, _ in folder.runs()]
+    live = [
+        (path.name, progress)
+        for path, progress in going
+        if progress is not None and process_is_alive(progress)
+    ]
+    if not live:
+        st.info("No run is going on in this folder.")
+    for name, progress in live:
+        st.subheader(literal(name))
+        _show(progress)
+
+
+def _show(progress: RunProgress) -> None:
+    now = time.time()
+    if progress.total:
+        st.progress(progress.done / progress.total, f"{progress.done} of {progress.total} systems")
+    for stage in progress.stages:
+        if stage.finished is not None:
+            st.caption(literal(f"{stage.stage} {stage.label}: {stage.summary}"))
+            continue
+        rate, left = stage.rate(now), stage.left(now)
+        speed = f" · {rate:,.0f} {stage.what}/s" if rate else ""
+        time_left = f" · {left:,.0f} s left" if left else ""
+        share = min(1.0, stage.done / stage.total) if stage.total else 0.0
+        st.progress(
+            share,
+            literal(f"{stage.stage} {stage.label}: {stage.done:,} of {stage.total:,}{speed}{time_left}"),
+        )
+    for system, reason in progress.failed:
+        st.error(literal(f"{system}: {reason}"))
+    for warning in progress.warnings:
+        st.warning(literal(warning))
+
+
+def history() -> None:
+    """The runs of the folder over time."""
+    import pandas as pd
+
+    st.title("Runs over time")
+    try:
+        entries = run_history.list_runs(folder.folder())
+    except BakeoffError as exc:
+        st.info(literal(str(exc)))
+        return
+    headers, rows = run_history.table(entries)
+    names = [header or "note" for header in headers]
+    st.dataframe(pd.DataFrame(rows, columns=names), hide_index=True, width="stretch")
+    for number, note in enumerate(run_history.footnotes(entries), start=1):
+        st.caption(literal(f"[{number}] {note}"))
+    if sum(entry.mean is not None for entry in entries) > 1:
+        st.altair_chart(frames.over_time(entries), width="stretch")
+        st.caption(
+            "A line joins runs that share their queries and the leader's system; others are not comparable."
+        )

@@ -1,0 +1,99 @@
+"""The outcome of a gate in words: a sentence for the terminal, a summary for a pull request."""
+
+from __future__ import annotations
+
+from bakeoff.runs import markdown_tables
+from bakeoff.runs.gate import GateResult, SystemCheck
+
+
+def sentence(gate: GateResult) -> str:
+    """What was shown, in one line."""
+    bad = [one for one in gate.systems if not one.passed]
+    count = len(gate.systems)
+    what = f"{gate.measure} of {count} system{'s' if count != 1 else ''}"
+    if not bad:
+        return f"Passed: {what} lost at most {gate.rules.margin:g} (95 % one-sided)."
+    return f"Not passed: {len(bad)} of {count}. " + " ".join(reason(one, gate) for one in bad[:3])
+
+
+def reason(check: SystemCheck, gate: GateResult) -> str:
+    """Why a system did not pass."""
+    regressed = [one for one in check.categories if one.regressed]
+    if check.verdict == "no worse" and regressed:
+        told = ", ".join(f"{one.category} {_points(one.difference)}" for one in regressed)
+        return f"{check.system} lost in {told}."
+    if check.verdict == "worse":
+        return (
+            f"{check.system} lost {_points(check.gain)} {_interval(check)}: more than {gate.rules.margin:g}."
+        )
+    if check.verdict == "can't be told":
+        needed = f"; about {check.needed} would" if check.needed and check.needed > check.n else ""
+        return (
+            f"{check.system} changed by {_points(check.gain)} {_interval(check)}: {check.n} queries do not show that "
+            f"it lost less than {gate.rules.margin:g}{needed}."
+        )
+    return f"{check.system}: {check.verdict}."
+
+
+def summary(gate: GateResult) -> str:
+    """Markdown for a pull request."""
+    mark = "✅" if gate.passed else "❌"
+    lines = [
+        f"### {mark} bakeoff gate: {gate.measure}, margin {gate.rules.margin:g}",
+        "",
+        markdown_tables.escape_markdown(sentence(gate)),
+        "",
+        *markdown_tables.table(*table(gate)),
+        *_categories(gate),
+        *markdown_tables.bullets(gate.notes),
+        "",
+        f"Baseline {markdown_tables.escape_markdown(gate.baseline)}, "
+        f"new run {markdown_tables.escape_markdown(gate.candidate)}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def table(gate: GateResult) -> tuple[list[str], list[list[str]]]:
+    """Headers and rows, one a system."""
+    headers = ["system", "before", "after", "change", "90 % interval", "queries", ""]
+    return headers, [_cells(one) for one in gate.systems]
+
+
+def _cells(one: SystemCheck) -> list[str]:
+    outcome = one.verdict if one.passed or one.verdict != "no worse" else "worse in a category"
+    numbers = [
+        _format_value(one.before),
+        _format_value(one.after),
+        _points(one.gain),
+        _interval(one),
+        str(one.n),
+    ]
+    return [one.system, *numbers, outcome]
+
+
+def _categories(gate: GateResult) -> list[str]:
+    rows = [
+        [check.system, one.category, str(one.n), _points(one.difference), f"{one.p:.3f}"]
+        for check in gate.systems
+        for one in check.categories
+        if one.regressed
+    ]
+    return (
+        ["", *markdown_tables.table(["system", "category", "queries", "change", "p (Holm)"], rows, left=2)]
+        if rows
+        else []
+    )
+
+
+def _format_value(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _points(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4f}".replace("-", "−")
+
+
+def _interval(one: SystemCheck) -> str:
+    if one.lowest is None or one.highest is None:
+        return "–"
+    return f"[{_points(one.lowest)} {_points(one.highest)}]"

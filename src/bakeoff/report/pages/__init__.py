@@ -1,0 +1,1 @@
+"""The pages of `bakeoff ann` and `bakeoff scale`."""

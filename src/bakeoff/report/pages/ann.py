@@ -1,0 +1,190 @@
+"""The page of `bakeoff ann`: the fronts, the table at equal recall, and every number under its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from bakeoff.benchmark.results.ann_results import AnnData, PointRow, making, read_ann
+from bakeoff.benchmark.results.claims import recall_text
+from bakeoff.report.render import number_text as say
+from bakeoff.report.render.html import source_hash, templates
+from bakeoff.report.render.scatter_svg import Axis, Dot, Whiskered, front, plane, rows
+from bakeoff.storage.cache import write_file
+
+PAGE = "page.html"
+DRAWN_FROM = 0.8
+"""Settings of less recall are in the tables only: they would press those that matter together."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnFigure:
+    """A front: its drawing, the sentence it says, and the points under it."""
+
+    finding: str
+    drawing: Markup
+    caption: str
+    column: str
+    say: Callable[[float | None], str]
+    points: tuple[tuple[PointRow, float, bool], ...]
+
+
+def write_ann_page(folder: Path) -> Path:
+    """Write page.html beside the record it is made of, and return where it is."""
+    target = folder / PAGE
+    data = read_ann(folder)
+    with making(folder):
+        text = ann_page(data)
+    write_file(target, text.encode("utf-8", "replace"))
+    return target
+
+
+def ann_page(data: AnnData) -> str:
+    """The whole page; every text from outside is escaped."""
+    ranked = at_target(data)
+    return fill_template(
+        "ann.html.j2",
+        data=data,
+        figures=tuple(_figures(data)),
+        ranked=ranked,
+        bars=_bars(data, ranked),
+        percentiles=("p50", "p90", "p95", "p99"),
+        missing=_missing(data),
+        stores=sorted({point.store for point in data.points}, key=lambda store: store.place),
+        rate=rate_text,
+        ratio=ratio_text,
+        recall=recall_cell,
+        megabytes=megabytes,
+    )
+
+
+def fill_template(template: str, **values: object) -> str:
+    """A page of this style."""
+    environment = templates()
+    assert environment.loader is not None
+    script = environment.loader.get_source(environment, "script.js")[0]
+    style = environment.get_template("style.css").render() + environment.get_template("planes.css").render()
+    return environment.get_template(template).render(
+        style=Markup(style),  # noqa: S704 - our own files, without values
+        script=Markup(script),  # noqa: S704 - our own file, without values
+        script_hash=source_hash(script),
+        **values,
+    )
+
+
+def at_target(data: AnnData) -> tuple[PointRow, ...]:
+    """The tuned settings: those whose speeds are compared first, fastest first, then those that fell short."""
+    found = [point for point in data.points if point.chosen]
+    return tuple(sorted(found, key=lambda point: point.store.place))
+
+
+def megabytes(value: float | None) -> str:
+    """Megabytes as bytes with a unit."""
+    return say.size(None if value is None else value * 1e6)
+
+
+def rate_text(value: float | None) -> str:
+    """Queries a second."""
+    return say.whole(value)
+
+
+def ratio_text(value: float | None) -> str:
+    """One speed over another."""
+    return say.ABSENT if value is None else f"{value:.3g}×"
+
+
+def recall_cell(value: float | None, target: float | None = None) -> str:
+    """A recall to four digits, or to as many as show on which side of the target it is."""
+    return say.ABSENT if value is None else recall_text(value, target).replace("0.", ".", 1)
+
+
+def _figures(data: AnnData) -> Iterator[AnnFigure]:
+    across = Axis(f"kNN@{data.k}", say.score, log=False, higher_is_better=True)
+    threads = _with_threads(data)
+    for name, column, shown, value, higher in (
+        ("speed", f"queries a second{threads}", rate_text, lambda point: point.qps.value, True),
+        ("memory", "memory of the index", megabytes, lambda point: point.store.memory.value, False),
+        ("build time", "time to build", say.seconds, lambda point: point.store.build_s, False),
+    ):
+        found = _figure(data, across, Axis(column, shown, log=True, higher_is_better=higher), name, value)
+        if found is not None:
+            yield found
+
+
+def _figure(
+    data: AnnData, x: Axis, y: Axis, name: str, value: Callable[[PointRow], float | None]
+) -> AnnFigure | None:
+    known = [
+        (point, point.recall.value, number)
+        for point in data.points
+        if point.recall.value is not None and (number := value(point))
+    ]
+    worse = [one for one in known if one[1] < DRAWN_FROM]
+    if len(known) - len(worse) >= 2:
+        known = [one for one in known if one not in worse]
+    if len(known) < 2:
+        return None
+    on = front([(one, other) for _, one, other in known], x, y)
+    dots = [
+        Dot(point.store.place, point.label, one, other, flag)
+        for (point, one, other), flag in zip(known, on, strict=True)
+    ]
+    finding = _finding(
+        [point for (point, _, _), flag in zip(known, on, strict=True) if flag], len(known), name
+    )
+    caption = (
+        f"Filled and joined by dashes: no other setting is as good in both and better in one. "
+        f"Numbers are stores in the table. {'Higher' if y.higher_is_better else 'Lower'} is better; log scale."
+        f"{_left_out(len(known), data)}"
+    )
+    rows_under = tuple((point, other, flag) for (point, _, other), flag in zip(known, on, strict=True))
+    return AnnFigure(finding, plane(dots, x, y, finding), caption, y.name, y.say, rows_under)  # type: ignore[arg-type]
+
+
+def _finding(best: list[PointRow], total: int, name: str) -> str:
+    ordered = sorted(best, key=lambda point: -(point.recall.value or 0.0))
+    names = say.name_some([point.label for point in ordered], 4)
+    verb = "is" if len(best) == 1 else "are"
+    return f"On the front of recall and {name} {verb} {names}: {len(best)} of {total} settings"
+
+
+def _left_out(drawn: int, data: AnnData) -> str:
+    hidden = sum((point.recall.value or 1.0) < DRAWN_FROM for point in data.points)
+    if not hidden or drawn > len(data.points) - hidden:
+        return ""
+    return f" {say.count(hidden, 'setting')} with a recall under {DRAWN_FROM:g} stand in the table only."
+
+
+def _bars(data: AnnData, ranked: tuple[PointRow, ...]) -> AnnFigure | None:
+    shown = [
+        Whiskered(point.label, point.qps.value, point.qps.low, point.qps.high, bool(point.store.reason))
+        for point in ranked
+        if point.qps.value
+    ]
+    if not shown or data.target is None:
+        return None
+    ahead = [one for one in shown if not one.quiet]
+    finding = (
+        f"At a recall of {data.target:g} or more, {ahead[0].name} answers "
+        f"{rate_text(ahead[0].value)} queries per second"
+        f"{_with_threads(data)}, {ahead[-1].name} {rate_text(ahead[-1].value)}"
+        if len(ahead) > 1
+        else data.verdict
+    )
+    caption = (
+        "Median of the runs with quartiles; grey: not at the target, its speed is not compared. Log scale."
+    )
+    return AnnFigure(finding, rows(shown, rate_text, finding), caption, "", rate_text, ())
+
+
+def _with_threads(data: AnnData) -> str:
+    return "" if data.threads == 1 else f" with {data.threads} threads"
+
+
+def _missing(data: AnnData) -> tuple[str, ...]:
+    """Why figures are missing."""
+    values = [one for point in data.points for one in (*point.latencies, point.store.memory)]
+    return tuple(dict.fromkeys(one.note for one in values if one.value is None and one.note))

@@ -1,0 +1,162 @@
+"""The page of `bakeoff scale`: a curve and an exponent for each figure, threads, filters, inserts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from bakeoff.benchmark.results.ann_results import environment_of, making, record_of
+from bakeoff.benchmark.results.power_law import PowerLaw
+from bakeoff.benchmark.results.scale_rows import (
+    DOCUMENTS,
+    FILTER,
+    THREADS,
+    ScaleRow,
+    fits_of,
+    read_rows,
+    systems,
+)
+from bakeoff.benchmark.results.scale_tables import (
+    ScaleTable,
+    concurrency_rows,
+    document_rows,
+    filter_rows,
+    fit_rows,
+    medians,
+    mixed_rows,
+    size_rows,
+)
+from bakeoff.report.pages.ann import PAGE, fill_template, rate_text
+from bakeoff.report.render import number_text as say
+from bakeoff.report.render.charts_svg import draw
+from bakeoff.report.render.scatter_svg import Axis, Curve, curves
+from bakeoff.report.sections.scaling import answer, growth, unit_of
+from bakeoff.storage.cache import write_file
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleFigure:
+    """A drawing with the sentence it says and what is to be known of it."""
+
+    finding: str
+    drawing: Markup
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSection:
+    """A table with its figures."""
+
+    name: str
+    title: str
+    figures: tuple[ScaleFigure, ...]
+    table: ScaleTable
+
+
+def write_scale_page(folder: Path) -> Path:
+    """Write page.html beside the rows it is made of, and return where it is."""
+    target = folder / PAGE
+    record, rows = record_of(folder, "scale"), read_rows(folder / "rows.parquet")
+    with making(folder):
+        text = scale_page(record, rows)
+    write_file(target, text.encode("utf-8", "replace"))
+    return target
+
+
+def scale_page(record: Mapping[str, Any], rows: Sequence[ScaleRow]) -> str:
+    """The whole page; every text from outside is escaped."""
+    fits = fits_of(rows)
+    data, options = record["dataset"], record["options"]
+    return fill_template(
+        "scale.html.j2",
+        name=data["name"],
+        summary=f"{say.name_some([f'{size:,}' for size in options['sizes']], 9)} {_what(record)}, "
+        f"{data['queries']:,} queries, {options['runs']} runs, each build in its own process",
+        unit=unit_of(record),
+        answer=answer(fits, unit_of(record)),
+        status=record["status"],
+        failed=tuple(record["failed"].items()),
+        notes=tuple(data["notes"]),
+        stores=tuple(enumerate(systems(rows), start=1)),
+        sections=tuple(section for section in _sections(rows, fits, unit_of(record)) if section.table.rows),
+        command=options["command"],
+        target=options["target"],
+        environment=environment_of(record),
+    )
+
+
+def _what(record: Mapping[str, Any]) -> str:
+    data = record["dataset"]
+    if unit_of(record) == DOCUMENTS:
+        return f"of {data['documents']:,} documents"
+    return f"vectors of {data['dims']} dimensions by {data['metric']}"
+
+
+def _sections(
+    rows: Sequence[ScaleRow], fits: Mapping[tuple[str, str], PowerLaw], unit: str
+) -> Iterator[ScaleSection]:
+    places = {system: place for place, system in enumerate(systems(rows), start=1)}
+    grown = tuple(ScaleFigure(one.finding, draw(one), one.hint) for one in growth(rows, fits, unit=unit))
+    yield ScaleSection("growth", "Growth with size", grown, fit_rows(fits))
+    sizes = document_rows(rows) if unit == DOCUMENTS else size_rows(rows)
+    yield ScaleSection("sizes", "Every size: medians of the runs", (), sizes)
+    threads = _varied_figures(
+        rows, places, THREADS, "qps", "client threads", "queries a second", rate_text, say.whole
+    )
+    yield ScaleSection("threads", "Client threads", threads, concurrency_rows(rows))
+    shares = (
+        *_varied_figures(
+            rows, places, FILTER, "p50_ms", "share of rows", "latency p50", say.milliseconds, _share
+        ),
+        *_varied_figures(
+            rows, places, FILTER, "knn", "share of rows", "recall", say.score, _share, log=False
+        ),
+    )
+    yield ScaleSection("filters", "Search under filters", shares, filter_rows(rows))
+    yield ScaleSection("inserts", "Insert while search", (), mixed_rows(rows))
+
+
+def _varied_figures(
+    rows: Sequence[ScaleRow],
+    places: Mapping[str, int],
+    kind: str,
+    figure: str,
+    what: str,
+    name: str,
+    shown: Callable[[float | None], str],
+    told: Callable[[float | None], str],
+    *,
+    log: bool = True,
+) -> tuple[ScaleFigure, ...]:
+    """One figure of the largest size against what was varied."""
+    found = medians(rows, kind)
+    largest = max((size for _, size, _ in found), default=0)
+    lines = []
+    for system, place in places.items():
+        points = tuple(
+            (float(at), value)
+            for (one, size, at), figures in found.items()
+            if one == system
+            and size == largest
+            and at is not None
+            and (value := figures.get(figure)) is not None
+        )
+        if points:
+            lines.append(Curve(place, system, points))
+    if not lines:
+        return ()
+    best = max(lines, key=lambda line: max(line.points)[1])
+    finding = (
+        f"{say.capital(name)} by {what} at {largest:,} rows: {best.name} ends at {shown(max(best.points)[1])}"
+    )
+    x = Axis(what, told, log=True, higher_is_better=True)
+    drawn = curves(lines, x, Axis(name, shown, log=log, higher_is_better=True), finding)
+    return (ScaleFigure(finding, drawn, "Medians of the runs."),)
+
+
+def _share(value: float | None) -> str:
+    return say.ABSENT if value is None else f"{value:g}"

@@ -1,0 +1,1 @@
+"""Report rows → HTML, Markdown, LaTeX and figures."""

@@ -1,0 +1,95 @@
+"""A result → one HTML file that needs nothing else: no network, no server, no library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from bakeoff.pipeline.timing import UNKNOWN
+from bakeoff.report.build import Report, build_report
+from bakeoff.report.render import charts_svg, figures, number_text
+from bakeoff.report.sections import findings
+from bakeoff.report.sections.costs import PROMISES, STATISTICS, STEPS
+from bakeoff.report.sections.percentiles import HOW
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.stored_times import SPEED, StoredTime, earlier_phases
+from bakeoff.storage.cache import write_file
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def write_html(result: Result, path: Path | None = None) -> Path:
+    """Write the report, by default as report.html in the run's folder, and return where it is."""
+    target = path or result.path / "report.html"
+    write_file(target, page(build_report(result)).encode("utf-8", "replace"))
+    return target
+
+
+def page(report: Report) -> str:
+    """The whole page; every text from outside is escaped."""
+    environment = templates()
+    script = environment.loader.get_source(environment, "script.js")[0] if environment.loader else ""
+    style = environment.get_template("style.css").render() + environment.get_template("planes.css").render()
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        scale=figures.strip_scale(report.systems.rows),
+        style=Markup(style),  # noqa: S704 - our own file, without values
+        script=Markup(script),  # noqa: S704 - our own file, without values
+        script_hash=source_hash(script),
+        statistics=[name.removesuffix("_ms") for name in STATISTICS],
+        steps=_present_steps(report),
+        spread=any(row.across_runs for row in report.latencies),
+        promises=PROMISES if any(row.guarantees for row in report.latencies) else "",
+        how_timed=HOW,
+        latency_notes=_notes(time for row in report.latencies for time in row.statistics),
+        earlier_phases=earlier_phases(report.phases, report.phase_rows),
+        phase_notes=_notes(time for row in report.phase_rows for time in row.phases),
+        speed=SPEED if any(row.speed.value is not None for row in report.phase_rows) else "",
+        speed_notes=list(dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)),
+        silent=sum(hit.hits == 0 for hit in report.background.rules),
+    )
+
+
+def templates() -> jinja2.Environment:
+    """The page templates; every value put into them is escaped."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bakeoff.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(say=number_text, find=findings, draw=figures, chart=charts_svg, shade=_shade)
+    return environment
+
+
+def _present_steps(report: Report) -> list[tuple[int, str]]:
+    """The steps that any system has, each with its position."""
+    return [
+        (i, step) for i, step in enumerate(STEPS) if any(row.steps[i] is not None for row in report.latencies)
+    ]
+
+
+def _shade(value: float) -> str:
+    """How dark a cell is: 0 to 1, in steps that do not pretend precision."""
+    return f"{min(1.0, max(0.0, value)):.2f}"
+
+
+def source_hash(script: str) -> str:
+    """The name under which the page allows its own script and no other to run."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _notes(times: Iterable[StoredTime]) -> list[str]:
+    """The different reasons for missing times; the table shows already which phases of a total are unknown."""
+    notes = [time.note for time in times if time.value is None and time.note]
+    return list(dict.fromkeys(UNKNOWN if note.endswith(UNKNOWN) else note for note in notes))

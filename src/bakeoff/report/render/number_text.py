@@ -1,0 +1,120 @@
+"""Numbers, counts and names as the report writes them; a value that was not measured is a dash, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff.stats.number_format import bytes_text, probability
+
+ABSENT = "–"
+MINUS = "\u2212"
+TIED = "\u00a0"
+"""The space between a number and its unit, where a line must not break."""
+
+
+def score(value: float | None) -> str:
+    """A value of a measure: .812 below one, 1.000, 1,234 above ten."""
+    if value is None:
+        return ABSENT
+    if abs(value) >= 10:
+        return _minus(f"{value:,.0f}")
+    text = f"{value + 0.0:.3f}"
+    return _minus(text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text)
+
+
+def format_signed(value: float | None) -> str:
+    """A difference with its sign: +.050, −.012, .000."""
+    if value is None:
+        return ABSENT
+    text = score(value)
+    return text if text.startswith(MINUS) or not text.strip(".0") else f"+{text}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The two ends in brackets, or nothing where there is no interval."""
+    return "" if low is None or high is None else f"[{score(low)} {score(high)}]"
+
+
+def p_value(p: float | None) -> str:
+    """A p-value to three digits; never 0."""
+    return ABSENT if p is None else probability(p)
+
+
+def milliseconds(value: float | None) -> str:
+    """Milliseconds to three digits, with the unit."""
+    return ABSENT if value is None else f"{_three(value)}{TIED}ms"
+
+
+def seconds(value: float | None) -> str:
+    """Seconds to three digits, with the unit; what is shorter than a tenth in milliseconds or microseconds."""
+    if value is None:
+        return ABSENT
+    if value >= 0.1 or value <= 0:
+        return f"{_three(value)}{TIED}s"
+    return milliseconds(value * 1e3) if value >= 1e-4 else f"{_three(value * 1e6)}{TIED}µs"
+
+
+def size(value: float | None) -> str:
+    """Bytes with a decimal unit."""
+    return ABSENT if value is None else bytes_text(value).replace(" ", TIED)
+
+
+def whole(value: float | None) -> str:
+    """A whole number with thousands set apart."""
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def share(part: int, total: int) -> str:
+    """A part of a total in percent."""
+    return ABSENT if not total else f"{100 * part / total:.0f}{TIED}%"
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: 1 query, 63 queries."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def queries(number: int) -> str:
+    """A number of queries."""
+    return count(number, "query", "queries")
+
+
+def describe_counts(n: int, excluded: int, incomplete: int = 0) -> str:
+    """What a mean counts and what it leaves out (F48); `incomplete` queries have a truth that was not read whole."""
+    missing = f", {unread(incomplete)}" if incomplete else ""
+    return f"n {n:,}, {excluded:,} excluded{missing}"
+
+
+def unread(queries: int) -> str:
+    """How many queries have a truth that was not read whole."""
+    return f"{queries:,} with unread truth"
+
+
+def format_incomplete(value: float | None, incomplete: int) -> str:
+    """A mean, with a mark where the truth of some of its queries was not read whole (F55)."""
+    return score(value) + ("*" if incomplete and value is not None else "")
+
+
+def name_some(names: Sequence[str], most: int = 5) -> str:
+    """Names as a list in a sentence; beyond `most` the rest is counted."""
+    if not names:
+        return "none"
+    shown = list(names[:most]) + ([f"{len(names) - most:,} more"] if len(names) > most else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def capital(text: str) -> str:
+    """A text that begins a sentence, otherwise as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def _three(value: float) -> str:
+    if value >= 100 or value == 0:
+        return f"{value:,.0f}"
+    return (
+        f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 or value <= 0 else f"{value:#.2g}"
+    )
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", MINUS)

@@ -1,0 +1,138 @@
+"""Runs over time: what each run measured, what led, and whether that changed since the run before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.errors import ComparisonError, UserError
+from bakeoff.review.reviewed_run import Truth, open_reviewed, same_truth
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.compare_runs import compare_across
+from bakeoff.runs.folder import read_record
+
+SHORT = 20
+"""Characters of a note that fit into a cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One run; `change` is against the run before, on the queries they share."""
+
+    run: str
+    started: str
+    status: str
+    measure: str
+    system: str | None
+    mean: float | None
+    change: float | None
+    told_apart: bool
+    note: str
+    truth: str = ""
+    """Whose judgments the mean follows: `reviewed` or `rules`; the change uses what both runs have."""
+
+
+def list_runs(
+    folder: Path, measure: str | None = None, system: str | None = None, truth: Truth = "reviewed"
+) -> list[HistoryEntry]:
+    """The runs in a folder, oldest first; a run that can't be read is an entry with its reason."""
+    paths = sorted((path.parent for path in folder.glob("*/run.json")), key=_start_key)
+    if not paths:
+        raise ComparisonError(
+            f"{folder} holds no run. Give the folder that holds runs, or run one: bakeoff run"
+        )
+    entries: list[tuple[HistoryEntry, Result | None]] = []
+    for path in paths:
+        before = entries[-1] if entries else None
+        entries.append(_read(path, measure, system, before, truth))
+    return [entry for entry, _ in entries]
+
+
+def table(entries: list[HistoryEntry]) -> tuple[list[str], list[list[str]]]:
+    """Headers and rows for the terminal, one a run; a reason too long for a cell is told by its footnote."""
+    headers = ["run", "started", "status", "truth", "system", "mean", "since", ""]
+    told = {note: f"see [{number}]" for number, note in enumerate(footnotes(entries), start=1)}
+    return headers, [_cells(entry, told) for entry in entries]
+
+
+def footnotes(entries: list[HistoryEntry]) -> list[str]:
+    """The reasons that do not fit into a cell, once each, in the order of the runs."""
+    return list(dict.fromkeys(entry.note for entry in entries if len(entry.note) > SHORT))
+
+
+def _start_key(path: Path) -> tuple[str, str]:
+    """When a run began, then its name; one that can't be read comes first."""
+    try:
+        return read_record(path).started, path.name
+    except UserError:
+        return "", path.name
+
+
+def _read(
+    path: Path,
+    measure: str | None,
+    system: str | None,
+    before: tuple[HistoryEntry, Result | None] | None,
+    truth: Truth,
+) -> tuple[HistoryEntry, Result | None]:
+    try:
+        result = open_reviewed(path, truth=truth)
+        if not result.done:
+            return _unread(path, result.record.status, result.record.started, "no system is done"), None
+        return _entry(result, measure, system, before), result
+    except UserError as exc:
+        return _unread(path, "unreadable", "", str(exc)), None
+
+
+def _entry(
+    result: Result, measure: str | None, system: str | None, before: tuple[HistoryEntry, Result | None] | None
+) -> HistoryEntry:
+    name = result.measure(measure or result.record.primary)
+    comparison = result.compare(name)
+    chosen = result.system(system) if system else comparison.best
+    mean = comparison.summary(chosen).mean if chosen else None
+    change, apart, note = _change(result, name, chosen, before)
+    record = result.record
+    return HistoryEntry(
+        record.run, record.started, record.status, name, chosen, mean, change, apart, note, result.truth
+    )
+
+
+def _change(
+    result: Result, measure: str, system: str | None, before: tuple[HistoryEntry, Result | None] | None
+) -> tuple[float | None, bool, str]:
+    """The paired difference of a system to the run before, whether it is told apart, and what hinders."""
+    if before is None or before[1] is None or system is None:
+        return None, False, ""
+    earlier = before[1]
+    if system not in earlier.done:
+        return None, False, "new system"
+    try:
+        one, other = same_truth((earlier, result)).results
+        pair = compare_across(one, other, measure).pair(
+            f"{system} @ {result.record.run}", f"{system} @ {earlier.record.run}"
+        )
+    except ComparisonError as exc:
+        return None, False, str(exc)
+    return pair.difference, pair.better is not None, "" if pair.better else "not told apart"
+
+
+def _unread(path: Path, status: str, started: str, note: str) -> HistoryEntry:
+    return HistoryEntry(path.name, started, status, "", None, None, None, False, note)
+
+
+def _cells(entry: HistoryEntry, told: Mapping[str, str]) -> list[str]:
+    mean = "–" if entry.mean is None else f"{entry.mean:.4f}"
+    change = "–" if entry.change is None else f"{entry.change:+.4f}".replace("-", "−")
+    started = entry.started[:16].replace("T", " ")
+    return [
+        entry.run,
+        started,
+        entry.status,
+        entry.truth or "–",
+        entry.system or "–",
+        mean,
+        change,
+        told.get(entry.note, entry.note),
+    ]

@@ -1,0 +1,173 @@
+"""Quality against what it costs: latency, size, money; each with the systems that nothing beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from bakeoff.benchmark.results.cost import Cost, PricedCost, prices_of, run_costs
+from bakeoff.benchmark.results.load_folder import all_loads, open_load
+from bakeoff.config.plan import Prices
+from bakeoff.errors import BakeoffError
+from bakeoff.report.render import number_text as say
+from bakeoff.report.sections.costs import TradePoint, trade_points
+from bakeoff.report.sections.systems import SystemsTable
+from bakeoff.runs.analysis import Result
+
+HOW = (
+    "No cost is known: the experiment has no prices. Add prices: {date: …, machine_per_hour: …, million_tokens: "
+    "{MODEL: 0}} to its file. The next load of this run then prices its systems, and so does the next run; prices "
+    "measure nothing anew."
+)
+BY_MEANS = "The front compares means as they are, also where the queries do not tell two systems apart (see the pairs)."
+ONE_THREAD = "queries at the speed of one thread in this run"
+UNDER_LOAD = "queries at the highest speed under load"
+WITHOUT_MODEL = "--end-to-end"
+"""What the note of a cost under load holds where it leaves the embedding of queries out."""
+PARTS = {
+    "a million queries": ("cost_queries", "million_queries"),
+    "a refresh of the corpus": ("cost_refresh", "refresh"),
+}
+"""What is paid for → the figure's name and the cost's."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostQualityPoint:
+    """Quality against one cost; `name` is its file's, `against` its heading's, `axis` what is measured."""
+
+    name: str
+    against: str
+    axis: str
+    cheapest: str
+    cheaper: str
+    say: Callable[[float | None], str]
+    points: tuple[TradePoint, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def front(self) -> tuple[TradePoint, ...]:
+        """The systems that none is both better and cheaper than, the cheapest first."""
+        return tuple(sorted((p for p in self.points if p.on_front), key=lambda p: p.cost))
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """The costs of systems in a currency, how they came about, or why there are none."""
+
+    currency: str
+    costs: Mapping[str, Cost]
+    basis: str
+
+
+def trades(table: SystemsTable, higher_is_better: bool, bill: Pricing) -> tuple[CostQualityPoint, ...]:
+    """The trades of which any system has both sides."""
+    found = _all(table, partial(trade_points, table.rows, higher_is_better=higher_is_better), bill)
+    return tuple(trade for trade in found if trade.points)
+
+
+def bill_of(result: Result) -> Pricing:
+    """What systems cost: at the speed under load where whole queries were counted there, else by the run's timings."""
+    stored = _stored_costs(result)
+    prices = prices_of(result) or (stored[0] if stored else None)
+    if prices is None:
+        return Pricing("", {}, HOW)
+    if stored is not None and set(result.done) <= set(stored[1]) and _whole(stored[1]):
+        return Pricing(stored[0].currency, stored[1], _basis(stored[0].date, UNDER_LOAD))
+    return Pricing(prices.currency, run_costs(result, prices), _basis(prices.date, ONE_THREAD))
+
+
+def unpriced_reason(found: tuple[CostQualityPoint, ...], bill: Pricing) -> str:
+    """Why there is no figure against money, or not all of them."""
+    if not bill.costs:
+        return bill.basis
+    missing = [what for what, part in PARTS.items() if not any(trade.name == part[0] for trade in found)]
+    reasons = [
+        f"No cost of {what} is known: {'; '.join(_notes(_prices_of(bill, PARTS[what][1]))) or 'every price is 0'}."
+        for what in missing
+    ]
+    return " ".join(reasons)
+
+
+def money(currency: str, value: float | None) -> str:
+    """An amount to three digits, with its currency."""
+    if value is None:
+        return say.ABSENT
+    shown = f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value < 1 else f"{value:.2f}"
+    return f"{shown}{say.TIED}{currency}"
+
+
+def _all(
+    table: SystemsTable, points: Callable[[Mapping[str, float | None]], tuple[TradePoint, ...]], bill: Pricing
+) -> Iterator[CostQualityPoint]:
+    speed = {row.system: row.p50_ms for row in table.rows}
+    size = {row.system: row.index_bytes for row in table.rows}
+    yield CostQualityPoint(
+        "latency",
+        "latency",
+        "p50 latency",
+        "fastest",
+        "faster",
+        say.milliseconds,
+        points(speed),
+        (f"{BY_MEANS} A p50 has no interval here: medians that are near may change places in another run.",),
+    )
+    yield CostQualityPoint(
+        "size", "size", "index size", "smallest", "smaller", say.size, points(size), (BY_MEANS,)
+    )
+    paid = partial(money, bill.currency)
+    for what, (name, part) in PARTS.items():
+        priced = _prices_of(bill, part)
+        amounts = {system: one.amount for system, one in priced.items()}
+        yield CostQualityPoint(
+            name,
+            f"the cost of {what}",
+            f"cost of {what}",
+            "cheapest",
+            "cheaper",
+            paid,
+            points(amounts),
+            (f"{bill.basis}.", *_notes(priced), BY_MEANS),
+        )
+
+
+def _notes(priced: Mapping[str, PricedCost]) -> Iterator[str]:
+    """Why an amount is missing, or what was estimated, once each."""
+    reasons: dict[str, list[str]] = {}
+    for system, one in priced.items():
+        if one.note:
+            reasons.setdefault(one.note, []).append(system)
+    for note, names in reasons.items():
+        yield f"{note} ({say.name_some(names, 3)})"
+
+
+def _prices_of(bill: Pricing, part: str) -> dict[str, PricedCost]:
+    return {system: getattr(cost, part) for system, cost in bill.costs.items()}
+
+
+def _stored_costs(result: Result) -> tuple[Prices, dict[str, Cost]] | None:
+    """The prices and costs that the newest load of the run stored."""
+    if not all_loads(result.path):
+        return None
+    try:
+        record = open_load(result.path).record
+    except BakeoffError:
+        return None  # the section on load says why
+    if not record["prices"] or not record["costs"]:
+        return None
+    costs = {
+        system: Cost(
+            *(PricedCost(**stored[part]) for part in ("million_queries", "refresh", "storage_month"))
+        )
+        for system, stored in record["costs"].items()
+    }
+    return Prices.model_validate(record["prices"]), costs
+
+
+def _whole(costs: Mapping[str, Cost]) -> bool:
+    """Whether queries were embedded when they were asked: else a dear model would look cheap."""
+    return not any(WITHOUT_MODEL in cost.million_queries.note for cost in costs.values())
+
+
+def _basis(date: object, speed: str) -> str:
+    return f"At prices of {date}, {speed}"

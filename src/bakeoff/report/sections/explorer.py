@@ -1,0 +1,160 @@
+"""What a reader looks at one query at a time: every query's scores, and what each system returned for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.corpus.segmentation import word_spans
+from bakeoff.pipeline.system_tables import PASSAGES
+from bakeoff.report.sections.systems import order_systems
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.score_grid import ScoreGrid, mean_scores, read_grid, resampled_means
+from bakeoff.runs.table_rows import rows_where
+from bakeoff.types import RANKINGS
+
+SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class QuickRow:
+    """A system's means with the primary one's interval, and its costs; None where not measured."""
+
+    system: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    others: tuple[float | None, ...]
+    p50_ms: float | None
+    p95_ms: float | None
+    index_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOverview:
+    """The systems of a run without comparing them: primary measure, the others' names, rows best first."""
+
+    primary: str
+    others: tuple[str, ...]
+    rows: tuple[QuickRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPassage:
+    """One returned passage in pieces; a piece that is a word of the query is marked."""
+
+    rank: int
+    document: str
+    section: str
+    lines: str
+    score: float
+    pieces: tuple[tuple[str, bool], ...]
+
+
+def query_overview(result: Result, grid: ScoreGrid | None = None) -> QueryOverview:
+    """The table of systems that is there at once."""
+    grid = grid or read_grid(result)
+    primary = result.record.primary
+    others = tuple(name for name in result.record.measures if name != primary)
+    means = resampled_means(grid, primary, grid.systems, result.record.seed)
+    rest = [mean_scores(grid, name) for name in others]
+    sizes = dict(
+        zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
+    )
+    rows = {
+        system: QuickRow(
+            system,
+            mean.value,
+            mean.interval.low,
+            mean.interval.high,
+            mean.n,
+            tuple(found[system] for found in rest),
+            result.timing(system, "total", "p50_ms"),
+            result.timing(system, "total", "p95_ms"),
+            sizes[system],
+        )
+        for system, mean in means.items()
+    }
+    ordered = order_systems({s: row.mean for s, row in rows.items()}, (), _higher(primary))
+    return QueryOverview(primary, others, tuple(rows[system] for system in ordered))
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScores:
+    """One query's labels, and its score by system; None is not computed."""
+
+    id: str
+    text: str
+    category: str
+    difficulty: str
+    negative: bool
+    values: tuple[float | None, ...]
+
+
+def query_scores(
+    result: Result, measure: str, systems: Sequence[str], grid: ScoreGrid | None = None
+) -> list[QueryScores]:
+    """Every query with its scores, in the order of the query file."""
+    grid = grid or read_grid(result)
+    values = grid.values[result.measure(measure)][[grid.systems.index(system) for system in systems]]
+    return [
+        QueryScores(
+            query.id,
+            query.text,
+            query.category,
+            query.difficulty,
+            query.negative,
+            tuple(None if np.isnan(value) else float(value) for value in values[:, number]),
+        )
+        for number, query in enumerate(grid.queries)
+    ]
+
+
+def returned_passages(
+    result: Result, query: str, text: str, systems: Sequence[str], most: int = 10
+) -> dict[str, list[ShownPassage]]:
+    """What each system returned for a query, with the query's words marked."""
+    wanted = [("query_id", "in", [query]), ("system", "in", list(systems)), ("rank", "<=", most)]
+    rows = rows_where(result, RANKINGS, wanted).to_pylist()
+    chunks = sorted({row["chunk_id"] for row in rows})
+    stored = rows_where(result, PASSAGES, [("chunk_id", "in", chunks)]).to_pylist() if chunks else []
+    passages = {row["chunk_id"]: row for row in stored}
+    words = frozenset(word for word in _words(text.lower()) if len(word) >= SHORTEST or not word.isascii())
+    found: dict[str, list[ShownPassage]] = {system: [] for system in systems}
+    for row in sorted(rows, key=lambda row: row["rank"]):
+        passage = passages.get(row["chunk_id"], {})
+        lines = f"{passage['line_start']}–{passage['line_end']}" if passage.get("line_start") else ""
+        where = passage.get("symbol") or row["section"] or ""
+        pieces = mark_words(passage.get("text") or "", words)
+        found[row["system"]].append(
+            ShownPassage(row["rank"], row["document_id"], where, lines, row["score"], pieces)
+        )
+    return found
+
+
+def mark_words(text: str, words: frozenset[str]) -> tuple[tuple[str, bool], ...]:
+    """A text in pieces, the given words apart from what is between them; together they are the text."""
+    pieces: list[tuple[str, bool]] = []
+    at = 0
+    for start, end in word_spans(text):
+        if text[start:end].lower() in words:
+            if start > at:
+                pieces.append((text[at:start], False))
+            pieces.append((text[start:end], True))
+            at = end
+    if at < len(text):
+        pieces.append((text[at:], False))
+    return tuple(pieces)
+
+
+def _words(text: str) -> list[str]:
+    return [text[start:end] for start, end in word_spans(text)]
+
+
+def _higher(measure: str) -> bool:
+    from bakeoff.measures.names import parse
+
+    return parse(measure).definition.higher_is_better

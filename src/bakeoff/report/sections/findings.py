@@ -1,0 +1,176 @@
+"""Titles that say what a figure or table shows, made from its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff.report.render import number_text as say
+from bakeoff.report.sections.breakdown import Breakdown, RankTable
+from bakeoff.report.sections.cost_quality import CostQualityPoint
+from bakeoff.report.sections.costs import LatencyRow
+from bakeoff.report.sections.divergent_queries import DifferingQuery
+from bakeoff.report.sections.losses import LossTable
+from bakeoff.report.sections.pairs import PairTable
+from bakeoff.report.sections.systems import SystemsTable
+from bakeoff.runs.record import ChunkingRecord, LengthRecord
+from bakeoff.runs.stored_times import WHOLE, PhaseRow
+from bakeoff.runs.verdict import FalseAlarmStats
+from bakeoff.stats.factors import FactorAnalysis
+
+
+def of_systems(table: SystemsTable) -> str:
+    """Which system has the best mean, or which share it."""
+    first, note = table.rows[0], table.measures[0]
+    mean = first.primary
+    if mean.value is None:
+        return f"No system has a score of {note.label}"
+    found = f"{say.score(mean.value)} {say.interval(mean.interval.low, mean.interval.high)}".strip()
+    word = "highest" if note.higher_is_better else "lowest"
+    best = [row.system for row in table.rows if row.primary.value == mean.value]
+    who = f"{first.system} has" if len(best) == 1 else f"{say.name_some(best, 3)} share"
+    return f"{who} the {word} mean {note.label}: {found}"
+
+
+def of_differences(pairs: PairTable) -> str:
+    """How many systems the best is shown to beat."""
+    total = len(pairs.against)
+    if pairs.beaten == total:
+        others = "the other system" if total == 1 else f"each of the other {total:,}"
+        return f"{pairs.best} is shown to be better than {others}"
+    return f"{pairs.best} is shown to be better than {pairs.beaten:,} of {say.count(total, 'other system')}"
+
+
+def of_wins(pairs: PairTable) -> str:
+    """Wins, losses and ties against the runner-up."""
+    pair = pairs.against[0]
+    counts = f"better on {say.queries(pair.wins)}, worse on {pair.losses:,}, equal on {pair.ties:,}"
+    return f"Against {pair.b} it is {counts}"
+
+
+def of_queries(pairs: PairTable) -> str:
+    """Whether the first two mostly agree."""
+    pair = pairs.against[0]
+    return f"The first two are equal on {say.share(pair.ties, pair.n)} of {say.queries(pair.n)}"
+
+
+def of_trade(trade: CostQualityPoint) -> str:
+    """Which systems are on the front."""
+    front = trade.front
+    if len(front) == 1:
+        return f"{front[0].system} is the best and the {trade.cheapest} at once"
+    total = say.count(len(trade.points), "system")
+    names = say.name_some([point.system for point in front], 3)
+    return f"{len(front):,} of {total} have no rival that is both better and {trade.cheaper}: {names}"
+
+
+def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
+    """The group on which even the best mean is the worst, and who leads how often."""
+    best = max if higher_is_better else min
+    worst = min if higher_is_better else max
+    tops = []
+    for number, group in enumerate(table.groups):
+        known = [(row[1][number].value, row[0], row[1][number].n) for row in table.rows]
+        scored = [(value, system, n) for value, system, n in known if value is not None]
+        if scored:
+            value, system, n = best(scored, key=lambda one: one[0])
+            tops.append((value, group, system, n))
+    if not tops:
+        return f"No {table.label} has a scored query"
+    value, group, system, n = worst(tops, key=lambda one: one[0])
+    if len(tops) > 1 and len({round(top[0], 9) for top in tops}) == 1:
+        return f"By {table.label}, the best mean is the same in every group: {say.score(value)}"
+    word = "lowest" if higher_is_better else "highest"
+    return f"By {table.label}, the best mean is {word} on {group}: {say.score(value)} ({system}, {say.queries(n)})"
+
+
+def of_ranks(table: RankTable) -> str:
+    """Where the first system's first relevant result stands."""
+    row = table.rows[0]
+    return (
+        f"{row.system}: first relevant {table.unit} at rank {table.spans[0]} on {say.share(row.counts[0], row.n)} "
+        f"of {say.queries(row.n)}, {table.spans[-1]} on {say.share(row.counts[-1], row.n)}"
+    )
+
+
+def of_losses(table: LossTable) -> str:
+    """Where the first system loses most."""
+    system, waterfall = table.rows[0]
+    worst = max(waterfall.steps, key=lambda step: step.lost)
+    if worst.lost <= 0:
+        return f"{system} loses nothing at any step"
+    return f"{system} loses most at “{worst.step}”: {say.score(worst.lost)} of a possible {say.score(waterfall.start)}"
+
+
+def of_lengths(rows: Sequence[LengthRecord]) -> str:
+    """How much text the models do not see."""
+    worst = max(rows, key=lambda row: row.cut)
+    if worst.cut < 0.005:
+        return "The models read the whole text of all chunks"
+    return f"{worst.embedder} does not see {worst.cut:.0%} of the text of {worst.chunker} chunks"
+
+
+def of_spread(spread: FactorAnalysis) -> str:
+    """Which choice goes with most of the difference between systems."""
+    first = max(spread.factors, key=lambda factor: factor.adjusted)
+    share = f"{first.adjusted:.0%} [{first.low:.0%} {first.high:.0%}]"
+    return f"The largest part of the spread between systems goes with the {first.factor}: {share}"
+
+
+def of_alarms(rows: Sequence[tuple[str, FalseAlarmStats]]) -> str:
+    """How the first system treats queries without a right answer."""
+    system, found = rows[0]
+    if found.above is None:
+        return (
+            f"{say.score(found.auroc)} of the other queries have a higher top score from {system} than the one "
+            "without a right answer"
+        )
+    return (
+        f"{system} gives {found.above:,} of {say.queries(found.negatives)} without a right answer "
+        "a top score above its threshold"
+    )
+
+
+def of_differing(queries: Sequence[DifferingQuery]) -> str:
+    """How many queries are shown."""
+    return f"The {say.queries(len(queries))} on which the systems differ most"
+
+
+def of_latency(rows: Sequence[LatencyRow]) -> str:
+    """The range of medians."""
+    known = sorted(
+        (row.statistics[0].value, row.system) for row in rows if row.statistics[0].value is not None
+    )
+    if not known:
+        return "Too few samples for a median latency"
+    (low, fastest), (high, slowest) = known[0], known[-1]
+    if low == high:
+        return f"The median query takes {say.milliseconds(low)} ({fastest})"
+    return f"The median query takes from {say.milliseconds(low)} ({fastest}) to {say.milliseconds(high)} ({slowest})"
+
+
+def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:
+    """The phase that takes longest in any system."""
+    known = [
+        (time.value, phase, row.system)
+        for row in rows
+        for phase, time in zip(phases, row.phases, strict=True)
+        if time.value is not None and phase != WHOLE
+    ]
+    if not known:
+        return "Every phase came from the cache, which holds no times of it"
+    value, phase, system = max(known)
+    part = any(time.value is None for row in rows for time in row.phases)
+    first = "The longest phase with a known time" if part else "The longest phase"
+    return f"{first} is {phase}: {say.seconds(value)} for {system}"
+
+
+def of_chunks(chunkings: Sequence[ChunkingRecord]) -> str:
+    """The medians."""
+    shown = [f"{one.chunker} {one.quantiles[2]:,}" for one in chunkings[:4]]
+    return f"Median length of a chunk in characters: {', '.join(shown)}"
+
+
+def of_rules(hidden: int, rules: Sequence[object], silent: int) -> str:
+    """How many rules there are and how many match nothing."""
+    total = len(rules) + hidden
+    return f"{say.count(total, 'truth rule')} were executed; {silent:,} matched nothing"

@@ -1,0 +1,144 @@
+"""The first lines of a report: the question, the verdict, and what could change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bakeoff.measures.names import parse
+from bakeoff.report.render.number_text import count, describe_counts, name_some, queries, score
+from bakeoff.report.sections.lower_bounds import queries_by_words
+from bakeoff.report.sections.systems import MeasureNote, SystemsTable
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.empty_searches import empty_search_sentences
+from bakeoff.runs.score_grid import ScoreGrid
+from bakeoff.runs.verdict import leak_sentence, tie_notes
+from bakeoff.stats.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What a reader takes away who reads one screen."""
+
+    name: str
+    question: str
+    summary: str
+    heading: str
+    sentence: str
+    reasons: tuple[str, ...]
+    without_leaks: str
+    could_change: tuple[str, ...]
+    decided: bool
+
+
+def headline(
+    result: Result,
+    grid: ScoreGrid,
+    table: SystemsTable,
+    found: Mapping[str, Mapping[str, float | None]],
+    verdict: Verdict | None,
+    notes: Sequence[str],
+) -> Headline:
+    """The first screen's words, from the verdict and the record; `notes` are those of the run and of its figures."""
+    return Headline(
+        name=result.record.name,
+        question=question(result),
+        summary=" · ".join(_summary(result, grid)),
+        heading="Verdict" if verdict else "No verdict",
+        sentence=verdict.sentence if verdict else _no_verdict(result),
+        reasons=verdict.reasons if verdict else (),
+        without_leaks=leak_sentence(result) if verdict else "",
+        could_change=(*_could_change(result, grid, table, found, verdict), *notes, *tie_notes(result)),
+        decided=verdict is not None and verdict.system is not None,
+    )
+
+
+def question(result: Result) -> str:
+    """The question the experiment file opens with, or the one every experiment asks."""
+    first = result.record.experiment.lstrip().partition("\n")[0]
+    asked = first.lstrip("# ").strip()
+    if first.startswith("#") and asked.endswith("?"):
+        return asked
+    return f"Which of {count(len(result.record.systems), 'system')} should be used for {result.record.name}?"
+
+
+def _summary(result: Result, grid: ScoreGrid) -> Iterator[str]:
+    negative = sum(query.negative for query in grid.queries)
+    yield queries(len(grid.queries)) + (f", {negative:,} of them without a right answer" if negative else "")
+    if result.record.corpus is not None:
+        yield count(result.record.corpus.documents, "document")
+    failed = len(result.failed)
+    yield count(len(result.record.systems), "system") + (f", {failed:,} failed" if failed else "")
+    yield result.record.started.partition("T")[0]
+
+
+def _no_verdict(result: Result) -> str:
+    if not result.done:
+        return f"No system finished: {len(result.failed):,} of {count(len(result.record.systems), 'system')} failed."
+    return (
+        f"{len(result.done):,} systems are too many to compare all pairs of them here. The table below "
+        "gives each mean with its interval; list fewer systems in the experiment for a verdict."
+    )
+
+
+def _could_change(
+    result: Result,
+    grid: ScoreGrid,
+    table: SystemsTable,
+    found: Mapping[str, Mapping[str, float | None]],
+    verdict: Verdict | None,
+) -> Iterator[str]:
+    if verdict is None:
+        yield from empty_search_sentences(result.record.empty_searches)
+    if verdict is not None and verdict.would_settle:
+        yield f"More queries. {verdict.would_settle}"
+    yield from _other_measures(table, found)
+    if result.failed and result.done:
+        failures = name_some(list(result.failed))
+        yield f"{count(len(result.failed), 'system')} failed and could not be compared: {failures}."
+    yield from _lower_bounds(result, table)
+    synthetic = sum(query.synthetic for query in grid.queries)
+    if synthetic:
+        of = queries(len(grid.queries))
+        yield f"{synthetic:,} of {of} are synthetic: drafted by a program, not asked by a person."
+    stand_ins = [row.system for row in table.rows if row.stand_in]
+    if stand_ins:
+        named = name_some(stand_ins)
+        yield f"A stand-in takes the place of a real model in {named}: their numbers say nothing about it."
+    if result.record.runs == 1 and any(row.p50_ms is not None for row in table.rows):
+        yield "Latency was measured in one run, so its spread from run to run is not known."
+
+
+def _lower_bounds(result: Result, table: SystemsTable) -> Iterator[str]:
+    """Which means are lower bounds, because words alone decide what is relevant to some questions (C-23)."""
+    named = queries_by_words(result)
+    bounds = [note.label for note in table.measures if note.lower_bound]
+    others = [note.label for note in table.measures if parse(note.key).name in ("R", "nDCG", "AP")]
+    if named and bounds:
+        rest = f"; {name_some(others)} and differences between systems are not" if others else ""
+        yield (
+            f"{name_some(bounds)} are lower bounds: words alone decide what is relevant to {queries(len(named))}, "
+            "and a "
+            f"right answer in other words counts as wrong{rest}. People's judgments replace the words: bakeoff review."
+        )
+
+
+def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float | None]]) -> Iterator[str]:
+    """Measures of quality by which another system has the best mean."""
+    if len(table.rows) < 2 or table.rows[0].primary.value is None:
+        return
+    first = table.rows[0]
+    for note, own in zip(table.measures[1:], first.means[1:], strict=True):
+        leader, value = _leader(note, found[note.key])
+        if note.quality and own.value is not None and round(value - own.value, 9):
+            yield (
+                f"By {note.label} the best mean is that of {leader}: {score(value)} against {score(own.value)} "
+                f"of {first.system} ({describe_counts(own.n, own.excluded)}; not tested)."
+            )
+
+
+def _leader(note: MeasureNote, found: Mapping[str, float | None]) -> tuple[str, float]:
+    known = {system: value for system, value in found.items() if value is not None}
+    best = max if note.higher_is_better else min
+    leader = best(known, key=lambda system: known[system], default="")
+    return leader, known.get(leader, 0.0)

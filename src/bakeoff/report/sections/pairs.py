@@ -1,0 +1,80 @@
+"""Pairs of systems: the best against each other one, every pair, and query by query against the runner-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.report.sections.systems import SHOWN
+from bakeoff.runs.score_grid import ScoreGrid
+from bakeoff.stats.comparison import Comparison, PairComparison
+from bakeoff.stats.tests import flips_for
+
+PAIRS_SHOWN = 60
+WORK = 2e12
+"""Sign flips × queries × pairs beyond which a comparison of all pairs takes minutes, and memory to match."""
+STEPS = 50
+"""Scores of a pair are gathered on a grid this fine, so that equal queries share one dot."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDot:
+    """Queries on which two systems have these scores."""
+
+    x: float
+    y: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """Comparisons seen from the better-ranked system; `dots` set the first two against each other."""
+
+    best: str
+    against: tuple[PairComparison, ...]
+    pairs: tuple[PairComparison, ...]
+    total: int
+    correction: str
+    alpha: float
+    dots: tuple[SharedDot, ...]
+
+    @property
+    def beaten(self) -> int:
+        """Systems among those shown that the best is shown to beat."""
+        return sum(pair.better == self.best for pair in self.against)
+
+
+def too_many(systems: int, queries: int) -> bool:
+    """Whether comparing all pairs would take more work than a report may cause."""
+    pairs = systems * (systems - 1) // 2
+    return pairs > 0 and float(pairs) * flips_for(pairs, 0.05) * queries > WORK
+
+
+def pairs_to_show(comparison: Comparison, ordered: tuple[str, ...], grid: ScoreGrid) -> PairTable | None:
+    """The pairs to show, or None where there are no two systems to compare."""
+    if comparison.best is None or len(ordered) < 2:
+        return None
+    best, places = comparison.best, {system: place for place, system in enumerate(ordered)}
+    turned = [pair if places[pair.a] < places[pair.b] else pair.reversed() for pair in comparison.pairs]
+    turned.sort(key=lambda pair: (places[pair.a], places[pair.b]))
+    return PairTable(
+        best=best,
+        against=tuple(pair for pair in turned if pair.a == best)[: SHOWN - 1],
+        pairs=tuple(turned[:PAIRS_SHOWN]),
+        total=len(turned),
+        correction="Holm" if comparison.correction == "holm" else "max-T",
+        alpha=comparison.alpha,
+        dots=_dots(grid, comparison.measure, ordered[0], ordered[1]),
+    )
+
+
+def _dots(grid: ScoreGrid, measure: str, first: str, second: str) -> tuple[SharedDot, ...]:
+    """Queries by the scores of two systems, gathered where both are equal to the grid's step."""
+    both = np.stack([grid.row(measure, second), grid.row(measure, first)])
+    both = both[:, ~np.isnan(both).any(axis=0)]
+    step = max(float(both.max(initial=0.0)), 1.0) / STEPS
+    cells, counts = np.unique(np.round(both / step), axis=1, return_counts=True)
+    return tuple(
+        SharedDot(float(x * step), float(y * step), int(n)) for (x, y), n in zip(cells.T, counts, strict=True)
+    )

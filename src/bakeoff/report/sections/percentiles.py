@@ -1,0 +1,170 @@
+"""Latency curves: what share of queries is answered within how long, by system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.benchmark.results.histogram import Histogram
+from bakeoff.pipeline.system_tables import LATENCIES
+from bakeoff.pipeline.timing import BEYOND
+from bakeoff.report.render import number_text as say
+from bakeoff.report.render.scatter_svg import COLOURS, Axis, Curve
+from bakeoff.report.sections.parts import Chart, LineChart, TextTable
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.table_rows import rows_where
+
+PERCENTS = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+HOW = (
+    "One client, one query at a time, in the order of the query file, after a warm-up with other texts. A query's "
+    "latency is the sum of its steps (embed, search, fuse, rerank), each timed over all queries in turn; systems that "
+    "share a step share its times. A sample is one query in one run; a percentile needs 5 samples beyond it."
+)
+"""How a run's own latencies came about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Milliseconds at each of PERCENTS of one system; None where too few samples lie beyond it, or got no answer."""
+
+    system: str
+    values: tuple[float | None, ...]
+    samples: int
+
+
+def samples_needed(percent: float) -> int:
+    """How many samples a percentile needs: 10 for p50, 5,000 for p99.9 (F31)."""
+    return math.ceil(BEYOND * 100 / (100 - percent) - 1e-6)
+
+
+def of_samples(system: str, milliseconds: np.ndarray) -> Quantiles:
+    """The percentiles of single queries, as the stored statistics compute them."""
+    count = len(milliseconds)
+    values = [
+        float(np.percentile(milliseconds, percent, method="linear"))
+        if count >= samples_needed(percent)
+        else None
+        for percent in PERCENTS
+    ]
+    return Quantiles(system, tuple(values), count)
+
+
+def of_histogram(system: str, histogram: Histogram) -> Quantiles:
+    """The percentiles of a histogram; what never came back stands beyond all others."""
+    count = histogram.count + histogram.missing
+    found = [histogram.percentile(one) if count >= samples_needed(one) else None for one in PERCENTS]
+    return Quantiles(system, tuple(None if value is None else value / 1e6 for value in found), count)
+
+
+def run_quantiles(result: Result, systems: Sequence[str]) -> tuple[Quantiles, ...]:
+    """Of each system that was timed: every query of every run, one at a time."""
+    if not systems:
+        return ()
+    table = rows_where(result, LATENCIES, [("system", "in", list(systems))])
+    rows = table.select(["system", "total_ms"]).drop_null()
+    names = rows["system"].combine_chunks().dictionary_encode()
+    codes, times = names.indices.to_numpy(), rows["total_ms"].to_numpy()
+    place = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
+    known = {name: times[codes == place[name]] for name in systems if name in place}
+    return tuple(of_samples(name, kept[np.isfinite(kept)]) for name, kept in known.items())
+
+
+def run_chart(result: Result, systems: Sequence[str]) -> Chart | None:
+    """The curves of a run's own timings; None where nothing was timed."""
+    rows = run_quantiles(result, systems)
+    return chart("latency", rows, {name: place for place, name in enumerate(systems, start=1)}, HOW)
+
+
+def chart(
+    name: str, rows: Sequence[Quantiles], places: Mapping[str, int], caption: str, under: str = ""
+) -> Chart | None:
+    """The curves with their table; None where no percentile of any system is known."""
+    lines = [line for row in rows if (line := _line(row, places[row.system])) is not None]
+    if not lines:
+        return None
+    x = Axis("share of queries", _name, log=True, higher_is_better=True, ticks=_ticks(lines))
+    y = Axis("latency", say.milliseconds, log=True, higher_is_better=False)
+    return Chart(
+        name,
+        finding(rows, under),
+        caption,
+        LineChart(tuple(lines), x, y),
+        TextTable(("system", *map(_label, PERCENTS), "samples"), tuple(map(cells, rows))),
+        tuple(_notes(rows)),
+        f"Both scales are logarithmic.{_grey(lines)}",
+    )
+
+
+def finding(rows: Sequence[Quantiles], under: str = "") -> str:
+    """Within how long the fastest and the slowest system answer most queries."""
+    percent, known = _comparable(rows)
+    if not known:
+        return "Too few samples for a latency curve"
+    (low, fastest), (high, slowest) = known[0], known[-1]
+    first = f"{under}{fastest} answers {percent:g}{say.TIED}% of queries within {say.milliseconds(low)}"
+    return first if fastest == slowest else f"{first}; {slowest} needs {say.milliseconds(high)}"
+
+
+def cells(row: Quantiles) -> tuple[str, ...]:
+    """A row of the table."""
+    return (row.system, *map(say.milliseconds, row.values), f"{row.samples:,}")
+
+
+def _comparable(rows: Sequence[Quantiles]) -> tuple[float, list[tuple[float, str]]]:
+    """The highest percentile that most systems have, up to p99, with the systems that have it, fastest first."""
+    best: tuple[float, list[tuple[float, str]]] = (0.0, [])
+    for place, percent in enumerate(PERCENTS):
+        known = sorted((v, row.system) for row in rows if (v := row.values[place]) is not None)
+        if percent <= 99 and known and len(known) >= len(best[1]):
+            best = (percent, known)
+    return best
+
+
+def _line(row: Quantiles, place: int) -> Curve | None:
+    points = [(_place(p), v) for p, v in zip(PERCENTS, row.values, strict=True) if v is not None and v > 0]
+    return Curve(place, row.system, tuple(points)) if points else None
+
+
+def _ticks(lines: Iterable[Curve]) -> tuple[float, ...]:
+    """The percentiles that any curve reaches; p75 and p95 stand too close to others to be named."""
+    reached = {x for line in lines for x, _ in line.points}
+    return tuple(_place(p) for p in (50.0, 90.0, 99.0, 99.9) if _place(p) in reached)
+
+
+def _place(percent: float) -> float:
+    """Where a percentile stands: the one query in so many that takes longer."""
+    return round(100 / (100 - percent), 6)
+
+
+def _name(place: float) -> str:
+    return _label(round(100 - 100 / place, 3))
+
+
+def _label(percent: float) -> str:
+    return f"p{percent:g}"
+
+
+def _grey(lines: Sequence[Curve]) -> str:
+    rest = sum(line.place > COLOURS for line in lines)
+    return f" Grey: the other {say.count(rest, 'system')}, in the table." if rest else ""
+
+
+def _notes(rows: Sequence[Quantiles]) -> Iterable[str]:
+    """Why percentiles are missing."""
+    for place, percent in enumerate(PERCENTS):
+        few = [
+            row.samples for row in rows if row.values[place] is None and row.samples < samples_needed(percent)
+        ]
+        if few:
+            most = f"{max(few):,} samples or fewer" if min(few) != max(few) else f"{few[0]:,} samples"
+            yield f"{_label(percent)} needs {samples_needed(percent):,} samples; there are {most}"
+            break
+    if any(
+        row.values[i] is None and row.samples >= samples_needed(p)
+        for row in rows
+        for i, p in enumerate(PERCENTS)
+    ):
+        yield "where queries got no answer, a percentile among them is not known"

@@ -1,0 +1,195 @@
+"""The report's section on resources: processor and memory of client and server apart, by phase; size of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bakeoff.benchmark.results.load_folder import all_loads, open_load
+from bakeoff.errors import BakeoffError
+from bakeoff.report.render import number_text as say
+from bakeoff.report.sections.parts import Bar, BarChart, BarGroup, Chart, ReportSection, TextTable
+from bakeoff.report.sections.under_load import loads_of, shown_points
+from bakeoff.runs.analysis import Result
+
+SIDES = ("client", "server")
+OPENING = "opening"
+UNSEEN = (
+    "the size of an index is what its store tells; a server, or a store that keeps no account, tells none"
+)
+CLIENT = "The client holds embedded engines and models."
+NO_SERVER = "No server was seen: embedded engines work inside the client, a remote server is not seen."
+HOW = "Processor and memory are seen while the run is under load: bakeoff load"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What one system took in one phase, by side: average processor in percent of one core, highest memory in MB."""
+
+    system: str
+    phase: str
+    cpu: tuple[float | None, ...]
+    peak_cpu: tuple[float | None, ...]
+    memory: tuple[float | None, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRow:
+    """One kind of use: how it is named, said and found in a phase."""
+
+    name: str
+    verb: str
+    caption: str
+    say: Callable[[float | None], str]
+    of: Callable[[Phase], tuple[float | None, ...]]
+    columns: tuple[tuple[str, Callable[[Phase], tuple[float | None, ...]]], ...]
+
+
+def resources_section(result: Result, systems: Sequence[str]) -> ReportSection | None:
+    """Sizes from the run, processor and memory from its newest load; None where neither is known."""
+    phases, heaviest = _phases(result, systems)
+    charts = tuple(_charts(result, systems, phases, heaviest))
+    if not charts:
+        return None
+    seen = any(value is not None for one in phases for value in one.memory)
+    notes = () if seen else (f"{HOW} {result.record.run}",)
+    return ReportSection("resources", "Resources", "", (), notes, charts)
+
+
+def megabytes(value: float | None) -> str:
+    """Megabytes with their unit."""
+    return say.size(None if value is None else value * 1e6)
+
+
+def percent(value: float | None) -> str:
+    """Percent of one core."""
+    return say.ABSENT if value is None else f"{value:,.0f}{say.TIED}%"
+
+
+def _charts(
+    result: Result, systems: Sequence[str], phases: Sequence[Phase], heaviest: str
+) -> Iterator[Chart]:
+    notes = tuple(dict.fromkeys(f"–: {note}" for one in phases for note in one.notes if note))
+    drawn = [one for one in phases if one.phase in (OPENING, heaviest)]
+    for use in USES:
+        if any(part is not None for one in drawn for part in use.of(one)):
+            unseen = all(use.of(one)[1] is None for one in drawn)
+            caption = (
+                f"{use.caption}, while an index is opened and under the heaviest load ({heaviest}). "
+                f"{NO_SERVER if unseen else CLIENT}"
+            )
+            plot = BarChart(SIDES, _groups(drawn, use.of), use.say, use.name)
+            yield Chart(use.name, _finding(use, drawn), caption, plot, _grid(phases, use), notes)
+    size = _size_chart(result, systems)
+    if size is not None:
+        yield size
+
+
+def _finding(use: ResourceRow, phases: Sequence[Phase]) -> str:
+    """The system and phase that take most, client and server together."""
+    sums = [
+        (sum(part for part in use.of(one) if part is not None), one)
+        for one in phases
+        if any(part is not None for part in use.of(one))
+    ]
+    most, one = max(sums, key=lambda found: found[0])
+    least = min(sums, key=lambda found: found[0])[0]
+    span = "" if use.say(most) == use.say(least) else f"; the least is {use.say(least)}"
+    return f"{one.system} {use.verb}: {use.say(most)} ({one.phase}){span}"
+
+
+def _groups(
+    phases: Sequence[Phase], values: Callable[[Phase], tuple[float | None, ...]]
+) -> tuple[BarGroup, ...]:
+    systems = dict.fromkeys(one.system for one in phases)
+    return tuple(
+        BarGroup(system, tuple(Bar(one.phase, values(one)) for one in phases if one.system == system))
+        for system in systems
+    )
+
+
+def _grid(phases: Sequence[Phase], use: ResourceRow) -> TextTable:
+    """Every phase of every system."""
+    headings = [f"{side} {column}" for column, _ in use.columns for side in SIDES]
+    rows = [
+        (one.system, one.phase, *(use.say(part) for _, values in use.columns for part in values(one)))
+        for one in phases
+    ]
+    return TextTable(("system", "phase", *headings), tuple(rows), 2)
+
+
+def _size_chart(result: Result, systems: Sequence[str]) -> Chart | None:
+    stored = {row["system"]: row["index_bytes"] for row in result.systems.to_pylist()}
+    sizes = [(system, stored.get(system)) for system in systems]
+    known = sorted((size, system) for system, size in sizes if size is not None)
+    if not known:
+        return None
+    (low, smallest), (high, largest) = known[0], known[-1]
+    first = f"The largest index is that of {largest}: {say.size(high)}"
+    finding = first if low == high else f"{first}; the smallest, of {smallest}, {say.size(low)}"
+    groups = tuple(BarGroup(system, (Bar("", (size,)),)) for system, size in sizes)
+    grid = TextTable(("system", "index"), tuple((system, say.size(size)) for system, size in sizes))
+    notes = (f"–: {UNSEEN}",) if len(known) < len(sizes) else ()
+    caption = "As the store tells it: its files on disk, or its vectors where it keeps them in memory."
+    return Chart(
+        "index_size", finding, caption, BarChart(("index",), groups, say.size, "index size"), grid, notes
+    )
+
+
+USES = (
+    ResourceRow(
+        "memory",
+        "holds most memory",
+        "The highest resident memory",
+        megabytes,
+        lambda one: one.memory,
+        (("peak memory", lambda one: one.memory),),
+    ),
+    ResourceRow(
+        "processor",
+        "uses the processor most",
+        "Average in percent of one core",
+        percent,
+        lambda one: one.cpu,
+        (("CPU", lambda one: one.cpu), ("peak CPU", lambda one: one.peak_cpu)),
+    ),
+)
+
+
+def _phases(result: Result, systems: Sequence[str]) -> tuple[list[Phase], str]:
+    """What the newest load saw, and the name of its heaviest load; nothing where there is none to read."""
+    if not all_loads(result.path):
+        return [], ""
+    try:
+        record = open_load(result.path).record
+    except BakeoffError:
+        return [], ""  # the section on load says why
+    points = shown_points(record, systems)
+    loads = loads_of(points)
+    shown = {point["system"] for point in points}
+    opened = {one["system"]: one["ingestion"]["resources"] for one in record["systems"]}
+    phases: list[Phase] = []
+    for system in dict.fromkeys(point["system"] for point in points):
+        if system in opened and system in shown:
+            phases.append(_phase(system, OPENING, opened[system]))
+        mine = sorted((p for p in points if p["system"] == system), key=lambda p: _order(p, loads))
+        phases += [_phase(system, point["load"], point["resources"]) for point in mine]
+    return phases, loads[-1]["load"] if loads else ""
+
+
+def _order(point: Mapping[str, Any], loads: Sequence[Mapping[str, Any]]) -> int:
+    return [load["load"] for load in loads].index(point["load"])
+
+
+def _phase(system: str, phase: str, stored: Mapping[str, Any]) -> Phase:
+    used = [stored.get(side) or {} for side in SIDES]
+    return Phase(
+        system,
+        phase,
+        tuple(one.get("avg_cpu_percent") for one in used),
+        tuple(one.get("peak_cpu_percent") for one in used),
+        tuple(one.get("peak_memory_mb") for one in used),
+        tuple(f"{side}: {one.get('note')}" for side, one in zip(SIDES, used, strict=True) if one.get("note")),
+    )

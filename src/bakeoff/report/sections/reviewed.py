@@ -1,0 +1,163 @@
+"""What people judged, as tables: measures with bounds, the leader against the others, automated beside human means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bakeoff.errors import BakeoffError
+from bakeoff.measures.labels import BoundedMean
+from bakeoff.report.render.number_text import count, format_signed, score
+from bakeoff.report.sections.parts import ReportSection, TextTable
+from bakeoff.review.auto_vs_human import AutoVsHuman, SideMean
+from bakeoff.review.measures import PairFigures, ReviewFigures, pool_rankings, review_figures
+from bakeoff.review.outcomes import OutcomeState, labels_of
+from bakeoff.review.review_folder import ReviewState, beside_the_run
+from bakeoff.review.reviewed_run import find_review
+from bakeoff.runs.analysis import Result
+from bakeoff.stats.intervals import Interval
+
+
+def review_section(result: Result) -> ReportSection | None:
+    """What people judged: precision and lift with bounds over the unjudged, and the leader against the others."""
+    standing = find_review(result)
+    if standing is None:
+        return None
+    pool = standing.pool
+    figures = review_figures(pool_rankings(pool), labels_of(standing.settled), pool.k, result.record.seed)
+    decided = sum(
+        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in standing.settled.values()
+    )
+    finding = f"{decided:,} of {count(len(pool.items), 'passage')} are decided"
+    if result.reviewed is not None:
+        finding = f"{finding}. {result.reviewed.sentence}"
+    grids = [
+        figures_grid(figures),
+        *([common_grid(figures)] if len(figures.systems) > 1 else []),
+        *([against_grid(figures)] if figures.pairs else []),
+        *_sides(standing, result),
+    ]
+    if not decided:
+        return ReportSection("review", "Judged by people", finding, (), standing.notes)
+    notes = (
+        "In brackets: what a value could be once every result is judged. Differences are over the queries that are "
+        "complete for both systems; bounds over all common ones.",
+        *standing.notes,
+    )
+    return ReportSection("review", "Judged by people", finding, tuple(grids), notes)
+
+
+def figures_grid(figures: ReviewFigures) -> TextTable:
+    """The measures of every system."""
+    k = figures.k
+    headings = (
+        "system",
+        "queries",
+        "complete",
+        f"Judged@{k}",
+        f"SemPrec@{k}",
+        f"SemLift@{k}",
+        f"FalsePos@{k}",
+    )
+    rows = [
+        (
+            one.system,
+            f"{len(one.queries):,}",
+            f"{len(one.complete):,}",
+            score(one.judged),
+            *(_bounds_text(one.values[name]) for name in ("SemPrec", "SemLift", "FalsePos")),
+        )
+        for one in figures.systems
+    ]
+    return TextTable(headings, tuple(rows))
+
+
+def common_grid(figures: ReviewFigures) -> TextTable:
+    """Precision and lift of every system on the queries complete for all of them, and on all it has complete."""
+    names = ("SemPrec", "SemLift")
+    headings = (
+        "system",
+        *(f"{name}@{figures.k} on {which}" for name in names for which in ("common", "all")),
+    )
+    rows = [
+        (
+            one.system,
+            *(
+                _mean_text(mean)
+                for name in names
+                for mean in (
+                    SideMean(figures.on_common[one.system][name], len(figures.common)),
+                    SideMean(one.on_complete[name], len(one.complete)),
+                )
+            ),
+        )
+        for one in figures.systems
+    ]
+    return TextTable(headings, tuple(rows))
+
+
+def leading_pairs(figures: ReviewFigures) -> list[PairFigures]:
+    """The leader by SemPrec against each other system."""
+    best = max(figures.systems, key=lambda one: one.values["SemPrec"].value).system
+    return [one for one in figures.pairs if best in (one.a, one.b)]
+
+
+def against_grid(figures: ReviewFigures) -> TextTable:
+    """What the leader is ahead or behind, with its interval and its bounds."""
+    shown = leading_pairs(figures)
+    headings = ("difference", "measure", "queries", "mean", "95 %", "bounds over the unjudged", "common")
+    return TextTable(headings, tuple(_pair(one, figures.k) for one in shown), 2)
+
+
+def _sides(standing: ReviewState, result: Result) -> list[TextTable]:
+    """Automated, human-adjusted and combined figures (S4-53), where the primary measure has all three."""
+    try:
+        found = beside_the_run(standing, result.by_rules())
+    except BakeoffError:
+        return []  # a measure that people's labels say nothing about has no human side
+    grid = sides_grid([one for one in found if one.human.n])
+    return [grid] if grid.rows else []
+
+
+def sides_grid(sides: Sequence[AutoVsHuman]) -> TextTable:
+    """Automated, human-adjusted and combined means, by system and category."""
+    headings = ("system", "category", "automated", "same queries", "human-adjusted", "combined")
+    rows = [
+        (
+            one.system,
+            one.category or "all",
+            *map(_mean_text, (one.automated, one.automated_same, one.human, one.combined)),
+        )
+        for one in sides
+    ]
+    return TextTable(headings, tuple(rows), 2)
+
+
+def _mean_text(mean: SideMean) -> str:
+    return "–" if mean.value is None else f"{score(mean.value)} (n {mean.n:,})"
+
+
+def _pair(one: PairFigures, k: int) -> tuple[str, ...]:
+    bounds = (
+        "–" if one.bounds is None else f"[{format_signed(one.bounds.low)} {format_signed(one.bounds.high)}]"
+    )
+    return (
+        f"{one.a} − {one.b}",
+        f"{one.measure}@{k}",
+        f"{len(one.queries):,}",
+        format_signed(one.difference),
+        _interval(one.interval),
+        bounds,
+        f"{one.common:,}",
+    )
+
+
+def _bounds_text(value: BoundedMean) -> str:
+    if value.low == value.high:
+        return score(value.value)
+    return f"{score(value.value)} [{score(value.low)} {score(value.high)}]"
+
+
+def _interval(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return "–"
+    return f"[{format_signed(interval.low)} {format_signed(interval.high)}]"

@@ -1,0 +1,96 @@
+"""A result held against the patterns such results have (S3-26): notes for the terminal and the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from bakeoff.measures.names import parse
+from bakeoff.report.sections.losses import ROWS
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.folder import translate_table_errors
+from bakeoff.runs.score_grid import ScoreGrid, mean_scores
+from bakeoff.runs.table_rows import row_count
+from bakeoff.stats.sanity import GrowthFacts, SanityFacts, unusual_values
+from bakeoff.storage.parquet_io import read_parquet
+from bakeoff.types import RANKINGS, Unit
+
+
+def sanity_notes(result: Result, grid: ScoreGrid) -> list[str]:
+    """What of the means and latencies is outside the patterns such results have, with its value (S3-26)."""
+    if not result.done:
+        return []
+    definition = parse(result.record.primary).definition
+    means = mean_scores(grid, result.record.primary)
+    return [
+        *unusual_values(
+            SanityFacts(
+                result.record.primary,
+                {system: mean for system, mean in means.items() if mean is not None},
+                (definition.low, definition.high),
+                _growing(grid),
+                {system: _percentiles(result, system) for system in result.done},
+            )
+        ),
+        *_too_shallow(result, grid),
+    ]
+
+
+def _too_shallow(result: Result, grid: ScoreGrid) -> Iterator[str]:
+    """A note where k documents are counted, but the chunks retrieved for some queries come from fewer."""
+    cutoffs = {name: parse(name).k or 0 for name in grid.values if parse(name).unit is Unit.DOCUMENT}
+    deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
+    k, corpus = cutoffs.get(deepest, 0), result.record.corpus
+    if k < 2 or (corpus is not None and corpus.documents < k) or row_count(result, RANKINGS) > ROWS:
+        return
+    few = _short_lists(result, k, {query.id for query in grid.queries if not query.negative})
+    if few:
+        system, most = max(few.items(), key=lambda one: one[1])
+        asked = sum(not query.negative for query in grid.queries)
+        yield (
+            f"Unusual: {deepest} counts fewer than {k} documents on {most} of {asked} queries for {system}"
+            f"{f' and on some for {len(few) - 1} more' if len(few) > 1 else ''}: the {result.record.depth} chunks "
+            "retrieved come from no more, and what lies deeper is missed. Set a larger depth to compare them alike."
+        )
+
+
+def _short_lists(result: Result, k: int, asked: set[str]) -> dict[str, int]:
+    """How many queries of each system have fewer than k documents in a ranking that was cut at the depth."""
+    path = result.table_file(RANKINGS)
+    with translate_table_errors(path):
+        rows = read_parquet(path, columns=["system", "query_id", "document_id"])
+    counted = rows.group_by(["system", "query_id"]).aggregate(
+        [("document_id", "count_distinct"), ("document_id", "count")]
+    )
+    few = Counter(
+        row["system"]
+        for row in counted.to_pylist()
+        if row["document_id_count_distinct"] < k and row["document_id_count"] >= result.record.depth
+        if row["query_id"] in asked
+    )
+    return {system: few[system] for system in result.done if few[system]}
+
+
+def _growing(grid: ScoreGrid) -> list[GrowthFacts]:
+    """R and Hit of each system by unit and rising k, over the same queries."""
+    families: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for name in grid.values:
+        measure = parse(name)
+        if measure.name in ("R", "Hit") and measure.k is not None and measure.rel is None:
+            label = f"{measure.name}({measure.unit})" if measure.unit else measure.name
+            families.setdefault((label, measure.source), []).append((measure.k, name))
+    found = []
+    for (label, _), names in families.items():
+        columns = [(k, mean_scores(grid, name)) for k, name in names]
+        for system in grid.systems:
+            known = [(k, mean) for k, column in columns if (mean := column[system]) is not None]
+            alike = len({np.isnan(grid.row(name, system)).tobytes() for _, name in names}) == 1
+            found += [GrowthFacts(system, label, known)] if alike and len(known) > 1 else []
+    return found
+
+
+def _percentiles(result: Result, system: str) -> list[tuple[str, float]]:
+    stored = ((name, result.timing(system, "total", f"{name}_ms")) for name in ("p50", "p90", "p95", "p99"))
+    return [(name, value) for name, value in stored if value is not None]

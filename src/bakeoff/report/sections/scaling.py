@@ -1,0 +1,216 @@
+"""Growth with size: what `bakeoff scale` measured, as figures; kept beside a run it is a section of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff.benchmark.results.ann_results import RECORD, record_of
+from bakeoff.benchmark.results.power_law import PowerLaw
+from bakeoff.benchmark.results.scale_rows import (
+    DOCUMENTS,
+    FIGURES,
+    ROWS_OF_VECTORS,
+    SIZE,
+    ScaleRow,
+    fits_of,
+    read_rows,
+    systems,
+    values,
+)
+from bakeoff.benchmark.results.scale_tables import medians
+from bakeoff.errors import BakeoffError, DataError
+from bakeoff.report.render import number_text as say
+from bakeoff.report.render.scatter_svg import Axis, Curve
+from bakeoff.report.sections.parts import Chart, LineChart, ReportSection, TextTable
+from bakeoff.report.sections.resources import megabytes
+from bakeoff.runs.analysis import Result
+from bakeoff.storage.cache import write_file
+
+FOLDER = "scale"
+ROWS = "rows.parquet"
+SHOWN: Mapping[str, Callable[[float | None], str]] = {
+    **dict.fromkeys(("read_s", "chunk_s", "embed_s", "total_s"), say.seconds),
+    "build_s": say.seconds,
+    "build_cpu_s": say.seconds,
+    "p50_ms": say.milliseconds,
+    "memory_mb": megabytes,
+    "disk_mb": megabytes,
+}
+CAPTION = (
+    "Medians of the runs at each size; the exponent is of the power law through every run of every size."
+)
+HINT = "Every run of every size is a dot; dashes: the fitted power law. Both scales are logarithmic."
+Fits = Mapping[tuple[str, str], PowerLaw]
+
+
+def attach(run: Path, folder: Path) -> Path:
+    """Keep a measurement of `bakeoff scale` beside a run, where its report and the dashboard find it."""
+    _open_scale(folder)
+    target = run / FOLDER / folder.resolve().name
+    if target.resolve() == folder.resolve():
+        return target
+    for name in (RECORD, ROWS):
+        content = (folder / name).read_bytes()
+        if (target / name).exists() and (target / name).read_bytes() != content:
+            raise DataError(
+                f"{target} holds another measurement of the same name. Rename {folder}, or delete the other."
+            )
+        target.mkdir(parents=True, exist_ok=True)
+        write_file(target / name, content)
+    return target
+
+
+def attached_measurements(run: Path) -> tuple[Path, ...]:
+    """The measurements kept beside a run, by name."""
+    return tuple(sorted(path.parent for path in (run / FOLDER).glob(f"*/{RECORD}")))
+
+
+def scaling_sections(result: Result) -> tuple[ReportSection, ...]:
+    """One section a measurement that was attached to the run."""
+    return tuple(
+        _section(path, f"scaling-{place}" if place > 1 else "scaling", result)
+        for place, path in enumerate(attached_measurements(result.path), start=1)
+    )
+
+
+def answer(fits: Fits, unit: str = ROWS_OF_VECTORS) -> str:
+    """One sentence: how latency and build time of each store grow."""
+    parts = [
+        f"{system}: build time grows as {unit}^{power(fits[system, 'build_s'])}, "
+        f"latency as {unit}^{power(fits[system, 'p50_ms'])}"
+        for system, figure in fits
+        if figure == "build_s" and fits[system, "build_s"].exponent is not None
+    ]
+    return "; ".join(parts) + "." if parts else "No growth is told: three sizes or more are needed."
+
+
+def power(found: PowerLaw) -> str:
+    """An exponent with its interval."""
+    if found.exponent is None or found.low is None or found.high is None:
+        return "unknown"
+    shown = f"{found.exponent:.2f} [{found.low:.2f} {found.high:.2f}]"
+    return shown.replace("-", say.MINUS)
+
+
+def _tied(found: PowerLaw) -> str:
+    """The same, in which a line must not break."""
+    return power(found).replace(" ", say.TIED)
+
+
+def growth(
+    rows: Sequence[ScaleRow], fits: Fits, stem: str = "growth", unit: str = ROWS_OF_VECTORS
+) -> Iterator[Chart]:
+    """One figure a fitted quantity: every run of every size, the fitted power law, and its exponent."""
+    places = {system: place for place, system in enumerate(systems(rows), start=1)}
+    for figure, name in FIGURES.items():
+        lines = []
+        for system, place in places.items():
+            points = [(float(size), value) for size, _, value in values(rows, SIZE, system, figure) if value]
+            if points:
+                lines.append(Curve(place, system, tuple(points), _ends(fits[system, figure], points)))
+        if not lines:
+            continue
+        x = Axis(unit, say.whole, log=True, higher_is_better=True)
+        y = Axis(name, SHOWN[figure], log=True, higher_is_better=False)
+        finding = _finding(name, [(line.name, fits[line.name, figure]) for line in lines], unit)
+        plot, notes = LineChart(tuple(lines), x, y), _notes(fits, figure)
+        yield Chart(f"{stem}_{figure}", finding, CAPTION, plot, _grid(rows, figure, fits), notes, HINT)
+
+
+def _section(path: Path, name: str, result: Result) -> ReportSection:
+    try:
+        record, rows = _open_scale(path)
+    except BakeoffError as exc:
+        return ReportSection(name, "Growth with size", str(exc))
+    fits, data = fits_of(rows), record["dataset"]
+    run_stores = {row["store"] for row in result.systems.to_pylist()}
+    unit = unit_of(record)
+    names = systems(rows) if unit == ROWS_OF_VECTORS else []
+    others = [one for one in names if one.partition("(")[0].partition(":")[0] not in run_stores]
+    notes = [
+        f"{_origin(record)}, {data['queries']:,} queries, {record['options']['runs']} runs. The exponent has a 95 % "
+        "interval over sizes × runs.",
+        *([f"Not among this run's stores: {say.name_some(others)}."] if others else []),
+        *(f"{label}: {why}" for label, why in record["failed"].items()),
+        *([f"The measurement is {record['status']}: {record['stopped'] or 'not all of it was measured'}."]
+          if record["status"] == "partial" else []),
+        f"measured with {record['options']['command']}",
+    ]  # fmt: skip
+    return ReportSection(
+        name,
+        "Growth with size",
+        answer(fits, unit),
+        (),
+        tuple(notes),
+        tuple(growth(rows, fits, name.replace("scaling", "growth"), unit)),
+    )
+
+
+def unit_of(record: Mapping[str, Any]) -> str:
+    """What the sizes of a measurement count."""
+    return str(record.get("unit", ROWS_OF_VECTORS))
+
+
+def _origin(record: Mapping[str, Any]) -> str:
+    data = record["dataset"]
+    if unit_of(record) == DOCUMENTS:
+        return f"Measured on samples of the {data['documents']:,} documents of {data['name']}"
+    return (
+        f"Measured on vectors of their own, not on this run's chunks: {data['name']}, {data['dims']} dimensions by "
+        f"{data['metric']}"
+    )
+
+
+def _open_scale(folder: Path) -> tuple[Mapping[str, Any], tuple[ScaleRow, ...]]:
+    """Record and rows of a folder that `bakeoff scale` wrote."""
+    import pyarrow as pa
+
+    record = record_of(folder, "scale")
+    try:
+        return record, read_rows(folder / ROWS)
+    except (pa.ArrowException, OSError, TypeError) as exc:
+        raise DataError(f"{folder / ROWS} cannot be read as a measurement of scale ({exc}).") from exc
+
+
+def _grid(rows: Sequence[ScaleRow], figure: str, fits: Fits) -> TextTable:
+    """Medians of the runs at each size, and the exponent."""
+    found = medians(rows, SIZE)
+    sizes = sorted({size for _, size, _ in found})
+    cells = [
+        (
+            system,
+            *(SHOWN[figure](found.get((system, size, None), {}).get(figure)) for size in sizes),
+            _tied(fits[system, figure]),
+            "–" if (last := fits[system, figure].last) is None else f"{last:.2f}",
+        )
+        for system in systems(rows)
+    ]
+    return TextTable(("store", *(f"{size:,}" for size in sizes), "exponent, 95 %", "last step"), tuple(cells))
+
+
+def _notes(fits: Fits, figure: str) -> tuple[str, ...]:
+    mine = {system: found for (system, name), found in fits.items() if name == figure}
+    why = [f"{system}: {found.note}" for system, found in mine.items() if found.note]
+    bends = [f"{system}: the growth between the two largest sizes differs from the fitted line"
+             for system, found in mine.items() if found.bends]  # fmt: skip
+    return (*why, *bends)
+
+
+def _finding(name: str, found: Sequence[tuple[str, PowerLaw]], unit: str) -> str:
+    known = [(system, one) for system, one in found if one.exponent is not None]
+    if not known:
+        return f"{say.capital(name)} by size: too few sizes for an exponent"
+    if len(known) == 1:
+        return f"{say.capital(name)} of {known[0][0]} grows as {unit}^{_tied(known[0][1])}"
+    low, high = (pick(known, key=lambda one: one[1].exponent or 0.0) for pick in (min, max))
+    return (
+        f"{say.capital(name)} grows least with {low[0]}, as {unit}^{_tied(low[1])}, "
+        f"and most with {high[0]}, as {unit}^{_tied(high[1])}"
+    )
+
+
+def _ends(found: PowerLaw, points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    ends = (min(size for size, _ in points), max(size for size, _ in points))
+    return tuple((size, value) for size in ends if (value := found.at(size)) is not None)

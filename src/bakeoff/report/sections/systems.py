@@ -1,0 +1,147 @@
+"""The table of systems: every mean with its interval, its n and what it leaves out; what each system costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import parse
+from bakeoff.report.sections.lower_bounds import is_lower_bound, queries_by_words
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.score_grid import GridMean, ScoreGrid, compared_means, resampled_means
+from bakeoff.stats.verdict import Verdict
+from bakeoff.types import Unit
+
+SHOWN = 25
+"""Systems in any table or figure; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureNote:
+    """A measure as the report names it (its level is part of the name, F15), and what it means."""
+
+    key: str
+    label: str
+    meaning: str
+    formula: str
+    ceiling: str
+    sources: str
+    higher_is_better: bool
+    quality: bool
+    lower_bound: bool = False
+    """Whether its means would only rise if people judged too (C-23)."""
+
+    @property
+    def heading(self) -> str:
+        """The label, marked where the means are lower bounds."""
+        return f"{self.label}, lower bound" if self.lower_bound else self.label
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRow:
+    """One finished system; latencies in milliseconds, size in bytes, None where not measured."""
+
+    place: int
+    system: str
+    means: tuple[GridMean, ...]
+    p50_ms: float | None
+    p95_ms: float | None
+    index_bytes: int | None
+    chunks: int | None
+    dims: int | None
+    stand_in: bool
+    chosen: bool
+    unbeaten: bool
+
+    @property
+    def primary(self) -> GridMean:
+        """The mean that decides."""
+        return self.means[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemsTable:
+    """Finished systems, best first; `hidden` ones are measured but not shown, `failed` ones have a reason."""
+
+    measures: tuple[MeasureNote, ...]
+    rows: tuple[SystemRow, ...]
+    hidden: int
+    failed: tuple[tuple[str, str], ...]
+
+
+def measure_notes(result: Result, grid: ScoreGrid) -> tuple[MeasureNote, ...]:
+    """The measures of a run, the primary one first."""
+    names = sorted(result.record.measures, key=lambda name: name != result.record.primary)
+    by_words = bool(queries_by_words(result))
+    notes = (_note(name, grid.units[name], grid.sources[name]) for name in names)
+    return tuple(replace(note, lower_bound=by_words and is_lower_bound(note.key)) for note in notes)
+
+
+def order_systems(
+    average: Mapping[str, float | None], ranking: tuple[str, ...], higher_is_better: bool
+) -> tuple[str, ...]:
+    """Systems best first: as the comparison ranks them, the others by their mean, those without one last."""
+    sign = -1.0 if higher_is_better else 1.0
+    place = {system: number for number, system in enumerate(ranking)}
+
+    def key(system: str) -> tuple[float, bool, float]:
+        value = average[system]
+        return place.get(system, len(place)), value is None, sign * (value or 0.0)
+
+    return tuple(sorted(average, key=key))
+
+
+def systems_table(
+    result: Result,
+    grid: ScoreGrid,
+    notes: tuple[MeasureNote, ...],
+    ordered: tuple[str, ...],
+    verdict: Verdict | None,
+) -> SystemsTable:
+    """The first systems of the order, with everything that was measured of them."""
+    shown = ordered[:SHOWN]
+    found = {note.key: _means(result, grid, note.key, shown, verdict is not None) for note in notes}
+    stored = {row["system"]: row for row in result.systems.to_pylist()}
+    unbeaten = set(verdict.group) if verdict else set()
+    rows = [
+        SystemRow(
+            place=place,
+            system=system,
+            means=tuple(found[note.key][system] for note in notes),
+            p50_ms=result.timing(system, "total", "p50_ms"),
+            p95_ms=result.timing(system, "total", "p95_ms"),
+            index_bytes=stored[system]["index_bytes"],
+            chunks=stored[system]["chunks"],
+            dims=stored[system]["dims"],
+            stand_in=bool(stored[system]["stand_in"]),
+            chosen=verdict is not None and verdict.system == system,
+            unbeaten=system in unbeaten,
+        )
+        for place, system in enumerate(shown, start=1)
+    ]
+    failed = tuple((system, reason or "no reason was recorded") for system, reason in result.failed.items())
+    return SystemsTable(notes, tuple(rows), max(0, len(ordered) - SHOWN), failed)
+
+
+def _means(
+    result: Result, grid: ScoreGrid, measure: str, systems: tuple[str, ...], judged: bool
+) -> dict[str, GridMean]:
+    if judged:
+        found = compared_means(result.summaries(measure), measure, systems)
+    else:
+        found = resampled_means(grid, measure, systems, result.record.seed)
+    incomplete = len(result.incomplete(measure))
+    return {system: replace(mean, incomplete=incomplete) for system, mean in found.items()}
+
+
+def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> MeasureNote:
+    measure = parse(name)
+    row = measure.definition
+    if measure.unit is None and len(units) == 1 and units[0] in row.units:
+        measure = measure.at_unit(Unit(units[0]))
+    cost = row.needs is RequiredInput.TOKENS
+    label, from_truth = str(measure), ", ".join(sources)
+    return MeasureNote(
+        name, label, row.meaning, row.formula, row.ceiling, from_truth, row.higher_is_better, quality=not cost
+    )

@@ -1,0 +1,269 @@
+"""The report's section on load: latency curves, latency against rate or clients, speed; from a stored load only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
+from bakeoff.benchmark.results.load_folder import MISSING, LoadResult, all_loads, load_weight, open_load
+from bakeoff.errors import BakeoffError
+from bakeoff.report.render import number_text as say
+from bakeoff.report.render.scatter_svg import Axis, Curve
+from bakeoff.report.sections import percentiles
+from bakeoff.report.sections.parts import Chart, LineChart, ReportSection, TextTable
+from bakeoff.runs.analysis import Result
+
+Point = Mapping[str, Any]
+TITLE = "Under load"
+TAILS = ("p99", "p95", "p90", "p50")
+NOTES = 6
+MOST = 25
+"""Systems in a figure or table, as in the table of systems."""
+
+
+def load_section(result: Result, systems: Sequence[str]) -> ReportSection | None:
+    """Latencies and rates from the newest load of the run; `systems` are in the report's order."""
+    if not all_loads(result.path):
+        return None
+    try:
+        found = open_load(result.path)
+        charts = tuple(load_charts(found, systems))
+    except BakeoffError as exc:
+        return ReportSection("load", TITLE, str(exc))
+    record = found.record
+    points = shown_points(record, systems)
+    headings = ("system", "load", "queries/s", "IQR", "p50", "p95", "p99", "errors", "server memory")
+    table = [TextTable(headings, tuple(map(_row, points)), 2)] if points else []
+    grids = [*_highest(record), *table, *_comparisons(record)]
+    return ReportSection("load", TITLE, _summary(record), tuple(grids), tuple(_notes(found, result)), charts)
+
+
+def shown_points(record: Mapping[str, Any], systems: Sequence[str]) -> list[Point]:
+    """The points of the first systems; steps of a search for the highest rate only where there are no others."""
+    points = [point for point in record["points"] if not point["probe"]] or record["points"]
+    number = system_numbers(record, systems)
+    kept = [point for point in points if number[point["system"]] <= MOST]
+    return sorted(kept, key=lambda point: (number[point["system"]], load_weight(point)))
+
+
+def system_numbers(record: Mapping[str, Any], systems: Sequence[str]) -> dict[str, int]:
+    """The number by which each system is named in the figures: its place in the report; others follow."""
+    names = dict.fromkeys((*systems, *(point["system"] for point in record["points"])))
+    return {name: place for place, name in enumerate(names, start=1)}
+
+
+def _summary(record: Mapping[str, Any]) -> str:
+    """What was measured; where a highest rate was looked for, what was found."""
+    if record["stopped"] or not record["points"] or record["highest"]:
+        found: str = record["sentence"]
+        return found
+    loads = [point["load"] for point in loads_of(record["points"])]
+    count = say.count(len({point["system"] for point in record["points"]}), "system")
+    runs = say.count(record["demand"]["runs"], "run")
+    return f"{count} under {say.name_some(loads, 9)}, {runs} of about {record['demand']['seconds']:g} s each, in turns."
+
+
+def _highest(record: Mapping[str, Any]) -> Iterator[TextTable]:
+    """The highest rate that kept the promise, where one was looked for."""
+    rows = []
+    for system, stored in list(record["highest"].items())[:MOST]:
+        across = stored["across_runs"]
+        iqr = f"{across['iqr'][0]:,.0f} – {across['iqr'][1]:,.0f}" if across["iqr"] else say.ABSENT
+        rows.append((system, say.whole(across["median"]), iqr, f"{stored['runs_without']:,}"))
+    if rows:
+        yield TextTable(("system", "highest rate kept", "IQR", "runs at no rate"), tuple(rows))
+
+
+def _comparisons(record: Mapping[str, Any]) -> Iterator[TextTable]:
+    """Welch's test between systems under each load; loads stored by earlier versions have none."""
+    rows = []
+    for pair in record.get("comparisons", ())[: MOST * 4]:
+        known = pair["low"] is not None
+        ends = f"{pair['low']:.3g} – {pair['high']:.3g}" if known else say.ABSENT
+        ratio = say.ABSENT if pair["ratio"] is None else f"{pair['ratio']:.3g}"
+        p = pair["note"] if pair["p_holm"] is None else say.p_value(pair["p_holm"])
+        rows.append((pair["a"], pair["b"], pair["load"], pair["measure"], ratio, ends, p))
+    if rows:
+        yield TextTable(
+            ("system", "against", "load", "of", "ratio", "95 %", "p (Welch, Holm)"), tuple(rows), 4
+        )
+
+
+def _notes(found: LoadResult, result: Result) -> Iterator[str]:
+    """Failures, the first notes of the measurement, and how it was made."""
+    record = found.record
+    yield from (f"{system} failed: {why}" for system, why in record["failed"].items())
+    notes = list(dict.fromkeys(record["notes"]))
+    yield from notes[:NOTES]
+    if len(notes) > NOTES:
+        yield f"{len(notes) - NOTES:,} more notes in {found.path.relative_to(result.path)}/record.json"
+    yield f"measured with {_command(result, record)}"
+
+
+def loads_of(points: Sequence[Point]) -> list[Point]:
+    """One point of each load, the lightest first."""
+    found = {point["load"]: point for point in points}
+    return sorted(found.values(), key=load_weight)
+
+
+def load_charts(found: LoadResult, systems: Sequence[str]) -> Iterator[Chart]:
+    """The figures there is data for."""
+    number, points = system_numbers(found.record, systems), shown_points(found.record, systems)
+    loads = loads_of(points)
+    if not points:
+        return
+    curve = _curve_chart(found, points, loads[-1], number)
+    if curve is not None:
+        yield curve
+    if len(loads) > 1:
+        yield from _against_load(points, loads, number)
+
+
+def _curve_chart(
+    found: LoadResult, points: Sequence[Point], heaviest: Point, number: Mapping[str, int]
+) -> Chart | None:
+    """The percentile curves under the heaviest load."""
+    histograms = _histograms(found, heaviest["load"])
+    rows = [
+        percentiles.of_histogram(system, histograms[system])
+        for system in dict.fromkeys(point["system"] for point in points)
+        if system in histograms
+    ]
+    caption = f"{_point_text(heaviest)}; every query of every run."
+    return percentiles.chart("load_latency", rows, number, caption, f"{_point_text(heaviest)}, ")
+
+
+def _histograms(found: LoadResult, load: str) -> dict[str, Histogram]:
+    """The latencies of each system under a load, all runs together."""
+    import pyarrow.compute as pc
+
+    table = found.histograms
+    mine = pc.and_(pc.equal(table["load"], load), pc.equal(table["what"], "latency"))
+    kept = table.filter(mine).select(["system", "bucket", "count"])
+    sums = kept.group_by(["system", "bucket"]).aggregate([("count", "sum")]).sort_by("bucket")
+    parts: dict[str, Histogram] = {}
+    for system in dict.fromkeys(sums["system"].to_pylist()):
+        rows = sums.filter(pc.equal(sums["system"], system))
+        buckets, counts = rows["bucket"].to_numpy(), rows["count_sum"].to_numpy()
+        answered = buckets != MISSING
+        gone = int(counts[~answered].sum())
+        parts[system] = merge_histograms([Histogram(buckets[answered], counts[answered], gone)])
+    return parts
+
+
+def _against_load(
+    points: Sequence[Point], loads: Sequence[Point], number: Mapping[str, int]
+) -> Iterator[Chart]:
+    """A latency, and in a closed loop the speed, against what was asked of the systems."""
+    tail = _tail(points)
+    closed = loads[0]["kind"] == "closed"
+    what = "clients" if closed else "queries asked a second"
+    x = Axis(what, say.whole, log=True, higher_is_better=True, ticks=tuple(map(load_weight, loads)))
+    at = _point_text(loads[-1])
+    if tail is not None:
+        value = lambda point: _latency(point, tail)  # noqa: E731
+        y = Axis(f"latency {tail}", say.milliseconds, log=True, higher_is_better=False)
+        yield from _load_charts(
+            number, points, loads, ("latency_by_load", x, y), value, lambda found: _slowest(found, tail, at)
+        )
+    if closed:
+        y = Axis("queries answered a second", say.whole, log=True, higher_is_better=True)
+        yield from _load_charts(
+            number, points, loads, ("speed_by_load", x, y), _speed, lambda found: _fastest(found, at)
+        )
+
+
+def _load_charts(
+    number: Mapping[str, int],
+    points: Sequence[Point],
+    loads: Sequence[Point],
+    drawn: tuple[str, Axis, Axis],
+    value: Callable[[Point], float | None],
+    finding: Callable[[Sequence[tuple[float, str]]], str],
+) -> Iterator[Chart]:
+    """One figure of a value against the load; a load at which it is not known has no dot."""
+    name, x, y = drawn
+    by_key = {(point["system"], point["load"]): point for point in points}
+    systems = list(dict.fromkeys(point["system"] for point in points))
+    table = [[_value(by_key.get((system, load["load"])), value) for load in loads] for system in systems]
+    weights = [load_weight(load) for load in loads]
+    lines = []
+    for system, values in zip(systems, table, strict=True):
+        dots = tuple((at, one) for at, one in zip(weights, values, strict=True) if one)
+        if dots:
+            lines.append(Curve(number[system], system, dots))
+    if lines:
+        headings = ("system", *(f"{y.name}, {load['load']}" for load in loads))
+        rows = [(s, *map(y.say, values)) for s, values in zip(systems, table, strict=True)]  # type: ignore[arg-type] # say takes null
+        last = sorted((v[-1], s) for s, v in zip(systems, table, strict=True) if v[-1] is not None)
+        caption = "Medians of the runs." if y.higher_is_better else "Every query of every run."
+        title = finding(last) if last else f"{say.capital(y.name)} is not known under the heaviest load"
+        hint = "Both scales are logarithmic."
+        yield Chart(
+            name, title, caption, LineChart(tuple(lines), x, y), TextTable(headings, tuple(rows)), (), hint
+        )
+
+
+def _slowest(found: Sequence[tuple[float, str]], tail: str, at: str) -> str:
+    (low, first), (high, last) = found[0], found[-1]
+    start = f"{at}, {tail} of {first} is {say.milliseconds(low)}"
+    return start if first == last else f"{start}, of {last} {say.milliseconds(high)}"
+
+
+def _fastest(found: Sequence[tuple[float, str]], at: str) -> str:
+    (low, last), (high, first) = found[0], found[-1]
+    start = f"{at}, {first} answers {say.whole(high)} queries a second"
+    return start if first == last else f"{start}, {last} {say.whole(low)}"
+
+
+def _tail(points: Sequence[Point]) -> str | None:
+    """The highest percentile that is known at most points."""
+    counts = {name: sum(_latency(point, name) is not None for point in points) for name in TAILS}
+    best = max(counts.values())
+    return next((name for name in TAILS if counts[name] == best), None) if best else None
+
+
+def _point_text(point: Point) -> str:
+    return f"At {point['load']}" if point["rate"] is not None else f"With {point['load']}"
+
+
+def _value(point: Point | None, value: Callable[[Point], float | None]) -> float | None:
+    return None if point is None else value(point)
+
+
+def _latency(point: Point, name: str) -> float | None:
+    found = point["latency_ms"].get(name) or {}
+    value: float | None = found.get("across_queries", {}).get("value")
+    return value
+
+
+def _speed(point: Point) -> float | None:
+    value: float | None = point["queries_per_second"]["median"]
+    return value
+
+
+def _row(point: Point) -> tuple[str, ...]:
+    rate = point["queries_per_second"]
+    iqr = f"{rate['iqr'][0]:,.0f} – {rate['iqr'][1]:,.0f}" if rate["iqr"] else say.ABSENT
+    times = [say.milliseconds(_latency(point, name)) for name in ("p50", "p95", "p99")]
+    lost = point["errors"] + point["timeouts"]
+    memory = point["resources"]["server"].get("peak_memory_mb")
+    held = say.ABSENT if memory is None else f"{memory:,.0f}{say.TIED}MB"
+    return (point["system"], point["load"], say.whole(rate["median"]), iqr, *times, f"{lost:,}", held)
+
+
+def _command(result: Result, record: Mapping[str, Any]) -> str:
+    """The command that puts the run under the same load again, but for choices of systems."""
+    demand = record["demand"]
+    words = f"bakeoff load {result.record.run}"
+    if demand.get("slo"):
+        slo = demand["slo"]
+        words += f' --find-max-rate --slo "p{slo["percentile"]}<{slo["milliseconds"]:g}ms"'
+    elif demand.get("rates"):
+        words += f" --rates {','.join(f'{rate:g}' for rate in demand['rates'])}"
+    else:
+        words += f" --concurrency {','.join(map(str, demand['concurrency']))}"
+    clients = demand.get("processes") or (demand["clients"] if demand["clients"] != "threads" else "")
+    shared = f" --clients {clients}" if clients else ""
+    return f"{words}{shared} --runs {demand['runs']} --seconds {demand['seconds']:g}"

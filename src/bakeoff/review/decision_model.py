@@ -1,0 +1,197 @@
+"""What is at stake in a review: the systems' SemPrec@k as sums over items, some judged and some open.
+
+The decision of full judging is the system whose paired difference to every other excludes 0 (Student's t over queries,
+95 %), or that none can be told. The verdict of a run uses a bootstrap and a correction; this quick rule stands in for
+it while people judge, and the verdict itself is made when they are done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from bakeoff.errors import ComparisonError
+from bakeoff.review.measures import Rankings
+
+Floats = npt.NDArray[np.float64]
+LEVEL = 0.95
+CANT_TELL = -1
+_EPS = 1e-12
+_STEPS = 60
+
+
+@lru_cache(maxsize=256)
+def t_quantile(n: int, level: float = LEVEL) -> float:
+    """The two-sided quantile of Student's t for n queries."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.5 + level / 2, n - 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionModel:
+    """Items of a pool and how much each adds to each system's score on its query.
+
+    `gain` is systems × items (1/k where the system returned the item), `query` the place of each item's query, and
+    `known` 1 for relevant, 0 for not, NaN for open. `ruled` marks what a rule decided: rules fill in matches only, so
+    these items say nothing about the open ones.
+    """
+
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    items: tuple[str, ...]
+    query: npt.NDArray[np.int64]
+    gain: Floats
+    known: Floats
+    ruled: npt.NDArray[np.bool_]
+
+    @property
+    def open(self) -> npt.NDArray[np.bool_]:
+        """Which items nobody decided."""
+        return np.isnan(self.known)
+
+    @property
+    def judged(self) -> npt.NDArray[np.bool_]:
+        """Which items people decided."""
+        return ~self.open & ~self.ruled
+
+    def scores(self, relevance: Floats) -> Floats:
+        """SemPrec@k, systems × queries, for one relevance of every item; more axes of relevance come first."""
+        return group_sums(relevance[..., None, :] * self.gain, self.query, len(self.queries))
+
+    def ends(self, a: int, b: int) -> tuple[Floats, Floats]:
+        """Lowest and highest difference a − b of each query over what is open."""
+        weight = self.gain[a] - self.gain[b]
+        sure = np.where(self.open, 0.0, np.nan_to_num(self.known)) * weight
+        low = sure + np.where(self.open, np.minimum(weight, 0.0), 0.0)
+        high = sure + np.where(self.open, np.maximum(weight, 0.0), 0.0)
+        size = len(self.queries)
+        ends = (np.bincount(self.query, side, size).astype(np.float64) for side in (low, high))
+        lowest, highest = ends
+        return lowest, highest
+
+
+def group_sums(values: Floats, groups: npt.NDArray[np.int64], size: int) -> Floats:
+    """The sums of the last axis by group; a group without members is 0."""
+    order = np.argsort(groups, kind="stable")
+    there, starts = np.unique(groups[order], return_index=True)
+    sums = np.zeros((*values.shape[:-1], size))
+    if len(there):
+        in_order = values if (np.diff(groups) >= 0).all() else np.take(values, order, axis=-1)
+        sums[..., there] = np.add.reduceat(in_order, starts, axis=-1)
+    return sums
+
+
+def stakes_of(
+    rankings: Rankings,
+    relevant: Mapping[str, bool],
+    k: int,
+    systems: Sequence[str] = (),
+    ruled: Collection[str] = (),
+) -> DecisionModel:
+    """The stakes of some systems (none: all) on the queries all of them answered; rules decided the `ruled` items."""
+    names = tuple(systems) or tuple(rankings)
+    if len(names) < 2:
+        raise ComparisonError("there is one system, so there is nothing to decide. Review two or more.")
+    queries = tuple(sorted(set.intersection(*(set(rankings[name]) for name in names))))
+    if len(queries) < 2:
+        raise ComparisonError(
+            f"the systems share {len(queries)} queries. Review two or more queries of each system."
+        )
+    keys = {(query, item): None for query in queries for name in names for item in rankings[name][query][:k]}
+    place = {key: row for row, key in enumerate(keys)}
+    gain = np.zeros((len(names), len(keys)))
+    for row, name in enumerate(names):
+        for query in queries:
+            for item in rankings[name][query][:k]:
+                gain[row, place[query, item]] += 1 / k
+    at = {query: row for row, query in enumerate(queries)}
+    known = [float(relevant[item]) if item in relevant else np.nan for _, item in keys]
+    return DecisionModel(
+        names,
+        queries,
+        tuple(item for _, item in keys),
+        np.array([at[query] for query, _ in keys], dtype=np.int64),
+        gain,
+        np.array(known),
+        np.array([item in ruled for _, item in keys], dtype=bool),
+    )
+
+
+def decide_pairs(scores: Floats) -> npt.NDArray[np.int64]:
+    """The winner's row for scores of shape (…, systems, queries), or −1 where none is told from all others."""
+    mean = scores.mean(axis=-1)
+    best = mean.argmax(axis=-1)
+    lead = np.take_along_axis(scores, best[..., None, None], axis=-2)
+    difference = lead - scores
+    n = scores.shape[-1]
+    half = t_quantile(n) * difference.std(axis=-1, ddof=1) / np.sqrt(n)
+    separated = difference.mean(axis=-1) > half + _EPS
+    rows = np.arange(scores.shape[-2])
+    told = (separated | (rows == best[..., None])).all(axis=-1)
+    return np.where(told, best, CANT_TELL)
+
+
+@dataclass(frozen=True, slots=True)
+class PairBounds:
+    """The mean difference a − b over all ways the open items could be judged, and which outcomes are still possible."""
+
+    a: str
+    b: str
+    low: float
+    high: float
+    can_a: bool
+    can_b: bool
+    can_neither: bool
+
+    @property
+    def crosses(self) -> bool:
+        """Whether the sign of the difference is open."""
+        return self.low < 0 < self.high
+
+    @property
+    def settled(self) -> bool:
+        """Whether one outcome only is possible, whatever people say."""
+        return sum((self.can_a, self.can_b, self.can_neither)) == 1
+
+
+def pair_bounds(stakes: DecisionModel, a: int, b: int) -> PairBounds:
+    """What could still come out of a pair."""
+    low, high = stakes.ends(a, b)
+    return PairBounds(
+        stakes.systems[a],
+        stakes.systems[b],
+        float(low.mean()),
+        float(high.mean()),
+        bool(best_end(low, high) > 0),
+        bool(best_end(-high, -low) > 0),
+        not (worst_end(low, high) > 0 or worst_end(-high, -low) > 0),
+    )
+
+
+def best_end(low: Floats, high: Floats) -> float:
+    """The highest the lower end of the interval can become: the end is concave, so this climbs to its top."""
+    n = len(low)
+    factor = t_quantile(n) / np.sqrt(n)
+    chosen, best = high.copy(), -np.inf
+    for _ in range(_STEPS):
+        spread = float(chosen.std(ddof=1))
+        best = max(best, float(chosen.mean()) - factor * spread)
+        step = spread * (n - 1) / (n * factor)
+        moved = np.clip(chosen.mean() + step, low, high)
+        if np.abs(moved - chosen).max() < 1e-9:
+            break
+        chosen = moved
+    return float(best)
+
+
+def worst_end(low: Floats, high: Floats) -> float:
+    """A value the lower end of the interval cannot fall below: the lowest mean with the widest spread."""
+    n = len(low)
+    centre = float((low + high).mean() / 2)
+    widest = np.maximum((low - centre) ** 2, (high - centre) ** 2).sum() / (n - 1)
+    return float(low.mean() - t_quantile(n) / np.sqrt(n) * np.sqrt(widest))

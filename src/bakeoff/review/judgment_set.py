@@ -1,0 +1,50 @@
+"""A settled review → a judgment set of its own, which enters a run at `truth`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bakeoff.review.outcomes import ItemOutcome, OutcomeState
+from bakeoff.review.pool import ReviewItem, ReviewPool
+from bakeoff.truth.human_judgments import MODEL, JudgedSpan, JudgmentSet, judgment_set
+
+HUMAN = "human"
+Graded = tuple[int, str]
+"""A grade and its source."""
+
+
+def make_set(
+    pool: ReviewPool,
+    settled: Mapping[str, ItemOutcome],
+    *,
+    rules: bool = True,
+    suggested: Mapping[str, int] | None = None,
+    model: str = "",
+) -> JudgmentSet:
+    """The items that have a grade, not those open or in conflict; `rules` keeps what only a rule filled in.
+
+    `suggested` are a model's grades of items: they fill in what nobody judged, and say that they are the model's.
+    """
+    rows = []
+    for item in pool.items:
+        held = _item_grade(item, settled[item.id], rules)
+        if held is None and settled[item.id].state is OutcomeState.OPEN and item.id in (suggested or {}):
+            held = ((suggested or {})[item.id], f"{MODEL}{model}")
+        if held is not None:
+            rows.append(
+                JudgedSpan(item.query_id, item.document_id, item.start, item.end, *held, item.text_hash)
+            )
+    return judgment_set(pool.run, reviewers(settled), rows)
+
+
+def _item_grade(item: ReviewItem, one: ItemOutcome, rules: bool) -> Graded | None:
+    """What people, or rules, say of an item."""
+    if one.relevance is None or (one.state is OutcomeState.RULE and not rules):
+        return None
+    return one.relevance, f"rule:{'+'.join(item.rules)}" if one.state is OutcomeState.RULE else HUMAN
+
+
+def reviewers(settled: Mapping[str, ItemOutcome]) -> tuple[str, ...]:
+    """Everyone who judged."""
+    found = {said.reviewer for one in settled.values() for said in one.opinions if not said.auto}
+    return tuple(sorted(found))

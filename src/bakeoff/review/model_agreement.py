@@ -1,0 +1,54 @@
+"""How far a model's suggestions agree with people, on the passages both judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bakeoff.review.agreement import Coefficient, kappa, raw_agreement
+from bakeoff.review.outcomes import ItemOutcome
+from bakeoff.review.suggestions import PEOPLE
+
+HIGHEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAgreement:
+    """Cohen's kappa on relevant or not, weighted kappa on grades where people gave some, and who found more relevant.
+
+    `suggested` counts the model's grades, `missing` what it was asked and gave no grade for.
+    """
+
+    model: str
+    suggested: int
+    missing: int
+    same: float | None
+    relevant: Coefficient
+    graded: Coefficient
+    only_model: int
+    only_people: int
+
+
+def model_agreement(
+    model: str, grades: Mapping[str, int], missing: int, settled: Mapping[str, ItemOutcome]
+) -> ModelAgreement:
+    """The model against what people settled; what rules filled in is no person's judgment."""
+    people = {item: one for item, one in settled.items() if one.state in PEOPLE and one.relevance is not None}
+    both = sorted(set(people) & set(grades))
+    theirs = [float((people[item].relevance or 0) > 0) for item in both]
+    ours = [float(grades[item] > 0) for item in both]
+    ranked = [item for item in both if people[item].grade is not None]
+    return ModelAgreement(
+        model,
+        len(grades),
+        missing,
+        raw_agreement(ours, theirs),
+        kappa(ours, theirs),
+        kappa(
+            [float(grades[item]) for item in ranked],
+            [float(min(people[item].relevance or 0, HIGHEST)) for item in ranked],
+            "linear",
+        ),
+        sum(our > their for our, their in zip(ours, theirs, strict=True)),
+        sum(our < their for our, their in zip(ours, theirs, strict=True)),
+    )

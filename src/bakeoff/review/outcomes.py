@@ -1,0 +1,173 @@
+"""What people and rules said of each item → what holds: agreed, adjudicated, filled in, in conflict or open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bakeoff.measures.labels import Label
+from bakeoff.review.ledger import LedgerEntry, LedgerKind, current_entries
+from bakeoff.review.pool import ReviewPool
+
+
+class OutcomeState(StrEnum):
+    """How it stands with an item."""
+
+    AGREED = "agreed"
+    ADJUDICATED = "adjudicated"
+    RULE = "rule"
+    CONFLICT = "conflict"
+    OPEN = "open"
+    CANNOT = "cannot judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one person, or a rule (`auto`), said of an item; `where` is the file and line, or the ledger's time."""
+
+    item: str
+    query: str
+    reviewer: str
+    label: Label
+    grade: int | None = None
+    auto: bool = False
+    final: bool = False
+    where: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOutcome:
+    """What holds for an item, and everything that was said about it."""
+
+    item: str
+    query: str
+    state: OutcomeState
+    label: Label = Label.UNJUDGED
+    grade: int | None = None
+    opinions: tuple[Vote, ...] = ()
+
+    @property
+    def relevance(self) -> int | None:
+        """The grade that holds: 0 for a false positive, 1 or the reviewers' grade for a match, None where open."""
+        if self.grade is not None:
+            return self.grade
+        if self.label is Label.UNJUDGED:
+            return None
+        return int(self.label is not Label.FALSE_POSITIVE)
+
+    @property
+    def overruled(self) -> bool:
+        """Whether a person called something else what a rule had filled in."""
+        people = [one for one in self.opinions if not one.auto and one.label is not Label.UNJUDGED]
+        filled = any(one.auto for one in self.opinions)
+        return filled and any(one.label is not Label.KEYWORD_MATCH for one in people)
+
+
+def settle_votes(opinions: Iterable[Vote]) -> dict[str, ItemOutcome]:
+    """Each item once: an adjudication decides, else what all people say, else the rule; people overrule rules."""
+    by_item: dict[str, list[Vote]] = {}
+    for one in opinions:
+        by_item.setdefault(one.item, []).append(one)
+    return {item: _settle_item(item, tuple(said)) for item, said in by_item.items()}
+
+
+def _settle_item(item: str, said: tuple[Vote, ...]) -> ItemOutcome:
+    query = said[0].query
+    final = [one for one in said if one.final and one.label is not Label.UNJUDGED]
+    if final:
+        return ItemOutcome(item, query, OutcomeState.ADJUDICATED, final[-1].label, final[-1].grade, said)
+    people = [one for one in said if not one.auto and one.label is not Label.UNJUDGED]
+    labels, grades = {one.label for one in people}, {_grade(one) for one in people}
+    if len(labels) == 1 and len(grades) == 1:
+        return ItemOutcome(item, query, OutcomeState.AGREED, people[0].label, people[0].grade, said)
+    if people:
+        # all call it relevant to the same degree: that much holds, though not why
+        common = grades.pop() if len(grades) == 1 else None
+        return ItemOutcome(item, query, OutcomeState.CONFLICT, Label.UNJUDGED, common, said)
+    if any(one.auto for one in said):
+        return ItemOutcome(item, query, OutcomeState.RULE, Label.KEYWORD_MATCH, None, said)
+    state = OutcomeState.CANNOT if any(not one.auto for one in said) else OutcomeState.OPEN
+    return ItemOutcome(item, query, state, opinions=said)
+
+
+def _grade(one: Vote) -> int:
+    return one.grade if one.grade is not None else int(one.label is not Label.FALSE_POSITIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """What a ledger says of a pool: opinions that hold, and entries that do not fit it any more."""
+
+    held: tuple[Vote, ...]
+    repeats: tuple[Vote, ...]
+    notes: tuple[str, ...]
+
+
+def opinions_of(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> Votes:
+    """The rules' and reviewers' opinions on a pool; a judgment of another text is not taken over (and is said)."""
+    items = pool.by_id()
+    moved = {(item.query_id, item.text_hash): item.id for item in pool.items}
+    held = [
+        Vote(item.id, item.query_id, "", Label.KEYWORD_MATCH, auto=True, where=", ".join(item.rules))
+        for item in pool.items
+        if item.rules
+    ]
+    repeats: list[Vote] = []
+    changed, gone, carried = 0, 0, 0
+    for entry in current_entries(entries).values():
+        item = items.get(entry.item)
+        target = (
+            entry.item
+            if item and item.text_hash == entry.text_hash
+            else moved.get((entry.query, entry.text_hash))
+        )
+        if target is None:
+            changed, gone = changed + (item is not None), gone + (item is None)
+            continue
+        carried += target != entry.item
+        if entry.kind is LedgerKind.LATER:
+            continue
+        opinion = _opinion(entry, target)
+        (repeats if entry.repeat else held).append(opinion)
+    return Votes(tuple(held), tuple(repeats), _notes(changed, gone, carried))
+
+
+def settled_pool(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> dict[str, ItemOutcome]:
+    """What holds for every item of a pool, open ones too."""
+    found = settle_votes(opinions_of(pool, entries).held)
+    return {
+        item.id: found.get(item.id) or ItemOutcome(item.id, item.query_id, OutcomeState.OPEN)
+        for item in pool.items
+    }
+
+
+def labels_of(settled: Mapping[str, ItemOutcome]) -> dict[str, Label]:
+    """The label that holds for each item; '' where none does."""
+    return {item: one.label for item, one in settled.items()}
+
+
+def _opinion(entry: LedgerEntry, item: str) -> Vote:
+    return Vote(
+        item,
+        entry.query,
+        entry.reviewer,
+        entry.judgment,
+        entry.grade,
+        final=entry.kind is LedgerKind.ADJUDICATE,
+        where=entry.time,
+        note=entry.note,
+    )
+
+
+def _notes(changed: int, gone: int, carried: int) -> tuple[str, ...]:
+    said = (
+        (
+            changed,
+            "judgments were made on another text of the passage and do not count: judge these items again.",
+        ),
+        (gone, "judgments are about passages that are no longer in the pool and do not count."),
+        (carried, "judgments were carried over to the same text at another place."),
+    )
+    return tuple(f"{count} {text}" for count, text in said if count)

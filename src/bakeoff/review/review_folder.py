@@ -1,0 +1,110 @@
+"""The folder of a review: pool.json (what is judged), ledger/ (what was said), files/ (review files of an export)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.errors import SettingError
+from bakeoff.measures.conventions import Conventions
+from bakeoff.review.auto_vs_human import (
+    AutoVsHuman,
+    compare_auto_human,
+    human_values,
+    matching_measure,
+    run_values,
+)
+from bakeoff.review.human_scores import judged_rankings
+from bakeoff.review.ledger import Ledger, ReadLedger
+from bakeoff.review.outcomes import ItemOutcome, opinions_of, settled_pool
+from bakeoff.review.pool import ReviewPool, read_pool, write_pool
+from bakeoff.runs.analysis import Result
+
+ROOT = Path("reviews")
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFolder:
+    """Where a review is; several reviewers may share the folder."""
+
+    folder: Path
+
+    @property
+    def pool_file(self) -> Path:
+        """The stored pool."""
+        return self.folder / "pool.json"
+
+    @property
+    def files(self) -> Path:
+        """The review files of an export."""
+        return self.folder / "files"
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was said so far."""
+        return Ledger(self.folder / "ledger")
+
+    def pool(self) -> ReviewPool:
+        """What is judged."""
+        return read_pool(self.pool_file)
+
+    def keep(self, pool: ReviewPool) -> str:
+        """Store the pool; returns what a person should know where it takes the place of another one."""
+        before = self.pool() if self.pool_file.exists() else None
+        write_pool(pool, self.pool_file)
+        if before is None or before.fingerprint() == pool.fingerprint():
+            return ""
+        return (
+            f"the pool of {len(before.items)} items was replaced by one of {len(pool.items)}; judgments of texts that "
+            "are in both go on to count."
+        )
+
+
+def desk_for(run: Path) -> ReviewFolder:
+    """The folder of a run's review, below the working folder."""
+    return ReviewFolder(ROOT / run.resolve().name)
+
+
+def open_desk(folder: Path) -> ReviewFolder:
+    """The review in a folder, or of a run's folder."""
+    if (folder / "pool.json").is_file():
+        return ReviewFolder(folder)
+    if (folder / "run.json").is_file():
+        found = desk_for(folder)
+        if found.pool_file.is_file():
+            return found
+        raise SettingError(f"{folder} has no review yet. Begin one with: bakeoff review export {folder}")
+    raise SettingError(
+        f"{folder} is no review: it has no pool.json. Begin one with: bakeoff review export RUN"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewState:
+    """A review as it stands: pool, ledger, what holds for each item, and what should be said."""
+
+    pool: ReviewPool
+    read: ReadLedger
+    settled: dict[str, ItemOutcome]
+    notes: tuple[str, ...]
+
+
+def load_state(desk: ReviewFolder) -> ReviewState:
+    """Read a review."""
+    pool, read = desk.pool(), desk.ledger.read()
+    notes = (*pool.notes, *read.notes, *opinions_of(pool, read.entries).notes)
+    return ReviewState(pool, read, settled_pool(pool, read.entries), notes)
+
+
+def beside_the_run(standing: ReviewState, result: Result) -> list[AutoVsHuman]:
+    """Automated, human-adjusted and combined figures of the run's primary measure, as far as it suits them."""
+    measure = str(matching_measure(result.record.primary))
+    categories = {row["query_id"]: row["category"] or "" for row in result.queries.to_pylist()}
+    human = human_values(
+        judged_rankings(standing.pool),
+        standing.settled,
+        measure,
+        Conventions.from_dict(result.record.conventions),
+        {item.id: item.document_id for item in standing.pool.items},
+    )
+    return compare_auto_human(standing.pool.systems, measure, run_values(result, measure), human, categories)

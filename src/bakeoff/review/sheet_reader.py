@@ -1,0 +1,253 @@
+"""Review files as they are read: both templates (S4-48, S4-49), checked row by row, never written into.
+
+A file is taken whole or not at all: one misspelt judgment, double rank or missing key, and nothing of it counts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bakeoff.config import yaml_document
+from bakeoff.config.yaml_document import Keys, YamlDocument
+from bakeoff.errors import DataError
+from bakeoff.measures.labels import Label
+
+AUTO = "[AUTO]"
+_NAME = re.compile(r"^review_(?P<query>.+?)_(?P<system>.+)\.ya?ml$", re.IGNORECASE)
+_EXTENSION = re.compile(r"\.(pdf|txt|md|html?)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """One judged result; `written` is the judgment as it stands in the file, `line` where it stands."""
+
+    rank: int
+    chunk_id: str
+    judgment: Label
+    written: str
+    notes: str
+    line: int
+    document_id: str = ""
+    section: str = ""
+    score: float | None = None
+
+    @property
+    def auto(self) -> bool:
+        """Whether a program filled it in and no person changed it."""
+        return self.judgment is Label.KEYWORD_MATCH and self.notes.strip().upper().startswith(AUTO)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One review file: a system's results for a query, with what a reviewer said of each."""
+
+    path: Path
+    query_id: str
+    query_text: str
+    system: str
+    category: str
+    reviewer: str
+    date: str
+    complete: bool
+    rows: tuple[SheetRow, ...]
+    short: bool = False
+    automated: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.path.name
+
+    @property
+    def open(self) -> tuple[SheetRow, ...]:
+        """The results nobody judged."""
+        return tuple(row for row in self.rows if row.judgment is Label.UNJUDGED)
+
+    @property
+    def filled_by_rule(self) -> bool:
+        """Whether a program filled in every result: such a file counts as reviewed (C-22)."""
+        return all(row.auto for row in self.rows)
+
+
+def read_sheet(path: Path) -> Sheet:
+    """One review file of either template; whatever is wrong with it is one error with its line."""
+    located = yaml_document.read(path, DataError, name=path.name)
+    if not isinstance(located.data, dict):
+        raise DataError(f"{path.name}: not a review file. It begins with metadata: or query_id:")
+    return _full(path, located) if "metadata" in located.data else _short(path, located)
+
+
+def review_files(folder: Path) -> list[Path]:
+    """The YAML files below a folder, in the order of their names."""
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        raise DataError(f"{folder} does not exist. Give the folder of the review files.")
+    found = sorted({*folder.rglob("*.yaml"), *folder.rglob("*.yml")}, key=lambda path: (path.name, str(path)))
+    if not found:
+        raise DataError(f"{folder} holds no YAML file. Write review files with: bakeoff review export RUN")
+    return found
+
+
+def label_of(written: str, where: str) -> Label:
+    """The judgment that is meant, blanks and case apart; a misspelt one is an error with the nearest value."""
+    word = re.sub(r"[\s-]+", "_", written.strip()).upper()
+    if word in list(Label):
+        return Label(word)
+    names = [label.value for label in Label if label.value]
+    near = [name for name in names if name.startswith(word)] or difflib.get_close_matches(word, names, 1, 0.5)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise DataError(
+        f"{where}: judgment {written!r} is none of {', '.join(names)}.{hint} Nothing of this file was taken."
+    )
+
+
+def _full(path: Path, located: YamlDocument) -> Sheet:
+    _known_keys(located, (), ("metadata", "query", "results"))
+    _known_keys(located, ("metadata",), ("query_id", "model", "review_complete"))
+    metadata, query = located.data["metadata"], located.data["query"]
+    complete = metadata["review_complete"]
+    if not isinstance(complete, bool):
+        where = located.where(("metadata", "review_complete"))
+        raise DataError(f"{where}: review_complete is {complete!r}. Write true or false.")
+    return Sheet(
+        path,
+        _text(located, ("metadata", "query_id"), required=True),
+        _text(located, ("query", "text")) if isinstance(query, dict) else str(query),
+        _text(located, ("metadata", "model"), required=True),
+        _text(located, ("metadata", "category")),
+        _text(located, ("metadata", "reviewer")),
+        _text(located, ("metadata", "review_date")),
+        complete,
+        _rows(located),
+        automated=_numbers(located.data.get("automated_metrics")),
+    )
+
+
+def _numbers(data: Any) -> dict[str, float]:
+    """The figures another tool left in the file; what is no number is passed over."""
+    pairs = data.items() if isinstance(data, dict) else ()
+    return {key: float(value) for key, value in pairs if isinstance(value, int | float)}
+
+
+def _short(path: Path, located: YamlDocument) -> Sheet:
+    """S4-48 has neither a system nor a mark of completion: the name says the one, the judgments the other."""
+    _known_keys(located, (), ("query_id", "results"))
+    rows, named = _rows(located), _NAME.match(path.name)
+    query = _text(located, ("query_id",), required=True)
+    own = path.name.removeprefix(f"review_{query}_").rsplit(".", 1)[0]
+    system = own if path.name.startswith(f"review_{query}_") else named["system"] if named else ""
+    return Sheet(
+        path,
+        query,
+        _text(located, ("query",)),
+        system,
+        "",
+        _text(located, ("reviewer",)),
+        _text(located, ("date",)),
+        all(row.judgment is not Label.UNJUDGED for row in rows),
+        rows,
+        short=True,
+    )
+
+
+def _rows(located: YamlDocument) -> tuple[SheetRow, ...]:
+    data = located.data["results"]
+    if not isinstance(data, list) or not data:
+        raise DataError(
+            f"{located.where(('results',))}: results is not a list of judged results. Export it again."
+        )
+    rows = tuple(_row(located, place) for place in range(len(data)))
+    _check_rows(located, rows)
+    return rows
+
+
+def _row(located: YamlDocument, place: int) -> SheetRow:
+    at: Keys = ("results", place)
+    data = _known_keys(located, at, ("rank", "chunk_id", "judgment"))
+    rank = data["rank"]
+    if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
+        raise DataError(f"{located.where((*at, 'rank'))}: rank is {rank!r}. Write the rank, from 1.")
+    written = "" if data["judgment"] is None else str(data["judgment"])
+    score = data.get("score")
+    return SheetRow(
+        rank,
+        _text(located, (*at, "chunk_id"), required=True),
+        label_of(written, located.where((*at, "judgment"))),
+        written,
+        _text(located, (*at, "notes")),
+        located.line((*at, "judgment")),
+        _text(located, (*at, "report_id")),
+        _text(located, (*at, "section_name")),
+        float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
+    )
+
+
+def _check_rows(located: YamlDocument, rows: Sequence[SheetRow]) -> None:
+    ranks: dict[int, int] = {}
+    chunks: dict[str, int] = {}
+    # chunk ids of some tools hold the document's id (S4-51), of others they do not
+    by_document = 2 * sum(
+        bool(row.document_id) and _stem(row.document_id) in row.chunk_id for row in rows
+    ) >= len(rows)
+    for place, row in enumerate(rows):
+        if row.rank in ranks:
+            where = located.where(("results", place, "rank"))
+            raise DataError(
+                f"{where}: rank {row.rank} is also in line {ranks[row.rank]}. Correct one of them."
+            )
+        if row.chunk_id in chunks:
+            where = located.where(("results", place, "chunk_id"))
+            raise DataError(
+                f"{where}: {row.chunk_id} is also in line {chunks[row.chunk_id]}. Remove one of them."
+            )
+        if by_document and row.document_id and _stem(row.document_id) not in row.chunk_id:
+            where = located.where(("results", place, "chunk_id"))
+            raise DataError(
+                f"{where}: chunk_id {row.chunk_id!r} is not of report_id {row.document_id!r}. One of them was edited: "
+                "export the file again and copy the judgments over."
+            )
+        ranks[row.rank] = located.line(("results", place, "rank"))
+        chunks[row.chunk_id] = located.line(("results", place, "chunk_id"))
+    gap = next((rank for rank in range(1, len(rows) + 1) if rank not in ranks), None)
+    if gap is not None:
+        raise DataError(
+            f"{located.where(('results',))}: rank {gap} is missing of {len(rows)} results. Restore it."
+        )
+
+
+def _stem(name: str) -> str:
+    return _EXTENSION.sub("", name)
+
+
+def _known_keys(located: YamlDocument, at: Keys, required: Sequence[str]) -> Mapping[str, Any]:
+    """The mapping at a path, which must have these keys; others are carried along and not looked at."""
+    data = located.data
+    for key in at:
+        data = data[key]
+    if not isinstance(data, dict):
+        raise DataError(
+            f"{located.where(at)}: not a mapping of {', '.join(required)}. Export the file again."
+        )
+    missing = [key for key in required if key not in data]
+    if missing:
+        place = f" of {'.'.join(map(str, at))}" if at else ""
+        raise DataError(
+            f"{located.where(at)}: {missing[0]}{place} is missing. The file may be half-written: export it again."
+        )
+    return data
+
+
+def _text(located: YamlDocument, at: Keys, *, required: bool = False) -> str:
+    data = located.data
+    for key in at:
+        data = data.get(key) if isinstance(data, dict) else data[key] if isinstance(key, int) else None
+    text = "" if data is None else str(data)
+    if required and not text.strip():
+        raise DataError(f"{located.where(at)}: {at[-1]} is empty. Fill it in as it was exported.")
+    return text

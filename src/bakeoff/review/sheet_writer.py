@@ -1,0 +1,167 @@
+"""Review files as they are written: S4-49 to the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bakeoff.errors import UserError
+from bakeoff.measures.labels import Label
+from bakeoff.review.pool import ReturnedPassage, ReviewItem, ReviewPool
+from bakeoff.review.sheet_reader import AUTO, read_sheet
+from bakeoff.storage.cache import write_file
+
+PREVIEW = 500
+"""Characters of a passage that a review file shows."""
+AUTO_NOTE = f"{AUTO} Matches relevance signals/SQL pattern"
+INSTRUCTIONS = {
+    "keyword_match": "Filled in where a rule about words holds here; the note names it. Change it if wrong.",
+    "semantic_match": "You fill this in: relevant to the query, though no rule about words says so.",
+    "false_positive": "You fill this in: not relevant to the query.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFacts:
+    """What a review file says about a query beside its text."""
+
+    sql: str = ""
+    documents: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SheetVote:
+    """A judgment that goes into a file, with its note."""
+
+    judgment: Label
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSheets:
+    """What an export did: files written, and files left alone because a person has worked on them."""
+
+    paths: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+
+def file_name(query: str, system: str) -> str:
+    """review_<query>_<system>.yaml, with the characters a file name may have."""
+    return f"review_{_slug(query)}_{_slug(system)}.yaml"
+
+
+def write_sheets(
+    pool: ReviewPool,
+    folder: Path,
+    facts: Mapping[str, QueryFacts],
+    said: Mapping[str, SheetVote] | None = None,
+    *,
+    force: bool = False,
+) -> WrittenSheets:
+    """One file a query and system; a file in which a person judged is never replaced, even with `force`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written, kept = [], []
+    for (query, system), rows in _by_file(pool).items():
+        path = folder / file_name(query, system)
+        if path.exists() and (_worked_on(path) or not force):
+            kept.append(path)
+            continue
+        write_file(
+            path, _dump_yaml(sheet_data(system, rows, facts.get(query, QueryFacts()), said or {})).encode()
+        )
+        written.append(path)
+    return WrittenSheets(tuple(written), tuple(kept))
+
+
+def sheet_data(
+    system: str,
+    rows: Sequence[tuple[ReturnedPassage, ReviewItem]],
+    facts: QueryFacts,
+    said: Mapping[str, SheetVote],
+) -> dict[str, Any]:
+    """The content of one file (S4-49)."""
+    item = rows[0][1]
+    results = [_result(returned, one, said.get(one.id)) for returned, one in rows]
+    auto = sum(result["notes"].startswith(AUTO) for result in results)
+    open_ = sum(not result["judgment"] for result in results)
+    return {
+        "metadata": {
+            "query_id": item.query_id,
+            "model": system,
+            "category": item.category,
+            "reviewer": "",
+            "review_date": "",
+            "review_complete": False,
+        },
+        "query": {
+            "text": item.query_text,
+            "sql_ground_truth": facts.sql,
+            "expected_report_ids": list(facts.documents),
+            "relevance_signals": list(facts.signals),
+        },
+        "instructions": INSTRUCTIONS,
+        "summary": {"auto_keyword_matches": auto, "needs_human_review": open_},
+        "results": results,
+    }
+
+
+def _by_file(pool: ReviewPool) -> dict[tuple[str, str], list[tuple[ReturnedPassage, ReviewItem]]]:
+    """The items of each query and system in the order of ranks."""
+    found: dict[tuple[str, str], list[tuple[ReturnedPassage, ReviewItem]]] = {}
+    for item in pool.items:
+        for returned in item.returned:
+            found.setdefault((item.query_id, returned.system), []).append((returned, item))
+    return {key: sorted(found[key], key=lambda row: row[0].rank) for key in sorted(found)}
+
+
+def _result(returned: ReturnedPassage, item: ReviewItem, said: SheetVote | None) -> dict[str, Any]:
+    start = returned.start - item.start
+    text = item.text[start : start + returned.end - returned.start]
+    auto = f"{AUTO_NOTE} ({', '.join(item.rules)})" if item.rules else ""
+    judgment, notes = (said.judgment, said.note) if said else (item.auto, auto)
+    return {
+        "rank": returned.rank,
+        "chunk_id": returned.chunk_id,
+        "report_id": item.document_id,
+        "section_name": returned.section,
+        "score": round(returned.score, 4),
+        "text_preview": text if len(text) <= PREVIEW else f"{text[:PREVIEW]}...",
+        "judgment": judgment.value,
+        "notes": notes,
+    }
+
+
+def _worked_on(path: Path) -> bool:
+    """Whether a person judged in a file, finished it or left it in a state we cannot read."""
+    try:
+        sheet = read_sheet(path)
+    except UserError:
+        return True
+    judged = any(row.judgment is not Label.UNJUDGED and not row.auto for row in sheet.rows)
+    return judged or sheet.complete or any(row.notes and not row.auto for row in sheet.rows)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as they are, so that a passage is read as it stands."""
+
+
+def _string(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    block = "\n" in value and not re.search(r"[ \t]\n|^\s|[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd]", value)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if block else None)
+
+
+_Dumper.add_representer(str, _string)
+
+
+def _dump_yaml(data: dict[str, Any]) -> str:
+    return yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.+=-]+", "-", name).strip("-.") or "x"

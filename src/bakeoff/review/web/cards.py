@@ -1,0 +1,162 @@
+"""What the page shows of an item: its text with the matched words marked, and on demand the text around it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bakeoff.corpus.document_kinds import CODE, DATA, KIND_OF_SUFFIX
+from bakeoff.corpus.segmentation import has_spaceless_script, word_spans
+from bakeoff.review.outcomes import Vote
+from bakeoff.review.pool import ReviewItem
+
+REACH = 600
+"""So many characters before and after a passage are shown as its context."""
+SHORTEST = 4
+"""Shorter words of a query are mostly grammar and are not marked."""
+_GRAMMAR = re.compile(
+    "about|after|also|been|before|being|between|both|could|does|doing|during|each|from|have|having|here|into|just|like|"
+    "more|most|much|only|other|over|same|should|some|such|than|that|their|them|then|there|these|they|this|those|through|"
+    "under|until|very|were|what|when|where|which|while|whom|will|with|would|your",
+    re.IGNORECASE,
+)
+
+Part = tuple[str, bool]
+"""A piece of text and whether it is marked."""
+Span = tuple[int, int, str]
+"""Start, end and text of a stored piece of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierVote:
+    """What somebody, or a rule, said of an item; shown only to who decides between them."""
+
+    who: str
+    judgment: str
+    grade: int | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """An item as the page gets it: nothing in it says which system returned it, at which rank or score."""
+
+    key: str
+    query_id: str
+    query: str
+    category: str
+    document: str
+    section: str
+    start: int
+    end: int
+    text: tuple[Part, ...]
+    before: str
+    after: str
+    code: bool
+    """Whether the document is program text or data, which is read by its columns."""
+    said: tuple[EarlierVote, ...] = ()
+
+
+class ContextWindow:
+    """The stored pieces of documents, from which the text around a passage is put together."""
+
+    def __init__(self, pieces: Iterable[tuple[str, int, int, str]]) -> None:
+        self._pieces: dict[str, list[Span]] = {}
+        for document, start, end, text in pieces:
+            if len(text) == end - start:  # else its characters can not be placed
+                self._pieces.setdefault(document, []).append((start, end, text))
+        for spans in self._pieces.values():
+            spans.sort()
+        self._longest = {name: max(b - a for a, b, _ in spans) for name, spans in self._pieces.items()}
+
+    def before(self, document: str, start: int) -> str:
+        """Up to REACH characters before a place, as far as they are stored without a gap."""
+        text, at = "", start
+        while len(text) < REACH:
+            found = [one for one in self._near(document, at) if one[0] < at <= one[1]]
+            if not found:
+                break
+            piece = min(found)
+            text, at = piece[2][: at - piece[0]] + text, piece[0]
+        return text[-REACH:]
+
+    def after(self, document: str, end: int) -> str:
+        """Up to REACH characters from a place on, as far as they are stored without a gap."""
+        text, at = "", end
+        while len(text) < REACH:
+            found = [one for one in self._near(document, at) if one[0] <= at < one[1]]
+            if not found:
+                break
+            piece = max(found, key=lambda one: one[1])
+            text, at = text + piece[2][at - piece[0] :], piece[1]
+        return text[:REACH]
+
+    def _near(self, document: str, at: int) -> Sequence[Span]:
+        """The pieces that could reach a place."""
+        spans = self._pieces.get(document, [])
+        reach = self._longest.get(document, 0)
+        return spans[bisect_left(spans, (at - reach, 0, "")) : bisect_left(spans, (at + 1, 0, ""))]
+
+
+def card(key: str, item: ReviewItem, around: ContextWindow, opinions: Iterable[Vote] = ()) -> Card:
+    """The card of an item."""
+    return Card(
+        key,
+        item.query_id,
+        item.query_text,
+        item.category,
+        item.document_id,
+        item.section,
+        item.start,
+        item.end,
+        mark_words(item.text, item.words, item.query_text),
+        around.before(item.document_id, item.start),
+        around.after(item.document_id, item.end),
+        _is_code(item.document_id),
+        tuple(_earlier_vote(one) for one in opinions),
+    )
+
+
+def mark_words(text: str, words: Sequence[str], query: str) -> tuple[Part, ...]:
+    """The text in parts: words of the query's rules wherever they stand, words of the query where a word begins."""
+    pattern = _pattern(words, query)
+    if pattern is None:
+        return ((text, False),) if text else ()
+    parts: list[Part] = []
+    at = 0
+    for found in pattern.finditer(text):
+        parts += [(text[at : found.start()], False), (found[0], True)]
+        at = found.end()
+    return tuple(part for part in (*parts, (text[at:], False)) if part[0])
+
+
+def _pattern(words: Sequence[str], query: str) -> re.Pattern[str] | None:
+    spoken = [query[start:end] for start, end in word_spans(query)]
+    own = [word for word in spoken if _tells(word) and not has_spaceless_script(word)]
+    choices = [re.escape(word.strip()) for word in words if word.strip()]
+    choices += [rf"\b{re.escape(_stem(word))}\w*" for word in own]
+    choices += [re.escape(word) for word in spoken if has_spaceless_script(word) and len(word) > 1]
+    # the longest first, so that a phrase is marked whole
+    return (
+        re.compile("|".join(sorted(set(choices), key=len, reverse=True)), re.IGNORECASE) if choices else None
+    )
+
+
+def _tells(word: str) -> bool:
+    return len(word) >= SHORTEST and not _GRAMMAR.fullmatch(word)
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if word.lower().endswith("s") and len(word) > SHORTEST else word
+
+
+def _is_code(document: str) -> bool:
+    kind = KIND_OF_SUFFIX.get(document.rpartition(".")[2].lower(), "text")
+    return kind in CODE or kind in DATA
+
+
+def _earlier_vote(one: Vote) -> EarlierVote:
+    who = f"rule {one.where}" if one.auto else one.reviewer
+    return EarlierVote(who, one.label.value or "cannot judge", one.grade, one.note)

@@ -1,0 +1,222 @@
+"""One reviewer's seat: what comes before them in which order, what they said, and how far they are."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from bakeoff.errors import SettingError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.measures.labels import Label
+from bakeoff.review.ledger import Ledger, LedgerEntry, LedgerKind
+from bakeoff.review.pool import PassageView, ReviewPool
+from bakeoff.review.web.history import History
+
+DECIDING = (LedgerKind.JUDGE, LedgerKind.CANNOT, LedgerKind.LATER)
+
+Place = tuple[str, int]
+"""Item and repeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageTexts:
+    """The hashes of a pool's texts: by item, and by (query, hash) for a text that moved to another place."""
+
+    by_item: Mapping[str, str]
+    moved: Mapping[tuple[str, str], str]
+
+    @classmethod
+    def of(cls, pool: ReviewPool) -> PageTexts:
+        """The hashes of a pool, computed once."""
+        by_item = {item.id: item.text_hash for item in pool.items}
+        return cls(by_item, {(item.query_id, by_item[item.id]): item.id for item in pool.items})
+
+    def place(self, entry: LedgerEntry) -> Place | None:
+        """The place an entry speaks of now, or None: its text is not in the pool."""
+        if self.by_item.get(entry.item) == entry.text_hash:
+            return entry.item, entry.repeat
+        target = self.moved.get((entry.query, entry.text_hash))
+        return (target, entry.repeat) if target is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reviewer says of what is shown."""
+
+    kind: LedgerKind
+    judgment: Label = Label.UNJUDGED
+    grade: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewProgress:
+    """How far a reviewer is; `seconds_left` by their own pace, None where it can't be told yet."""
+
+    done: int
+    total: int
+    later: int
+    cannot: int
+    seconds_left: float | None
+
+
+class ReviewerSession:
+    """The showings of one reviewer and what became of them; calls of several threads wait for each other."""
+
+    def __init__(
+        self, ledger: Ledger, reviewer: str, texts: PageTexts, showings: Sequence[PassageView], final: bool
+    ) -> None:
+        self.reviewer = reviewer
+        self.lock = threading.RLock()
+        self._texts = texts
+        self._final = final
+        self._history = History(ledger, reviewer)
+        self._first: Place | None = None
+        self._put_off: dict[Place, str] = {}
+        self.seat(showings)
+
+    def seat(self, showings: Sequence[PassageView]) -> None:
+        """Put these before the reviewer, in this order, and read again what was said of them."""
+        with self.lock:
+            self._shown = {(one.item.id, one.repeat): one for one in showings}
+            self._keys = {key_of(self.reviewer, place): place for place in self._shown}
+            self._rank: Mapping[str, int] | None = None
+            self._history.reread()
+            self._recount()
+
+    def reorder(self, rank: Mapping[str, int]) -> None:
+        """Bring items to the front by rank; repetitions stay behind all others."""
+        with self.lock:
+            if rank is self._rank:
+                return
+            self._rank, last = rank, len(rank)
+            places = sorted(self._shown, key=lambda place: rank.get(place[0], last))
+            self._shown = {place: self._shown[place] for place in places}
+
+    def upcoming(self, count: int) -> list[tuple[str, PassageView]]:
+        """The next showings with their keys: new ones, then those put off, then hidden repetitions."""
+        with self.lock:
+            self._catch_up()
+            coming = islice(self._coming(), count)
+            return [(key_of(self.reviewer, place), self._shown[place]) for place in coming]
+
+    def say(self, key: str, answer: Answer, time: str) -> LedgerEntry | None:
+        """Keep an answer, on disk when this returns; None where nothing was to be written, or it was sent again."""
+        with self.lock:
+            self._catch_up()
+            place = self._place(key)
+            if time in self._history.times:
+                return None
+            if answer.kind is LedgerKind.LATER and self._final:
+                # a line would take the place of what this reviewer said before
+                self._put_off[place], self._first = time, None
+                return None
+            entry = self._history.add(self._entry(place, answer, time))
+            self._first = None
+            if self._history.live and self._history.live[-1] is entry:
+                self._recount_one(place, entry)
+            else:  # it came late: what was said since holds
+                self._recount()
+            return entry
+
+    def undo(self, time: str) -> tuple[str, LedgerEntry] | None:
+        """Take back the last answer; gives the key of what it was about and the answer, or None: there is none."""
+        with self.lock:
+            self._catch_up()
+            known = self._history.times.get(time)
+            if known is not None:  # sent again: it is done already
+                place = self._texts.place(known)
+                return (key_of(self.reviewer, place), known) if place in self._shown and place else None
+            last = self._history.last(self._kinds, self._ever())
+            if last is None:
+                return None
+            self._history.add(LedgerEntry(LedgerKind.UNDO, last.item, last.query, self.reviewer, last.text_hash,
+                                    repeat=last.repeat, time=time))  # fmt: skip
+            self._recount()
+            self._first = self._texts.place(last)
+            assert self._first is not None
+            return key_of(self.reviewer, self._first), last
+
+    def progress(self) -> ReviewProgress:
+        """How far this reviewer is."""
+        with self.lock:
+            total, done = len(self._shown), len(self._done)
+            each = self._history.seconds_each()
+            left = each * (total - done) if each is not None else None
+            later = sum(place not in self._done for place in self._put_off)
+            return ReviewProgress(done, total, later, len(self._cannot), left)
+
+    @property
+    def latest(self) -> str:
+        """The time of this reviewer's last entry: what the page sends next must be later to count after it."""
+        return self._history.latest
+
+    @property
+    def _kinds(self) -> tuple[LedgerKind, ...]:
+        return (LedgerKind.ADJUDICATE,) if self._final else DECIDING
+
+    def _ever(self) -> set[Place]:
+        """The places under which entries on what is shown stand in the ledger."""
+        live = self._history.live
+        return {(e.item, e.repeat) for e in live if self._texts.place(e) in self._shown}
+
+    def _place(self, key: str) -> Place:
+        if key not in self._keys:
+            raise SettingError("this passage is not in the review any more. Reload the page.")
+        return self._keys[key]
+
+    def _entry(self, place: Place, answer: Answer, time: str) -> LedgerEntry:
+        item = self._shown[place].item
+        if self._final and answer.kind is LedgerKind.CANNOT:
+            raise SettingError("who decides between reviewers chooses one of the three, or says later.")
+        kind = LedgerKind.ADJUDICATE if self._final and answer.kind is LedgerKind.JUDGE else answer.kind
+        return LedgerEntry(kind, item.id, item.query_id, self.reviewer, self._texts.by_item[item.id], answer.judgment,
+                     answer.grade, answer.note, place[1], time)  # fmt: skip
+
+    def _coming(self) -> Iterator[Place]:
+        """What is open: what was just taken back, then first showings, then repetitions; what was put off last."""
+        first = self._first if self._first in self._shown and self._first not in self._done else None
+        if first is not None:
+            yield first
+        late = sorted((p for p in self._put_off if p in self._shown), key=self._put_off.__getitem__)
+        for repeat in (0, 1):
+            fresh = (p for p in self._shown if p[1] == repeat and p not in self._put_off)
+            for place in chain(fresh, (p for p in late if p[1] == repeat)):
+                if place not in self._done and place != first:
+                    yield place
+
+    def _catch_up(self) -> None:
+        """See what this reviewer wrote elsewhere."""
+        if self._history.changed():
+            self._recount()
+
+    def _recount(self) -> None:
+        self._done: set[Place] = set()
+        self._cannot: set[Place] = set()
+        if not self._final:
+            self._put_off = {}
+        for entry in self._history.live:
+            place = self._texts.place(entry)
+            if place is not None and place in self._shown:
+                self._recount_one(place, entry)
+
+    def _recount_one(self, place: Place, entry: LedgerEntry) -> None:
+        """What the last word on a place makes of it."""
+        if self._final:
+            self._done |= {place} if entry.kind is LedgerKind.ADJUDICATE else set()
+            return
+        self._put_off.pop(place, None)
+        self._cannot.discard(place)
+        if entry.kind is LedgerKind.LATER:
+            self._done.discard(place)
+            self._put_off[place] = entry.time
+        else:
+            self._done.add(place)
+            self._cannot |= {place} if entry.kind is LedgerKind.CANNOT else set()
+
+
+def key_of(reviewer: str, place: Place) -> str:
+    """A name for a showing that does not tell a repetition from a first showing, the same after a restart."""
+    return fingerprint("showing", reviewer, *place)[:16]

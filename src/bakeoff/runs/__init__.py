@@ -1,0 +1,1 @@
+"""Runs: measured, stored, read back, compared and judged."""

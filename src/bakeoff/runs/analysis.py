@@ -1,0 +1,363 @@
+"""Stored rows → comparison and verdict: the same functions serve the run, the report and a script."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.errors import ComparisonError
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import parse
+from bakeoff.config.plan import fits_words
+from bakeoff.runs.folder import QUERIES, changed_tables, read_record, read_table, require_finished, require_unchanged
+from bakeoff.runs.record import RunRecord
+from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
+from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bakeoff.runtime.worker_pool import WorkerPool
+    from bakeoff.stats.compare import CompareSettings
+    from bakeoff.stats.comparison import Comparison, PairComparison, ScoreMatrix, SystemSummary
+    from bakeoff.stats.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedTruth:
+    """Which queries of a run people judged completely for every system, who judged, and to which rank."""
+
+    queries: tuple[str, ...]
+    reviewers: tuple[str, ...]
+    k: int
+    of: int
+
+    @property
+    def sentence(self) -> str:
+        """Whose judgments the scores follow."""
+        people = ", ".join(self.reviewers)
+        rest = self.of - len(self.queries)
+        others = f"; rules judge the other {rest:,}" if rest else ""
+        return (
+            f"People ({people}) judged the first {self.k} results of every system for {len(self.queries):,} of "
+            f"{self.of:,} questions, and their judgments replace the rules there{others}."
+        )
+
+
+class Result:
+    """A run's folder, read when asked: rows as Arrow tables, and what follows from them."""
+
+    def __init__(self, path: Path, workers: WorkerPool | None = None, *, trust: bool = False) -> None:
+        self.path, self._workers, self._trust = path, workers, trust
+        record = read_record(path)
+        self.trusted_changes = _describe_changes(path, record) if trust else ()
+        self.record: RunRecord = record.model_copy(update={"notes": [*record.notes, *self.trusted_changes]})
+        self.reviewed: ReviewedTruth | None = None
+        self.review_folder: Path | None = None
+        self.known: dict[str, Any] = {}
+        self._left_out: frozenset[str] = frozenset()
+        self._replaced: dict[str, pa.Table] = {}
+        self._unchanged: set[str] = set()
+        self._comparisons: dict[str, Comparison] = {}
+        self._summaries: dict[str, dict[str, SystemSummary]] = {}
+
+    def __repr__(self) -> str:
+        return f"Result({str(self.path)!r}, {len(self.record.systems)} systems, {self.record.status})"
+
+    @cached_property
+    def scores(self) -> pa.Table:
+        """One row a system, query and measure."""
+        return self._table(SCORES)
+
+    @cached_property
+    def timings(self) -> pa.Table:
+        """One row a system, phase and statistic."""
+        return self._table(TIMINGS)
+
+    @cached_property
+    def systems(self) -> pa.Table:
+        """One row a system."""
+        return self._table(SYSTEMS)
+
+    @cached_property
+    def queries(self) -> pa.Table:
+        """One row a query."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = self._table(QUERIES)
+        left_out = pa.array(sorted(self._left_out), pa.string())
+        return table.filter(pc.invert(pc.is_in(table["query_id"], left_out))) if self._left_out else table
+
+    def with_current(self, name: str | None) -> Result:
+        """The same run with another system as the one in use today; the recorded one where None is given."""
+        if name is None:
+            return self
+        found = copy.copy(self)
+        found.record = self.record.model_copy(update={"current": self.system(name)})
+        return found
+
+    def without(self, queries: Collection[str]) -> Result:
+        """The same run judged without some of its queries."""
+        found = self._copy()
+        found._left_out = self._left_out | frozenset(queries)
+        return found
+
+    def with_review(self, reviewed: ReviewedTruth | None, scores: pa.Table, record: RunRecord) -> Result:
+        """The same run with reviewed scores; steps and ties computed from rules no longer describe reviewed queries."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = self._copy()
+        found.record, found.reviewed = record, reviewed
+        found._replaced[SCORES.name] = scores
+        if reviewed is not None:
+            names = pa.array(reviewed.queries, pa.string())
+            found._replaced[TIES.name] = self.ties.filter(pc.invert(pc.is_in(self.ties["query_id"], names)))
+            found._replaced[LOSSES.name] = self.losses.slice(0, 0)
+        return found
+
+    def with_review_folder(self, folder: Path | None) -> Result:
+        """The same run whose review is in a folder of its own; None is the folder below `reviews`."""
+        found = self._copy()
+        found.review_folder = folder
+        return found
+
+    def by_rules(self) -> Result:
+        """The same run scored by its rules alone, as the folder has it."""
+        found = Result(self.path, self._workers, trust=self._trust)
+        found.review_folder = self.review_folder
+        return found
+
+    @property
+    def judged_by_people(self) -> frozenset[tuple[str, int]]:
+        """The queries that people's judgments score, each with the rank down to which results were judged."""
+        return (
+            frozenset((query, self.reviewed.k) for query in self.reviewed.queries)
+            if self.reviewed
+            else frozenset()
+        )
+
+    @property
+    def truth(self) -> str:
+        """Whose judgments the scores follow: `reviewed` where people's replace those of rules, else `rules`."""
+        return "reviewed" if self.reviewed else "rules"
+
+    @property
+    def rescored(self) -> bool:
+        """Whether the scores differ from those in the run's folder."""
+        return SCORES.name in self._replaced
+
+    def _copy(self) -> Result:
+        """The same run, with its replaced tables."""
+        found = self.by_rules()
+        found.record, found.reviewed = self.record, self.reviewed
+        found._left_out, found._replaced = self._left_out, dict(self._replaced)
+        return found
+
+    @cached_property
+    def rankings(self) -> pa.Table:
+        """One row a system, query and rank."""
+        return self._table(RANKINGS)
+
+    @cached_property
+    def latencies(self) -> pa.Table:
+        """One row a system, repeat and query, in milliseconds."""
+        return self._table(LATENCIES)
+
+    @cached_property
+    def passages(self) -> pa.Table:
+        """The text of the chunks among the first ten of a ranking."""
+        return self._table(PASSAGES)
+
+    @cached_property
+    def losses(self) -> pa.Table:
+        """One row a system, query and step: the best score still reachable after it."""
+        return self._table(LOSSES)
+
+    @cached_property
+    def ties(self) -> pa.Table:
+        """One row a system, query and measure whose value depends on the order of equal scores."""
+        return self._table(TIES)
+
+    @property
+    def done(self) -> tuple[str, ...]:
+        """The systems that were measured, in the order of the plan."""
+        return self._with_status(Status.DONE)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The systems that failed, each with its reason."""
+        rows = self.systems.to_pylist()
+        return {row["system"]: row["reason"] for row in rows if row["status"] != Status.DONE}
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """All pairs of systems on the primary measure."""
+        return self.compare(self.record.primary)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What to use, or why that can't be told."""
+        from bakeoff.runs.verdict import decide_run
+
+        return decide_run(self)
+
+    def compare(self, measure: str) -> Comparison:
+        """All pairs of systems on a measure, paired by query."""
+        from bakeoff.stats.compare import compare_all
+
+        name = self.measure(measure)
+        if name not in self._comparisons:
+            self._comparisons[name] = compare_all([self.matrix(name)], self._settings, self._workers)[0]
+        return self._comparisons[name]
+
+    def summaries(self, measure: str) -> dict[str, SystemSummary]:
+        """Each system's mean and interval on a measure; cheap where the pairs are not needed."""
+        from bakeoff.stats.compare import summarise
+
+        name = self.measure(measure)
+        if name not in self._summaries:
+            compared = self._comparisons.get(name)
+            found = compared.systems if compared else summarise(self.matrix(name), self._settings)
+            self._summaries[name] = {one.system: one for one in found}
+        return self._summaries[name]
+
+    @property
+    def _settings(self) -> CompareSettings:
+        from bakeoff.stats.bootstrap import BootstrapSettings
+        from bakeoff.stats.compare import CompareSettings
+
+        return CompareSettings(BootstrapSettings(self.record.seed))
+
+    def matrix(self, measure: str) -> ScoreMatrix:
+        """The scores of a measure, systems × queries; negative queries are structural."""
+        import numpy as np
+
+        from bakeoff.stats.comparison import ScoreMatrix
+
+        name = self.measure(measure)
+        definition = parse(name).definition
+        rows = self.queries.to_pylist()
+        queries = tuple(row["query_id"] for row in rows)
+        values = np.full((len(self.done), len(queries)), np.nan)
+        place = {query: i for i, query in enumerate(queries)}
+        at = {system: i for i, system in enumerate(self.done)}
+        for system, query, value in self._values(name):
+            if value is not None and system in at and query in place:
+                values[at[system], place[query]] = value
+        return ScoreMatrix(
+            systems=self.done,
+            queries=queries,
+            values=values,
+            measure=name,
+            categories=tuple(row["category"] or "" for row in rows),
+            structural=_not_asked(rows, definition.needs),
+            missing={
+                (system, query): why for query, why in self._excluded(name).items() for system in self.done
+            },
+            higher_is_better=definition.higher_is_better,
+            bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
+            clusters=_clusters(rows),
+        )
+
+    def incomplete(self, measure: str) -> tuple[str, ...]:
+        """The queries of a measure's means whose truth names files that were not read (F55)."""
+        if parse(self.measure(measure)).definition.needs not in (RequiredInput.JUDGMENTS, RequiredInput.SPANS):
+            return ()
+        return tuple(dict.fromkeys(one.query_id for one in self.record.unread_truth))
+
+    def measure(self, name: str) -> str:
+        """The full name of a measure of this run, from a full or short one."""
+        wanted = parse(name)
+        known = [parse(text) for text in self.record.measures]
+        # a level that is named is meant: RR@10(answer) is never answered with RR@10(document) (F15)
+        open_level = [one for one in known if one.name == wanted.name and None in (one.unit, wanted.unit)]
+        alike = [one for one in open_level if one == replace(wanted, unit=one.unit)]
+        for measure in (*(one for one in known if one == wanted), *alike):
+            return str(measure)
+        raise ComparisonError(
+            f"{name} was not measured in this run. It has: {', '.join(self.record.measures)}."
+        )
+
+    def system(self, name: str) -> str:
+        """The label of a system, from the label or from words that only it has."""
+        if name in self.done:
+            return name
+        found = [label for label in self.done if fits_words(label, name)]
+        if len(found) == 1:
+            return found[0]
+        why = f"fits {len(found)} systems" if found else "fits no system"
+        raise ComparisonError(f"{name!r} {why} of this run. Systems: {'; '.join(found or self.done)}.")
+
+    def timing(self, system: str, phase: str, statistic: str) -> float | None:
+        """One timing, or None where it was not measured."""
+        return self._timing_index.get((system, phase, statistic))
+
+    @cached_property
+    def _timing_index(self) -> dict[tuple[str, str, str], float | None]:
+        rows = self.timings.to_pylist()
+        return {(row["system"], row["phase"], row["statistic"]): row["value"] for row in rows}
+
+    def _excluded(self, measure: str) -> dict[str, str]:
+        """The queries that the means of a measure do not count, with the reason."""
+        return {one.query_id: one.reason for one in self.record.excluded if one.measure == measure}
+
+    def _values(self, measure: str) -> Iterable[tuple[str, str, float | None]]:
+        import pyarrow.compute as pc
+
+        rows = self.scores.filter(pc.equal(self.scores["measure"], measure))
+        columns = [rows[name].to_pylist() for name in ("system", "query_id", "value")]
+        return zip(*columns, strict=True)
+
+    def table_file(self, schema: Schema) -> Path:
+        """The file of a table, for who reads a part of it; one of an unfinished run or changed since is refused."""
+        require_finished(self.path, self.record)
+        if not self._trust and schema.name not in self._unchanged:
+            require_unchanged(self.path, schema, self.record)
+            self._unchanged.add(schema.name)
+        return self.path / f"{schema.name}.parquet"
+
+    def _table(self, schema: Schema) -> pa.Table:
+        if schema.name in self._replaced:
+            return self._replaced[schema.name]
+        return read_table(self.table_file(schema).parent, schema)
+
+    def _with_status(self, status: Status) -> tuple[str, ...]:
+        rows = zip(self.systems["system"].to_pylist(), self.systems["status"].to_pylist(), strict=True)
+        return tuple(system for system, state in rows if state == status)
+
+
+def _clusters(rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    """The cluster of each query; none where the run was written before clusters were recorded."""
+    if not any(row["cluster"] for row in rows):
+        return ()
+    return tuple(row["cluster"] or f"query {row['query_id']}" for row in rows)
+
+
+def _describe_changes(path: Path, record: RunRecord) -> tuple[str, ...]:
+    """A note that names the tables changed since the run; none where none was."""
+    changed = [f"{name}.parquet" for name in changed_tables(path, record)]
+    return (f"Read with --trust although changed after the run: {', '.join(changed)}.",) if changed else ()
+
+
+def _not_asked(rows: list[dict[str, Any]], needs: RequiredInput) -> dict[str, str]:
+    """Queries that a measure is not asked of, with the reason: negative ones, or all others if it is made for those."""
+    if needs is RequiredInput.TOP_SCORES:
+        return {row["query_id"]: "asked of negative queries only" for row in rows if not row["negative"]}
+    return {row["query_id"]: "no right answer (negative)" for row in rows if row["negative"]}
+
+
+def open_run(folder: str | Path, workers: WorkerPool | None = None, *, trust: bool = False) -> Result:
+    """The result in a run's folder, scored by its rules; `trust` accepts tables that were edited."""
+    return Result(Path(folder), workers, trust=trust)
+
+
+def compare(result: Result, a: str, b: str, measure: str | None = None) -> PairComparison:
+    """Two systems of a run, paired by query; names may be words that fit one system only."""
+    comparison = result.compare(measure or result.record.primary)
+    return comparison.pair(result.system(a), result.system(b))

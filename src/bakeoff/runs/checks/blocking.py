@@ -1,0 +1,91 @@
+"""What a run refuses or says of its queries and measures, whether or not somebody validated first (F08, F10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from bakeoff.errors import QueryFileError
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import Measure
+from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.truth.queries import QuerySet
+from bakeoff.types import Unit
+from bakeoff.runs.checks.corpus import check_leaks, copied_queries, find_leaks
+from bakeoff.runs.checks.findings import Finding
+from bakeoff.runs.checks.queries import check_repeated
+from bakeoff.runs.checks.text import number, name_some
+
+SHOWN = 5
+ALLOWABLE = ("leak", "duplicate", "split-overlap")
+
+
+def blocking_findings(
+    queries: QuerySet, corpus: ReadCorpus, allowed: Sequence[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Notes that go with the numbers, and the queries that occur in a document.
+
+    Queries that are there twice, or that were copied from a document, stop a run unless allowed.
+    """
+    embedded = blank_leaked_sentences(corpus, queries)
+    leaked = find_leaks(embedded, queries)
+    found = apply_allow_list([*check_repeated(queries), *check_leaks(leaked, embedded, queries)], allowed)
+    return refuse_errors(found), copied_queries(leaked, queries)
+
+
+def refuse_errors(findings: Iterable[Finding]) -> list[str]:
+    """One note for each kind of warning; errors stop a run."""
+    found = list(findings)
+    wrong = [one for one in found if one.level == "error"]
+    if wrong:
+        raise QueryFileError(lines=_refusal(wrong))
+    told = [one for one in found if one.level == "warning"]
+    codes = dict.fromkeys(one.code for one in told)
+    return [_note([one for one in told if one.code == code]) for code in codes]
+
+
+def apply_allow_list(findings: Iterable[Finding], allowed: Sequence[str]) -> list[Finding]:
+    """The findings, with those that the experiment allows as warnings."""
+    return [replace(one, level="warning") if _is_allowed(one, allowed) else one for one in findings]
+
+
+def chunk_unit_conflict(primary: Measure, chunkers: Sequence[str]) -> str:
+    """Why a measure cannot decide between chunkers; nothing where it can, or where there is one chunker."""
+    if len(chunkers) < 2 or not counts_chunks(primary):
+        return ""
+    return (
+        f"{primary} counts chunks, and each of the chunkers {name_some(chunkers)} cuts others, so it cannot compare them."
+        " Name one chunker, or let a measure by document or answer decide."
+    )
+
+
+def counts_chunks(measure: Measure) -> bool:
+    """Whether a measure of quality depends on how documents are cut."""
+    needs = measure.definition.needs
+    return needs is RequiredInput.SECTIONS or (needs is RequiredInput.JUDGMENTS and measure.unit is Unit.CHUNK)
+
+
+def _is_allowed(finding: Finding, allowed: Sequence[str]) -> bool:
+    return finding.level == "error" and finding.code in allowed
+
+
+def _refusal(wrong: list[Finding]) -> list[str]:
+    lines = [f"{one.where}: {one.message}" for one in wrong[:SHOWN]]
+    if len(wrong) > SHOWN:
+        lines.append(f"and {len(wrong) - SHOWN:,} more: bakeoff validate shows them all.")
+    kinds = ", ".join(dict.fromkeys(one.code for one in wrong if one.code in ALLOWABLE))
+    if kinds:
+        lines.append(f"To measure with them anyway: allow: [{kinds}] in the experiment.")
+    return lines
+
+
+def _note(found: list[Finding]) -> str:
+    """One sentence on all findings of a kind."""
+    first = f"{found[0].where}: {found[0].message}"
+    names = [one.where.rpartition("query ")[2] for one in found]
+    return (
+        first
+        if len(found) == 1
+        else f"{number(len(found), 'query', 'queries')} ({name_some(names)}) have the same warning; the first: {first}"
+    )

@@ -1,0 +1,162 @@
+"""What validation looks at: the plan, the queries, the corpus, its chunks where needed, and the resolved truth."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from bakeoff import registry
+from bakeoff.config import yaml_document
+from bakeoff.errors import ExperimentError, TruthError
+from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.presets import Preset, preset
+from bakeoff.config.plan import PluginSpec, Plan
+from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.read import ReadCorpus, Sample, read_documents
+from bakeoff.pipeline.scoring.scorable import needs_chunk_counts
+from bakeoff.pipeline.context import StageContext
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.resolve import UNREAD, Truth, resolve
+from bakeoff.truth.human_judgments import read_judgments, with_judgments
+from bakeoff.truth.rules import leaves
+from bakeoff.types import Unit
+from bakeoff.runs.checks.filters import left_documents, needs_chunk_fields
+from bakeoff.config.yaml_document import Keys, YamlDocument
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from bakeoff.truth.units import Judged
+
+
+@dataclass(frozen=True)
+class ValidationContext:
+    """An experiment with everything that can be known of it without a model."""
+
+    plan: Plan
+    queries: QuerySet
+    corpus: ReadCorpus
+    chunkings: Mapping[str, ChunkedCorpus]
+    truth: Truth
+    located: YamlDocument
+    _judged: dict[Unit, dict[str, Judged]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def preset(self) -> Preset | None:
+        """The preset the experiment names."""
+        return named_preset(self.plan)
+
+    @property
+    def conventions(self) -> Conventions:
+        """How numbers will be made."""
+        return self.plan.conventions
+
+    @property
+    def chunk_counts(self) -> dict[str, int]:
+        """How many chunks each chunker makes, where the corpus was cut."""
+        return {label: made.chunks.num_rows for label, made in self.chunkings.items()}
+
+    def where(self, path: Keys) -> str:
+        """ "bakeoff.yaml, line 14" for a path in the experiment."""
+        return self.located.where(path)
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The chunker of each chunking by fingerprint; '' for judgments bound to none."""
+        return {"": "", **{made.fingerprint: label for label, made in self.chunkings.items()}}
+
+    @cached_property
+    def filtered(self) -> dict[int, np.ndarray]:
+        """Which documents the filter of each query that has one leaves."""
+        return left_documents(self.queries, self.corpus)
+
+    @cached_property
+    def bound(self) -> bool:
+        """Whether any judgment holds for the chunks of one chunking only."""
+        from bakeoff.truth.units import bound_chunkings
+
+        return bool(bound_chunkings(self.truth.judgments))
+
+    def judged(self, unit: Unit) -> dict[str, Judged]:
+        """The judgments of a unit by chunker; one entry '' where they are the same under any."""
+        if unit not in self._judged:
+            self._judged[unit] = self._derived(unit)
+        return self._judged[unit]
+
+    def _derived(self, unit: Unit) -> dict[str, Judged]:
+        from bakeoff.truth.units import derive_units
+        from bakeoff.types import CHUNKS
+
+        table = self.truth.judgments
+        if unit is Unit.ANSWER:
+            import pyarrow.compute as pc
+
+            table = table.filter(pc.is_valid(table["start"]))
+        if not self.bound and unit in (Unit.DOCUMENT, Unit.ANSWER):
+            return {"": derive_units(table, CHUNKS.arrow().empty_table(), "", unit, conventions=self.conventions)}
+        found = {}
+        for label, made in self.chunkings.items():
+            # where no rule holds for a chunker's chunks there is nothing to derive, and the truth checks say so
+            with contextlib.suppress(TruthError):
+                found[label] = derive_units(
+                    table, made.chunks, made.fingerprint, unit, conventions=self.conventions
+                )
+        return found
+
+    def relevant(self, unit: Unit, rel: int | None = None) -> dict[str, np.ndarray]:
+        """How many items of a unit are relevant to each query, by chunker; from grade `rel`, or the conventions'."""
+        import numpy as np
+
+        count, lowest = len(self.queries.queries), self.conventions.rel if rel is None else rel
+        return {
+            label: np.bincount(judged.query[judged.grade >= lowest], minlength=count)
+            for label, judged in self.judged(unit).items()
+        }
+
+
+def named_preset(plan: Plan) -> Preset | None:
+    """The preset a plan names; one that nobody knows is an error."""
+    return preset(plan.settings.preset) if plan.settings.preset else None
+
+
+def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None) -> ReadCorpus:
+    """The documents of a plan, or a sample of them."""
+    return read_documents(plan.source, registry.load("sources", plan.source.name)(plan.source.params), context, sample)
+
+
+def plan_truth(plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table]) -> Truth:
+    """The truth that a plan is scored with, people's judgments included where it names a set of them."""
+    skipped, allowed = corpus.skipped, UNREAD in plan.settings.allow
+    truth = resolve(queries, corpus.documents, chunks, unread=skipped, allow_unread=allowed)
+    if plan.settings.judgments is None:
+        return truth
+    judged = read_judgments(plan.folder / plan.settings.judgments)
+    return with_judgments(truth, queries, corpus.documents, judged, unread=skipped, allow_unread=allowed)
+
+
+def experiment_text(plan: Plan, name: str) -> YamlDocument:
+    """The experiment file with the line of every value."""
+    return yaml_document.parse(plan.text, name, ExperimentError)
+
+
+def chunkers(plan: Plan) -> list[PluginSpec]:
+    """The chunkers of a plan, each once."""
+    return list({system.chunker.label: system.chunker for system in plan.systems}.values())
+
+
+def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
+    """Whether a rule or a measure speaks of chunks, so that the corpus must be cut to check it."""
+    rules = (rule for rule in queries.rules if rule is not None)
+    over = any(getattr(leaf, "over", "") == "chunks" for rule in rules for _, leaf in leaves(rule))
+    return over or needs_chunk_fields(queries) or any(_by_chunk(parse(name)) for name in plan.measures)
+
+
+def _by_chunk(measure: Measure) -> bool:
+    by_unit = measure.needs is RequiredInput.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
+    return by_unit or measure.needs is RequiredInput.SECTIONS or needs_chunk_counts(measure)

@@ -1,0 +1,106 @@
+"""What this many queries can show: from an assumed spread before any run, from the data after a pilot (C-16, F26)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.errors import ComparisonError, UserError
+from bakeoff.measures.names import Measure, parse
+from bakeoff.stats.clusters import WORKING_ICC, Clusters, expected_dependence, intraclass_correlation
+from bakeoff.stats.power import ALPHA, ASSUMED_SPREADS, AssumedSpread, detectable_difference
+from bakeoff.runs.checks.findings import Finding, Power
+
+FEWEST = 20
+_BY_FIRST_HIT = ("RR", "Hit")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSpread:
+    """The standard deviation of paired differences, whence it is known, and the correlation within a cluster."""
+
+    sd: float
+    basis: str
+    icc: float = WORKING_ICC
+
+
+def power_of(
+    primary: str, queries: int, systems: int, pilot: Path | None, clusters: Sequence[str] = ()
+) -> tuple[Power | None, list[Finding]]:
+    """The detectable difference with the pilot's spread if there is a pilot, else with an assumed one.
+
+    `clusters` are those of the queries that have a truth; without any, queries are independent.
+    """
+    findings = list(_few(queries, primary))
+    measure = parse(primary)
+    if measure.definition.high == float("inf"):
+        return None, findings
+    assumed = _assumed_spread(measure)
+    spread = ScoreSpread(assumed.sd, f"assumed: {assumed.when}")
+    if pilot is not None:
+        try:
+            spread = _from_pilot(open_run(pilot), primary)
+        except UserError as exc:
+            return None, [*findings, Finding("error", "pilot", str(pilot), str(exc))]
+    return _power(primary, queries, systems, spread, clusters), findings
+
+
+def _few(queries: int, primary: str) -> Iterator[Finding]:
+    if queries < FEWEST:
+        have = "query has" if queries == 1 else "queries have"
+        text = f"{queries} {have} a value on {primary}. Fewer than {FEWEST} rarely tell systems apart."
+        yield Finding("warning", "few-queries", "queries", text)
+
+
+def _power(primary: str, queries: int, systems: int, spread: ScoreSpread, clusters: Sequence[str]) -> Power | None:
+    pairs = max(1, systems * (systems - 1) // 2)
+    depends = expected_dependence(Clusters.of(clusters, queries), spread.icc)
+    one = detectable_difference(spread.sd, queries, dependence=depends)
+    every = detectable_difference(spread.sd, queries, alpha=ALPHA / pairs, dependence=depends)
+    if one is None or every is None:
+        return None
+    return Power(
+        measure=primary,
+        queries=queries,
+        pairs=pairs,
+        spread=spread.sd,
+        basis=spread.basis,
+        detectable=one,
+        detectable_of_all=every,
+        clusters=min(depends.clusters, queries),
+        design_effect=depends.design_effect,
+    )
+
+
+def _assumed_spread(measure: Measure) -> AssumedSpread:
+    """The spread that is usual for a measure, between different models."""
+    wanted = "high" if measure.name in _BY_FIRST_HIT else "typical"
+    return next(spread for spread in ASSUMED_SPREADS if spread.name == wanted)
+
+
+def _from_pilot(result: Result, primary: str) -> ScoreSpread:
+    """The median spread of paired differences over all pairs of a run, identical systems left out."""
+    matrix = result.matrix(primary)
+    values, clusters = matrix.scored(), Clusters.of(matrix.clusters, len(matrix.queries))
+    spreads, correlations = [], []
+    for one, other in itertools.combinations(range(len(values)), 2):
+        difference = values[one] - values[other]
+        kept = ~np.isnan(difference)
+        if kept.sum() > 1 and difference[kept].any():
+            spreads.append(float(difference[kept].std(ddof=1)))
+            icc = intraclass_correlation(difference[kept], clusters.among(kept))
+            correlations += [] if icc is None else [icc]
+    if not spreads:
+        raise ComparisonError(
+            f"{result.path} has no two systems that differ on {primary}, so it shows no spread."
+            " Give a run of two or more systems."
+        )
+    shown = f"measured: median of {len(spreads)} pairs in {result.path.name}, {min(spreads):.2f} to {max(spreads):.2f}"
+    return ScoreSpread(
+        float(np.median(spreads)), shown, float(np.median(correlations)) if correlations else WORKING_ICC
+    )

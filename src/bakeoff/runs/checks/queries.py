@@ -1,0 +1,126 @@
+"""Checks of the query file by itself: what it declares, what repeats, what is synthetic, what it widens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bakeoff.measures.conventions import Conventions
+from bakeoff.truth.declared import check_declared
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.rules import section_titles
+from bakeoff.truth.duplicates import SimilarQueries, find_similar
+from bakeoff.runs.checks.findings import Finding
+from bakeoff.runs.checks.text import number, quote, name_some
+
+SPLIT = "split"
+SYNTHETIC = "synthetic"
+
+
+def check_queries(queries: QuerySet) -> Iterator[Finding]:
+    """Everything that can be said without documents."""
+    yield from _check_declared_mix(queries)
+    yield from check_repeated(queries)
+    yield from _check_synthetic_mix(queries)
+    yield from _negatives(queries)
+
+
+def check_sections(
+    queries: QuerySet, measures: tuple[str, ...], conventions: Conventions
+) -> Iterator[Finding]:
+    """The universal sections are told, and a query that has others of its own (F11)."""
+    if any(name.startswith("SecAcc@") for name in measures):
+        listed = ", ".join(conventions.universal_sections) or "none"
+        text = f"universal sections, right for any section query: {listed}. They are part of the conventions."
+        yield Finding("note", "universal-sections", "measures", text)
+    known = {name.casefold() for name in conventions.universal_sections}
+    for place, rule in enumerate(queries.rules):
+        _, given = section_titles(rule, ())
+        extra = [name for name in given if name.casefold() not in known]
+        if extra:
+            text = (
+                f"universal sections that the conventions do not have: {name_some(extra)}. They widen its SecAcc"
+            )
+            fix = "Name them as targets of this query, or remove them, unless they are meant."
+            yield Finding("warning", "universal-sections", queries.where(place), f"{text}. {fix}")
+
+
+def _check_declared_mix(queries: QuerySet) -> Iterator[Finding]:
+    for problem in check_declared(queries):
+        yield Finding("warning", "declared", queries.name, problem.message.removeprefix(f"{queries.name}: "))
+
+
+def check_repeated(queries: QuerySet) -> Iterator[Finding]:
+    """Queries that ask the same as an earlier one (F10)."""
+    for pair in find_similar([query.text for query in queries.queries]):
+        yield _overlap(queries, pair) or _duplicate(queries, pair)
+
+
+def _overlap(queries: QuerySet, pair: SimilarQueries) -> Finding | None:
+    """Alike queries on both sides of a split: what was tuned on one is then tested on it."""
+    first, second = (queries.queries[place] for place in (pair.first, pair.second))
+    sides = first.tags.get(SPLIT, ""), second.tags.get(SPLIT, "")
+    if sides[0] == sides[1] or not all(sides):
+        return None
+    text = f"it is in split {sides[1]} and {_likeness(pair)} {first.id} of split {sides[0]}: {quote(first.text)}."
+    fix = "Put both on one side, or remove one."
+    return Finding("error", "split-overlap", queries.where(pair.second), f"{text} {fix}")
+
+
+def _duplicate(queries: QuerySet, pair: SimilarQueries) -> Finding:
+    first = queries.queries[pair.first]
+    text = f"it {_likeness(pair)} {first.id}: {quote(first.text)}. One question would count twice."
+    if pair.same:
+        return Finding("error", "duplicate", queries.where(pair.second), f"{text} Remove one.")
+    fix = "Remove one, or word them apart."
+    return Finding("warning", "near-duplicate", queries.where(pair.second), f"{text} {fix}")
+
+
+def _likeness(pair: SimilarQueries) -> str:
+    return "has the words of" if pair.same else f"shares {pair.jaccard:.0%} of its words with"
+
+
+def _check_synthetic_mix(queries: QuerySet) -> Iterator[Finding]:
+    """Synthetic and hand-made queries in one file are to be declared: their scores mean different things."""
+    synthetic = [query.id for query in queries.queries if query.synthetic]
+    total, said = len(queries.queries), _declared_synthetic(queries)
+    if said is not None and said != len(synthetic):
+        text = f"metadata.extra.{SYNTHETIC} says {said}, there are {len(synthetic)}. Correct the number."
+        yield Finding("warning", "synthetic", queries.name, text)
+    elif synthetic and len(synthetic) < total and said is None:
+        text = f"{len(synthetic)} of {total} queries are synthetic ({name_some(synthetic)}), the others are not."
+        fix = f"Keep them in another file, or declare it: metadata: {{extra: {{{SYNTHETIC}: {len(synthetic)}}}}}."
+        yield Finding("warning", "synthetic", queries.name, f"{text} {fix}")
+    if synthetic and len(synthetic) == total:
+        text = f"all {total} queries are synthetic: scores say how well drafts are found, not what users ask."
+        yield Finding("note", "synthetic", queries.name, text)
+
+
+def _declared_synthetic(queries: QuerySet) -> int | None:
+    """The number of synthetic queries that the file declares."""
+    value = _extra(queries).get(SYNTHETIC)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def is_imported(queries: QuerySet) -> bool:
+    """Whether `bakeoff import` wrote the file: its queries and judgments were collected elsewhere."""
+    return "imported" in _extra(queries)
+
+
+def _extra(queries: QuerySet) -> dict[str, Any]:
+    data = queries.located.data if queries.located else {}
+    return (data.get("metadata") or {}).get("extra") or {}
+
+
+def _negatives(queries: QuerySet) -> Iterator[Finding]:
+    negative = [query.id for query in queries.queries if query.negative]
+    if negative and len(negative) == len(queries.queries):
+        text = (
+            "every query is negative, so no relevance measure has a value. Add queries that have an answer."
+        )
+        yield Finding("error", "negative", queries.name, text)
+    elif negative:
+        have = "has" if len(negative) == 1 else "have"
+        text = f"{number(len(negative), 'query', 'queries')} {have} no right answer ({name_some(negative, 5)})"
+        how = "by its top score (AUROC)" if len(negative) == 1 else "as false alarms"
+        yield Finding("note", "negative", queries.name, f"{text}: scored apart {how}, in no other mean.")

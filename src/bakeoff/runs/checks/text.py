@@ -1,0 +1,24 @@
+"""Small pieces of sentences that several checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SHOWN = 3
+
+
+def name_some(names: Sequence[str], shown: int = SHOWN) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def quote(text: str, longest: int = 60) -> str:
+    """A text in quotes on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return f'"{line if len(line) <= longest else line[: longest - 1] + "…"}"'
+
+
+def number(count: int, one: str, many: str = "") -> str:
+    """A count with its noun: 1 query, 2 queries."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

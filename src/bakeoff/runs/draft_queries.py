@@ -1,0 +1,142 @@
+"""suggest: read the corpus, draft what its structure allows, choose, write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bakeoff.config import experiment
+from bakeoff.storage.cache import Cache
+from bakeoff.errors import CorpusError, MissingExtraError, SettingError
+from bakeoff.config.plan import Plan
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.context import StageContext
+from bakeoff.truth.drafting.docstrings import from_docstrings
+from bakeoff.truth.drafting.draft import QueryDraft, choose
+from bakeoff.truth.drafting.masking import write_masked
+from bakeoff.truth.drafting.sections import from_headings
+from bakeoff.truth.drafting.writing import query_text, read_back
+from bakeoff.truth.resolve import resolve
+from bakeoff.runs.checks.context import read_corpus
+from bakeoff.storage.weights import home_folder as default_home
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRequest:
+    """How many drafts, chosen by which seed, and the SQL dialect ('' to try several)."""
+
+    n: int = 60
+    seed: int = 7
+    dialect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedQueries:
+    """What was drafted, by category, and what the user should know."""
+
+    text: str
+    drafts: tuple[QueryDraft, ...]
+    counts: Mapping[str, int]
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def total(self) -> int:
+        """How many queries were drafted."""
+        return len(self.drafts)
+
+
+def suggest(
+    what: Path,
+    wish: DraftRequest,
+    out: Path,
+    *,
+    masked: Path | None = None,
+    force: bool = False,
+    home: Path | None = None,
+) -> DraftedQueries:
+    """Write drafted queries to a file, and with `masked` the corpus without the sentences they were made of."""
+    if out.exists() and not force:
+        raise SettingError(f"{out} exists. Use --force to replace it, or another --out.")
+    plan = experiment.load(what)
+    corpus = read_corpus(plan, StageContext(Cache((home or default_home()) / "cache")))
+    made = draft_queries(corpus, wish, plan.name)
+    if masked is not None:
+        _write_masked(plan, corpus, made, masked)
+    try:
+        out.write_text(made.text, encoding="utf-8")
+    except OSError as exc:
+        raise SettingError(f"cannot write {out}: {exc.strerror}. Choose another --out.") from exc
+    return made
+
+
+def draft_queries(corpus: ReadCorpus, wish: DraftRequest, name: str) -> DraftedQueries:
+    """The drafts of a corpus; every one of them resolves."""
+    columns = [corpus.documents[key].to_pylist() for key in ("id", "kind", "text")]
+    documents = list(zip(*columns, strict=True))
+    notes: list[str] = []
+    pool = [*_from_texts(documents), *_from_sql(documents, wish.dialect, notes)]
+    chosen = _resolvable(choose(pool, wish.n, wish.seed), corpus, notes)
+    if not chosen:
+        raise CorpusError(
+            f"nothing to draft from in {len(documents)} documents. Queries are made of Python docstrings, Markdown"
+            f" headings and SQL relations. {' '.join(notes)}".strip()
+        )
+    if len(chosen) < wish.n:
+        notes.append(f"{len(chosen)} of {wish.n} wished: the documents hold no more that can be asked for.")
+    counts = Counter(draft.category for draft in chosen)
+    return DraftedQueries(query_text(chosen, f"{name}-suggested"), tuple(chosen), counts, tuple(notes))
+
+
+def _from_texts(documents: list[tuple[str, str, str]]) -> Iterator[QueryDraft]:
+    for name, kind, text in documents:
+        if kind == "python":
+            yield from from_docstrings(name, text)
+        else:
+            yield from from_headings(name, text, kind)
+
+
+def _from_sql(documents: list[tuple[str, str, str]], dialect: str, notes: list[str]) -> list[QueryDraft]:
+    files = [(name, text) for name, kind, text in documents if kind == "sql"]
+    if not files:
+        return []
+    try:
+        from bakeoff.truth.drafting.relations import relations
+    except ImportError as exc:
+        missing = MissingExtraError("SQL lineage needs sqlglot: pip install 'bakeoff[suggest]'")
+        if len(files) == len(documents):
+            raise missing from exc
+        notes.append(f"{len(files)} SQL files were not looked at. {missing}")
+        return []
+    from bakeoff.truth.drafting.lineage import from_lineage
+
+    found, failed = relations(files, dialect)
+    if failed:
+        shown = ", ".join(failed[:3])
+        notes.append(f"{len(failed)} SQL files could not be parsed ({shown}). Name their --dialect.")
+    return list(from_lineage(found))
+
+
+def _resolvable(drafts: list[QueryDraft], corpus: ReadCorpus, notes: list[str]) -> list[QueryDraft]:
+    """The drafts without those whose truth has a problem."""
+    if not drafts:
+        return []
+    wrong = {
+        problem.query_id
+        for problem in resolve(read_back(query_text(drafts, "")), corpus.documents, {}).problems
+    }
+    if wrong:
+        notes.append(f"{len(wrong)} drafts were left out: their truth does not resolve.")
+    return [draft for draft in drafts if draft.id not in wrong]
+
+
+def _write_masked(plan: Plan, corpus: ReadCorpus, made: DraftedQueries, into: Path) -> None:
+    folder = getattr(plan.source.params, "folder", None)
+    if plan.source.name != "folder" or not isinstance(folder, Path):
+        raise SettingError(f"--masked copies a folder, but the corpus is {plan.source.name}. Leave it out.")
+    columns = [corpus.documents[key].to_pylist() for key in ("id", "text")]
+    try:
+        write_masked(folder, into, dict(zip(*columns, strict=True)), made.drafts)
+    except OSError as exc:
+        raise SettingError(f"cannot write {into}: {exc.strerror}. Choose another --masked.") from exc

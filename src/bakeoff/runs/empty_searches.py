@@ -1,0 +1,63 @@
+"""Searches of a run that returned nothing for many queries: as records, and in words (F56)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bakeoff.runs.record import EmptySearchRecord
+from bakeoff.pipeline.system_tables import SystemResult
+from bakeoff.truth.queries import QuerySet
+
+NOTEWORTHY = 0.02
+"""The share of queries without a result above which a search is reported."""
+EXAMPLES = 3
+HINTS = {
+    "keywords": "Check the words of the search engine: its analyzer may not fit the language of the documents.",
+    "": "Check filters and the store's settings.",
+}
+
+
+def noteworthy_empty_searches(cells: Iterable[SystemResult], queries: QuerySet) -> list[EmptySearchRecord]:
+    """The searches that found nothing for more than a few of the queries that have a right answer."""
+    return [record for cell in cells for record in _noteworthy(cell, queries)]
+
+
+def _noteworthy(cell: SystemResult, queries: QuerySet) -> Iterator[EmptySearchRecord]:
+    texts = {query.id: query.text for query in queries.queries if not query.negative}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in cell.empty_searches.to_pylist():
+        if row["query_id"] in texts:
+            groups.setdefault((row["system"], row["search"]), []).append(row["query_id"])
+    for (system, search), found in groups.items():
+        if len(found) > NOTEWORTHY * len(texts):
+            yield EmptySearchRecord(
+                system=system,
+                search=search,
+                queries=len(found),
+                of=len(texts),
+                examples=[(name, texts[name]) for name in found[:EXAMPLES]],
+            )
+
+
+def empty_search_sentences(found: Sequence[EmptySearchRecord]) -> tuple[str, ...]:
+    """What the reader of a comparison must know about searches that found nothing."""
+    groups: dict[tuple[str, int, int], list[EmptySearchRecord]] = {}
+    for one in found:
+        groups.setdefault((one.search, one.queries, one.of), []).append(one)
+    return tuple(_sentence(alike) for alike in groups.values())
+
+
+def _sentence(alike: list[EmptySearchRecord]) -> str:
+    first = alike[0]
+    systems = first.system if len(alike) == 1 else f"{first.system} and {len(alike) - 1} more"
+    share = f"{first.queries:,} of {first.of:,} questions ({first.queries / first.of:.0%})"
+    examples = "; ".join(f"{name}: {_shorten(text)}" for name, text in first.examples)
+    what = "keyword search" if first.search == "keywords" else f"{first.search} search"
+    return (
+        f"The {what} of {systems} returned nothing for {share}, e.g. {examples}. Its score reflects that, not the "
+        f"ranking. {HINTS.get(first.search, HINTS[''])}"
+    )
+
+
+def _shorten(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

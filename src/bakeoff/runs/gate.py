@@ -1,0 +1,247 @@
+"""Is a new run no worse than a baseline, by more than a margin? A non-inferiority test for a team's CI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from bakeoff.runs.analysis import Result
+from bakeoff.errors import ComparisonError, DataError
+from bakeoff.runs.folder import changed_tables
+from bakeoff.stats.arrays import NOISE
+from bakeoff.stats.comparison import PairComparison, ScoreMatrix
+from bakeoff.runs.compare_runs import check_comparable, join_matrices
+
+ALPHA = 0.05
+SMALLEST_CATEGORY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class GateRules:
+    """What may be lost: points of the primary measure overall, and points within a category."""
+
+    margin: float
+    category_margin: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse margins that are no margins."""
+        for name, value in (("margin", self.margin), ("category margin", self.category_margin)):
+            if value is not None and not value > 0:
+                raise ComparisonError(f"the {name} is {value:g}. Give the points that may be lost, above 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryCheck:
+    """One category of queries; `regressed` only where a loss beyond the margin is shown after Holm's correction."""
+
+    category: str
+    n: int
+    difference: float | None
+    p: float
+    regressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCheck:
+    """One system in both runs: `gain` is the new mean minus the baseline's, signed so that more is better."""
+
+    system: str
+    n: int
+    before: float | None
+    after: float | None
+    gain: float | None
+    lowest: float | None
+    highest: float | None
+    verdict: str
+    needed: int | None
+    categories: tuple[CategoryCheck, ...]
+    clusters: int = 0
+    effective_n: float = 0.0
+    """Independent queries that would show as much as these, which may come in clusters."""
+    holds_level: bool = True
+    """False where it is no worse on these queries, and a kind too rare to be among them could hide a larger loss."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is shown to be no worse than the margin allows, in every category too."""
+        return self.verdict == "no worse" and not any(one.regressed for one in self.categories)
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """The outcome: every system must pass, which keeps the error rate of the whole at that of one test."""
+
+    baseline: str
+    candidate: str
+    measure: str
+    rules: GateRules
+    systems: tuple[SystemCheck, ...]
+    notes: tuple[str, ...]
+    truth: str
+    """Whose judgments both runs were scored by: `reviewed` (people's where complete) or `rules`."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every system passed."""
+        return all(one.passed for one in self.systems)
+
+
+def run_gate(
+    baseline: Result,
+    candidate: Result,
+    rules: GateRules,
+    *,
+    system: str | None = None,
+    measure: str | None = None,
+    allow_mixed: bool = False,
+) -> GateResult:
+    """Test each system both runs have, or the one named, paired by the queries they share."""
+    runs = (baseline.record.run, candidate.record.run)
+    if runs[0] == runs[1]:
+        raise ComparisonError(f"{runs[0]} is given twice. Give the baseline's folder and the new run's.")
+    for one in (baseline, candidate):
+        _require_unchanged(one)
+    differing = check_comparable(baseline, candidate, allow_mixed=allow_mixed)
+    name = baseline.measure(measure or baseline.record.primary)
+    names = [baseline.system(system)] if system else list(baseline.done)
+    kept = [one for one in names if one in candidate.done]
+    checks = []
+    if kept:
+        matrix = join_matrices(baseline.matrix(name), candidate.matrix(name), *runs)
+        checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in kept]
+    checks += [_gone(one, candidate) for one in names if one not in kept]
+    notes = (*_notes(baseline, candidate, differing), *_cluster_note(checks), *_rare_note(checks, rules))
+    return GateResult(runs[0], runs[1], name, rules, tuple(checks), notes, baseline.truth)
+
+
+def _cluster_note(checks: list[SystemCheck]) -> Iterator[str]:
+    """What queries in clusters are worth, for the system that loses most by them."""
+    together = [one for one in checks if one.clusters < one.n and one.effective_n < one.n]
+    if together:
+        worst = min(together, key=lambda one: one.effective_n)
+        yield (
+            f"{worst.n:,} queries in {worst.clusters:,} clusters show as much as {worst.effective_n:.0f} independent "
+            f"ones ({worst.system})."
+        )
+
+
+def _rare_note(checks: list[SystemCheck], rules: GateRules) -> Iterator[str]:
+    """What passed on these queries and is not sure for kinds of queries that are not among them."""
+    doubtful = [one for one in checks if not one.holds_level]
+    if doubtful:
+        worst = min(doubtful, key=lambda one: one.clusters)
+        share = 1 - ALPHA ** (1 / worst.clusters)
+        yield (
+            f"{worst.n:,} queries can miss a kind that is up to {share:.1%} of all queries: a loss above "
+            f"{rules.margin:g} that such a kind causes is not ruled out ({worst.system})."
+        )
+
+
+def _require_unchanged(result: Result) -> None:
+    """Refuse a run whose tables are not the ones it wrote; nothing overrides this."""
+    changed = changed_tables(result.path, result.record)
+    if changed:
+        names = ", ".join(f"{name}.parquet" for name in changed)
+        raise DataError(
+            f"{result.path} was changed after the run: {names}. A gate accepts only what a run wrote; run the "
+            "experiment again."
+        )
+
+
+def _check(system: str, matrix: ScoreMatrix, runs: tuple[str, str], rules: GateRules, seed: int) -> SystemCheck:
+    from bakeoff.stats.compare import compare
+
+    old, new = (f"{system} @ {run}" for run in runs)
+    both = matrix.only((new, old))
+    pair = compare(both, seed, alpha=ALPHA).pair(new, old)
+    sign = 1 if matrix.higher_is_better else -1
+    low, high = _signed_bounds(pair, sign)
+    gain = None if pair.difference is None else sign * pair.difference
+    return SystemCheck(
+        system=system,
+        n=pair.n,
+        before=pair.mean_b,
+        after=pair.mean_a,
+        gain=gain,
+        lowest=low,
+        highest=high,
+        verdict=_verdict(pair, low, high, rules.margin),
+        needed=_queries_needed(pair, gain, rules.margin),
+        categories=tuple(_categories(both, rules, sign, seed)),
+        clusters=pair.clusters,
+        effective_n=pair.effective_n,
+        holds_level=low is None or low <= -rules.margin or pair.no_worse(rules.margin),
+    )
+
+
+def _signed_bounds(pair: PairComparison, sign: int) -> tuple[float | None, float | None]:
+    """The ends of the 90 % interval, each a one-sided bound at 5 %, signed so that more is better.
+
+    Where every query changed by the same amount there is nothing to resample: that amount is both ends.
+    """
+    if pair.n > 1 and pair.sd is not None and pair.difference is not None and pair.sd <= NOISE:
+        return sign * pair.difference, sign * pair.difference
+    interval = pair.equivalence_interval if sign > 0 else pair.equivalence_interval.negated()
+    return interval.low, interval.high
+
+
+def _verdict(pair: PairComparison, low: float | None, high: float | None, margin: float) -> str:
+    if pair.n == 0 or low is None or high is None:
+        return "no common queries" if pair.n == 0 else "can't be told"
+    if low > -margin:
+        return "no worse"
+    return "worse" if high < -margin else "can't be told"
+
+
+def _queries_needed(pair: PairComparison, gain: float | None, margin: float) -> int | None:
+    """Queries that would show it, if the difference and its spread stay as they are."""
+    if gain is None or gain <= -margin:
+        return None
+    return pair.queries_at(margin + gain, 2 * ALPHA)
+
+
+def _categories(matrix: ScoreMatrix, rules: GateRules, sign: int, seed: int) -> Iterator[CategoryCheck]:
+    from bakeoff.stats.compare import compare
+    from bakeoff.stats.correction import holm
+
+    if rules.category_margin is None:
+        return
+    found = []
+    for category in sorted(set(matrix.categories)):
+        part = _only(matrix, category)
+        pair = compare(part, seed, alpha=ALPHA).pair(*part.systems)
+        if pair.n >= SMALLEST_CATEGORY:
+            found.append((category, pair))
+    corrected = holm([pair.p_randomisation for _, pair in found])
+    for (category, pair), p in zip(found, corrected, strict=True):
+        gain = None if pair.difference is None else sign * pair.difference
+        beyond = gain is not None and gain < -rules.category_margin and p <= ALPHA
+        yield CategoryCheck(category or "(none)", pair.n, gain, p, beyond)
+
+
+def _only(matrix: ScoreMatrix, category: str) -> ScoreMatrix:
+    """The scores of one category's queries."""
+    places = [place for place, one in enumerate(matrix.categories) if one == category]
+    queries = tuple(matrix.queries[place] for place in places)
+    categories = tuple(matrix.categories[place] for place in places)
+    clusters = tuple(matrix.clusters[place] for place in places) if matrix.clusters else ()
+    return replace(
+        matrix, queries=queries, categories=categories, clusters=clusters, values=matrix.values[:, places]
+    )
+
+
+def _gone(system: str, candidate: Result) -> SystemCheck:
+    reason = candidate.failed.get(system)
+    verdict = f"failed: {reason}" if reason else "not in the new run"
+    return SystemCheck(system, 0, None, None, None, None, None, verdict, None, ())
+
+
+def _notes(baseline: Result, candidate: Result, differing: tuple[str, ...]) -> Iterator[str]:
+    one, other = baseline.record, candidate.record
+    if differing:
+        yield f"Conventions differ: {', '.join(differing)}."
+    if one.truth_fingerprint != other.truth_fingerprint:
+        yield "The truth is another than the baseline's: a difference may be the judgments', not the system's."
+    before, after = one.corpus, other.corpus
+    if before and after and before.fingerprint != after.fingerprint:
+        yield "The corpus is another than the baseline's."

@@ -1,0 +1,169 @@
+"""Everything about a run that is not a row, as run.json has it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+SCHEMA_VERSION = 1
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ExcludedQuery(_Record):
+    """A query that does not enter a mean, and why."""
+
+    query_id: str
+    measure: str
+    reason: str
+
+
+class RuleHit(_Record):
+    """What one rule of a query's truth matched."""
+
+    query_id: str
+    source: str
+    rule: str
+    chunking: str
+    hits: int
+    documents: int
+    min_documents: int | None = None
+
+
+class UnreadRecord(_Record):
+    """A file that a query's truth names and that was not read: the name or pattern in the truth, and the reason."""
+
+    query_id: str
+    name: str
+    file: str
+    reason: str
+
+
+class LeftOutRecord(_Record):
+    """Files of one format that were not read: how many, one of them, and why that one was not."""
+
+    kind: str
+    files: int
+    example: str
+    reason: str
+    has_text: bool
+
+
+class EncodingRecord(_Record):
+    """A document that is not UTF-8, its encoding, and what that was chosen by: mark, given, declared or guessed."""
+
+    document: str
+    encoding: str
+    basis: str
+
+
+class CorpusRecord(_Record):
+    """What was read, by which readers where documents name them, and what was not; `skipped` names some files."""
+
+    fingerprint: str
+    documents: int
+    characters: int
+    readers: dict[str, int] = {}
+    left_out: list[LeftOutRecord] = []
+    skipped: list[tuple[str, str]] = []
+    other_encodings: list[EncodingRecord] = []
+    """The first thousand."""
+
+
+class ChunkingRecord(_Record):
+    """How one chunker cut the corpus; lengths in characters: minimum, quartiles, maximum."""
+
+    chunker: str
+    fingerprint: str
+    chunks: int
+    mean: float
+    quantiles: tuple[int, int, int, int, int]
+
+
+class LengthRecord(_Record):
+    """How long chunks are for a model, in its tokens, and the share of them beyond its limit."""
+
+    chunker: str
+    embedder: str
+    max_tokens: int | None
+    quantiles: tuple[int, int, int, int, int]
+    cut: float
+    cut_chunks: float
+
+
+class EmptySearchRecord(_Record):
+    """A search that returned nothing for some of the queries with a right answer; `examples` are (id, text)."""
+
+    system: str
+    search: str
+    queries: int
+    of: int
+    examples: list[tuple[str, str]] = []
+
+
+class GuaranteeRecord(_Record):
+    """A store's setting that trades speed for a promise: what the run used, and what the engine uses by itself."""
+
+    system: str
+    store: str
+    name: str
+    kind: Literal["consistency", "durability", "refresh"]
+    value: str
+    default: str
+
+
+class RunRecord(_Record):
+    """One run: its experiment, fingerprints, conventions, machine, versions, seeds, exclusions and notes.
+
+    `experiment_place` is a fingerprint of where the experiment file lies, seen from the run's folder.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    run: str
+    name: str
+    status: str
+    plan: str
+    started: str
+    finished: str | None = None
+    bakeoff: str
+    experiment: str
+    experiment_file: str = ""
+    experiment_place: str = ""
+    models: str = ""
+    """The text of the models.toml that named the embedders."""
+    primary: str
+    measures: list[str]
+    depth: int
+    seed: int
+    runs: int
+    warm_up: dict[str, int] = {}
+    preset: str | None = None
+    current: str | None = None
+    """The system in use today, by words of its label."""
+    limits: dict[str, float | None]
+    targets: dict[str, float] = {}
+    conventions: dict[str, Any]
+    machine: dict[str, str | int | float]
+    versions: dict[str, str]
+    corpus: CorpusRecord | None = None
+    chunkings: list[ChunkingRecord] = []
+    lengths: list[LengthRecord] = []
+    queries_fingerprint: str = ""
+    truth_fingerprint: str = ""
+    truth_hits: list[RuleHit] = []
+    unread_truth: list[UnreadRecord] = []
+    """What is missing in the truth, where the experiment allows that: the means of these queries are marked."""
+    leaked: list[str] = []
+    """The queries whose text occurs word for word in a document: the verdict is also given without them."""
+    excluded: list[ExcludedQuery] = []
+    systems: list[str] = []
+    resumed: dict[str, str] = {}
+    """When each system was measured that an earlier start of this run had finished."""
+    empty_searches: list[EmptySearchRecord] = []
+    guarantees: list[GuaranteeRecord] = []
+    notes: list[str] = []
+    tables: dict[str, str] = {}
+    """The hash of each result table's file, by the table's name."""

@@ -1,0 +1,138 @@
+"""run: walks the plan. Shared work is done once; a measured system is durable; a failed one is recorded."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from bakeoff.config import experiment
+from bakeoff import registry
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runtime.worker_pool import worker_pool
+from bakeoff.errors import BakeoffError, describe_error
+from bakeoff.runtime.events import Emit, WarningRaised, no_listener
+from bakeoff.runtime.progress_file import ProgressFile, tee
+from bakeoff.config.plan import Plan
+from bakeoff.runs.prepare import prepare_run
+from bakeoff.protocols import Executor
+from bakeoff.runs.recording import (
+    RunInputs,
+    choose_folder,
+    earlier_results,
+    finish_run_record,
+    new_run_record,
+    write_tables,
+)
+from bakeoff.runs.folder import RunFolder
+from bakeoff.storage.shared_cache import open_cache
+from bakeoff.pipeline.encodings import encoding_sentence, other_encodings
+from bakeoff.pipeline.query_executor import QueryExecutor
+from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
+from bakeoff.pipeline.read import ReadCorpus, read_documents
+from bakeoff.pipeline.system_tables import SystemResult
+from bakeoff.pipeline.context import StageContext, stage_progress
+from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.runs.measure_loop import measure_systems
+from bakeoff.storage.weights import home_folder as default_home
+
+
+def run(
+    what: str | Path | Plan,
+    *,
+    out: str | Path | None = None,
+    home: str | Path | None = None,
+    emit: Emit = no_listener,
+    executor: str | None = None,
+    force: bool = False,
+) -> Result:
+    """Run an experiment and return its result; the finished systems of an interrupted run are kept.
+
+    `executor` is used instead of the experiment's: `ray`, or `{ray: {address: auto}}`. With `force`, the run of
+    another experiment in `out` is moved aside.
+    """
+    plan = what if isinstance(what, Plan) else experiment.load(Path(what))
+    workers = _executor(plan, executor)
+    queries = read_queries(plan.queries)
+    folder = RunFolder(choose_folder(plan, Path(out) if out else None, force=force))
+    earlier = earlier_results(plan, folder.path)
+    record = new_run_record(plan, folder.path)
+    folder.record(record)
+    journal = ProgressFile(folder.path)
+    try:
+        cache = open_cache(
+            Path(home or default_home()) / "cache", spread=workers is not None and workers.slots > 0
+        )
+        context = StageContext(cache, tee(emit, journal), workers)
+        if earlier:
+            context.emit(WarningRaised(earlier))
+        notes = _start_workers(context)
+        made, measured = _prepare_and_measure(plan, queries, context, folder)
+        tables = write_tables(folder, made, measured)
+        folder.record(finish_run_record(record, made, measured, notes).model_copy(update={"tables": tables}))
+    except BakeoffError:
+        folder.record(record.model_copy(update={"status": "stopped"}))
+        raise
+    finally:
+        _send_home(workers)
+        journal.close()
+    return open_run(folder.path, worker_pool(workers))
+
+
+def _executor(plan: Plan, given: str | None) -> Executor | None:
+    """Where chunks and vectors are made; None for this process."""
+    part = experiment.executor(given) if given else plan.executor
+    return registry.load("executors", part.name)(part.params) if part is not None else None
+
+
+def _start_workers(context: StageContext) -> list[str]:
+    """Start the workers, so that no stage is charged for it; what the results must say about them."""
+    if context.executor is None or not context.executor.slots:
+        return []
+    with stage_progress(context, "start", "workers", 1, "executors") as report:
+        report.summary = context.executor.start()
+    return [f"Chunks and vectors were made by {report.summary}; the seconds that took are theirs."]
+
+
+def _send_home(workers: Executor | None) -> None:
+    if workers is not None:
+        workers.close()
+
+
+def _prepare_and_measure(
+    plan: Plan, queries: QuerySet, context: StageContext, folder: RunFolder
+) -> tuple[RunInputs, list[SystemResult]]:
+    """Read, prepare and measure; stores and models are closed whatever happens."""
+    begin = time.perf_counter()
+    corpus = read_documents(plan.source, registry.load("sources", plan.source.name)(plan.source.params), context)
+    seconds = time.perf_counter() - begin
+    if encodings := encoding_sentence(other_encodings(corpus)):
+        context.emit(WarningRaised(encodings))
+    query_executor = _kitchen(plan, queries, blank_leaked_sentences(corpus, queries), context, seconds)
+    try:
+        made = prepare_run(plan, queries, corpus, query_executor, context.emit)
+        _send_home(context.executor)  # nobody else works on this machine while queries are timed
+        return made, list(measure_systems(made, query_executor, folder, context))
+    finally:
+        _close(query_executor, context.emit)
+
+
+def _close(query_executor: QueryExecutor, emit: Emit) -> None:
+    """Close what is open; what was measured does not depend on an engine's goodbye."""
+    try:
+        query_executor.close()
+    except Exception as exc:  # noqa: BLE001 - an engine that is gone cannot be closed
+        emit(WarningRaised(f"closing: {describe_error(exc)}"))
+
+
+def _kitchen(plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext, read_seconds: float) -> QueryExecutor:
+    settings = plan.settings
+    return QueryExecutor(
+        corpus,
+        queries.queries,
+        context,
+        metric=settings.metric,
+        depth=settings.depth,
+        repeats=settings.runs,
+        filters=queries.filters,
+        read_seconds=read_seconds,
+    )

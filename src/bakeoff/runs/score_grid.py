@@ -1,0 +1,202 @@
+"""The stored scores as arrays, read once: everything the report counts per query starts here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bakeoff.runs.analysis import Result
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import parse
+from bakeoff.runs.table_rows import score_rows
+from bakeoff.runs.folder import read_tags
+from bakeoff.stats.arrays import BoolArray, FloatArray
+from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
+from bakeoff.stats.clusters import Clusters
+from bakeoff.stats.comparison import SystemSummary
+from bakeoff.stats.intervals import Interval
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class GridRow:
+    """A query as it was stored; an empty label was not given."""
+
+    id: str
+    text: str
+    category: str
+    difficulty: str
+    negative: bool
+    synthetic: bool
+    intent: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
+
+    def label(self, name: str) -> str:
+        """The category, difficulty, intent, or the value of a tag."""
+        return str(getattr(self, name)) if name in LABELS else self.tags.get(name, "")
+
+
+LABELS = ("category", "difficulty", "intent")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreGrid:
+    """For each measure the scores of finished systems × queries (NaN is not computed), its units and truth sources."""
+
+    systems: tuple[str, ...]
+    queries: tuple[GridRow, ...]
+    values: Mapping[str, FloatArray]
+    units: Mapping[str, tuple[str, ...]]
+    sources: Mapping[str, tuple[str, ...]]
+
+    def row(self, measure: str, system: str) -> FloatArray:
+        """One system's scores, a value a query."""
+        found: FloatArray = self.values[measure][self.systems.index(system)]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class GridMean:
+    """A mean over the queries that have a score, with its interval over queries and what it leaves out."""
+
+    measure: str
+    value: float | None
+    interval: Interval
+    n: int
+    excluded: int
+    incomplete: int = 0
+    """How many of its queries have a truth that names files which were not read."""
+
+
+def read_grid(result: Result) -> ScoreGrid:
+    """All scores of the finished systems; a negative query has none, but for measures made for negatives."""
+    queries = tuple(_query_rows(result.queries))
+    measures, rows = tuple(result.record.measures), score_rows(result)
+    values = _values(rows, measures, result.done, [query.id for query in queries])
+    negative = np.array([query.negative for query in queries], dtype=bool)
+    for number, measure in enumerate(measures):
+        if parse(measure).definition.needs is not RequiredInput.TOP_SCORES:
+            values[number][:, negative] = np.nan
+    units, sources = (_beside(rows, measures, name) for name in ("unit", "source"))
+    return ScoreGrid(result.done, queries, dict(zip(measures, values, strict=True)), units, sources)
+
+
+def mean_scores(grid: ScoreGrid, measure: str) -> dict[str, float | None]:
+    """Each system's mean over the queries that have a score; None where none has."""
+    values = grid.values[measure]
+    counts = np.sum(~np.isnan(values), axis=1)
+    sums = np.nansum(values, axis=1)
+    return {
+        system: float(total / n) if n else None
+        for system, total, n in zip(grid.systems, sums, counts, strict=True)
+    }
+
+
+def compared_means(
+    summaries: Mapping[str, SystemSummary], measure: str, systems: Sequence[str]
+) -> dict[str, GridMean]:
+    """Systems' means as the comparison has them."""
+    found = {}
+    for system in systems:
+        one = summaries[system]
+        found[system] = GridMean(measure, one.mean, one.interval, one.n, len(one.excluded))
+    return found
+
+
+def resampled_means(grid: ScoreGrid, measure: str, systems: Sequence[str], seed: int) -> dict[str, GridMean]:
+    """Systems' means where no comparison was made, with the intervals that one would give them."""
+    every = np.ones(len(grid.queries), dtype=bool)
+    found = resampled_group(grid, [measure], systems, inside=every, seed=seed)
+    return {system: found[measure, system] for system in systems}
+
+
+def resampled_group(
+    grid: ScoreGrid, measures: Sequence[str], systems: Sequence[str], *, inside: BoolArray, seed: int
+) -> dict[tuple[str, str], GridMean]:
+    """Means of several measures over the queries `inside`, by measure and system, with their intervals."""
+    # a comparison resamples queries in order of their ids
+    order = np.argsort(np.array([query.id for query in grid.queries], dtype=object), kind="stable")
+    order = order[inside[order]]
+    labels = [grid.queries[place].cluster for place in order]
+    clusters = Clusters.of(labels if any(labels) else (), len(labels))
+    found: dict[tuple[str, str], GridMean] = {}
+    for bounds, names in _by_bounds(measures).items():
+        keys = [(name, system) for name in names for system in systems]
+        rows = [grid.row(name, system)[order] for name, system in keys]
+        intervals = (
+            mean_intervals(np.stack(rows, 1), BootstrapSettings(seed), bounds, clusters) if rows else []
+        )
+        for key, row, interval in zip(keys, rows, intervals, strict=True):
+            found[key] = _mean(key[0], row, interval)
+    return found
+
+
+def _by_bounds(measures: Sequence[str]) -> dict[tuple[float, float] | None, list[str]]:
+    """Measures that have the same least and largest value: one resampling serves them all."""
+    found: dict[tuple[float, float] | None, list[str]] = {}
+    for name in measures:
+        definition = parse(name).definition
+        bounds = (definition.low, definition.high) if definition.high < float("inf") else None
+        found.setdefault(bounds, []).append(name)
+    return found
+
+
+def _mean(measure: str, row: FloatArray, interval: Interval) -> GridMean:
+    kept = row[~np.isnan(row)]
+    value = float(kept.mean()) if len(kept) else None
+    return GridMean(measure, value, interval, len(kept), len(row) - len(kept))
+
+
+def _values(
+    rows: pa.Table, measures: tuple[str, ...], systems: tuple[str, ...], queries: list[str]
+) -> FloatArray:
+    """Measures × systems × queries, filled in one pass over the rows."""
+    axes = (("measure", measures), ("system", systems), ("query_id", queries))
+    places = [_places(rows[name], known) for name, known in axes]
+    found = np.full([len(known) for _, known in axes], np.nan)
+    ours = np.logical_and.reduce([place >= 0 for place in places])
+    values = rows["value"].to_numpy().astype(np.float64)
+    found[tuple(place[ours] for place in places)] = values[ours]
+    return found
+
+
+def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
+    """The position of each value among the known ones, −1 for a stranger."""
+    position = {name: number for number, name in enumerate(known)}
+    parts = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in column.chunks]
+    names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
+    lookup = np.array([*(position.get(name, -1) for name in names), -1], dtype=np.int64)
+    return lookup[np.concatenate([np.zeros(0, dtype=np.int64), *parts])]
+
+
+def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, tuple[str, ...]]:
+    """The different values of a column that stand beside each measure."""
+    groups = rows.select(["measure", name]).group_by(["measure", name]).aggregate([]).to_pylist()
+    found = {
+        measure: {row[name] for row in groups if row["measure"] == measure and row[name]}
+        for measure in measures
+    }
+    return {measure: tuple(sorted(values)) for measure, values in found.items()}
+
+
+def _query_rows(table: pa.Table) -> list[GridRow]:
+    return [
+        GridRow(
+            row["query_id"],
+            row["text"] or "",
+            row["category"] or "",
+            row["difficulty"] or "",
+            bool(row["negative"]),
+            bool(row["synthetic"]),
+            row["intent"] or "",
+            read_tags(row["tags"]),
+            row["cluster"] or "",
+        )
+        for row in table.to_pylist()
+    ]

@@ -1,0 +1,100 @@
+"""Times of a run as they are stored: seconds of each phase of ingestion, and speeds of embedding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bakeoff.pipeline.timing import PER_SECOND
+from bakeoff.runs.analysis import Result
+
+WHOLE = "all"
+PHASES = {
+    "read": "read",
+    "chunk": "chunk",
+    "embed_chunks": "embed",
+    "insert": "insert",
+    "index": "index",
+    "ready": "ready",
+    "ingest": WHOLE,
+}
+"""Phases as they are shown; all of ingestion is measured by a clock of its own."""
+
+SPEED = "embeddings/s"
+"""The heading of chunks embedded per second."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+@dataclass(frozen=True, slots=True)
+class StoredTime:
+    """A stored time, or None with the reason."""
+
+    value: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """Seconds of each phase of building a system's index, and chunks embedded per second where it embeds any."""
+
+    system: str
+    phases: tuple[StoredTime, ...]
+    speed: StoredTime = StoredTime(None)
+
+    @property
+    def speed_text(self) -> str:
+        """The speed, with the date of the run that measured it where that is an earlier one."""
+        if self.speed.value is None:
+            return "–"
+        dated = _DATE.search(self.speed.note)
+        return f"{self.speed.value:,.1f}" + (f" ({dated[0]})" if dated else "")
+
+
+StoredTimes = dict[tuple[str, str, str], tuple[float | None, int, str]]
+
+
+def phase_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, ...], tuple[PhaseRow, ...]]:
+    """The phases that occur, and their seconds by system."""
+    stored = read_times(result)
+    happened = [phase for phase in PHASES if any((s, phase, "seconds") in stored for s in systems)]
+    rows = tuple(
+        PhaseRow(
+            system,
+            tuple(stored_time(stored, system, phase, "seconds") for phase in happened),
+            stored_time(stored, system, "embed_chunks", PER_SECOND),
+        )
+        for system in systems
+    )
+    return tuple(PHASES[phase] for phase in happened), rows if happened else ()
+
+
+def earlier_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> list[str]:
+    """Which phases have the time of an earlier run, with its date; the total is their sum."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for phase, time in zip(phases, row.phases, strict=True):
+            if time.value is not None and time.note and phase != WHOLE:
+                found.setdefault(time.note, {})[phase] = None
+    return [f"{', '.join(names)}: {note}" for note, names in found.items()]
+
+
+def embed_speeds(result: Result) -> dict[str, PhaseRow]:
+    """The rows of systems that have a speed of embedding, by system; {} where none was measured."""
+    _, rows = phase_rows(result, result.done)
+    return {row.system: row for row in rows if row.speed.value is not None}
+
+
+def read_times(result: Result) -> StoredTimes:
+    """Every stored time by system, phase and statistic: value, samples, note."""
+    rows = result.timings.to_pylist()
+    return {
+        (row["system"], row["phase"], row["statistic"]): (row["value"], row["count"], row["note"] or "")
+        for row in rows
+    }
+
+
+def stored_time(stored: StoredTimes, system: str, phase: str, statistic: str) -> StoredTime:
+    """One stored time, or None with the reason."""
+    value, _, note = stored.get((system, phase, statistic), (None, 0, "this system has no such step"))
+    return StoredTime(value, note)

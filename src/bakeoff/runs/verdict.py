@@ -1,0 +1,275 @@
+"""A result → the evidence, and the verdict that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.empty_searches import empty_search_sentences
+from bakeoff.errors import ComparisonError
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import parse
+from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.verdict_input import VerdictInput
+from bakeoff.stats.clusters import Clusters
+from bakeoff.stats.compare import compare
+from bakeoff.stats.comparison import Comparison
+from bakeoff.stats.evidence import Costs, Evidence, CostLimits
+from bakeoff.stats.factors import FactorAnalysis, factor_shares
+from bakeoff.stats.interaction import Interaction, interactions
+from bakeoff.stats.loss import Stage, Waterfall, waterfall
+from bakeoff.stats.quantiles import quantile_between
+from bakeoff.stats.selection import Selection, select
+from bakeoff.stats.verdict import Verdict, decide
+
+
+def decide_run(result: Result) -> Verdict:
+    """The verdict on the primary measure, under the experiment's limits.
+
+    Its first reasons: whose judgments it uses (F58), and empty searches (F56).
+    """
+    verdict = decide(gather_evidence(result))
+    people = (result.reviewed.sentence,) if result.reviewed else ()
+    empty = empty_search_sentences(result.record.empty_searches)
+    return replace(verdict, reasons=(*people, *empty, *verdict.reasons))
+
+
+def gather_evidence(result: Result) -> Evidence:
+    """Everything the verdict may use, from stored rows."""
+    found = _primary_evidence(result)
+    if not VerdictInput.of(found).saturated:
+        return found
+    return replace(found, other_measures=tuple(_other_measures(result, VerdictInput.of(found).group)))
+
+
+def _other_measures(result: Result, systems: tuple[str, ...]) -> Iterator[Comparison]:
+    """The comparisons of some systems on the run's other measures of quality."""
+    for name in result.record.measures:
+        definition = parse(name).definition
+        quality = definition.higher_is_better and definition.high < float("inf")
+        if quality and definition.needs is RequiredInput.JUDGMENTS and name != result.record.primary:
+            yield compare(result.matrix(name).only(systems), result.record.seed)
+
+
+def _primary_evidence(result: Result) -> Evidence:
+    limits = result.record.limits
+    index_mb, memory_mb = limits.get("index_mb"), limits.get("memory_mb")
+    return Evidence(
+        comparison=result.comparison,
+        interactions=_interactions(result),
+        lift=semantic_lift(result),
+        costs={system: system_costs(result, system) for system in result.done},
+        limits=CostLimits(
+            p95_ms=limits.get("p95_ms"),
+            index_bytes=index_mb * 1e6 if index_mb is not None else None,
+            # a run does not measure memory: a limit on it leaves every system out, and says so
+            memory_bytes=memory_mb * 1e6 if memory_mb is not None else None,
+        ),
+    )
+
+
+def semantic_lift(result: Result) -> Comparison | None:
+    """All pairs of systems on semantic lift; None where people judged no query of two systems."""
+    named = [name for name in result.record.measures if parse(name).name == "SemLift"]
+    try:
+        found = result.compare(named[0]) if named else None
+    except ComparisonError:
+        return None  # nobody has judged
+    return found if found is not None and any(pair.n for pair in found.pairs) else None
+
+
+def loss_waterfall(result: Result, system: str) -> Waterfall | None:
+    """From the best possible score to the served one, step by step; None where the primary measure has no steps."""
+    import pyarrow.compute as pc
+
+    rows = result.losses.filter(pc.equal(result.losses["system"], system))
+    steps = list(dict.fromkeys(rows["step"].to_pylist()))
+    if not steps:
+        return None
+    values = rows["reachable"].to_numpy(zero_copy_only=False).reshape(len(steps), -1)
+    return waterfall([Stage(step, row) for step, row in zip(steps, values, strict=True)])
+
+
+@dataclass(frozen=True, slots=True)
+class FalseAlarmStats:
+    """How a system's top score separates questions without an answer from the others.
+
+    `above` is None where there is one such question: no other one is left to set a threshold on.
+    """
+
+    negatives: int
+    above: int | None
+    auroc: float
+
+
+def false_alarms(result: Result, system: str) -> FalseAlarmStats | None:
+    """Negative questions whose top score is above a threshold that was chosen on all other questions."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    from bakeoff.measures.negatives import auroc, choose_threshold
+
+    table = result.queries
+    first = result.rankings.filter(
+        pc.and_(pc.equal(result.rankings["system"], system), pc.equal(result.rankings["rank"], 1))
+    )
+    top = dict(zip(first["query_id"].to_pylist(), first["score"].to_pylist(), strict=True))
+    ids, negative = table["query_id"].to_pylist(), table["negative"].to_pylist()
+    scores = np.array([top.get(name, -np.inf) for name in ids])
+    wrong = np.array(negative, dtype=bool)
+    if not wrong.any() or wrong.all() or not np.isfinite(scores).any():
+        return None
+    above = 0
+    for place in np.flatnonzero(wrong) if wrong.sum() > 1 else ():
+        others = np.arange(len(ids)) != place
+        threshold = choose_threshold(scores[~wrong], scores[wrong & others])
+        above += int(scores[place] >= threshold)
+    return FalseAlarmStats(int(wrong.sum()), above if wrong.sum() > 1 else None, auroc(scores[~wrong], scores[wrong]))
+
+
+def tie_notes(result: Result) -> list[str]:
+    """How far scores of the primary measure hang on the order of equally scored results (F17); none where none do."""
+    import pyarrow.compute as pc
+
+    rows = result.ties.filter(pc.equal(result.ties["measure"], result.record.primary)).to_pylist()
+    if not rows:
+        return []
+    systems = len({row["system"] for row in rows})
+    among = f"{systems} system{'s' if systems != 1 else ''}"
+    scores, depend = ("1 score", "depends") if len(rows) == 1 else (f"{len(rows)} scores", "depend")
+    widest = max(row["high"] - row["low"] for row in rows)
+    return [
+        f"{scores} of {result.record.primary} (in {among}) {depend} on the order of equally "
+        f"scored results, by up to {widest:.3f}; the served order is scored{_by_chance(result, rows)}."
+    ]
+
+
+def _by_chance(result: Result, rows: list[dict[str, Any]]) -> str:
+    """The mean of the scores that ties touch, as served and over all orders, between the worst and the best."""
+    known = [row for row in rows if row["expected"] is not None and row["system"] in result.done]
+    if not known:
+        return ""
+    matrix = result.matrix(result.record.primary)
+    place = {query: number for number, query in enumerate(matrix.queries)}
+    served = dict(zip(matrix.systems, matrix.values, strict=True))
+    means = [
+        sum(found) / len(known)
+        for found in (
+            [float(served[row["system"]][place[row["query_id"]]]) for row in known],
+            *([row[name] for row in known] for name in ("expected", "low", "high")),
+        )
+    ]
+    said = "their mean is {:.3f}, over all orders {:.3f} (from {:.3f} to {:.3f})".format(*means)
+    return f" ({said})"
+
+
+T = TypeVar("T")
+
+
+def _once(ask: Callable[[Result], T]) -> Callable[[Result], T]:
+    """Answered once a result, and forgotten with it: a table of all results ever asked would keep their rows alive."""
+
+    @wraps(ask)
+    def answer(result: Result) -> T:
+        if ask.__name__ not in result.known:
+            result.known[ask.__name__] = ask(result)
+        return cast(T, result.known[ask.__name__])
+
+    return answer
+
+
+FACTORS = ("chunker", "embedder", "store", "mode", "reranker")
+FOLDS = 5
+
+
+@_once
+def explain_variation(result: Result) -> FactorAnalysis | None:
+    """How much of the spread of the systems goes with chunker, model, store and mode; None where nothing varies."""
+    matrix = result.matrix(result.record.primary).sorted()
+    rows = [row for row in result.systems.to_pylist() if row["system"] in matrix.systems]
+    factors: dict[str, list[str | None]] = {name: [row[name] or "none" for row in rows] for name in FACTORS}
+    # search by words has neither model nor vector store: its distance to the others belongs to its mode
+    for name in ("embedder", "store"):
+        factors[name] = [row[name] if row["embedder"] else None for row in rows]
+    try:
+        clusters = Clusters.of(matrix.clusters, len(matrix.queries))
+        return factor_shares(matrix.scored(), factors, result.record.seed, clusters=clusters)
+    except ComparisonError:
+        return None  # one system, one query or no spread: nothing to explain
+
+
+@_once
+def held_out_score(result: Result) -> Selection | None:
+    """The best system chosen on some questions and scored on others (F30); None with too few questions."""
+    try:
+        return select(result.matrix(result.record.primary), FOLDS, result.record.seed)
+    except ComparisonError:
+        return None
+
+
+def system_costs(result: Result, system: str) -> Costs:
+    """What a system costs a query and a disk, as far as the run measured it."""
+    sizes = dict(
+        zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
+    )
+    return Costs(
+        p95_ms=result.timing(system, "total", "p95_ms"),
+        index_bytes=sizes[system],
+        p95_between=_latency_between(result).get((system, 0.95)),
+        p50_ms=result.timing(system, "total", "p50_ms"),
+        p50_between=_latency_between(result).get((system, 0.5)),
+    )
+
+
+@_once
+def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, float]]:
+    """The 95 % intervals of each system's p50 and p95 in milliseconds; none where the samples are not stored."""
+    import numpy as np
+
+    from bakeoff.runs.folder import translate_table_errors
+    from bakeoff.pipeline.system_tables import LATENCIES
+    from bakeoff.storage.parquet_io import read_parquet
+
+    path = result.table_file(LATENCIES)
+    if not path.is_file():
+        return {}
+    with translate_table_errors(path):
+        rows = read_parquet(path, columns=["system", "total_ms"]).drop_null()
+    names = rows["system"].combine_chunks().dictionary_encode()
+    codes, times = names.indices.to_numpy(), rows["total_ms"].to_numpy()
+    return {
+        (name, share): quantile_between(np.sort(times[codes == code]), share, 0.95)
+        for code, name in enumerate(names.dictionary.to_pylist())
+        for share in (0.5, 0.95)
+    }
+
+
+def _interactions(result: Result) -> tuple[Interaction, ...]:
+    """The best system against each it is not shown to beat, by category."""
+    comparison, matrix = result.comparison, result.matrix(result.record.primary)
+    rivals = [system for system in comparison.indistinguishable_from_best if system != comparison.best]
+    if comparison.best is None or not rivals or len({c for c in matrix.categories if c}) < 2:
+        return ()
+    return interactions(matrix, comparison.best, rivals, BootstrapSettings(result.record.seed))
+
+
+@_once
+def verdict_without_leaks(result: Result) -> Verdict | None:
+    """The verdict on the queries that do not occur in a document; None where none does, or all do (F10)."""
+    leaked = result.record.leaked
+    if not leaked or set(leaked) >= set(result.queries["query_id"].to_pylist()):
+        return None
+    return decide_run(result.without(leaked))
+
+
+def leak_sentence(result: Result) -> str:
+    """The verdict without leaked queries, in a sentence; '' where there is no such verdict."""
+    verdict = verdict_without_leaks(result)
+    if verdict is None:
+        return ""
+    leaked, every = len(result.record.leaked), result.queries.num_rows
+    questions = f"{leaked:,} of {every:,} questions ({leaked / every:.0%})"
+    return f"Without the {questions} that occur word for word in a document: {verdict.sentence}"

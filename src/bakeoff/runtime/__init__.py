@@ -1,0 +1,1 @@
+"""Workers and scheduling, events and progress, signals, the HTTP client, the machine."""

@@ -1,0 +1,88 @@
+"""A process that is told to end does it as at Ctrl-C: what it began is undone, what is finished is kept."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType
+
+ASKED = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+IMPORTS = "<frozen importlib._bootstrap>"
+BIRTHS = {("multiprocessing.process", "start"), ("subprocess", "__init__")}
+"""The functions in which a child is there and nobody has it yet, by module."""
+LOOK_SECONDS, LONGEST_SECONDS = 0.02, 5.0
+"""How often what may not be broken off is looked at again, and how long it is waited for."""
+
+
+class Terminated(KeyboardInterrupt):
+    """Another program, or the terminal that closed, told this one to end; `signal` says how."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.signal = number
+
+
+class TerminationGuard:
+    """Which signal was heard, if any; Ctrl-C stays Ctrl-C.
+
+    An exception raised in the middle of an import may be lost (in the callbacks of its locks, which can raise nothing)
+    or turned into "initialization failed" by an extension module; one raised while a process is started leaves a child
+    that nobody knows. A signal that comes then is heard when that is over; a second one does not wait.
+    """
+
+    def __init__(self) -> None:
+        self.heard: int | None = None
+        self._waiting: int | None = None
+        self._until = 0.0
+
+    def listen(self) -> None:
+        """Raise Ended in the main thread when told to end; the second time the process ends at once."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in ASKED:
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup and the like stay as they are
+                signal.signal(number, self._hear)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._hear)
+
+    def code(self, code: int) -> int:
+        """The exit code that tells of the signal, else the one given."""
+        return code if self.heard is None else 128 + self.heard
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self._waiting is None and _unbroken(frame) and _clock_is_free():
+            self._waiting, self._until = number, time.monotonic() + LONGEST_SECONDS
+            signal.signal(signal.SIGALRM, self._look)
+            signal.setitimer(signal.ITIMER_REAL, LOOK_SECONDS, LOOK_SECONDS)
+            return
+        self._end(number)
+
+    def _look(self, _: int, frame: FrameType | None) -> None:
+        if self._waiting is not None and (not _unbroken(frame) or time.monotonic() > self._until):
+            self._end(self._waiting)
+
+    def _end(self, number: int) -> None:
+        if self._waiting is not None:
+            self._waiting = None
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.heard = number
+        signal.signal(number, signal.SIG_DFL)
+        raise Terminated(number)
+
+
+def _unbroken(frame: FrameType | None) -> bool:
+    """Whether an import or the start of a process is under way."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == IMPORTS or (frame.f_globals.get("__name__"), code.co_name) in BIRTHS:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _clock_is_free() -> bool:
+    return hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL

@@ -1,0 +1,117 @@
+"""Numbers as the verdict writes them, and the few sentences it is made of."""
+
+from __future__ import annotations
+
+import math
+
+from bakeoff.stats.clusters import EffectiveQuestions
+from bakeoff.stats.comparison import PairComparison
+from bakeoff.stats.intervals import Interval
+
+QUESTION = ("question", "questions")
+
+
+def points(*values: float) -> tuple[str, ...]:
+    """Points of a measure with one number of decimals for all, without the leading zero: .05, -.012, 41.3."""
+    sizes = [abs(value) for value in values if abs(value) > 1e-9]
+    if sizes and max(sizes) > 1:
+        return tuple(f"{value:.1f}" for value in values)
+    smallest = min(sizes, default=1.0)
+    decimals = 2 if smallest >= 0.01 else 3 if smallest >= 0.001 else 4
+    return tuple(_no_leading_zero(f"{value + 0.0:.{decimals}f}") for value in values)
+
+
+def points_to_three(value: float) -> str:
+    """Points of a measure as the report's tables write them: .054, 41.3."""
+    return points(value)[0] if abs(value) > 1 else _no_leading_zero(f"{value + 0.0:.3f}")
+
+
+def probability(p: float) -> str:
+    """A p-value to three digits: .021, or <.001; never 0."""
+    return "<.001" if p < 0.001 else _no_leading_zero(f"{p:.3f}")
+
+
+def questions(count: int) -> str:
+    """A count of questions."""
+    return f"{count:,} {QUESTION[count != 1]}"
+
+
+def join_names(names: tuple[str, ...], last: str = "and") -> str:
+    """Names as a list in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def shortened(names: tuple[str, ...]) -> str:
+    """At most five names."""
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
+def with_interval(value: float, interval: Interval, measure: str) -> str:
+    """A difference with its interval: .05 nDCG@10 [.01 .09]."""
+    if interval.low is None or interval.high is None:
+        return f"{points(value)[0]} {measure} (no interval: {interval.reason})"
+    middle, low, high = points(value, interval.low, interval.high)
+    return f"{middle} {measure} [{low} {high}]"
+
+
+def advantage(pair: PairComparison, measure: str) -> str:
+    """How far a is ahead of b, whichever direction of the measure is better."""
+    interval = pair.interval if pair.higher_is_better else pair.interval.negated()
+    difference = pair.difference or 0.0
+    return with_interval(difference if pair.higher_is_better else 0.0 - difference, interval, measure)
+
+
+def win_loss_text(pair: PairComparison, correction: str) -> str:
+    """Wins, losses and ties of a with the corrected p-value."""
+    name = {"holm": "Holm p", "max-t": "max-T p"}[correction]
+    return (
+        f"better on {questions(pair.wins)}, worse on {pair.losses}, equal on {pair.ties} "
+        f"({name} {probability(pair.p_corrected)})"
+    )
+
+
+def settles_text(pair: PairComparison, least: float, of: str = "") -> str | None:
+    """How many questions would settle the observed difference, or the least difference of interest."""
+    size = max(abs(pair.difference or 0.0), least)
+    needed = pair.queries_for(size)
+    if needed is None or needed <= pair.n:
+        return None
+    return f"about {rounded(needed):,} {of}would settle a difference of {points(size)[0]}"
+
+
+def describe_clusters(found: EffectiveQuestions) -> str:
+    """Questions in clusters, and how many independent ones would show as much."""
+    text = (
+        f"{questions(found.questions)} in {found.clusters:,} clusters (up to {found.largest} about the same "
+        f"documents) show as much as {found.effective:.0f} independent ones"
+    )
+    if found.icc is None:
+        return text
+    icc, effect = points_to_three(found.icc), f"{found.design_effect:.2f}"
+    return f"{text} (correlation within a cluster {icc}, design effect {effect})"
+
+
+def equality_needs(margin: float, alpha: float) -> str | None:
+    """How many questions with equal scores would show that a difference is below the margin."""
+    if not 0 < margin < 1:
+        return None
+    needed = math.ceil(math.log(alpha) / math.log(1 - margin))
+    return f"About {rounded(needed):,} questions with equal scores would show a difference below {points(margin)[0]}."
+
+
+def bytes_text(size: float) -> str:
+    """A size in bytes with a decimal unit."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def rounded(count: int) -> int:
+    """A count to two significant digits, because it rests on an estimated spread."""
+    digits = len(str(count)) - 2
+    return count if digits <= 0 else -(-count // 10**digits) * 10**digits
+
+
+def _no_leading_zero(text: str) -> str:
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text

@@ -1,0 +1,245 @@
+"""One sentence a rule: what the verdict says first, made from the numbers of the comparison."""
+
+from __future__ import annotations
+
+from bakeoff.stats.evidence import COST_KINDS, cost_range
+from bakeoff.stats.interaction import CategoryDifference
+from bakeoff.stats.number_format import (
+    advantage,
+    join_names,
+    points,
+    points_to_three,
+    probability,
+    questions,
+    settles_text,
+    shortened,
+    win_loss_text,
+    with_interval,
+)
+from bakeoff.stats.verdict_input import VerdictInput
+
+MANY = 3
+FINER = ("RR@10", "nDCG@10")
+"""Measures that separate systems which all find the right document: they look at its rank."""
+"""Names that are read at a glance."""
+
+
+def say_no_queries(case: VerdictInput) -> str:
+    """Nothing can be compared."""
+    return f"Can't tell: no question is scored for every system on {case.comparison.measure}."
+
+
+def say_only_one(case: VerdictInput) -> str:
+    """There is nothing to choose from."""
+    return (
+        f"Can't tell: {case.comparison.systems[0].system} is the only system, so there is nothing to compare."
+    )
+
+
+def say_none_within_limits(case: VerdictInput) -> str:
+    """Every system breaks a limit."""
+    return f"Can't tell: none of the {len(case.ruled_out)} systems is within the limits."
+
+
+def say_only_one_within_limits(case: VerdictInput) -> str:
+    """The limits leave one system."""
+    return f"Use {case.best}. It is the only system within the limits."
+
+
+def say_too_few(case: VerdictInput) -> str:
+    """There are not enough questions for any claim."""
+    fewest = case.evidence.thresholds.fewest_queries
+    pair = min((case.pair(other) for other in case.rivals), key=lambda pair: (pair.clusters, pair.n))
+    what = (
+        questions(pair.n) if pair.clusters == pair.n else f"{questions(pair.n)} in {pair.clusters} clusters"
+    )
+    kind = "" if pair.clusters == pair.n else " clusters"
+    return f"Can't tell: {what} scored for both of a pair; a claim needs at least {fewest}{kind}."
+
+
+def say_winner(case: VerdictInput) -> str:
+    """The best against its runner-up."""
+    return f"Use {case.best}. {_beats(case, case.rivals[0])}"
+
+
+def say_cheaper(case: VerdictInput) -> str:
+    """The systems that cost least of those that are equal within the margin."""
+    choice = case.by_cost
+    others = tuple(system for system in case.group if system not in choice.left)
+    verb, whose = ("It equals", "its") if len(choice.left) == 1 else ("They equal", "their")
+    use = f"Use {join_names(choice.left, 'or')}."
+    return f"{use} {verb} {join_names(others)} {_equality(case)}, and {whose} {_costs(case)}."
+
+
+def say_either(case: VerdictInput) -> str:
+    """Equal systems of which none is shown to cost more."""
+    names = join_names(case.group)
+    return f"Any of {names} will do: they are equal {_equality(case)}, and {_same_costs(case)}."
+
+
+def say_saturated(case: VerdictInput) -> str:
+    """A measure that is at its best for nearly every question, and one that is not."""
+    share, measure = case.share_at_best or 0.0, case.comparison.measure
+    text = (
+        f"Can't tell {_system_names(case)} apart by {measure}: {share:.0%} of their scores are the best possible, "
+        "so it has no room to separate them."
+    )
+    if case.separating is not None:
+        other, pair = case.separating
+        ahead = pair if (pair.difference or 0.0) > 0 else pair.reversed()
+        return (
+            f"{text} {other} still separates them: {ahead.a} is ahead of {ahead.b} by {advantage(ahead, other)}. "
+            f"Make it the primary measure."
+        )
+    if case.least_saturated is not None:
+        other, at_best = case.least_saturated
+        return (
+            f"{text} {other} has more room ({at_best:.0%} at the best). Make it the primary measure, or ask "
+            "harder questions."
+        )
+    measured = (measure, *(other.measure for other in case.evidence.other_measures))
+    finer = tuple(name for name in FINER if not any(one.startswith(name) for one in measured))
+    advice = f", or measure {join_names(finer, 'or')}" if finer else ""
+    return f"{text} No other measure of this run has more room. Ask harder questions{advice}."
+
+
+def say_lift(case: VerdictInput) -> str:
+    """Equal on the primary measure, told apart by semantic lift."""
+    lift, chosen = case.evidence.lift, case.lifted
+    assert lift is not None
+    assert chosen is not None
+    others = tuple(system for system in case.group if system != chosen)
+    pair = lift.pair(chosen, others[0])
+    return (
+        f"Use {chosen}. {case.comparison.measure} doesn't tell it from {join_names(others)}, but it is ahead of "
+        f"{others[0]} by {advantage(pair, lift.measure)}, {win_loss_text(pair, lift.correction)}."
+    )
+
+
+def say_depends(case: VerdictInput) -> str:
+    """Which system on which category."""
+    crossing = case.crossing
+    assert crossing is not None
+    return (
+        f"It depends on the category: {crossing.a} is ahead on {_categories(crossing.for_a, case)}; "
+        f"{crossing.b} on {_categories(crossing.for_b, case)} "
+        f"(label permutation, Holm p {probability(crossing.p_holm)})."
+    )
+
+
+def say_cant_tell(case: VerdictInput) -> str:
+    """Systems that the questions do not tell apart."""
+    other = case.unbeaten[0]
+    pair = case.pair(other)
+    text = f"Can't tell {_system_names(case)} apart with {questions(pair.n)}: {_lead(case, other)}."
+    choice = case.by_cost
+    if choice.steps:
+        step = choice.steps[0]
+        text += f" The lowest {step.kind.words} is that of {choice.system} ({step.kind.text(step.lowest)})."
+    return text
+
+
+def say_few_decide(case: VerdictInput) -> str:
+    """A lead that a few questions decide, seen or unseen, and the systems still possible."""
+    other = case.doubtful
+    assert other is not None
+    pair = case.pair(other)
+    if pair.deciding:
+        why = f"a few of these questions decide everything ({shortened(pair.deciding)}). Add questions like those"
+    else:
+        why = (
+            f"{questions(pair.n)} can miss a kind that is up to {_unseen(case, other):.0%} of all questions, and a few "
+            "of that kind would undo the lead. Add questions, above all of kinds that are rare here"
+        )
+    every = len(case.group) == len(case.comparison.systems) > MANY
+    left = f"all {len(case.group)} systems" if every else join_names(case.group)
+    return f"Not enough evidence: {_lead(case, other)}, but {why}. Still possible: {left}."
+
+
+def few_decide(case: VerdictInput) -> str | None:
+    """Which few questions decide between the best and the next, where the verdict is open."""
+    other = case.unbeaten[0] if case.unbeaten else None
+    if other is None or case.equal or not (names := case.pair(other).deciding):
+        return None
+    return f"A few questions decide between {case.best} and {other}: {shortened(names)}. Add questions like those."
+
+
+def _unseen(case: VerdictInput, other: str) -> float:
+    """The largest share of all questions that a kind can have and be missing here by chance, at the corrected level."""
+    pair = case.pair(other)
+    return float(1 - (pair.alpha / case.compared_rivals) ** (1 / pair.clusters))
+
+
+def _lead(case: VerdictInput, other: str) -> str:
+    """How far the best is ahead, or what equal scores leave open."""
+    pair, measure = case.pair(other), case.comparison.measure
+    if pair.identical and pair.possible is not None:
+        left = points_to_three(pair.possible[1])
+        return (
+            f"{case.best} and {other} have equal scores, and so few questions leave {left} {measure} possible"
+        )
+    ahead = advantage(pair, measure)
+    return f"{case.best} is ahead of {other} by {ahead}, {win_loss_text(pair, case.comparison.correction)}"
+
+
+def _system_names(case: VerdictInput) -> str:
+    """The systems of the group by name, unless they are all there are, and many."""
+    every = len(case.group) == len(case.comparison.systems) > MANY
+    return f"any of the {len(case.group)} systems" if every else join_names(case.group)
+
+
+def told_apart(case: VerdictInput, first: int, second: int) -> str | None:
+    """Whether two neighbours of the ranking can't be told apart, and what would settle it."""
+    pair = case.comparison.pair(case.eligible[first], case.eligible[second])
+    if pair.separated:
+        return None
+    places = [case.comparison.ranking.index(system) + 1 for system in (pair.a, pair.b)]
+    text = f"Systems {places[0]} and {places[1]} are tied on {questions(pair.n)}"
+    more = settles_text(pair, case.evidence.thresholds.least_difference)
+    return f"{text}; {more}." if more else f"{text}."
+
+
+def _beats(case: VerdictInput, other: str) -> str:
+    pair = case.pair(other)
+    return (
+        f"It beats {other} by {advantage(pair, case.comparison.measure)}, "
+        f"{win_loss_text(pair, case.comparison.correction)}."
+    )
+
+
+def _equality(case: VerdictInput) -> str:
+    return f"within ±{points(case.evidence.thresholds.margin)[0]} {case.comparison.measure}"
+
+
+def _costs(case: VerdictInput) -> str:
+    """What decided: p95 latency is lower: 0.08 ms against 0.5 ms to 113 ms."""
+    parts = []
+    for step in case.by_cost.steps:
+        values = [value for value, _ in step.ruled_out]
+        ends = dict.fromkeys(step.kind.text(value) for value in (values[0], values[-1]))
+        parts.append(f"{step.kind.words} is lower: {step.kind.text(step.lowest)} against {' to '.join(ends)}")
+    return "; ".join(parts)
+
+
+def _same_costs(case: VerdictInput) -> str:
+    """The range of every cost that is known, none of which shows a difference."""
+    ranges = [(kind, cost_range(case.evidence, kind, case.group)) for kind in COST_KINDS]
+    known = [
+        f"{kind.words} {kind.text(found[0])} to {kind.text(found[1])}" for kind, found in ranges if found
+    ]
+    if not known:
+        return "no cost was measured"
+    least = case.evidence.thresholds.cheaper_by
+    return f"no cost is shown to differ by more than {least:.0%} ({', '.join(known)})"
+
+
+def _categories(found: tuple[CategoryDifference, ...], case: VerdictInput) -> str:
+    return ", ".join(
+        f"{one.category} by {_absolute(one, case.comparison.measure)} on {questions(one.n)}" for one in found
+    )
+
+
+def _absolute(one: CategoryDifference, measure: str) -> str:
+    if one.advantage < 0:
+        return with_interval(-one.advantage, one.interval.negated(), measure)
+    return with_interval(one.advantage, one.interval, measure)

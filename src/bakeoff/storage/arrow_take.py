@@ -1,0 +1,51 @@
+"""Rows of a table by their numbers, at the cost of those rows alone.
+
+Arrow joins all pieces of a column before it takes rows from it, so that each take would cost as much as the whole
+table, however few rows are wanted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import pyarrow as pa
+
+
+class ArrowTaker:
+    """Takes rows from a table of many pieces, piece by piece."""
+
+    def __init__(self, table: pa.Table) -> None:
+        import numpy as np
+
+        self._table = table
+        self._pieces = [piece for piece in table.to_batches() if piece.num_rows]
+        self._ends = np.cumsum([piece.num_rows for piece in self._pieces], dtype=np.int64)
+
+    def __call__(self, positions: Sequence[int] | np.ndarray) -> pa.Table:
+        """The rows at these positions, in their order."""
+        import numpy as np
+        import pyarrow as pa
+
+        wanted = np.asarray(positions, np.int64)
+        if len(self._pieces) < 2 or not len(wanted):
+            return self._table.take(pa.array(wanted))
+        piece = np.searchsorted(self._ends, wanted, side="right")
+        order = np.argsort(piece, kind="stable")
+        numbers, first = np.unique(piece[order], return_index=True)
+        parts = [
+            self._of(number, wanted[rows])
+            for number, rows in zip(numbers.tolist(), np.split(order, first[1:]), strict=True)
+        ]
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return pa.Table.from_batches(parts).combine_chunks().take(pa.array(back))
+
+    def _of(self, number: int, positions: np.ndarray) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        piece = self._pieces[number]
+        return piece.take(pa.array(positions - (self._ends[number] - piece.num_rows)))

@@ -1,0 +1,289 @@
+"""Artifacts: folders named by what made them, written aside and renamed into place, verified when read.
+
+root/<stage>/<key[:2]>/<key>/   files of the artifact, and manifest.json with its name and the size and hash of each
+root/aside/                     what is being written; a killed process leaves rubbish here and nowhere else
+root/locks/                     so that two processes do not make the same artifact twice
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import logging
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bakeoff.errors import CacheError, SettingError
+from bakeoff.fingerprint import file_fingerprint
+
+try:
+    import fcntl
+except (
+    ImportError
+):  # no advisory locks on this platform: two processes may do the same work, never harm each other
+    fcntl = None  # type: ignore[assignment]
+
+log = logging.getLogger(__name__)
+MANIFEST = "manifest.json"
+STALE_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class StageUse:
+    """How much one stage keeps in the cache."""
+
+    stage: str
+    artifacts: int
+    bytes: int
+
+
+class Cache:
+    """A folder of artifacts, safe against a kill at any moment and against other processes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._verified: set[tuple[str, str]] = set()
+
+    def __str__(self) -> str:
+        """Where it is."""
+        return str(self.root)
+
+    def get(self, stage: str, key: str) -> Path | None:
+        """The folder of an artifact whose every file is as it was written, else None; a damaged one is removed."""
+        folder = self._folder(stage, key)
+        if not folder.is_dir():  # asked before anything is read: an artifact appears whole or not at all
+            return None
+        verified = (stage, key) in self._verified or _fault(folder, f"{stage}/{key}") is None
+        if not verified and self._discard(stage, key):
+            return None
+        self._verified.add((stage, key))
+        return folder
+
+    def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
+        """The folder of an artifact, made by `write(folder)` unless it is there already."""
+        found = self.get(stage, key)
+        if found is not None:
+            return found
+        with self._lock(f"{stage}-{key}"):
+            found = self.get(stage, key)  # another process may have made it while we waited
+            if found is not None:
+                return found
+            with durable_folder(self._folder(stage, key), self._aside(), f"{stage}/{key}") as aside:
+                write(aside)
+            self._verified.add((stage, key))
+        return self._folder(stage, key)
+
+    def keep(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
+        """The same for an artifact that other machines have a use for: a cache that shares puts it there too."""
+        return self.make(stage, key, write)
+
+    def has(self, stage: str, key: str) -> bool:
+        """Whether an artifact is there, whole."""
+        return self.get(stage, key) is not None
+
+    def keys(self, stage: str, prefix: str) -> list[str]:
+        """The keys of a stage's artifacts that begin with a prefix of at least two characters, sorted."""
+        return sorted(
+            path.name for path in (self.root / stage / prefix[:2]).glob(f"{prefix}*") if path.is_dir()
+        )
+
+    def drop(self, stage: str, key: str) -> None:
+        """Remove one artifact."""
+        self._verified.discard((stage, key))
+        shutil.rmtree(self._folder(stage, key), ignore_errors=True)
+
+    def use(self) -> list[StageUse]:
+        """What each stage keeps, largest first."""
+        rows = []
+        for folder in sorted(path for path in _folders(self.root) if path.name not in ("aside", "locks")):
+            artifacts = [path for path in folder.glob("??/*") if path.is_dir()]
+            rows.append(StageUse(folder.name, len(artifacts), folder_bytes(folder)))
+        return sorted(rows, key=lambda row: -row.bytes)
+
+    def clear(self, stage: str | None = None) -> int:
+        """Remove all artifacts, or those of one stage, and return the bytes freed."""
+        targets = [self.root / stage] if stage else _folders(self.root)
+        freed = sum(folder_bytes(target) for target in targets)
+        for target in targets:
+            shutil.rmtree(target, ignore_errors=True)
+        self._verified.clear()
+        return freed
+
+    def _discard(self, stage: str, key: str) -> bool:
+        """Whether a damaged artifact is gone now; one that another process has made again meanwhile stays."""
+        folder = self._folder(stage, key)
+        with self._lock(f"{stage}-{key}-damaged"):
+            if not folder.is_dir():
+                return True
+            fault = _fault(folder, f"{stage}/{key}")
+            if fault is None:
+                return False
+            log.warning("cache: %s/%s %s; rebuilding it", stage, key[:12], fault)
+            shutil.rmtree(folder, ignore_errors=True)
+            return True
+
+    def _folder(self, stage: str, key: str) -> Path:
+        return self.root / stage / key[:2] / key
+
+    def _aside(self) -> Path:
+        aside = self.root / "aside"
+        for left in _folders(aside):
+            with contextlib.suppress(FileNotFoundError):  # another process has just finished it
+                if time.time() - left.stat().st_mtime > STALE_SECONDS:
+                    shutil.rmtree(left, ignore_errors=True)
+        return aside
+
+    @contextlib.contextmanager
+    def _lock(self, name: str) -> Iterator[None]:
+        if fcntl is None:
+            yield
+            return
+        path = self.root / "locks" / name
+        with translate_disk_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = path.open("w")
+        with handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)  # who waits on the old file does the work once more at worst
+
+
+@contextlib.contextmanager
+def durable_folder(target: Path, aside_root: Path, name: str) -> Iterator[Path]:
+    """A folder to write into that appears at `target`, complete, named and on disk, or not at all."""
+    aside = aside_root / uuid.uuid4().hex
+    with translate_disk_errors(target):
+        aside.mkdir(parents=True)
+        try:
+            yield aside
+            _seal(aside, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _move(aside, target, name)
+            _sync_folder(target.parent)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace a file in one step: it holds the old bytes or the new ones, whatever happens."""
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    with translate_disk_errors(path):
+        try:
+            with aside.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+            _sync_folder(path.parent)
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes that the files below a folder take on disk; a file with holes takes less than its length."""
+    stats = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    return sum(min(stat.st_size, getattr(stat, "st_blocks", stat.st_size) * 512) for stat in stats)
+
+
+def verify_folder(folder: Path, name: str) -> bool:
+    """Whether a folder written by `durable_folder` still holds what was written under this name."""
+    return _fault(folder, name) is None
+
+
+def file_manifest(folder: Path) -> dict[str, list[int | str]]:
+    """The size and the hash of every file below a folder, by name."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): [path.stat().st_size, file_fingerprint(path)] for path in paths
+    }
+
+
+def _seal(folder: Path, name: str) -> None:
+    """Write the manifest and force everything to disk."""
+    files = file_manifest(folder)
+    for path in files:
+        with (folder / path).open("rb+") as file:
+            os.fsync(file.fileno())
+    write_file(folder / MANIFEST, json.dumps({"artifact": name, "files": files}, indent=1).encode())
+
+
+def _fault(folder: Path, name: str) -> str | None:
+    """What is wrong with an artifact's folder, or None; version 0.1 wrote manifests without a name."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        if manifest.get("artifact", name) != name:
+            return "holds another artifact"
+        for file, (size, digest) in manifest["files"].items():
+            path = folder / file
+            if path.stat().st_size != size or file_fingerprint(path) != digest:
+                return f"has a damaged file ({file})"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+        return f"cannot be read ({type(exc).__name__})"
+    return None
+
+
+def _move(aside: Path, target: Path, name: str) -> None:
+    try:
+        aside.rename(target)
+    except OSError as exc:
+        if exc.errno not in (errno.EEXIST, errno.ENOTEMPTY) or not verify_folder(target, name):
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _folders(root: Path) -> list[Path]:
+    return [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
+
+
+@contextlib.contextmanager
+def translate_disk_errors(path: Path) -> Iterator[None]:
+    """Say in our words what the disk refused."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.errno in (errno.ENOSPC, errno.EDQUOT):
+            free = shutil.disk_usage(_existing(path)).free // 2**20
+            what = f"the disk is full ({free} MB free) while writing {path}. Free space, or set BAKEOFF_HOME elsewhere"
+            raise CacheError(f"{what}; what was finished before is kept.") from exc
+        if exc.errno == errno.EFBIG:
+            raise CacheError(
+                f"{path} became larger than a file may be here. Raise the limit (ulimit -f), or set BAKEOFF_HOME on "
+                "another file system; what was finished before is kept."
+            ) from exc
+        if exc.errno in (errno.EMFILE, errno.ENFILE):
+            raise CacheError(
+                f"too many files are open to write {path}. Raise the limit (ulimit -n); what was finished before is "
+                "kept."
+            ) from exc
+        if exc.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise SettingError(
+                f"no permission to write {path}. Set BAKEOFF_HOME or --out to a folder you may write."
+            ) from exc
+        if exc.errno == errno.ENOTDIR:
+            raise SettingError(
+                f"cannot write {path}: a file stands where a folder should be. Set BAKEOFF_HOME or --out elsewhere."
+            ) from exc
+        raise
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path

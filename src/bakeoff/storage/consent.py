@@ -1,0 +1,126 @@
+"""Where keys and passwords may go: an experiment may come from anyone, so it alone never decides that.
+
+A key goes to its provider, to this machine, or to an address that comes from a place the user trusts as much as the
+key's own. Anything else needs consent from outside the experiment: `--allow-host`, or BAKEOFF_ALLOW_HOSTS in the
+environment. `.env` cannot give that consent, because it may have come with the experiment.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from bakeoff.errors import ConsentError
+from bakeoff.storage.environment import SettingSource, SettingValue, find_setting
+
+HOSTS = "BAKEOFF_ALLOW_HOSTS"
+KEYS = "BAKEOFF_ALLOW_KEYS"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+PORTS = {"http": 80, "https": 443, "postgresql": 5432, "postgres": 5432, "redis": 6379, "rediss": 6379}
+
+PROVIDERS: dict[str, tuple[str, ...]] = {
+    "OPENAI_API_KEY": ("https://api.openai.com",),
+    "CO_API_KEY": ("https://api.cohere.com",),
+    "VOYAGE_API_KEY": ("https://api.voyageai.com",),
+    "JINA_API_KEY": ("https://api.jina.ai",),
+    "BAKEOFF_PINECONE_KEY": ("https://api.pinecone.io", "https://*.pinecone.io"),
+}
+"""The variables of providers, each with the addresses its key may always go to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """An address that something secret is to be sent to, and where the address comes from."""
+
+    url: str
+    source: SettingSource
+
+    @property
+    def host(self) -> str:
+        """The name of the machine, without brackets or port."""
+        return (urlsplit(self.url).hostname or "").lower()
+
+    @property
+    def place(self) -> str:
+        """The host and port, as `--allow-host` takes them."""
+        at = urlsplit(self.url)
+        port = at.port or PORTS.get(at.scheme)
+        return f"{self.host}:{port}" if port else self.host
+
+
+def own_key(name: str, *addresses: str) -> None:
+    """Declare a provider's variable and the addresses its key may always go to; for plug-ins of other packages."""
+    PROVIDERS[name] = (*PROVIDERS.get(name, ()), *addresses)
+
+
+def allow(hosts: list[str], keys: list[str]) -> None:
+    """Give consent for this process and those it starts."""
+    for variable, given in ((HOSTS, hosts), (KEYS, keys)):
+        if given:
+            os.environ[variable] = ",".join((*_environment_list(variable), *given))
+
+
+def allowed_keys() -> tuple[str, ...]:
+    """The variables that the user allows an experiment to name."""
+    return _environment_list(KEYS)
+
+
+def key_for(name: str, destination: Destination) -> str:
+    """The key in a variable for a server, '' where none is set; a ConsentError where it must not go there."""
+    if not name:
+        return ""
+    if destination.source is SettingSource.EXPERIMENT and name not in (*PROVIDERS, *allowed_keys()):
+        raise ConsentError(
+            f"key_env names {name}, which is not a variable of a provider ({', '.join(sorted(PROVIDERS))}). If you "
+            f"want its value to be sent to {destination.place}, allow it outside the experiment: --allow-key {name}, "
+            f"or {KEYS}={name} in the environment."
+        )
+    found = find_setting(name)
+    if found is not None and not _to_owner(name, destination.url):
+        check(name, found, destination)
+    return found.text.strip() if found is not None else ""
+
+
+def secret_for(name: str, destination: Destination) -> str | None:
+    """A store's key or password for its server, None where none is set; a ConsentError where it must not go there."""
+    found = find_setting(name)
+    if found is None:
+        return None
+    if not _to_owner(name, destination.url):
+        check(name, found, destination)
+    return found.text
+
+
+def check(name: str, found: SettingValue, destination: Destination) -> None:
+    """Refuse to send a secret to an address from a less trusted place, unless the user allowed the host."""
+    if destination.source >= found.source or destination.host in LOOPBACK or _is_allowed(destination):
+        return
+    raise ConsentError(
+        f"the value of {name} would be sent to {destination.place}, an address from {destination.source.label}. If you "
+        f"want that, allow it outside the experiment: --allow-host {destination.place}, or {HOSTS}={destination.place} "
+        "in the environment."
+    )
+
+
+def _is_allowed(destination: Destination) -> bool:
+    return not {destination.host, destination.place}.isdisjoint(
+        one.lower() for one in _environment_list(HOSTS)
+    )
+
+
+def _to_owner(name: str, url: str) -> bool:
+    at = urlsplit(url)
+    return any(_is_same_origin(at.scheme, at.hostname or "", at.port, own) for own in PROVIDERS.get(name, ()))
+
+
+def _is_same_origin(scheme: str, host: str, port: int | None, own: str) -> bool:
+    at = urlsplit(own)
+    known = at.hostname or ""
+    same = host == known or (known.startswith("*.") and host.endswith(known[1:]))
+    return same and scheme == at.scheme and (port or PORTS.get(scheme)) == (at.port or PORTS.get(at.scheme))
+
+
+def _environment_list(variable: str) -> tuple[str, ...]:
+    """The values of a list in the environment only: `.env` may have come with the experiment."""
+    return tuple(one.strip() for one in os.environ.get(variable, "").split(",") if one.strip())

@@ -1,0 +1,98 @@
+"""Connection settings and keys: from the environment, else `.env` here, else what `bakeoff servers up` recorded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from bakeoff.errors import SettingError
+from bakeoff.storage.weights import home_folder
+
+FILE = ".env"
+_LINE = re.compile(
+    r"""(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s#"']*)\s*(?:#.*)?"""
+)
+
+
+class SettingSource(IntEnum):
+    """Where a value comes from, the least trusted place first."""
+
+    EXPERIMENT = 0
+    FILE = 1
+    USER = 2
+
+    @property
+    def label(self) -> str:
+        """The place in words."""
+        return ("the experiment", FILE, "the environment")[self]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """The value of a variable, and where it is set."""
+
+    text: str
+    source: SettingSource
+
+
+def get_setting(name: str) -> str | None:
+    """The value of a variable, or None where it is set nowhere or to nothing."""
+    found = find_setting(name)
+    return found.text if found is not None else None
+
+
+def find_setting(name: str) -> SettingValue | None:
+    """The value of a variable with its source; a server of `bakeoff servers up` is as good as the environment."""
+    if os.environ.get(name):
+        return SettingValue(os.environ[name], SettingSource.USER)
+    for path, source in ((Path(FILE), SettingSource.FILE), (server_env_file(), SettingSource.USER)):
+        found = read(path).get(name)
+        if found:
+            return SettingValue(found, source)
+    return None
+
+
+def all_settings() -> Iterator[tuple[str, str]]:
+    """Every variable that is set anywhere; a file that cannot be read is reported where a setting is asked for."""
+    for place in (os.environ, *(_readable(path) for path in (Path(FILE), server_env_file()))):
+        yield from list(place.items())
+
+
+def _readable(path: Path) -> dict[str, str]:
+    try:
+        return read(path)
+    except SettingError:
+        return {}
+
+
+def server_env_file() -> Path:
+    """The file with the settings of the servers that are running, in the form of a `.env`."""
+    return home_folder() / "servers" / "env"
+
+
+def read(path: Path) -> dict[str, str]:
+    """The variables of a file of NAME=value lines; a value is never part of an error's text."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingError(
+            f"cannot read {path} ({type(exc).__name__}). It must be a text of NAME=value lines."
+        ) from exc
+    lines = enumerate(text.splitlines(), 1)
+    return dict(
+        _pair(path, number, line.strip()) for number, line in lines if line.strip() and line.strip()[0] != "#"
+    )
+
+
+def _pair(path: Path, number: int, line: str) -> tuple[str, str]:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise SettingError(f"{path}, line {number} is not NAME=value. Put quotes around a value with spaces.")
+    value = found["value"]
+    return found["name"], value[1:-1] if value[:1] in ('"', "'") else value

@@ -1,0 +1,137 @@
+"""Everything that a plug-in raises, or reports about itself in words, without the keys and passwords that are set.
+
+The registry passes every plug-in class through `mask_output`, so this holds for errors, warnings, events, tables and
+reports alike. Documents, chunks, vectors and hits are not changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from bakeoff.errors import (
+    BakeoffError,
+    ChunkerError,
+    CorpusError,
+    EmbedderError,
+    RerankerError,
+    SettingError,
+    StoreError,
+)
+from bakeoff.storage.redaction import redact
+
+FAILURES: dict[str, type[BakeoffError]] = {
+    "sources": CorpusError,
+    "chunkers": ChunkerError,
+    "embedders": EmbedderError,
+    "stores": StoreError,
+    "rerankers": RerankerError,
+    "executors": SettingError,
+}
+DESCRIPTIONS = ("info", "engine_version", "collections", "start")
+"""Methods and properties whose result a plug-in words itself."""
+_MARK = "_masks_output"
+
+
+def mask_output(kind: str, plugin: Any) -> Any:
+    """The same class, whose public methods mask what they raise and how they describe themselves."""
+    if not inspect.isclass(plugin) or _MARK in vars(plugin):
+        return plugin
+    for name in dir(plugin):
+        found = inspect.getattr_static(plugin, name)
+        if name == "__init__" or not name.startswith("_"):
+            masked = _mask_attribute(kind, name, found)
+            if masked is not None:
+                setattr(plugin, name, masked)
+    setattr(plugin, _MARK, True)
+    return plugin
+
+
+def _mask_attribute(kind: str, name: str, found: Any) -> Any:
+    """The attribute with masked output; None for one that is not a method or a described property."""
+    if inspect.isfunction(found) and found is not object.__init__:
+        return _method(kind, found, masks_result=name in DESCRIPTIONS)
+    if name in DESCRIPTIONS and isinstance(found, functools.cached_property):
+        made = functools.cached_property(_method(kind, found.func, masks_result=True))
+        made.__set_name__(object, name)
+        return made
+    if name in DESCRIPTIONS and isinstance(found, property) and found.fget is not None:
+        return property(_method(kind, found.fget, masks_result=True), found.fset, found.fdel, found.__doc__)
+    return None
+
+
+def _method(kind: str, method: Callable[..., Any], *, masks_result: bool) -> Callable[..., Any]:
+    failure = FAILURES.get(kind, BakeoffError)
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            result = method(*args, **kwargs)
+        except Exception as exc:
+            clean = _without_secrets(exc, failure)
+            if clean is exc:
+                raise
+            fault = clean
+        else:
+            if inspect.isgenerator(result):
+                return _generator(result, failure)
+            return _redact_description(result) if masks_result else result
+        raise fault
+
+    return call
+
+
+def _generator(made: Iterator[Any], failure: type[BakeoffError]) -> Iterator[Any]:
+    """The same values; errors between them are masked too."""
+    while True:
+        try:
+            value = next(made)
+        except StopIteration:
+            return
+        except Exception as exc:
+            clean = _without_secrets(exc, failure)
+            if clean is exc:
+                raise
+            fault = clean
+        else:
+            yield value
+            continue
+        raise fault
+
+
+def _without_secrets(exc: Exception, failure: type[BakeoffError]) -> Exception:
+    """The same error where neither it nor its causes hold a secret, else one of its kind with the masked text."""
+    chain = list(_chain(exc))
+    if all(redact(text) == text for one in chain for text in (str(one), repr(one))):
+        return exc
+    if isinstance(exc, BakeoffError):
+        return type(exc)(redact(str(exc)))
+    return failure(redact(f"{type(exc).__name__}: {exc}"))
+
+
+def _chain(exc: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while exc is not None and id(exc) not in seen:
+        seen.add(id(exc))
+        yield exc
+        exc = exc.__cause__ or exc.__context__
+
+
+def _redact_description(value: Any) -> Any:
+    """A description with its texts masked: a text, a list of texts, or an object with text fields."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [_redact_description(one) for one in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        texts = {one.name: getattr(value, one.name) for one in fields(value)}
+        changed = {
+            name: redact(text)
+            for name, text in texts.items()
+            if isinstance(text, str) and redact(text) != text
+        }
+        return replace(value, **changed) if changed else value
+    return value

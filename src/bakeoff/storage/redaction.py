@@ -1,0 +1,156 @@
+"""Texts without the keys and passwords that are set, in whatever form a server repeats them.
+
+A secret is looked for as it is, as base64 at each of its three alignments, and as hexadecimal digits: in the text, and
+in the text with the escapes of JSON, URLs, HTML and Python undone, up to four times one after the other.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from bakeoff.storage.consent import allowed_keys
+from bakeoff.storage.environment import all_settings
+
+MASK = "***"
+SECRET = ("KEY", "TOKEN", "PASSWORD", "SECRET", "CREDENTIALS", "PASSWD")
+ADDRESS = ("DSN", "URL", "URI")
+"""How the names of variables end whose values, or whose addresses' passwords, are not shown."""
+SHORTEST = 6
+"""Characters of a value below which hiding it would hide ordinary words."""
+LARGEST_SHOWN = 65_536
+"""Bytes of an answer that are looked at for a message."""
+ROUNDS = 4
+"""How often escapes are undone."""
+_BACKSLASH = (
+    r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u(?P<json>[0-9a-fA-F]{4})|\\x(?P<python>[0-9a-fA-F]{2})|\\(?P<one>.)"
+)
+_URL = r"(?P<url>(?:%[0-9a-fA-F]{2})+)"
+_HTML = r"(?P<html>&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z]+);?)"
+_ESCAPES = tuple(
+    re.compile(kind, re.DOTALL) for kind in (f"{_BACKSLASH}|{_URL}|{_HTML}", _BACKSLASH, _URL, _HTML)
+)
+"""All escapes, and each kind alone: a secret may itself hold what looks like an escape of another kind."""
+_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def redact(text: str) -> str:
+    """The text with every form of every secret replaced by asterisks."""
+    found = secrets()
+    spans = sorted(set(_spans(text, _targets(found)))) if found else []
+    pieces, end = [], 0
+    for start, stop in spans:
+        if start >= end:
+            pieces += [text[end:start], MASK]
+        end = max(end, stop)
+    return "".join((*pieces, text[end:])) if spans else text
+
+
+def redact_answer(content: bytes) -> str:
+    """The beginning of a server's answer as text; no part of a secret is left where it is cut."""
+    text = redact(content[:LARGEST_SHOWN].decode(errors="replace"))
+    if len(content) > LARGEST_SHOWN:
+        longest = max(map(len, secrets()), default=0)
+        text = text[: max(len(text) - 8 * longest, 0)]
+    return text.strip()
+
+
+def secrets() -> frozenset[str]:
+    """The keys and passwords that are set, in the environment, `.env` or by `bakeoff servers up`."""
+    found: set[str] = set()
+    listed = allowed_keys()
+    for name, value in all_settings():
+        known = name.upper()
+        if known.endswith(SECRET) or name in listed:
+            found.add(value.strip())
+        elif known.endswith(ADDRESS):
+            found |= set(_of_address(value.strip()))
+    return frozenset(secret for secret in found if len(secret) >= SHORTEST)
+
+
+def _of_address(value: str) -> Iterator[str]:
+    """The passwords of an address: of its user, and in a DSN of words."""
+    yield from re.findall(r"password\s*=\s*'?([^\s'&]+)", value)
+    try:
+        at = urlsplit(value)
+        password, query = at.password or "", parse_qsl(at.query)
+    except ValueError:
+        return
+    yield from (password, unquote(password))
+    yield from (given for name, given in query if name.upper().endswith(SECRET))
+
+
+def _spans(text: str, targets: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Where a target is in the text, as it is or below escapes."""
+    for escape in _ESCAPES:
+        plain, places = text, list(range(len(text) + 1))
+        for _ in range(ROUNDS + 1):
+            for target in targets:
+                at = plain.find(target)
+                while at >= 0:
+                    yield places[at], places[at + len(target)]
+                    at = plain.find(target, at + 1)
+            if not escape.search(plain):
+                break
+            plain, places = _unescape(plain, places, escape)
+
+
+def _unescape(text: str, places: list[int], escape: re.Pattern[str]) -> tuple[str, list[int]]:
+    """The text with one layer of escapes undone, and where each of its characters begins in the first text."""
+    pieces: list[str] = []
+    begins: list[int] = []
+    end = 0
+    for found in escape.finditer(text):
+        pieces.append(text[end : found.start()])
+        begins += places[end : found.start()]
+        for character, offset in _characters(found):
+            pieces.append(character)
+            begins.append(places[found.start() + offset])
+        end = found.end()
+    return "".join((*pieces, text[end:])), begins + places[end:]
+
+
+def _characters(found: re.Match[str]) -> Iterator[tuple[str, int]]:
+    """The characters of an escape, each with its place in it."""
+    name = found.lastgroup or ""
+    if name == "low":
+        pair = bytes.fromhex(found["high"] + found["low"])
+        yield pair.decode("utf-16-be"), 0
+    elif name in ("json", "python"):
+        yield chr(int(found[name], 16)), 0
+    elif name == "one":
+        yield _SHORT.get(found["one"], found["one"]), 0
+    elif name == "url":
+        offset = 0
+        for character in bytes.fromhex(found["url"].replace("%", "")).decode(errors="surrogateescape"):
+            yield character, offset
+            offset += 3 * len(character.encode(errors="surrogateescape"))
+    else:
+        yield from ((character, 0) for character in html.unescape(found["html"]))
+
+
+@lru_cache(maxsize=8)
+def _targets(found: frozenset[str]) -> tuple[str, ...]:
+    """All texts to look for."""
+    return tuple(dict.fromkeys(form for secret in sorted(found) for form in _forms(secret)))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    raw = secret.encode("utf-8", "surrogateescape")
+    yield from (secret, secret.replace(" ", "+"), raw.hex(), raw.hex().upper())
+    for shift in range(3):
+        core = _base64_core(raw, shift)
+        yield from (core, core.translate({ord("+"): "-", ord("/"): "_"}))
+
+
+def _base64_core(raw: bytes, shift: int) -> str:
+    """The digits of base64 that depend on the secret alone when `shift` bytes are before it in a group of three."""
+    text = b64encode(bytes(shift) + raw).decode().rstrip("=")
+    first = (0, 2, 3)[shift]
+    last = len(text) - (1 if (shift + len(raw)) % 3 else 0)
+    return text[first:last]

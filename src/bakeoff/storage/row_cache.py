@@ -1,0 +1,298 @@
+"""Rows by key: what a stage made of each of its inputs, so that a changed corpus costs only what changed.
+
+A pool is a set of segments in the cache. A segment is one batch of work: durable when it is finished, so a kill
+costs one batch at most. The plan of batches is kept too: a killed run goes on with its batches, and so makes the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from bakeoff.errors import CacheError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.storage.arrow_take import ArrowTaker
+from bakeoff.storage.cache import Cache
+from bakeoff.storage.remote_artifacts import FetchCondition
+from bakeoff.storage.shared_cache import fetch_artifacts, shared_location
+from bakeoff.storage.shared_folder import ArtifactWriter, SharedLocation
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+PREFIX = 16
+INDEX = "index.arrow"
+GATHER_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRows:
+    """What a batch of work gives: `counts[i]` rows of `table` belong to the i-th input."""
+
+    counts: Sequence[int]
+    table: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentLocation:
+    """Where a pool's segments lie in a cache: a stage of it, and what their keys begin with."""
+
+    stage: str
+    prefix: str
+
+    def key(self, names: Sequence[str]) -> str:
+        """The key of the segment that holds the rows of these inputs."""
+        return self.prefix + fingerprint(list(names))[:PREFIX]
+
+    def keep(self, keeper: ArtifactWriter, names: Sequence[str], rows: Callable[[], BatchRows]) -> None:
+        """Write the segment of these inputs, unless it is there."""
+
+        def write(folder: Path) -> None:
+            _write_segment(folder, self.stage, names, rows())
+
+        keeper.keep(self.stage, self.key(names), write)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkBatch:
+    """Inputs whose rows make one segment: their keys, and their positions among all."""
+
+    names: tuple[str, ...]
+    positions: tuple[int, ...]
+
+
+class RemoteRunner(Protocol):
+    """Does batches elsewhere: when it returns, the segment of each is in its place in what is shared."""
+
+    def __call__(
+        self,
+        shared: SharedLocation,
+        place: SegmentLocation,
+        batches: Iterator[WorkBatch],
+        progress: Callable[[int], None],
+    ) -> None: ...
+
+
+class RowCache:
+    """The rows one stage made under one key, by the key of each input."""
+
+    def __init__(self, cache: Cache, stage: str, key: str) -> None:
+        self._cache, self._stage, self._key = cache, stage, key
+        self._loaded: _Segments | None = None
+
+    def fill(
+        self,
+        keys: Sequence[str],
+        work: Callable[[list[int]], BatchRows],
+        *,
+        batch: int,
+        order: Callable[[list[int]], list[int]] | None = None,
+        progress: Callable[[int], None] = lambda _done: None,
+        spread: RemoteRunner | None = None,
+    ) -> int:
+        """Do the work for every input whose key has no rows yet and return how many inputs that were.
+
+        `work` takes positions in `keys`; `order` sorts the positions before they are cut into batches. The batches are
+        the same whether they are done here or elsewhere, so the rows are too.
+        """
+        missing = self._missing(keys)
+        progress(len(keys) - len(missing))
+        if not missing:
+            return 0
+        place = SegmentLocation(self._stage, self._key[:PREFIX])
+        batches = self._plan(keys, missing, batch, order)
+        if spread is None:
+            for positions in batches:
+                place.keep(self._cache, [keys[p] for p in positions], partial(work, positions))
+                progress(len(positions))
+        else:
+            named = (WorkBatch(tuple(keys[p] for p in one), tuple(one)) for one in batches)
+            spread(shared_location(self._cache), place, named, progress)
+        self._loaded = None
+        if spread is not None:
+            self._check(keys)
+        return len(missing)
+
+    def gather(self, keys: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of all keys in the order of the keys, in blocks of bounded size."""
+        import numpy as np
+
+        segments = self._segments(keys)
+        first, count = segments.find(keys)
+        ends = np.cumsum(count)
+        begin = 0
+        while begin < len(keys):
+            base = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, base + GATHER_ROWS, side="right")))
+            yield segments.rows(first[begin:end], count[begin:end])
+            begin = end
+
+    def counts(self, keys: Sequence[str]) -> np.ndarray:
+        """How many rows each key has."""
+        return self._segments(keys).find(keys)[1]
+
+    def _check(self, keys: Sequence[str]) -> None:
+        """What others say they wrote must be here."""
+        left = self._missing(keys)
+        if left:
+            raise CacheError(
+                f"{self._stage}: {len(left):,} of {len(keys):,} inputs were done elsewhere, but are not in "
+                f"{self._cache}. Every node must see this very place; the same command does them again."
+            )
+
+    def _missing(self, keys: Sequence[str]) -> list[int]:
+        known = self._segments(keys).known
+        seen: set[str] = set()
+        missing = []
+        for position, key in enumerate(keys):
+            if key not in known and key not in seen:
+                seen.add(key)
+                missing.append(position)
+        return missing
+
+    def _plan(
+        self,
+        keys: Sequence[str],
+        missing: list[int],
+        batch: int,
+        order: Callable[[list[int]], list[int]] | None,
+    ) -> Iterator[list[int]]:
+        """The batches still to do: those of the plan that a killed run left, else new ones."""
+        place = {keys[position]: position for position in reversed(missing)}
+        plan_key = fingerprint("plan", self._key, list(keys), batch)
+        ordered = order(missing) if order else missing
+        batches = [[keys[p] for p in ordered[i : i + batch]] for i in range(0, len(ordered), batch)]
+
+        def write(folder: Path) -> None:
+            (folder / "batches.json").write_text(json.dumps(batches))
+
+        folder = self._cache.keep(f"{self._stage}-plan", plan_key, write)
+        for planned in json.loads((folder / "batches.json").read_text()):
+            positions = [place[key] for key in planned if key in place]
+            if positions:
+                yield positions
+                for key in planned:
+                    place.pop(key, None)
+        rest = sorted(place.values())
+        for begin in range(0, len(rest), batch):
+            yield rest[begin : begin + batch]
+
+    def _segments(self, keys: Sequence[str]) -> _Segments:
+        """The segments that are here, and those with rows of these keys that others made."""
+        if self._loaded is None:
+            self._loaded = _Segments(self._cache, self._stage, self._key[:PREFIX])
+            unknown = {key for key in keys if key not in self._loaded.known}
+            if unknown and self._bring(unknown):
+                self._loaded = _Segments(self._cache, self._stage, self._key[:PREFIX])
+        return self._loaded
+
+    def _bring(self, unknown: set[str]) -> int:
+        def wanted(index: bytes) -> bool:
+            return not unknown.isdisjoint(_index_keys(index))
+
+        return fetch_artifacts(self._cache, self._stage, self._key[:PREFIX], FetchCondition(INDEX, wanted))
+
+
+class _Segments:
+    """All segments of a pool, memory-mapped, with the place of each key's rows."""
+
+    def __init__(self, cache: Cache, stage: str, prefix: str) -> None:
+        import numpy as np
+
+        self.known: dict[str, int] = {}
+        self._tables: list[pa.Table] = []
+        firsts, counts, base, place = [], [], 0, 0
+        for key in cache.keys(stage, prefix):
+            folder = cache.get(stage, key)
+            if folder is None:
+                continue
+            index, table = read_arrow(folder / INDEX), read_arrow(folder / "rows.arrow")
+            count = index["count"].to_numpy().astype(np.int64)
+            firsts.append(base + np.cumsum(count) - count)
+            counts.append(count)
+            for name in index["key"].to_pylist():
+                self.known.setdefault(name, place)
+                place += 1
+            self._tables.append(table)
+            base += table.num_rows
+        self._first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
+        self._count = np.concatenate(counts) if counts else np.empty(0, np.int64)
+        self._take: ArrowTaker | None = None
+
+    def find(self, keys: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The first row and the number of rows of each key."""
+        import numpy as np
+
+        place = np.fromiter((self.known[key] for key in keys), np.int64, len(keys))
+        return self._first[place], self._count[place]
+
+    def rows(self, first: np.ndarray, count: np.ndarray) -> pa.Table:
+        """The rows that start at `first`, `count` of each, in that order."""
+        import numpy as np
+        import pyarrow as pa
+
+        if self._take is None:
+            self._take = ArrowTaker(pa.concat_tables(self._tables))
+        total = int(count.sum())
+        offsets = np.repeat(first - (np.cumsum(count) - count), count)
+        return self._take(offsets + np.arange(total))
+
+
+def _index_keys(index: bytes) -> list[str]:
+    """The keys that a segment's index names."""
+    import pyarrow as pa
+
+    return list(pa.ipc.open_file(pa.py_buffer(index)).read_all()["key"].to_pylist())
+
+
+def _write_segment(folder: Path, stage: str, names: Sequence[str], rows: BatchRows) -> None:
+    import pyarrow as pa
+
+    if len(rows.counts) != len(names) or sum(rows.counts) != rows.table.num_rows:
+        raise CacheError(f"{stage}: a batch of {len(names)} gave {len(rows.counts)} results")
+    index = pa.table({"key": list(names), "count": pa.array(rows.counts, pa.int32())})
+    write_arrow(folder / INDEX, [index])
+    write_arrow(folder / "rows.arrow", [rows.table])
+
+
+def write_arrow(path: Path, tables: Sequence[pa.Table] | Iterator[pa.Table]) -> None:
+    """Write tables of one schema one after the other as one Arrow file."""
+    import pyarrow as pa
+
+    writer = None
+    for table in tables:
+        writer = writer or pa.ipc.new_file(str(path), table.schema)
+        writer.write_table(table)
+    if writer is None:
+        raise CacheError(f"nothing to write to {path.name}")
+    writer.close()
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """An Arrow file as a memory-mapped table."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow stream."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def from_bytes(data: bytes) -> pa.Table:
+    """The table of an Arrow stream."""
+    import pyarrow as pa
+
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()

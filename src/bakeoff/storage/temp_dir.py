@@ -1,0 +1,115 @@
+"""Folders that last as long as one piece of work, among the machine's temporary files or below a folder of ours.
+
+The owner holds a lock on its folder, and the system frees the lock however the owner ends. What a killed process left
+is therefore known by its free lock, whoever has its process id now, and is removed when the next folder is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import weakref
+from pathlib import Path
+from types import TracebackType
+
+from bakeoff.errors import SettingError
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this platform: nothing tells a folder in use from one left behind
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "bakeoff-tmp-"
+"""How the names begin; other programs' folders, and those that a person made, do not."""
+
+
+class TempDir:
+    """A folder that is gone when it is closed, forgotten, or its process has ended."""
+
+    def __init__(self, what: str, below: Path | None = None) -> None:
+        place = below or Path(tempfile.gettempdir())
+        remove_abandoned(place)
+        while not self._made(place / f"{PREFIX}{what}-{secrets.token_hex(4)}"):
+            self.close()
+
+    def _made(self, path: Path) -> bool:
+        """Make and lock it; False where another process swept it in the moment between the two.
+
+        Its end is arranged before it is there: Ctrl-C may come at any moment.
+        """
+        locks: list[int] = []
+        self.path, self._end = path, weakref.finalize(self, _remove, path, locks, os.getpid())
+        try:
+            path.mkdir(mode=0o700)
+            locks += _lock_folder(path, wait=True)
+        except FileExistsError:
+            self._end.detach()
+        except FileNotFoundError:
+            if path.parent.is_dir():
+                return False
+            raise SettingError(f"{path.parent} is no folder. Make it, or set TMPDIR.") from None
+        except OSError as exc:
+            raise SettingError(f"cannot make {path} ({exc.strerror}). Free the disk, or set TMPDIR.") from exc
+        else:
+            return path.is_dir()
+        return False
+
+    def close(self) -> None:
+        """Remove it; a second time does nothing."""
+        self._end()
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def remove_abandoned(place: Path | None = None) -> list[Path]:
+    """Remove the folders of ours whose owners are gone, and return them."""
+    try:
+        with os.scandir(place or tempfile.gettempdir()) as entries:
+            ours = [Path(entry.path) for entry in entries if entry.name.startswith(PREFIX)]
+    except OSError:
+        return []
+    return [path for path in ours if _swept(path)]
+
+
+def _swept(path: Path) -> bool:
+    """Whether it was left behind and is gone now."""
+    locks: list[int] = []
+    with contextlib.suppress(OSError):  # in use, not ours, or gone already
+        found = path.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid():
+            locks = _lock_folder(path, wait=False)
+    if not locks:
+        return False
+    _remove(path, locks, os.getpid())
+    return True
+
+
+def _lock_folder(path: Path, *, wait: bool) -> list[int]:
+    """The lock on a folder, held while it is open; none where it is another's, or its file system has no locks."""
+    if fcntl is None:
+        return []
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(handle)
+        return []
+    return [handle]
+
+
+def _remove(path: Path, locks: list[int], owner: int) -> None:
+    """Remove the folder and free it, unless this is a copy of the process that made it."""
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)  # an engine may still be writing: what it adds is swept later
+        while locks:
+            os.close(locks.pop())

@@ -1,0 +1,246 @@
+"""Is a model fit to be compared: its vectors, how fast they come, how much of a text it reads, whether they repeat."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import EmbedderError
+from bakeoff.protocols import Embedder, SupportsTokens
+from bakeoff.types import ModelInfo, Role
+
+if TYPE_CHECKING:
+    import numpy as np
+
+QUERIES = 20
+TEXTS = 64
+MOST_WORDS = 4096
+WORDS_WITHOUT_LIMIT = 2048
+_NEAR_ONE = 1e-3
+_SAME = 1e-6
+_REPEATS = 1e-3
+_SLACK_TOKENS = 2
+_VOCABULARY = [
+    "time",
+    "year",
+    "people",
+    "way",
+    "day",
+    "man",
+    "thing",
+    "woman",
+    "life",
+    "child",
+    "world",
+    "school",
+    "state",
+    "family",
+    "student",
+    "group",
+    "country",
+    "problem",
+    "hand",
+    "part",
+    "place",
+    "case",
+    "week",
+    "company",
+    "system",
+    "program",
+    "question",
+    "work",
+    "government",
+    "number",
+    "night",
+    "point",
+    "home",
+    "water",
+    "room",
+    "mother",
+    "area",
+    "money",
+    "story",
+    "fact",
+    "month",
+    "lot",
+    "right",
+    "study",
+    "book",
+    "eye",
+    "job",
+    "word",
+    "business",
+    "issue",
+    "side",
+    "kind",
+    "head",
+    "house",
+]
+_TRIPLES = (
+    (
+        "a cat sleeps on the sofa",
+        "the kitten is napping on the couch",
+        "quarterly tax returns are due in April",
+    ),
+    ("how do I reset my password", "steps to recover a forgotten login", "the river floods every spring"),
+    ("the car would not start this morning", "my vehicle failed to start today", "she plays the violin"),
+    ("the doctor prescribed a medicine", "the physician ordered a drug", "the bridge is made of steel"),
+    ("remove an item from a list", "delete an element of an array", "the orchestra tuned its instruments"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCheck:
+    """One thing looked at: what was seen, and whether it is as it should be; `fine` is None for a mere figure."""
+
+    name: str
+    seen: str
+    fine: bool | None = None
+
+
+def check(embedder: Embedder) -> list[ModelCheck]:
+    """Everything there is to see, in the order of interest; raises what the embedder raises."""
+    return [
+        _shape(embedder),
+        _norms(embedder),
+        _paraphrases(embedder),
+        _repeats(embedder),
+        _batches(embedder),
+        _check_truncation(embedder),
+        _rate(embedder),
+        _latency(embedder),
+    ]
+
+
+def _sentences(count: int, words: int = 40) -> list[str]:
+    """Texts that differ from each other."""
+    return [
+        " ".join(_word(number * 7 + at * (number % 5 + 1)) for at in range(words)) for number in range(count)
+    ]
+
+
+def _word(number: int) -> str:
+    return _VOCABULARY[number % len(_VOCABULARY)]
+
+
+def _shape(embedder: Embedder) -> ModelCheck:
+    import numpy as np
+
+    rows, dims = embedder.embed(_sentences(3), Role.DOCUMENT), embedder.info.dims
+    fine = rows.shape == (3, dims) and rows.dtype == np.float32 and bool(np.isfinite(rows).all())
+    return ModelCheck(
+        "vectors", f"{dims} numbers each" if fine else f"{rows.shape} {rows.dtype}, not all usable", fine
+    )
+
+
+def _norms(embedder: Embedder) -> ModelCheck:
+    import numpy as np
+
+    norms = np.linalg.norm(embedder.embed(_sentences(8), Role.DOCUMENT), axis=1)
+    unit = bool(np.abs(norms - 1).max() < _NEAR_ONE)
+    says = "normalised" if embedder.info.normalised else "not normalised"
+    return ModelCheck(
+        "length",
+        f"{norms.min():.4f} to {norms.max():.4f}, said to be {says}",
+        unit == embedder.info.normalised,
+    )
+
+
+def _paraphrases(embedder: Embedder) -> ModelCheck:
+    gaps = [_gap(embedder.embed(list(triple), Role.DOCUMENT)) for triple in _TRIPLES]
+    nearer = sum(gap > 0 for gap in gaps)
+    seen = f"nearer than an unrelated text in {nearer} of {len(gaps)}, smallest cosine gap {min(gaps):.2f}"
+    return ModelCheck("paraphrases", seen, nearer == len(gaps))
+
+
+def _gap(rows: np.ndarray) -> float:
+    import numpy as np
+
+    text, same, other = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return float(text @ same - text @ other)
+
+
+def _repeats(embedder: Embedder) -> ModelCheck:
+    texts = _sentences(8)
+    return _difference("repeated", embedder.embed(texts, Role.QUERY), embedder.embed(texts, Role.QUERY))
+
+
+def _batches(embedder: Embedder) -> ModelCheck:
+    import numpy as np
+
+    texts = [*_sentences(3, words=5), *_sentences(3, words=60)]
+    alone = np.concatenate([embedder.embed([text], Role.DOCUMENT) for text in texts])
+    return _difference("alone or together", alone, embedder.embed(texts, Role.DOCUMENT))
+
+
+def _difference(name: str, first: np.ndarray, second: np.ndarray) -> ModelCheck:
+    import numpy as np
+
+    largest = float(np.abs(first - second).max())
+    return ModelCheck(
+        name, "bit-identical" if largest == 0 else f"differs by at most {largest:.1e}", largest < _REPEATS
+    )
+
+
+def _check_truncation(embedder: Embedder) -> ModelCheck:
+    """How much of a long text is read: the shortest start of it that has the vector of the whole."""
+    info = embedder.info
+    count = min(2 * info.max_tokens, MOST_WORDS) if info.max_tokens else WORDS_WITHOUT_LIMIT
+    words = [_word(at * at + at // 7) for at in range(count)]
+    try:
+        read = _words_read(embedder, words)
+    except EmbedderError as exc:
+        return ModelCheck("long texts", f"{count:,} words were refused: {exc}")
+    whole = read == count
+    text = " ".join(words[:read])
+    tokens = embedder.count_tokens([text])[0] if isinstance(embedder, SupportsTokens) else None
+    return _cut_check(info, count, whole, read, tokens)
+
+
+def _cut_check(info: ModelInfo, count: int, whole: bool, read: int, tokens: int | None) -> ModelCheck:
+    limit = info.max_tokens
+    size = f"{tokens:,} tokens" if tokens is not None else f"{read:,} words"
+    if whole:
+        fine = None if limit is None or tokens is None else tokens <= limit + _SLACK_TOKENS
+        return ModelCheck("long texts", f"all {count:,} words are read", fine)
+    said = f", {limit:,} are said" if limit is not None else ""
+    fine = None if limit is None or tokens is None else abs(tokens - limit) <= _SLACK_TOKENS
+    return ModelCheck("long texts", f"cut after {size} of a text of {count:,} words{said}", fine)
+
+
+def _words_read(embedder: Embedder, words: list[str]) -> int:
+    import numpy as np
+
+    def start(count: int) -> np.ndarray:
+        return embedder.embed([" ".join(words[:count])], Role.DOCUMENT)[0]
+
+    whole = start(len(words))
+    noise = max(_SAME, 2 * float(np.abs(whole - start(len(words))).max()))
+    low, high = 1, len(words)
+    while low < high:
+        middle = (low + high) // 2
+        if float(np.abs(start(middle) - whole).max()) <= noise:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _rate(embedder: Embedder) -> ModelCheck:
+    texts = _sentences(TEXTS)
+    begin = time.perf_counter()
+    embedder.embed(texts, Role.DOCUMENT)
+    rate = len(texts) / (time.perf_counter() - begin)
+    return ModelCheck("throughput", f"{rate:,.0f} texts/s ({TEXTS} texts of 40 words)")
+
+
+def _latency(embedder: Embedder) -> ModelCheck:
+    texts = _sentences(QUERIES, words=8)
+    taken = []
+    for text in texts:
+        begin = time.perf_counter()
+        embedder.embed([text], Role.QUERY)
+        taken.append((time.perf_counter() - begin) * 1000)
+    return ModelCheck("latency", f"{median(taken):.2f} ms a query (median of {len(taken)})")

@@ -1,0 +1,111 @@
+"""A store tried as a user has it: which engine answers, the contract's checks, a small figure of recall and latency."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bakeoff.protocols import SupportsDrop, SupportsVersion
+from bakeoff.testing.reference_search import exact
+from bakeoff.testing.store_checks import CHECKS
+from bakeoff.testing.store_fixture import CheckOutcome, StoreFixture, outcome
+from bakeoff.types import Batch, Metric
+
+ROWS, DIMS, QUERIES, K = 5000, 64, 200, 10
+WARM_UP = 20
+PART = 1000
+MADE = "contract_"
+"""What the names of the checks' collections begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeFigures:
+    """Recall against exact search, and milliseconds of one search at a time, by cosine on seeded vectors."""
+
+    rows: int
+    dims: int
+    queries: int
+    recall_at_10: float
+    p50_ms: float
+    p95_ms: float
+    insert_s: float
+    index_s: float
+
+
+def engine(trial: StoreFixture) -> str:
+    """Which engine answers, by its own words; connecting to it may raise a StoreError."""
+    store = trial.made()
+    try:
+        told = isinstance(store, SupportsVersion)
+        return store.engine_version() if told else "it does not say its version (engine_version)"
+    finally:
+        trial.close()
+
+
+def outcomes(trial: StoreFixture) -> Iterator[CheckOutcome]:
+    """Every check of the contract, each in a folder of its own."""
+    root = trial.folder
+    for number, check in enumerate(CHECKS):
+        trial.folder = root / str(number)
+        trial.folder.mkdir()
+        yield outcome(check, trial)
+    trial.folder = root
+
+
+def figures(trial: StoreFixture) -> SmokeFigures | None:
+    """The small figure; None for a store that does not search by vector."""
+    if not trial.has("vectors"):
+        return None
+    generator = np.random.default_rng(7)
+    rows, queries = (generator.normal(size=(n, DIMS)).astype(np.float32) for n in (ROWS, QUERIES))
+    store = trial.made("figures")
+    try:
+        insert_s, index_s = _built(store, rows)
+        for vector in rows[:WARM_UP]:
+            store.search(vector, K, trial.query())
+        found, seconds = _timed_searches(store, queries, trial.query())
+    finally:
+        trial.close()
+    true = [exact(rows, vector, Metric.COSINE)[:K].tolist() for vector in queries]
+    recall = sum(len({*mine} & {*ids}) for mine, ids in zip(true, found, strict=True)) / (QUERIES * K)
+    p50, p95 = (float(value) * 1e3 for value in np.percentile(seconds, (50, 95)))
+    return SmokeFigures(ROWS, DIMS, QUERIES, recall, p50, p95, insert_s, index_s)
+
+
+def sweep(trial: StoreFixture) -> None:
+    """Remove the collections that the checks made on a server."""
+    store = trial.made("sweep")
+    try:
+        if isinstance(store, SupportsDrop):
+            for name in store.collections():
+                if name.startswith(MADE):
+                    store.drop(name)
+    finally:
+        trial.close()
+
+
+def _built(store: Any, rows: np.ndarray) -> tuple[float, float]:
+    """Seconds of inserting, and of the wait until everything is searchable."""
+    store.create(f"{MADE}figures", DIMS, Metric.COSINE)
+    begin = time.perf_counter()
+    for part in range(0, len(rows), PART):
+        ids = np.arange(part, min(part + PART, len(rows)), dtype=np.int64)
+        store.insert(Batch(ids, vectors=rows[ids]))
+    inserted = time.perf_counter()
+    store.ready()
+    return inserted - begin, time.perf_counter() - inserted
+
+
+def _timed_searches(store: Any, queries: np.ndarray, query: Any) -> tuple[list[list[int]], list[float]]:
+    """The ids each query found, and the seconds it took."""
+    answers, seconds = [], []
+    for vector in queries:
+        begin = time.perf_counter()
+        hits = store.search(vector, K, query)
+        seconds.append(time.perf_counter() - begin)
+        answers.append(hits.ids.tolist())
+    return answers, seconds

@@ -1,0 +1,15 @@
+"""The contract of a store, check by check."""
+
+from __future__ import annotations
+
+from bakeoff.testing.store_checks import conduct, declared, lifecycle, payload, search, words
+from bakeoff.testing.store_fixture import ContractCheck
+
+CHECKS: tuple[ContractCheck, ...] = (
+    *declared.suite,
+    *search.suite,
+    *lifecycle.suite,
+    *conduct.suite,
+    *payload.suite,
+    *words.suite,
+)

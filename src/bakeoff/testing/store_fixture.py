@@ -1,0 +1,179 @@
+"""A store on trial: how a check makes one, fills it, and says what is wrong; no test runner is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from bakeoff import protocols as p
+from bakeoff.types import Batch, Metric
+
+ABILITIES: dict[str, type] = {
+    "vectors": p.SupportsVectors,
+    "keywords": p.SupportsKeywords,
+    "hybrid": p.SupportsHybrid,
+    "reopen": p.SupportsReopen,
+    "delete": p.SupportsDelete,
+    "replace": p.SupportsReplace,
+    "payload": p.SupportsPayload,
+    "batch": p.SupportsBatch,
+}
+"""What a store says it can do by having the methods."""
+LIMIT = "dims limit"
+"""An ability too: a store whose engine has a limit says it as `max_dims`."""
+BEHAVIOURS = ("clients", "long payloads", *(metric.value for metric in Metric))
+"""What no method tells: two clients at once, payload texts of 100 kB, each metric."""
+FIRST_ID = 1000
+
+
+class DeclaredGap(Exception):
+    """Something the store says it cannot do, with its reason."""
+
+
+class ContractViolation(AssertionError):
+    """Something the store does otherwise than the contract says."""
+
+
+def expect(holds: object, text: str) -> None:
+    """Raise Broken with a text unless a condition holds."""
+    if not holds:
+        raise ContractViolation(text)
+
+
+@dataclass
+class StoreFixture:
+    """One store's plug-in and parameters, a folder for it, and how exact its answers must be."""
+
+    name: str
+    plugin: Any
+    folder: Path
+    params: Mapping[str, Any] = field(default_factory=dict)
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    rows: int = 300
+    dims: int = 16
+    recall: float = 0.95
+    score_error: float = 1e-3
+    _made: list[Any] = field(default_factory=list)
+
+    def made(self, home: str = "home") -> Any:
+        """A new instance on a folder of that name."""
+        (self.folder / home).mkdir(exist_ok=True)
+        store = self.plugin(self.plugin.Params(**self.params), self.folder / home)
+        self._made.append(store)
+        return store
+
+    def close(self) -> None:
+        """Close every instance that was made, those a check has closed already included."""
+        while self._made:
+            self._made.pop().close()
+
+    def query(self) -> Any:
+        """The default query arguments."""
+        return self.plugin.Query()
+
+    def has(self, ability: str) -> bool:
+        """Whether the plug-in has an ability's methods; what no method tells is taken to be there."""
+        if ability == LIMIT:
+            return hasattr(self.plugin, "max_dims")
+        protocol = ABILITIES.get(ability)
+        return protocol is None or issubclass(self.plugin, protocol)
+
+    def need(self, ability: str) -> None:
+        """Raise Gap with the declared reason; what is missing without a reason is broken."""
+        if ability in self.gaps:
+            raise DeclaredGap(self.gaps[ability])
+        if not self.has(ability):
+            hint = f"give it {_methods(ability)}, or say why not: gaps = {{{ability!r}: '…'}}"
+            raise ContractViolation(f"no {ability}: {hint}.")
+
+    @property
+    def given(self) -> Path:
+        """Where the vectors lie that a store is given."""
+        return self.folder / "given"
+
+    def vectors(self, rows: int | None = None, seed: int = 7) -> np.ndarray:
+        """Seeded vectors of unequal length, so that the metrics differ, as a run gives them: a read-only memory map."""
+        count = rows or self.rows
+        file = self.given / f"{count}-{self.dims}-{seed}.npy"
+        if not file.exists():
+            self.given.mkdir(exist_ok=True)
+            generator = np.random.default_rng(seed)
+            scale = generator.uniform(0.5, 2.0, (count, 1))
+            np.save(file, (generator.normal(size=(count, self.dims)) * scale).astype(np.float32))
+        mapped: np.ndarray = np.load(file, mmap_mode="r")
+        return mapped
+
+    def filled(self, metric: Metric = Metric.COSINE) -> tuple[Any, np.ndarray]:
+        """A store with the seeded vectors, inserted in two batches with ids that do not start at 0."""
+        store, rows = self.made(), self.vectors()
+        store.create("contract_rows", self.dims, metric)
+        for part in np.array_split(np.arange(self.rows), 2):
+            store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=rows[part[0] : part[-1] + 1]))
+        store.ready()
+        return store, rows
+
+
+def _methods(ability: str) -> str:
+    """What a store has to have for an ability."""
+    if ability == LIMIT:
+        return "max_dims"
+    return ", ".join(sorted(name for name in vars(ABILITIES[ability]) if not name.startswith("_")))
+
+
+@dataclass(frozen=True, slots=True)
+class ContractCheck:
+    """One promise of the contract: its name, the abilities it is about, and how it is tried."""
+
+    name: str
+    needs: tuple[str, ...]
+    tried: Callable[[StoreFixture], None]
+
+    def __call__(self, bench: StoreFixture) -> None:
+        """Return when the promise is kept; raise Gap or Broken otherwise, or what the store raised."""
+        try:
+            for ability in self.needs:
+                bench.need(ability)
+            self.tried(bench)
+        finally:
+            bench.close()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """What a check came to, and why where it is not fine."""
+
+    check: str
+    state: Literal["ok", "gap", "failed"]
+    why: str = ""
+
+
+class Suite(list[ContractCheck]):
+    """Checks in the order they are written."""
+
+    def check(
+        self, *needs: str
+    ) -> Callable[[Callable[[StoreFixture], None]], Callable[[StoreFixture], None]]:
+        """A decorator: the function is a check named as it is, for stores with some abilities."""
+
+        def add(tried: Callable[[StoreFixture], None]) -> Callable[[StoreFixture], None]:
+            self.append(ContractCheck(tried.__name__.replace("_", " "), needs, tried))
+            return tried
+
+        return add
+
+
+def outcome(check: ContractCheck, bench: StoreFixture) -> CheckOutcome:
+    """Try one check and say how it ended."""
+    try:
+        check(bench)
+    except DeclaredGap as gap:
+        return CheckOutcome(check.name, "gap", str(gap))
+    except ContractViolation as exc:
+        return CheckOutcome(check.name, "failed", str(exc))
+    except Exception as exc:  # noqa: BLE001 - whatever an adapter lets through is a check that failed
+        return CheckOutcome(check.name, "failed", f"{type(exc).__name__}: {exc}")
+    return CheckOutcome(check.name, "ok")

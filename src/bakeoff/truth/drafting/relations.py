@@ -1,0 +1,230 @@
+"""SQL files as relations: what each defines, reads, joins and computes, by sqlglot."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.scope import Scope, traverse_scope
+
+from bakeoff.errors import SettingError
+from bakeoff.truth.drafting.stars import columns_of
+
+DIALECTS = ("", "duckdb", "postgres", "snowflake", "bigquery", "spark", "tsql", "mysql", "oracle")
+"""Tried in this order where the user names none."""
+_REF = re.compile(r"\{\{\s*ref\(\s*(?:['\"][^'\"]*['\"]\s*,\s*)?['\"]([^'\"]+)['\"]\s*\)\s*\}\}")
+_SOURCE = re.compile(r"\{\{\s*source\(\s*['\"]([^'\"]+)['\"]\s*,\s*['\"]([^'\"]+)['\"]\s*\)\s*\}\}")
+_OTHER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One table or view: its file, and by name what it reads, which pairs it joins, and its columns.
+
+    `beside` has the pairs that one FROM names itself, `joins` also those behind its CTEs and subqueries.
+    `computed` has each column that is more than a copy, with the relations its inputs are read from directly.
+    `opaque` is one whose columns are not all known.
+    """
+
+    name: str
+    document: str
+    reads: frozenset[str]
+    beside: frozenset[frozenset[str]]
+    joins: frozenset[frozenset[str]]
+    columns: tuple[str, ...]
+    computed: Mapping[str, frozenset[str]]
+    base: bool
+    opaque: bool = False
+
+    @property
+    def short(self) -> str:
+        """The name without its schema."""
+        return self.name.rpartition(".")[2]
+
+
+def relations(files: Iterable[tuple[str, str]], dialect: str) -> tuple[dict[str, Relation], list[str]]:
+    """The relations of files (document, text) by name, and the files that could not be parsed."""
+    _check(dialect)
+    parsed: list[_DefinedNames] = []
+    failed: list[str] = []
+    for document, text in files:
+        statements = _parse_sql(text, dialect)
+        if statements is None:
+            failed.append(document)
+        else:
+            parsed += _created_relations(document, statements)
+    names = _Names([made.name for made in parsed])
+    columns: dict[str, tuple[str, ...]] = {}
+    found = {}
+    for made in _in_order(parsed, names):
+        found[made.name] = _relation(made, names, columns)
+        if not found[made.name].opaque:
+            columns[made.name] = found[made.name].columns
+    return dict(sorted(found.items())), failed
+
+
+def _check(dialect: str) -> None:
+    try:
+        sqlglot.Dialect.get_or_raise(dialect or None)
+    except ValueError as exc:
+        raise SettingError(f"--dialect: {exc} Known: {', '.join(filter(None, DIALECTS))} and more.") from exc
+
+
+class _Names:
+    """Relation names, found in full or by their last part where that is theirs alone."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._full = set(names)
+        self._last: dict[str, list[str]] = {}
+        for name in names:
+            self._last.setdefault(name.rpartition(".")[2], []).append(name)
+
+    def find(self, table: exp.Table) -> str:
+        """The known relation a table expression means, or ''."""
+        name = _name(table)
+        if name in self._full:
+            return name
+        last = self._last.get(table.name.lower(), [])
+        return last[0] if len(last) == 1 and not table.db else ""
+
+
+def _parse_sql(text: str, dialect: str) -> list[exp.Expression] | None:
+    plain = _OTHER.sub("", _SOURCE.sub(r"\1.\2", _REF.sub(r"\1", text)))
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        for tried in (dialect,) if dialect else DIALECTS:
+            try:
+                return [each for each in sqlglot.parse(plain, read=tried or None) if each is not None]
+            except (SqlglotError, RecursionError):
+                continue
+    finally:
+        logger.disabled = before
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _DefinedNames:
+    """A relation as its file writes it."""
+
+    name: str
+    document: str
+    create: exp.Expression | None
+    query: exp.Query | None
+
+    @property
+    def local(self) -> set[str]:
+        """The names of its CTEs."""
+        return {cte.alias.lower() for cte in self.query.find_all(exp.CTE)} if self.query else set()
+
+    def reads(self, names: _Names) -> frozenset[str]:
+        """The known relations it reads."""
+        tables = self.query.find_all(exp.Table) if self.query else ()
+        stored = (table for table in tables if table.db or table.name.lower() not in self.local)
+        return frozenset(found for table in stored if (found := names.find(table))) - {self.name}
+
+
+def _created_relations(document: str, statements: list[exp.Expression]) -> Iterator[_DefinedNames]:
+    """The relations a file makes; a lone SELECT is named by its file."""
+    for statement in statements:
+        if isinstance(statement, exp.Create) and statement.kind in ("TABLE", "VIEW"):
+            table = statement.find(exp.Table)
+            if table is not None:
+                query = statement.expression
+                yield _DefinedNames(
+                    _name(table), document, statement, query if isinstance(query, exp.Query) else None
+                )
+    if len(statements) == 1 and isinstance(statements[0], exp.Query):
+        yield _DefinedNames(
+            document.rsplit("/", 1)[-1].rsplit(".", 1)[0].lower(), document, None, statements[0]
+        )
+
+
+def _in_order(parsed: list[_DefinedNames], names: _Names) -> list[_DefinedNames]:
+    """Each relation after what it reads; as they stand where they read each other in a circle."""
+    by_name = {made.name: made for made in parsed}
+    try:
+        order = TopologicalSorter({name: made.reads(names) for name, made in by_name.items()}).static_order()
+        return [by_name[name] for name in order]
+    except CycleError:
+        return list(by_name.values())
+
+
+def _relation(made: _DefinedNames, names: _Names, known: Mapping[str, tuple[str, ...]]) -> Relation:
+    query, local = made.query, made.local
+    if query is None:
+        columns = tuple(c.name.lower() for c in made.create.find_all(exp.ColumnDef)) if made.create else ()
+        none: frozenset[frozenset[str]] = frozenset()
+        return Relation(made.name, made.document, frozenset(), none, none, columns, {}, base=True)
+    beside = frozenset(_beside(query, names, local))
+    found = columns_of(query, names.find, known, local)
+    return Relation(
+        name=made.name,
+        document=made.document,
+        reads=made.reads(names),
+        beside=beside,
+        joins=beside | frozenset(_joins(query, names)),
+        columns=found or (),
+        computed=_computed_columns(query, names, local),
+        base=False,
+        opaque=found is None,
+    )
+
+
+def _beside(query: exp.Query, known: _Names, local: set[str]) -> Iterator[frozenset[str]]:
+    """Pairs of relations that stand side by side in the FROM and JOIN of one SELECT."""
+    for select in query.find_all(exp.Select):
+        sides = sorted(set(_sources(select, known, local).values()))
+        if select.args.get("joins"):
+            yield from (frozenset((a, b)) for i, a in enumerate(sides) for b in sides[i + 1 :])
+
+
+def _joins(query: exp.Query, known: _Names) -> Iterator[frozenset[str]]:
+    """Pairs of relations that lie behind different sources of one SELECT."""
+    for scope in traverse_scope(query):
+        sides = [_behind(source, known) for _, source in scope.selected_sources.values()]
+        for one, other in itertools.combinations(sides, 2):
+            yield from (frozenset((a, b)) for a in one for b in other if a != b)
+
+
+def _behind(source: exp.Expression | Scope, known: _Names) -> frozenset[str]:
+    """The relations that one source reads, through CTEs and subqueries."""
+    if isinstance(source, exp.Table):
+        return frozenset(filter(None, [known.find(source)]))
+    if not isinstance(source, Scope):
+        return frozenset()
+    inner = [*source.set_operation_scopes, *(each for _, each in source.selected_sources.values())]
+    return frozenset().union(*(_behind(each, known) for each in inner if each is not source))
+
+
+def _computed_columns(query: exp.Query, known: _Names, local: set[str]) -> dict[str, frozenset[str]]:
+    """Columns of the outer SELECT that are calculated, with the relations behind the aliases they use."""
+    if not isinstance(query, exp.Select):
+        return {}
+    sources = _sources(query, known, local)
+    found = {}
+    for projection in query.expressions:
+        inner = projection.unalias()
+        if isinstance(projection, exp.Alias) and not isinstance(inner, exp.Column | exp.Literal):
+            used = (sources.get(column.table.lower(), "") for column in inner.find_all(exp.Column))
+            found[projection.alias.lower()] = frozenset(name for name in used if name)
+    return found
+
+
+def _sources(select: exp.Select, known: _Names, local: set[str]) -> dict[str, str]:
+    """Alias → relation of the tables a SELECT names directly."""
+    clauses = [select.args.get("from_") or select.args.get("from"), *(select.args.get("joins") or [])]
+    tables = [clause.this for clause in clauses if clause is not None and isinstance(clause.this, exp.Table)]
+    named = ((t.alias_or_name.lower(), known.find(t)) for t in tables if t.db or t.name.lower() not in local)
+    return {alias: name for alias, name in named if name}
+
+
+def _name(table: exp.Table) -> str:
+    return ".".join(part for part in (table.db, table.name) if part).lower()

@@ -1,0 +1,82 @@
+"""Markdown and reStructuredText headings → queries whose answer is the section below."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from bakeoff.corpus.headings import HeadingSection, normalise_title, sections
+from bakeoff.corpus.segmentation import word_spans
+from bakeoff.truth.corpus import line_starts
+from bakeoff.truth.drafting.draft import QueryDraft
+from bakeoff.truth.leaked_sentences import LEAK
+
+KINDS = ("markdown", "rst")
+WORDS_ALONE = 4
+"""A heading of fewer words is asked together with the title above it."""
+SHORTEST_BODY = 60
+_MARKUP = re.compile(r"`+|\*\*|__|!?\[([^\]]*)\]\([^)]*\)|:[a-z:]+:(?=`)")
+_NUMBER = re.compile(r"^(?:[0-9]+[.)]?)+\s+")
+_GENERIC = frozenset(
+    {
+        *("background", "changelog", "conclusion", "contents", "contributing", "example", "examples", "faq"),
+        *("installation", "introduction", "license", "notes", "overview", "references", "summary", "usage"),
+        *(
+            "further reading",
+            "getting started",
+            "quick start",
+            "release notes",
+            "see also",
+            "table of contents",
+        ),
+    }
+)
+"""Headings that every second document has."""
+
+
+def from_headings(document: str, text: str, kind: str) -> Iterator[QueryDraft]:
+    """One draft for each telling heading with enough text below it."""
+    if kind not in KINDS:
+        return
+    starts = line_starts(text)
+    above: list[HeadingSection] = []
+    for part in sections(text, kind):
+        above = [each for each in above if each.level < part.level]
+        question = _question(part, above)
+        if question and _body(text, part) >= SHORTEST_BODY:
+            first, last = _lines(text, part, starts)
+            yield QueryDraft(
+                text=question,
+                category="section",
+                difficulty="easy",
+                truth={"lines": {"document": document, "from": first, "to": last}},
+                document=document,
+                tags={LEAK: part.title},
+            )
+        above.append(part)
+
+
+def _question(part: HeadingSection, above: list[HeadingSection]) -> str:
+    """The heading in plain words, with the title above it where it says little alone; '' if it says nothing."""
+    title = _plain(part.title)
+    if not title or normalise_title(title) in _GENERIC:
+        return ""
+    if max(len(title.split()), 0 if title.isascii() else len(word_spans(title))) >= WORDS_ALONE:
+        return title
+    return f"{_plain(above[-1].title)}: {title}" if above else ""
+
+
+def _plain(title: str) -> str:
+    return _NUMBER.sub("", " ".join(_MARKUP.sub(lambda found: found[1] or "", title).split()))
+
+
+def _body(text: str, part: HeadingSection) -> int:
+    """Characters below a heading, up to the next one."""
+    return len(text[part.start : part.end].partition("\n")[2].strip())
+
+
+def _lines(text: str, part: HeadingSection, starts: list[int]) -> tuple[int, int]:
+    """First and last line of a section with its subsections, blank lines at the end left out."""
+    end = part.start + len(text[part.start : part.deep_end].rstrip())
+    return bisect_right(starts, part.start), bisect_right(starts, max(end - 1, part.start))

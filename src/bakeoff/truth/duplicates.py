@@ -1,0 +1,96 @@
+"""Queries that ask the same: equal words, or nearly the same set of words (F10).
+
+Two sets with a Jaccard index of at least t share one of the rarest words of each; an index of these words, kept by
+set size and place, is all that has to be looked at (prefix and position filter).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bakeoff.truth.query_words import words
+
+JACCARD = 0.8
+CROWD = 50
+"""Of a group of this many alike queries no further ones are compared with others: the group is found anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarQueries:
+    """Two queries by their places; `same` where all words are equal and in the same order."""
+
+    first: int
+    second: int
+    jaccard: float
+    same: bool
+
+
+def find_similar(texts: Sequence[str], threshold: float = JACCARD) -> list[SimilarQueries]:
+    """For every text that is like an earlier one, the nearest earlier one."""
+    spoken = [words(text) for text in texts]
+    first_of: dict[tuple[str, ...], int] = {}
+    found: list[SimilarQueries] = []
+    distinct: list[int] = []
+    for place, said in enumerate(spoken):
+        first = first_of.setdefault(tuple(said), place)
+        if first != place and said:
+            found.append(SimilarQueries(first, place, 1.0, same=True))
+        elif said:
+            distinct.append(place)
+    found += _near(distinct, [frozenset(said) for said in spoken], threshold)
+    return sorted(found, key=lambda pair: (pair.second, pair.first))
+
+
+@dataclass(slots=True)
+class _Index:
+    """Places by (word, size of the set, position of the word in it)."""
+
+    threshold: float
+    rank: dict[str, int]
+    postings: dict[str, dict[tuple[int, int], list[int]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+
+    def prefix(self, bag: frozenset[str]) -> list[str]:
+        """The rarest words, one of which any set that is near enough must share."""
+        length = len(bag) - math.ceil(self.threshold * len(bag) - 1e-9) + 1
+        return sorted(bag, key=self.rank.__getitem__)[:length]
+
+    def candidates(self, bag: frozenset[str]) -> Iterator[int]:
+        """Places whose sets could be near enough."""
+        size = len(bag)
+        for position, word in enumerate(self.prefix(bag)):
+            for (other_size, other_position), places in self.postings.get(word, {}).items():
+                wanted = self.threshold / (1 + self.threshold) * (size + other_size) - 1e-9
+                if min(size - position, other_size - other_position) >= wanted:
+                    yield from places
+
+    def add(self, place: int, bag: frozenset[str]) -> None:
+        """Make a set findable."""
+        for position, word in enumerate(self.prefix(bag)):
+            self.postings[word][len(bag), position].append(place)
+
+
+def _near(places: list[int], bags: list[frozenset[str]], threshold: float) -> Iterator[SimilarQueries]:
+    counts = Counter(word for place in places for word in bags[place])
+    order = sorted(counts, key=lambda word: (counts[word], word))
+    index = _Index(threshold, {word: rank for rank, word in enumerate(order)})
+    group = {place: place for place in places}
+    sizes = Counter(places)
+    for place in places:
+        near = [(_jaccard(bags[place], bags[other]), -other) for other in set(index.candidates(bags[place]))]
+        best, other = max(near, default=(0.0, 0))
+        if best >= threshold - 1e-9:
+            yield SimilarQueries(-other, place, best, same=False)
+            group[place] = group[-other]
+            sizes[group[place]] += 1
+        if sizes[group[place]] <= CROWD:
+            index.add(place, bags[place])
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared)

@@ -1,0 +1,115 @@
+"""Rules that point at places: documents, spans and sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bakeoff.corpus.headings import matches, normalise_title
+from bakeoff.errors import TruthError
+from bakeoff.truth.corpus import TruthCorpus
+from bakeoff.truth.documents import SHOWN
+from bakeoff.truth.overlap import ranges
+from bakeoff.truth.rule_matches import RuleMatches, hits, whole_documents
+from bakeoff.truth.rules import Documents, NeighboursRule, Rule, Sections, SpansRule
+from bakeoff.truth.spans import SpanFinder
+from bakeoff.truth.text_tables import chunk_ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class PlaceFinder:
+    """Answers rules that point at places of a corpus."""
+
+    def __init__(self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -> None:
+        self.corpus = corpus
+        self.chunkings = chunkings
+        self._spans = SpanFinder(corpus)
+
+    def find(self, rule: Rule) -> list[RuleMatches]:
+        """What a rule finds, or a TruthError with every part of it that cannot be found."""
+        match rule:
+            case Documents():
+                return [self._documents(rule)]
+            case SpansRule():
+                return [self._places(rule)]
+            case Sections(over="chunks"):
+                return self._labels(rule)
+            case Sections():
+                return [self._headings(rule)]
+            case NeighboursRule():
+                raise TruthError(
+                    f"neighbours: {rule.count} are known only from vectors, by exact search while running."
+                    " Compare stores with the measure kNN@k, and give this query a truth of its own."
+                )
+        raise TypeError(f"no such rule: {rule!r}")
+
+    def _documents(self, rule: Documents) -> RuleMatches:
+        rows: list[int] = []
+        wrong: list[str] = []
+        for name in rule.names:
+            try:
+                rows += self.corpus.names.find(name, rule.match)
+            except TruthError as exc:
+                # a file that was not read is its own finding, with its reason
+                wrong += [] if self.corpus.names.left_out(name, rule.match) else [str(exc)]
+        _raise(wrong)
+        return hits(rule.source, rule.grade, whole_documents(sorted(set(rows))))
+
+    def _places(self, rule: SpansRule) -> RuleMatches:
+        found: list[tuple[int, int, int]] = []
+        wrong: list[str] = []
+        for place in rule.places:
+            try:
+                found += self._spans.find(place)
+            except TruthError as exc:
+                unread = place.document and self.corpus.names.left_out(place.document)
+                wrong += [] if unread else [str(exc)]
+        _raise(wrong)
+        columns = zip(*found, strict=True) if found else ([], [], [])
+        return hits(rule.source, rule.grade, ranges(*columns))
+
+    def _headings(self, rule: Sections) -> RuleMatches:
+        known = self.corpus.sections
+        rows = _chosen(rule, known["section"], "heading")
+        places = ranges(*(known[key].to_numpy() for key in ("doc", "start", "deep_end")))
+        return hits(rule.source, rule.grade, places.take(rows))
+
+    def _labels(self, rule: Sections) -> list[RuleMatches]:
+        if not self.chunkings:
+            raise TruthError("the rule is over chunks, but there is no chunking. Name a chunker first.")
+        return [self._labelled(rule, name, chunks) for name, chunks in self.chunkings.items()]
+
+    def _labelled(self, rule: Sections, chunking: str, chunks: pa.Table) -> RuleMatches:
+        rows = _chosen(rule, chunks["section"], "section label of a chunk")
+        return hits(rule.source, rule.grade, chunk_ranges(chunks).take(rows), chunking)
+
+
+def _chosen(rule: Sections, known: pa.ChunkedArray, what: str) -> np.ndarray:
+    """Rows whose title contains a wanted one; a wanted title that is contained in none is an error."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    titles = pc.unique(known).to_pylist()
+    good = [title for title in titles if any(matches(title, wanted) for wanted in rule.names)]
+    lost = [wanted for wanted in rule.names if not any(matches(title, wanted) for title in good)]
+    other = "documents" if rule.over == "chunks" else "chunks"
+    _raise([_unmatched_message(wanted, titles, what, other) for wanted in lost])
+    return np.flatnonzero(pc.is_in(known, value_set=pa.array(good, known.type)).to_numpy())
+
+
+def _unmatched_message(wanted: str, titles: list[str], what: str, other: str) -> str:
+    import difflib
+
+    folded = {normalise_title(title): title for title in titles if title}
+    near = difflib.get_close_matches(normalise_title(wanted), folded, n=SHOWN, cutoff=0.5)
+    nearest = f" Nearest: {', '.join(folded[name] for name in near)}." if near else ""
+    return f'no {what} contains "{wanted}".{nearest} Fix the title, or say over: {other}.'
+
+
+def _raise(wrong: list[str]) -> None:
+    if wrong:
+        raise TruthError(lines=wrong)

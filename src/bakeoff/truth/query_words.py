@@ -1,0 +1,13 @@
+"""Texts as they are compared: words without case and punctuation."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from bakeoff.corpus.segmentation import word_spans
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, in any script."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return [folded[start:end] for start, end in word_spans(folded)]

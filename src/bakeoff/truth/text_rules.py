@@ -1,0 +1,90 @@
+"""Rules about texts (sql, keywords, signals): all that ask the same texts are answered in the same scans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import TruthError
+from bakeoff.truth import text_tables as scopes
+from bakeoff.truth.keyword_sql import condition
+from bakeoff.truth.rule_matches import RuleMatches, hits
+from bakeoff.truth.rules import Sql, WordsRule
+from bakeoff.truth.sql import SECONDS, SqlEngine
+from bakeoff.truth.sql_process import SqlProcess
+from bakeoff.truth.text_tables import SYNONYMS, TextTables
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from bakeoff.truth.corpus import TruthCorpus
+
+TextRule = Sql | WordsRule
+Answer = list[RuleMatches] | TruthError
+_FREE = {"documents": scopes.document_texts, "sections": scopes.section_texts, "lines": scopes.line_texts}
+"""Texts that are the same under every chunker."""
+
+
+def answer(
+    wanted: Sequence[TextRule],
+    corpus: TruthCorpus,
+    chunkings: Mapping[str, pa.Table],
+    seconds: float = SECONDS,
+) -> list[Answer]:
+    """For each rule what it finds (over chunks: in each chunking), or why it cannot be run."""
+    answers: list[Answer] = [[] for _ in wanted]
+    for over in dict.fromkeys(rule.over for rule in wanted):
+        places = [place for place, rule in enumerate(wanted) if rule.over == over]
+        with SqlProcess() as process:
+            for scope in _scopes(over, corpus, chunkings):
+                found = _answer([wanted[place] for place in places], scope, seconds, process)
+                for place, answered in zip(places, found, strict=True):
+                    answers[place] = _together(answers[place], answered)
+        if over == "chunks" and not chunkings:
+            for place in places:
+                answers[place] = TruthError(
+                    "a rule over chunks, but there is no chunking. Name a chunker, or say over: lines."
+                )
+    return answers
+
+
+def _together(before: Answer, answered: RuleMatches | TruthError) -> Answer:
+    if isinstance(before, TruthError):
+        return before
+    return answered if isinstance(answered, TruthError) else [*before, answered]
+
+
+def _scopes(over: str, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -> list[TextTables]:
+    if over == "chunks":
+        return [scopes.chunk_texts(corpus, chunks, name) for name, chunks in chunkings.items()]
+    return [_FREE[over](corpus)]
+
+
+def _answer(
+    wanted: Sequence[TextRule], scope: TextTables, seconds: float, process: SqlProcess
+) -> list[RuleMatches | TruthError]:
+    given = scope.over, scope.rows, SYNONYMS[scope.over], seconds, scope.widen, scope.size, process
+    with SqlEngine(*given) as engine:
+        checked = [_check_rule(rule, engine) for rule in wanted]
+        sound = list(dict.fromkeys(text for text in checked if isinstance(text, str)))
+        rows = dict(zip(sound, engine.rows(sound), strict=True))
+    return [
+        text if isinstance(text, TruthError) else _hits(rule, rows[text], scope)
+        for rule, text in zip(wanted, checked, strict=True)
+    ]
+
+
+def _check_rule(rule: TextRule, engine: SqlEngine) -> str | TruthError:
+    if isinstance(rule, WordsRule):
+        return condition(rule)
+    try:
+        return engine.check(rule.where)
+    except TruthError as exc:
+        return exc
+
+
+def _hits(rule: TextRule, rows: np.ndarray | TruthError, scope: TextTables) -> RuleMatches | TruthError:
+    if isinstance(rows, TruthError):
+        return rows
+    return hits(rule.source, rule.grade, scope.at.take(rows), scope.chunking)

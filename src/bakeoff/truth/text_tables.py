@@ -1,0 +1,113 @@
+"""The texts a condition is asked of: chunks, lines, sections or whole documents, an Arrow table each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bakeoff.truth.overlap import Ranges, ranges
+from bakeoff.truth.rule_matches import whole_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bakeoff.truth.corpus import TruthCorpus
+
+_NAMES = {"id": "document", "kind": "kind", "title": "title", "fields": "fields"}
+"""The labels of documents, and the columns they are in."""
+_DOCUMENT = {"document_id": "document", "report_id": "document"}
+_TEXT = {"chunk_text": "text", "section_name": "section"}
+SYNONYMS: Mapping[str, Mapping[str, str]] = {
+    "chunks": {"chunk_id": "id", **_DOCUMENT, **_TEXT},
+    "sections": {**_DOCUMENT, **_TEXT},
+    "lines": {**_DOCUMENT, "chunk_text": "text"},
+    "documents": {"id": "document", **_DOCUMENT, "chunk_text": "text"},
+}
+"""Further names of the columns (S4-22)."""
+
+
+Widen = Callable[[pa.RecordBatch], pa.RecordBatch]
+"""Some rows with all columns a condition may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTables:
+    """Rows a condition can be true of, and the place each stands for.
+
+    `rows` holds what is at hand, `widen` adds the other columns to some of them at a time; `size` is about
+    how many bytes all take.
+    """
+
+    over: str
+    chunking: str
+    rows: pa.Table
+    widen: Widen
+    size: int
+    at: Ranges
+
+
+def chunk_texts(corpus: TruthCorpus, chunks: pa.Table, chunking: str) -> TextTables:
+    """The chunks of a chunking with the labels of their documents."""
+    rows = chunks.select(["doc", "id", "section", "symbol", "line_start", "line_end", "text"])
+    return TextTables(
+        "chunks",
+        chunking,
+        rows,
+        lambda batch: _label_documents(corpus, batch),
+        rows.nbytes,
+        chunk_ranges(chunks),
+    )
+
+
+def document_texts(corpus: TruthCorpus) -> TextTables:
+    """Whole documents."""
+    names = [_NAMES.get(key, key) for key in corpus.table.column_names]
+    rows = corpus.table.rename_columns(names).select([*_NAMES.values(), "text"])
+    return TextTables(
+        "documents", "", rows, lambda batch: batch, rows.nbytes, whole_documents(range(len(corpus)))
+    )
+
+
+def section_texts(corpus: TruthCorpus) -> TextTables:
+    """What stands under each heading, up to the next."""
+    rows = corpus.sections.select(["doc", "start", "end", "section"])
+    return TextTables(
+        *("sections", "", rows, lambda batch: _label_documents(corpus, _with_texts(corpus, batch))),
+        *(corpus.table["text"].nbytes, chunk_ranges(rows)),
+    )
+
+
+def line_texts(corpus: TruthCorpus) -> TextTables:
+    """Each line that is not blank."""
+    rows = corpus.lines
+    return TextTables(
+        *("lines", "", rows, lambda batch: _label_documents(corpus, _with_texts(corpus, batch))),
+        *(corpus.table["text"].nbytes, chunk_ranges(rows)),
+    )
+
+
+def chunk_ranges(chunks: pa.Table) -> Ranges:
+    """Where the chunks of a chunking stand."""
+    return ranges(*(chunks[key].to_numpy() for key in ("doc", "start", "end")))
+
+
+def _with_texts(corpus: TruthCorpus, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with their characters of their documents."""
+    places = zip(*(batch[key].to_pylist() for key in ("doc", "start", "end")), strict=True)
+    texts = pa.array([corpus.text(doc)[start:end] for doc, start, end in places], pa.large_string())
+    kept = [name for name in batch.schema.names if name not in ("start", "end")]
+    return batch.select(kept).append_column("text", texts)
+
+
+def _label_documents(corpus: TruthCorpus, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with the labels of their documents in the place of `doc`."""
+    docs = batch["doc"].to_numpy()
+    first, past = (int(docs.min()), int(docs.max()) + 1) if len(docs) else (0, 0)
+    # only the documents of these rows: to take from a whole column is to put it together each time
+    near, rows = corpus.table.slice(first, past - first), pa.array(docs - first)
+    for column, name in _NAMES.items():
+        batch = batch.append_column(name, near[column].combine_chunks().take(rows))
+    return batch.select([name for name in batch.schema.names if name != "doc"])

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bakeoff import registry
+from bakeoff.config import experiment
+from bakeoff.config.modes import Hybrid
+from bakeoff.config.plan import RerankSpec
+from bakeoff.errors import EmbedderError
+from bakeoff.pipeline.chunk import embedded_texts
+from bakeoff.truth.queries import read_queries
+from bakeoff.types import Role
+
+
+def test_many_threads_make_each_thing_once(bench: Any) -> None:
+    query_executor = bench.query_executor()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(query_executor.prepare, bench.plan.systems * 2))
+        vectors = list(
+            pool.map(lambda s: query_executor.vectors(s.embedder, s.chunker), [bench.plan.systems[0]] * 8)
+        )
+    assert all(one is vectors[0] for one in vectors)
+    query_executor.close()
+
+
+def test_a_failure_is_shared_and_not_tried_again(bench: Any, register: Any) -> None:
+    tried: list[int] = []
+
+    class Faulty(registry.load("embedders", "wordllama")):
+        def embed(self, texts: Any, role: Role) -> np.ndarray:
+            tried.append(1)
+            raise EmbedderError("no memory")
+
+    register("embedders", "faulty", Faulty)
+    Path("bakeoff.yaml").write_text(
+        Path("bakeoff.yaml").read_text().replace("{wordllama: {dims: 64}}", "faulty")
+    )
+    plan = experiment.load(Path("bakeoff.yaml"))
+    query_executor = bench.query_executor()
+    system = plan.systems[0]
+    for _ in range(3):
+        with pytest.raises(EmbedderError, match="no memory"):
+            query_executor.vectors(system.embedder, system.chunker)
+    assert tried == [1]
+
+
+def test_dense_words_and_hybrid_have_the_steps_they_have(bench: Any) -> None:
+    query_executor = bench.query_executor()
+    dense = query_executor.answers(bench.system("line · wordllama(dims=64) · exact · dense"))
+    words = query_executor.answers(bench.system("line · bm25"))
+    hybrid = query_executor.answers(bench.system("line · wordllama(dims=64) · exact · hybrid"))
+    assert (dense.embed is not None, len(dense.legs), dense.fuse) == (True, 1, None)
+    assert (words.embed, len(words.legs), words.fuse) == (None, 1, None)
+    assert (hybrid.embed is not None, len(hybrid.legs)) == (True, 2) and hybrid.ranking is hybrid.fuse
+    assert hybrid.legs[0] is dense.legs[0] and hybrid.legs[1] is words.legs[0]
+    query_executor.close()
+
+
+def test_the_depth_is_kept(bench: Any) -> None:
+    query_executor = bench.query_executor(depth=3)
+    for system in bench.plan.systems:
+        assert max(len(hits.ids) for hits in query_executor.answers(system).ranking.hits) <= 3
+    query_executor.close()
+
+
+def test_the_reference_is_exact_search(bench: Any) -> None:
+    query_executor = bench.query_executor()
+    exact = bench.system("line · wordllama(dims=64) · exact · dense")
+    faiss = bench.system("line · wordllama(dims=64) · faiss · dense")
+    assert query_executor.reference(exact) is query_executor.answers(exact).legs[0]
+    assert query_executor.reference(faiss) is query_executor.answers(exact).legs[0]
+    query_executor.close()
+
+
+def test_the_reference_is_exact_search_whatever_a_store_is_called(bench: Any) -> None:
+    path = Path("bakeoff.yaml")
+    path.write_text(path.read_text().replace("stores: [exact, faiss]", "stores: [{faiss: {as: exact}}]"))
+    query_executor = bench.query_executor()
+    system = experiment.load(path).systems[0]
+    assert system.store.name == "faiss" and system.store.label == "exact"
+    served = query_executor.answers(system).legs[0]
+    assert query_executor.reference(system) is not served
+    query_executor.close()
+
+
+def test_a_store_that_fuses_by_itself_holds_vectors_and_texts(bench: Any, register: Any) -> None:
+    import dataclasses
+
+    from bakeoff.config.modes import NativeHybrid
+    from bakeoff.config.plan import PluginSpec
+    from bakeoff.pipeline.fuse import fuse_rankings
+
+    exact, words = registry.load("stores", "exact"), registry.load("stores", "postings")
+
+    class Fusing(exact):
+        """Exact search and postings in one store, fused by the better rank of the two."""
+
+        def __init__(self, params: Any, home: Path) -> None:
+            super().__init__(params, home)
+            self._words = words(words.Params(), home / "words")
+
+        def create(self, collection: str, dims: int, metric: Any) -> None:
+            super().create(collection, dims, metric)
+            self._words.create(collection, 0, metric)
+
+        def insert(self, batch: Any) -> None:
+            super().insert(batch)
+            if batch.texts is not None:
+                self._words.insert(batch)
+
+        def ready(self) -> None:
+            self._words.ready()
+
+        def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: Any) -> Any:
+            near = self.search(vector, k, query)
+            return fuse_rankings(near, self._words.search_text(text, k, words.Query()), Hybrid(), k)
+
+    register("stores", "fusing", Fusing)
+    query_executor = bench.query_executor()
+    hybrid = bench.system("line · wordllama(dims=64) · exact · hybrid")
+    native = dataclasses.replace(
+        hybrid,
+        store=PluginSpec("stores", "fusing", "fusing", Fusing.Params()),
+        mode=PluginSpec("modes", "native_hybrid", "native_hybrid", NativeHybrid()),
+        keyword=None,
+        keyword_search=None,
+    )
+    ours, theirs = query_executor.answers(hybrid), query_executor.answers(native)
+    assert (len(theirs.legs), theirs.fuse) == (1, None) and theirs.embed is not None
+    for one, other in zip(ours.ranking.hits, theirs.ranking.hits, strict=True):
+        assert set(one.ids.tolist()) == set(other.ids.tolist()) and one.scores == pytest.approx(other.scores)
+    assert query_executor.indexes(native)[0] is not query_executor.index(
+        native.store, native.chunker, native.embedder
+    )
+    query_executor.close()
+
+
+def test_one_query_goes_the_way_all_go(bench: Any) -> None:
+    from bakeoff.pipeline.retrieve import SearchRequest
+
+    query_executor = bench.query_executor(depth=5)
+    system = bench.system("line · wordllama(dims=64) · faiss · hybrid")
+    vectors = query_executor.query_vectors(system.embedder).matrix
+    texts = [query.text for query in read_queries(bench.plan.queries).queries]
+    way = query_executor.serving(system)
+    for text, vector, hits in zip(texts, vectors, query_executor.answers(system).ranking.hits, strict=True):
+        assert way.answer(SearchRequest(text, vector)).ids.tolist() == hits.ids.tolist()
+    query_executor.close()
+
+
+def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: Any) -> None:
+    import dataclasses
+
+    from pydantic import BaseModel
+
+    class Longest:
+        version = "1"
+        Params = type("Params", (BaseModel,), {})
+        closed = False
+
+        def __init__(self, params: Any) -> None: ...
+
+        def rerank(self, query: str, passages: list[str]) -> np.ndarray:
+            return np.array([len(passage) for passage in passages])
+
+        def close(self) -> None:
+            Longest.closed = True
+
+    register("rerankers", "longest", Longest)
+    query_executor = bench.query_executor()
+    plain = bench.system("line · bm25")
+    rerank = (RerankSpec(part("rerankers/longest"), 20),)
+    answers = query_executor.answers(dataclasses.replace(plain, rerank=rerank))
+    assert answers.looks[-1] is answers.ranking
+    texts = embedded_texts(query_executor.chunking(plain.chunker).chunks)
+    lengths = [[len(texts[i]) for i in hits.ids] for hits in answers.ranking.hits]
+    assert all(row == sorted(row, reverse=True) for row in lengths)
+    before = query_executor.answers(plain).ranking
+    assert any(
+        a.ids.tolist() != b.ids.tolist() for a, b in zip(before.hits, answers.ranking.hits, strict=True)
+    )
+    query_executor.close()
+    assert Longest.closed

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bakeoff.corpus.skipped_files import describe_skipped, summarise_skipped
+from bakeoff.errors import CorpusError
+
+
+def test_documents_in_the_order_of_their_ids(bench: Any) -> None:
+    corpus = bench.corpus()
+    ids = corpus.documents["id"].to_pylist()
+    assert ids == sorted(ids) and len(ids) == 7
+    assert (corpus.fresh, corpus.reused) == (7, 0)
+    assert corpus.documents["text"].to_pylist()[0] == Path("corpus/guide/auth.md").read_text()
+    assert json.loads(corpus.documents["fields"].to_pylist()[0]) == {"encoding": "utf-8"}
+
+
+def test_what_was_read_before_is_not_read_again(bench: Any) -> None:
+    first, second = bench.corpus(), bench.corpus()
+    assert (second.fresh, second.reused) == (0, 7)
+    assert second.fingerprint == first.fingerprint
+    assert second.documents.equals(first.documents)
+
+
+def test_the_name_follows_the_content_not_the_place(bench: Any, tmp_path: Path) -> None:
+    before = bench.corpus().fingerprint
+    Path("corpus").rename("moved")
+    Path("corpus").symlink_to("moved", target_is_directory=True)
+    assert bench.corpus().fingerprint == before
+    path = Path("corpus/src/slug.py")
+    path.write_text(path.read_text() + "# changed\n")
+    assert bench.corpus().fingerprint != before
+
+
+def test_what_is_left_out_has_a_reason(bench: Any) -> None:
+    Path("corpus/data.md").write_bytes(b"zero \x00 bytes")
+    Path("corpus/blank.md").write_text("\n\n")
+    corpus = bench.corpus()
+    assert {item.id: item.reason for item in corpus.skipped} == {
+        "blank.md": "empty",
+        "data.md": "binary: it holds zero bytes",
+    }
+    assert corpus.documents.num_rows == 7
+
+
+def test_a_document_that_cannot_be_parsed_is_remembered_as_left_out(bench: Any) -> None:
+    Path("corpus/broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
+    for fresh in (8, 0):
+        corpus = bench.corpus()
+        assert corpus.fresh == fresh
+        assert [item.id for item in corpus.skipped] == ["broken.pdf"]
+
+
+def test_what_is_left_out_is_counted_by_format_and_said_with_examples(bench: Any) -> None:
+    """What leaves text out of the corpus comes first; kinds that are read are not counted where a pattern left them."""
+    for name in ("board deck.pptx", "guide/plan.pptx", "old.zip", "a.log", "core.md"):
+        Path("corpus", name).write_bytes(b"PK\0\0")
+    Path("corpus/blank.md").write_text(" ")
+    found = summarise_skipped(bench.corpus().skipped)
+    assert [(one.kind, one.files, one.example, one.has_text) for one in found] == [
+        ("PowerPoint", 2, "board deck.pptx", True),
+        ("markdown", 2, "core.md", True),
+        (".log", 1, "a.log", False),
+        ("archive", 1, "old.zip", False),
+    ]
+    sentence = describe_skipped(found)
+    assert sentence.startswith("Skipped 6 files (2 PowerPoint, 2 markdown, 1 .log, 1 archive), e.g. ")
+    assert "board deck.pptx (PowerPoint is not supported)" in sentence
+    assert describe_skipped(summarise_skipped([])) == ""
+
+
+def test_nothing_found_is_an_error(bench: Any) -> None:
+    for path in Path("corpus").rglob("*.*"):
+        path.unlink()
+    with pytest.raises(
+        CorpusError, match=r"no document was found in .*corpus. Check the folder and the include"
+    ):
+        bench.corpus()
+
+
+def test_nothing_readable_is_an_error_with_reasons(bench: Any) -> None:
+    for path in Path("corpus").rglob("*.*"):
+        path.write_text(" ")
+    with pytest.raises(CorpusError, match=r"could be read. Skipped 7 files .*guide/auth.md \(empty\)"):
+        bench.corpus()
+
+
+def test_many_small_files_are_kept_together(bench: Any) -> None:
+    """Each segment is forced to disk, which would take minutes for 100,000 files in segments of 64."""
+    for number in range(700):
+        Path(f"corpus/small{number}.md").write_text(f"# {number}\n")
+    assert bench.corpus().fresh == 707
+    assert len(list(bench.context.cache.root.glob("read/??/*"))) == 1
