@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from bakeoff import registry
@@ -28,6 +31,9 @@ os.environ.setdefault(
 # no example fails because the machine is busy: neither by its own time nor by the time to make it up
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# every command typed in a test would build all of bakeoff's commands again
+typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
 
 if threading.current_thread() is threading.main_thread():
     # a run started in the background of a script ignores Ctrl-C, and so would every test of it

@@ -30,8 +30,8 @@ _HOMES = {
     "PluginContract": "contracts",
     "RerankerContract": "rerankers",
     "StoreContract": "stores",
-    "exact": "nearest",
-    "similarity": "nearest",
+    "exact": "reference_search",
+    "similarity": "reference_search",
 }
 
 __all__ = [

@@ -7,6 +7,7 @@ its own; so the limits on time and memory are those of a process.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -127,8 +128,18 @@ def first_line(exc: duckdb.Error) -> str:
     return str(exc).split("\n", 1)[0].rstrip(".")
 
 
+class _NoPandas:
+    """Refuses pandas, which Arrow imports wherever it is installed: that takes longer than everything else here."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+
+
 def _open_service(_: object) -> Callable[[tuple[Scan, bytes]], tuple[int, list[np.ndarray]] | str]:
     """In the process: import and start everything before its memory is limited."""
+    sys.meta_path.insert(0, _NoPandas)
     import numpy as np
     import pyarrow as pa
 

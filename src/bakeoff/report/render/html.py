@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -56,6 +57,7 @@ def page(report: Report) -> str:
     )
 
 
+@functools.cache
 def templates() -> jinja2.Environment:
     """The page templates; every value put into them is escaped."""
     import jinja2
