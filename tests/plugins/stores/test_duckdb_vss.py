@@ -10,7 +10,7 @@ pytest.importorskip("duckdb_extension_vss", reason="pip install 'bakeoff[duckdb_
 
 
 def test_a_vector_as_text_is_the_vector_to_the_last_bit() -> None:
-    from bakeoff.plugins.stores._duckdb import written
+    from bakeoff.plugins.stores.duckdb_vss import written
 
     limits = np.finfo(np.float32)
     edges = [

@@ -14,11 +14,60 @@ from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, Settings, expect_dims, expect_rows, guarantee
 from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order, payload_of
-from bakeoff.plugins.kit.rest import BODY_BYTES
-from bakeoff.plugins.kit.server import PREFIX, ShardSettings, own_collections
-from bakeoff.plugins.stores import _lucene_state as state
+from bakeoff.plugins.kit.rest import BODY_BYTES, encode_json, wait, words
+from bakeoff.plugins.kit.server import PREFIX, ShardSettings, expect_spread, own_collections
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Metric
+
+MERGE_SECONDS = 3600.0
+TAKING_PART = 120.0
+"""Seconds until every copy of a shard answers, after a start too."""
+
+
+def expect_nodes(engine: str, api: Any, spread: ShardSettings) -> None:
+    """There is a node for every copy of a shard; the engine would take the others and leave them out."""
+    if not spread.replicas:
+        return
+    nodes = api.cluster.health()["number_of_data_nodes"]
+    if nodes <= spread.replicas:
+        raise StoreError(
+            f"{engine} has {nodes} data nodes; {spread.replicas} replicas need {spread.replicas + 1}. Use fewer "
+            "replicas, or a larger cluster."
+        )
+
+
+def expect_copies(engine: str, api: Any, index: str, spread: ShardSettings) -> None:
+    """The index has the shards and replicas that were asked for, and each copy is on a node and takes part."""
+    kept = api.indices.get_settings(index=index, flat_settings=True)[index]["settings"]
+    shards, replicas = int(kept["index.number_of_shards"]), int(kept["index.number_of_replicas"])
+    expect_spread(engine, (shards, replicas), spread)
+    copies = shards * (1 + replicas)
+    active = lambda: bool(api.cluster.health(index=index)["active_shards"] >= copies)  # noqa: E731
+    wait(engine, f"all {copies} copies of its shards take part", active, TAKING_PART, pause=0.1)
+
+
+def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Exception]) -> None:
+    """Merge as a task that is asked after: one request of an hour would hide that the server is gone."""
+    task = api.indices.forcemerge(index=index, max_num_segments=wanted, wait_for_completion=False)["task"]
+
+    def merged() -> bool:
+        try:
+            told = api.tasks.get(task_id=task)
+        except not_found:  # it ended, and the engine could not write down how; segments are counted next
+            return True
+        if told.get("error") or told.get("response", {}).get("_shards", {}).get("failed"):
+            raise StoreError(f"{engine} did not merge: {words(encode_json(told))}")
+        return bool(told["completed"])
+
+    wait(engine, "its segments are merged", merged, MERGE_SECONDS, pause=0.02)
+
+
+def segments(api: Any, index: str) -> int:
+    """The most searchable segments that a copy of a shard has."""
+    shards = api.indices.segments(index=index)["indices"][index]["shards"]
+    copies = [copy["segments"].values() for shard in shards.values() for copy in shard]
+    return max(sum(one["search"] for one in parts) for parts in copies)
+
 
 TERM = 8000  # characters: a term of Lucene has at most 32,766 bytes; longer texts are kept, and no filter finds them
 PART = 1000  # rows a request
@@ -108,7 +157,7 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         return f"{self.engine} {next(iter(nodes.values()))['version']}"
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        state.expect_nodes(self.engine, self._api, self._build)
+        expect_nodes(self.engine, self._api, self._build)
         self.drop(collection)
         self._index, self._rows, self._metric = _name(collection), 0, metric
         properties: dict[str, Any] = {column: KINDS[field.kind] for column, field in self.columns().items()}
@@ -178,11 +227,11 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         """Merged into the segments that were asked for, refreshed, every copy of every row held: asserted."""
         wanted = self._build.segments
         if wanted:
-            state.merge(self.engine, self._api, self._index, wanted, self.not_found)
+            merge(self.engine, self._api, self._index, wanted, self.not_found)
         self._api.indices.refresh(index=self._index)
         expect_rows(self.engine, self._count(), self._rows)
-        state.expect_copies(self.engine, self._api, self._index, self._build)
-        there = state.segments(self._api, self._index)
+        expect_copies(self.engine, self._api, self._index, self._build)
+        there = segments(self._api, self._index)
         if wanted and there > wanted:
             raise StoreError(f"{self.engine} has {there} segments in a shard after merging into {wanted}.")
 
@@ -193,7 +242,7 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         self._index, self._metric = _name(collection), metric
         mapped = self._api.indices.get_mapping(index=self._index)[self._index]["mappings"]["properties"]
         expect_dims(self.engine, self._held(mapped["vector"]) if "vector" in mapped else 0, dims)
-        state.expect_copies(self.engine, self._api, self._index, self._build)
+        expect_copies(self.engine, self._api, self._index, self._build)
         self._rows = self._count()
         return self._rows
 

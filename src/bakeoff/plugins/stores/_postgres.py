@@ -5,22 +5,50 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from functools import cache
 from operator import itemgetter
 from typing import Annotated, Any, Self, TypeVar
 
 import psycopg
+from pgvector.psycopg.vector import VectorBinaryDumper, VectorBinaryLoader, VectorDumper, VectorLoader
+from psycopg import Connection
 from psycopg.abc import PQGen
+from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.types import TypeInfo
 from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphQuery, expect_rows, make_hits
 from bakeoff.plugins.kit.server import password, request_timeout, server_of
-from bakeoff.plugins.stores._postgres_sql import MOST_EF, PostgresTable
-from bakeoff.plugins.stores._postgres_types import know_vectors
 from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.storage.environment import SettingSource
 from bakeoff.types import Batch, Hits, Metric, PayloadField
+
+
+def know_vectors(connection: Connection[Any]) -> None:
+    """Let a connection take NumPy rows as vectors.
+
+    The client keeps every class it was ever given, and `pgvector.psycopg.register_vector` makes eight new ones for each
+    connection: a process that connects again and again would grow.
+    """
+    info = TypeInfo.fetch(connection, "vector")
+    if info is None:
+        raise StoreError(
+            "pgvector: the database has no type vector. Look whether its extension is installed."
+        )
+    info.register(connection)
+    for writer in _writers(info.oid):
+        connection.adapters.register_dumper("numpy.ndarray", writer)
+    for reader in (VectorLoader, VectorBinaryLoader):
+        connection.adapters.register_loader(info.oid, reader)
+
+
+@cache
+def _writers(oid: int) -> tuple[type[Dumper], ...]:
+    """Writers of the type with this number; each database numbers it anew."""
+    return tuple(type(base.__name__, (base,), {"oid": oid}) for base in (VectorDumper, VectorBinaryDumper))
+
 
 COPIED = {"text": "text", "integer": "int8", "number": "float8"}
 EXTENSION = """SELECT pg_advisory_lock(7407); CREATE EXTENSION IF NOT EXISTS vector; SELECT pg_advisory_unlock(7407);
@@ -32,6 +60,7 @@ set_config('ivfflat.probes', %s, false), set_config('enable_seqscan', %s, false)
 set_config('hnsw.iterative_scan', scan, false), set_config('ivfflat.iterative_scan', scan, false)
 FROM (SELECT %s AS scan)"""
 CONNECTING = 10
+MOST_EF = 1000  # the engine's limit; for a larger k its scan continues by itself
 CANCELLED = 1.0  # seconds after the limit in which the server itself may say that it was reached
 FAR = itemgetter(1)
 R = TypeVar("R")
@@ -122,14 +151,12 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
         asked = "SELECT atttypmod FROM pg_attribute WHERE attname = 'vector' AND attrelid = %s::regclass"
         return int(self.rows(asked, f'"{table}"')[0][0])
 
-    def expect(self, table: PostgresTable, rows: int) -> None:
-        """A table has all its rows, its indexes are valid, and the vectors' is among them, or a StoreError says so."""
-        expect_rows("pgvector", self.count(table.name), rows)
-        found = dict(self.rows(INDEXED, f'"{table.name}"'))
-        if not all(found.values()) or (table.index and table.index not in found):
-            raise StoreError(
-                f"pgvector has not finished its {table.index} index; the table's indexes: {found}."
-            )
+    def expect(self, table: str, index: str | None, rows: int) -> None:
+        """Check that a table has all its rows and valid indexes, the vectors' one among them."""
+        expect_rows("pgvector", self.count(table), rows)
+        found = dict(self.rows(INDEXED, f'"{table}"'))
+        if not all(found.values()) or (index and index not in found):
+            raise StoreError(f"pgvector has not finished its {index} index; the table's indexes: {found}.")
 
     def copy_in(self, table: str, batch: Batch, fields: dict[str, PayloadField]) -> None:
         """Add rows by COPY in binary form; of texts only the words matter, so their NUL characters become spaces."""

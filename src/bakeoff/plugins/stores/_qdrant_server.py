@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,11 +14,11 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ApiException
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.kit.adapter import GraphBuild, expect_dims, make_hits, translate_errors
+from bakeoff.plugins.kit.adapter import expect_dims, make_hits, translate_errors
 from bakeoff.plugins.kit.http_limits import BoundedTransport
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order
-from bakeoff.plugins.kit.server import PREFIX, ShardSettings, expect_spread, own_collections, request_timeout
-from bakeoff.plugins.stores._qdrant_filter import filter_of
+from bakeoff.plugins.kit.server import PREFIX, expect_spread, own_collections, request_timeout
+from bakeoff.plugins.stores.qdrant import Build, Condition, QdrantQuery, filter_of
 from bakeoff.types import Batch, Hits, Metric, Where
 
 ENGINE = translate_errors("Qdrant", ApiException, HTTPError, RpcError, OSError, ValueError)
@@ -31,8 +30,6 @@ DISTANCES = {
     Metric.DOT: models.Distance.DOT,
     Metric.L2: models.Distance.EUCLID,
 }
-
-
 READS: dict[str, Any] = {"one": None, **{one.value: one for one in models.ReadConsistencyType}}
 """A read consistency as the client takes it; None is the engine's own: the answer of one copy."""
 INDEXES: dict[str, Any] = {"text": "keyword", "integer": "integer", "number": "float"}
@@ -41,42 +38,29 @@ INDEXES: dict[str, Any] = {"text": "keyword", "integer": "integer", "number": "f
 class ServerWords:
     """Conditions as the client takes them."""
 
-    def among(self, field: str, values: list[Any]) -> Any:
+    def among(self, field: str, values: list[str] | list[int]) -> Condition:
         return models.FieldCondition(key=field, match=models.MatchAny(any=values))
 
-    def between(self, field: str, least: float | None, most: float | None) -> Any:
+    def between(self, field: str, least: float | None, most: float | None) -> Condition:
         return models.FieldCondition(key=field, range=models.Range(gte=least, lte=most))
 
-    def any(self, conditions: list[Any]) -> Any:
+    def any(self, conditions: list[Condition]) -> Condition:
         return models.Filter(should=conditions)
 
-    def all(self, conditions: list[Any]) -> Any:
+    def all(self, conditions: list[Condition]) -> Condition:
         return models.Filter(must=conditions)
-
-
-@dataclass(frozen=True, slots=True)
-class Writing:
-    """What a write waits for: that it is applied, and how many copies confirm it."""
-
-    wait: bool = True
-    factor: int = 1
-
-
-WRITING = Writing()
 
 
 class QdrantServer(PayloadSchemaMixin):
     """One collection of a server; its optimizers work in the background, so `ready` waits for them."""
 
-    def __init__(
-        self, url: str, key: str | None, graph: GraphBuild, spread: ShardSettings, writing: Writing = WRITING
-    ) -> None:
+    def __init__(self, url: str, key: str | None, build: Build) -> None:
         seconds = request_timeout()
         self._client = QdrantClient(
             url=url, api_key=key, timeout=math.ceil(seconds), check_compatibility=False,
             transport=BoundedTransport(url, seconds),
         )  # fmt: skip
-        self._graph, self._spread, self._writing = graph, spread, writing
+        self._build = build
         self._name, self._dims, self._rows, self._metric = "", 0, 0, Metric.COSINE
 
     @ENGINE
@@ -86,11 +70,11 @@ class QdrantServer(PayloadSchemaMixin):
         self._client.create_collection(
             self._name,
             vectors_config=models.VectorParams(size=dims, distance=DISTANCES[metric]),
-            hnsw_config=models.HnswConfigDiff(m=self._graph.m, ef_construct=self._graph.ef_construction),
+            hnsw_config=models.HnswConfigDiff(m=self._build.m, ef_construct=self._build.ef_construction),
             optimizers_config=models.OptimizersConfigDiff(indexing_threshold=THRESHOLD_KB),
-            shard_number=self._spread.shards,
-            replication_factor=self._spread.replicas + 1,
-            write_consistency_factor=self._writing.factor,
+            shard_number=self._build.shards,
+            replication_factor=self._build.replicas + 1,
+            write_consistency_factor=self._build.write_consistency_factor,
         )
         for field in self.fields:
             self._client.create_payload_index(self._name, field.name, INDEXES[field.kind], wait=True)
@@ -116,7 +100,7 @@ class QdrantServer(PayloadSchemaMixin):
             points = models.Batch(
                 ids=batch.ids[rows].tolist(), vectors=batch.vectors[rows].tolist(), payloads=mine
             )
-            self._client.upsert(self._name, points, wait=self._writing.wait)
+            self._client.upsert(self._name, points, wait=self._build.wait)
 
     @ENGINE
     def ready(self) -> None:
@@ -136,7 +120,7 @@ class QdrantServer(PayloadSchemaMixin):
         states = [(one.shard_id, one.state) for one in (*told.local_shards, *told.remote_shards)]
         active = [shard for shard, state in states if state == models.ReplicaState.ACTIVE]
         copies = min(active.count(shard) for shard in {*active}) if active else 0
-        expect_spread("Qdrant", (len({*active}), copies - 1), self._spread)
+        expect_spread("Qdrant", (len({*active}), copies - 1), self._build)
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
@@ -150,20 +134,18 @@ class QdrantServer(PayloadSchemaMixin):
         return self._rows
 
     @ENGINE
-    def search(
-        self, vector: np.ndarray, k: int, ef: int, where: Where | None = None, consistency: str = "one"
-    ) -> Hits:
+    def search(self, vector: np.ndarray, k: int, query: QdrantQuery, where: Where = ()) -> Hits:
         among = filter_of(self, where, ServerWords()) if where else None
-        how = models.SearchParams(hnsw_ef=max(ef, k))
+        how = models.SearchParams(hnsw_ef=max(query.ef, k))
         asked = {"limit": k, "search_params": how, "query_filter": among, "with_payload": False}
-        asked["consistency"] = READS[consistency]
+        asked["consistency"] = READS[query.consistency]
         return self._answer(self._client.query_points(self._name, vector.tolist(), **asked))
 
     @ENGINE
-    def search_many(self, vectors: np.ndarray, k: int, ef: int, consistency: str = "one") -> list[Hits]:
-        how = models.SearchParams(hnsw_ef=max(ef, k))
+    def search_many(self, vectors: np.ndarray, k: int, query: QdrantQuery) -> list[Hits]:
+        how = models.SearchParams(hnsw_ef=max(query.ef, k))
         asked = [models.QueryRequest(query=row, limit=k, params=how) for row in vectors.tolist()]
-        found_for = partial(self._client.query_batch_points, self._name, consistency=READS[consistency])
+        found_for = partial(self._client.query_batch_points, self._name, consistency=READS[query.consistency])
         return [self._answer(found) for found in found_for(asked)]
 
     @ENGINE
@@ -197,4 +179,4 @@ class QdrantServer(PayloadSchemaMixin):
 
     def _applied(self) -> bool:
         """Every write is applied; where writes do not wait for it, the rows are counted."""
-        return self._writing.wait or self._client.count(self._name, exact=True).count >= self._rows
+        return self._build.wait or self._client.count(self._name, exact=True).count >= self._rows

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import faiss
 import numpy as np
+from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import (
+    EF,
+    PROBES,
+    GraphBuild,
     PackagedEngine,
+    Settings,
     expect_dims,
     expect_rows,
     make_hits,
@@ -20,17 +29,136 @@ from bakeoff.plugins.kit.adapter import (
 )
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.plugins.kit.sidecar import PayloadsBeside, SidecarPayloads
-from bakeoff.plugins.stores._faiss_kinds import (
-    KINDS,
-    FaissParams,
-    FaissQuery,
-    answer,
-    arguments,
-    knob,
-    prepare_rows,
-)
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
+
+SEED = 7
+BITS = 8
+TINY = 1e-12
+
+
+class Build(GraphBuild):
+    """What shapes the index; m and ef_construction are of HNSW."""
+
+    index: Literal["flat", "hnsw", "ivf", "pq"] = "hnsw"
+    threads: Annotated[int, Field(ge=1, description="1: the same graph each time")] = 1
+    lists: Annotated[int | None, Field(ge=1, description="IVF, PQ: cells; None is 4·sqrt(n)")] = None
+    sub_vectors: Annotated[
+        int | None,
+        Field(ge=1, description="PQ: bytes a vector, a divisor of the dimension; None is about dims/4"),
+    ] = None
+
+
+class FaissParams(Settings):
+    """How a FAISS index is built."""
+
+    build: Build = Build()
+
+
+class FaissQuery(Settings):
+    """What shapes a search."""
+
+    ef: Annotated[int, Field(ge=1, description="HNSW: candidates kept")] = 64
+    probes: Annotated[int, Field(ge=1, description="IVF, PQ: cells looked at")] = 8
+
+
+def knob(build: Build) -> SearchKnob | None:
+    """What tunes a search of such an index: candidates of a graph, cells looked at, nothing where all is compared."""
+    cells = replace(PROBES, high=build.lists or PROBES.high)
+    return {"hnsw": EF, "ivf": cells, "pq": cells}.get(build.index)
+
+
+def prepare_rows(rows: np.ndarray, metric: Metric) -> np.ndarray:
+    """Rows as FAISS takes them; cosine is the inner product of unit vectors."""
+    rows = np.ascontiguousarray(rows, np.float32)
+    if metric is not Metric.COSINE:
+        return rows
+    if len(rows) == 1:  # a query: the general way takes as long as a short search
+        return rows / max(math.sqrt(float(rows[0] @ rows[0])), TINY)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
+
+
+def arguments(
+    kind: str, query: FaissQuery, k: int, rows: int, allowed: np.ndarray | None = None
+) -> faiss.SearchParameters | None:
+    """What a search of k among some or all rows takes; among fewer rows it looks at more candidates."""
+    if allowed is None:
+        return _search_parameters(kind, max(query.ef, k), query.probes)
+    wider, only = rows / len(allowed), faiss.IDSelectorBatch(allowed)
+    ef = min(math.ceil(max(query.ef, k) * wider), max(rows, query.ef))
+    return _make_parameters(kind, ef, math.ceil(query.probes * wider), sel=only)
+
+
+@lru_cache(256)
+def _search_parameters(kind: str, ef: int, probes: int) -> faiss.SearchParameters | None:
+    """Made once for each setting: making them takes as long as a short search."""
+    return _make_parameters(kind, ef, probes)
+
+
+def _make_parameters(kind: str, ef: int, probes: int, **only: Any) -> faiss.SearchParameters | None:
+    if kind == "hnsw":
+        return faiss.SearchParametersHNSW(efSearch=ef, **only)  # type: ignore[attr-defined]
+    if kind in ("ivf", "pq"):
+        return faiss.SearchParametersIVF(nprobe=probes, **only)  # type: ignore[call-arg]
+    return faiss.SearchParameters(**only) if only else None
+
+
+def answer(ids: np.ndarray, scores: np.ndarray, metric: Metric) -> Hits:
+    """Hits from one row of FAISS's answer, which it fills up with -1."""
+    if len(ids) and ids[-1] < 0:
+        found = ids >= 0
+        ids, scores = ids[found], scores[found]
+    return make_hits(ids, -scores if metric is Metric.L2 else scores)
+
+
+def _space(metric: Metric) -> int:
+    return int(faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT)
+
+
+def _flat(_: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+    return faiss.IndexFlat(rows.shape[1], _space(metric))
+
+
+def _hnsw(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+    graph = faiss.IndexHNSWFlat(rows.shape[1], build.m, _space(metric))
+    graph.hnsw.efConstruction = build.ef_construction
+    return graph
+
+
+def _cells(build: Any, count: int) -> int:
+    """How many: as many as asked for, and never so many that fewer than 39 rows train one."""
+    return max(1, min(build.lists or int(4 * count**0.5), count // 39 or 1))
+
+
+def _ivf(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+    dims, space = rows.shape[1], _space(metric)
+    return _train(faiss.IndexIVFFlat(_flat(build, rows, metric), dims, _cells(build, len(rows)), space), rows)
+
+
+def _pq(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+    """Codes of 8 bits, of fewer where there are fewer rows than codes."""
+    dims, space, lists = rows.shape[1], _space(metric), _cells(build, len(rows))
+    parts = build.sub_vectors or max(part for part in range(1, max(dims // 4, 1) + 1) if dims % part == 0)
+    bits = max(1, min(BITS, int(math.log2(len(rows)))))
+    codes = faiss.IndexIVFPQ(_flat(build, rows, metric), dims, lists, parts, bits, space)
+    codes.pq.cp.seed, codes.pq.cp.min_points_per_centroid = SEED, 1
+    return _train(codes, np.resize(rows, (max(len(rows), 2**bits), dims)))
+
+
+def _train(index: Any, rows: np.ndarray) -> faiss.Index:
+    index.cp.seed = SEED
+    index.cp.min_points_per_centroid = 1  # else it warns on the terminal about small collections
+    index.train(rows)
+    return index
+
+
+KINDS: dict[str, Callable[[Any, np.ndarray, Metric], faiss.Index]] = {
+    "flat": _flat,
+    "hnsw": _hnsw,
+    "ivf": _ivf,
+    "pq": _pq,
+}
+
 
 ENGINE = translate_errors("FAISS", RuntimeError)
 

@@ -2,27 +2,181 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import unquote
 
 import numpy as np
 import redis
 from pydantic import Field
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.kit.adapter import GraphQuery, Settings, TunedByEf, expect_dims, guarantee
-from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order
-from bakeoff.plugins.kit.server import Address, ThreadLocalConnections, translate_server_errors
-from bakeoff.plugins.stores import _vector_sets as vs
+from bakeoff.plugins.kit.adapter import (
+    GraphBuild,
+    GraphQuery,
+    Settings,
+    TunedByEf,
+    expect_dims,
+    expect_rows,
+    guarantee,
+    make_hits,
+)
+from bakeoff.plugins.kit.payload import (
+    NO_LIMIT,
+    VECTORS_ONLY,
+    Payload,
+    PayloadSchemaMixin,
+    in_order,
+    payload_of,
+    terms,
+)
+from bakeoff.plugins.kit.server import (
+    Address,
+    ThreadLocalConnections,
+    own_collections,
+    password,
+    request_timeout,
+    server_of,
+    translate_server_errors,
+)
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Hits, Metric, Where
+
+PREFIX, BESIDE = "bakeoff:", ":is"
+CONNECTING = 5.0
+PART = 1000  # commands a round trip
+QUANT = {"none": ("NOQUANT", "f32"), "int8": ("Q8", "int8"), "binary": ("BIN", "bin")}
+"""How a build's quantization is asked for, and how the engine names it."""
+ESCAPES = {code: f"%{code:02X}" for code in (*range(32), *map(ord, '"\\%'), 127)}
+Value = str | int | float
+
+
+class Build(GraphBuild):
+    """What shapes the graph."""
+
+    quantization: Literal["none", "int8", "binary"] = "none"
+
+
+def client(given: str | None) -> redis.Redis:
+    """A client with one connection, to the URL given or the environment's; one that cannot be read is not shown."""
+    server = server_of("redis", "BAKEOFF_REDIS_URL", given)
+    secret = password("redis", server) if given else {}
+    try:
+        once, seconds = Retry(NoBackoff(), 0), request_timeout()
+        limits = {"socket_timeout": seconds, "socket_connect_timeout": min(CONNECTING, seconds)}
+        return redis.from_url(
+            server.url, protocol=3, retry=once, single_connection_client=True, **limits, **secret
+        )
+    except ValueError:
+        raise StoreError("Redis: the URL cannot be read. It looks like redis://host:6379/0.") from None
+
+
+def key(collection: str) -> str:
+    """The key of a collection's set."""
+    return f"{PREFIX}{collection}"
+
+
+def collections(client: redis.Redis) -> list[str]:
+    """The collections that runs made; beside the set of each is a hash that says what it is."""
+    beside = (name.decode() for name in client.scan_iter(f"{PREFIX}*{BESIDE}"))
+    return own_collections((name.removesuffix(BESIDE) for name in beside), PREFIX)
+
+
+def drop(client: redis.Redis, key: str) -> None:
+    """Remove a collection, if it is there."""
+    client.delete(key, key + BESIDE)
+
+
+def dimensions(client: redis.Redis, key: str) -> int:
+    """Dimensions of a collection; one that is not there is a StoreError."""
+    held = client.hget(key + BESIDE, "dims")
+    if held is None:
+        raise StoreError(f"Redis has no collection {key}.")
+    return int(held)
+
+
+def add_commands(
+    store: PayloadSchemaMixin, key: str, batch: Batch, build: Build
+) -> Iterator[list[list[Any]]]:
+    """Commands that add rows, or put them in the place of those with their ids, as many as go together."""
+    vectors = np.ascontiguousarray(batch.vectors, np.float32)
+    payloads = batch.payloads if store.fields else None
+    shape = (QUANT[build.quantization][0], "EF", build.ef_construction, "M", build.m)
+    for begin in range(0, len(vectors), PART):
+        part = []
+        for place in range(begin, min(begin + PART, len(vectors))):
+            told = ["SETATTR", attributes(store, payloads[place])] if payloads else []
+            row = [vectors[place].tobytes(), str(batch.ids[place])]
+            part.append(["VADD", key, "FP32", *row, *shape, *told])
+        yield part
+
+
+def search_command(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, ...]:
+    """The command that finds the nearest rows."""
+    raw = np.ascontiguousarray(vector, np.float32).tobytes()
+    return ("VSIM", key, "FP32", raw, "WITHSCORES", "COUNT", k, "EF", max(ef, k))
+
+
+def expect(client: redis.Redis, key: str, rows: int, quantization: str) -> None:
+    """A set has all its rows, and their vectors as was asked for, or a StoreError says so; an empty set is no set."""
+    expect_rows("Redis", int(client.execute_command("VCARD", key)), rows)
+    state, wanted = client.execute_command("VINFO", key), QUANT[quantization][1]
+    held = state[b"quant-type"].decode() if state else wanted
+    if held != wanted:
+        raise StoreError(f"Redis holds this collection as {held}, not as {wanted}.")
+
+
+def pipeline(client: redis.Redis, commands: Iterable[Sequence[Any]]) -> list[Any]:
+    """The answers to many commands sent at once."""
+    pipe = client.pipeline(transaction=False)
+    for command in commands:
+        pipe.execute_command(*command)
+    return list(pipe.execute())
+
+
+def written(value: Value) -> Value:
+    """A value as an attribute: filters compare the text of JSON, so no character of it may be written as an escape."""
+    return value.translate(ESCAPES) if isinstance(value, str) else value
+
+
+def attributes(store: PayloadSchemaMixin, payload: Payload) -> str:
+    """A payload as the attributes of an element."""
+    values = {column: written(payload[field.name]) for column, field in store.columns().items()}
+    return json.dumps(values, ensure_ascii=False)
+
+
+def payload(store: PayloadSchemaMixin, attributes: bytes) -> Payload:
+    """The payload that an element's attributes hold."""
+    values = json.loads(attributes).values()
+    plain = tuple(unquote(value) if isinstance(value, str) else value for value in values)
+    return payload_of(store.fields, plain)
+
+
+def condition(store: PayloadSchemaMixin, where: Where) -> str:
+    """A filter in the engine's language."""
+    names, parts = store.column_of(), []
+    for term in terms(store.fields, where):
+        values = [json.dumps(written(value), ensure_ascii=False) for value in term.values]
+        right = f"in [{', '.join(values)}]" if term.sign == "in" else f"{term.sign} {values[0]}"
+        parts.append(f".{names[term.field]} {right}")
+    return " and ".join(parts) or "1"
+
+
+def answer(found: Any) -> Hits:
+    """Elements with (1 + cosine) / 2 as hits with cosines; a set that is not there answers with an empty list."""
+    scores = found.values() if found else ()
+    return make_hits(list(map(int, found)), [2.0 * score - 1.0 for score in scores])
 
 
 class RedisParams(Settings):
     """Where Redis is (BAKEOFF_REDIS_URL) and how the graph is built."""
 
     url: Address = None
-    build: vs.Build = vs.Build()
+    build: Build = Build()
     wait_aof: Annotated[
         bool,
         Field(description="an index is ready when its rows are in the server's log on disk, if it keeps one"),
@@ -55,7 +209,7 @@ class RedisStore(TunedByEf, PayloadSchemaMixin):
     def __init__(self, params: RedisParams, home: Path) -> None:
         self._build, self._key, self._rows = params.build, "", 0
         self._wait_aof = params.wait_aof
-        self._threads = ThreadLocalConnections(lambda: vs.client(params.url))
+        self._threads = ThreadLocalConnections(lambda: client(params.url))
 
     def engine_version(self) -> str:
         return f"Redis {self._client.info('server')['redis_version']}"
@@ -63,15 +217,15 @@ class RedisStore(TunedByEf, PayloadSchemaMixin):
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         if metric is not Metric.COSINE:
             raise StoreError(f"Redis vector sets have no {metric.value}. Use metric: cosine with them.")
-        self._key, self._rows = vs.key(collection), 0
-        vs.drop(self._client, self._key)
-        self._client.hset(self._key + vs.BESIDE, mapping={"dims": dims})
+        self._key, self._rows = key(collection), 0
+        drop(self._client, self._key)
+        self._client.hset(self._key + BESIDE, mapping={"dims": dims})
 
     def collections(self) -> list[str]:
-        return vs.collections(self._client)
+        return collections(self._client)
 
     def drop(self, collection: str) -> None:
-        vs.drop(self._client, vs.key(collection))
+        drop(self._client, key(collection))
 
     def insert(self, batch: Batch) -> None:
         self._put(batch)
@@ -83,36 +237,36 @@ class RedisStore(TunedByEf, PayloadSchemaMixin):
 
     def ready(self) -> None:
         """A row is in the graph when VADD answers; where the server keeps a log, it reaches the disk here."""
-        vs.expect(self._client, self._key, self._rows, self._build.quantization)
+        expect(self._client, self._key, self._rows, self._build.quantization)
         if self._wait_aof and self._client.info("persistence")["aof_enabled"]:
             self._client.execute_command("WAITAOF", 1, 0, 0)
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._key = vs.key(collection)
-        expect_dims("Redis", vs.dimensions(self._client, self._key), dims)
+        self._key = key(collection)
+        expect_dims("Redis", dimensions(self._client, self._key), dims)
         self._rows = int(self._client.execute_command("VCARD", self._key))
-        vs.expect(self._client, self._key, self._rows, self._build.quantization)
+        expect(self._client, self._key, self._rows, self._build.quantization)
         return self._rows
 
     def search(self, vector: np.ndarray, k: int, query: RedisQuery) -> Hits:
-        return vs.answer(self._client.execute_command(*vs.search_command(self._key, vector, k, query.ef)))
+        return answer(self._client.execute_command(*search_command(self._key, vector, k, query.ef)))
 
     def search_where(self, vector: np.ndarray, k: int, query: RedisQuery, where: Where) -> Hits:
-        among = ("FILTER", vs.condition(self, where), "FILTER-EF", query.filter_effort)
-        asked = vs.search_command(self._key, vector, k, query.ef)
-        return vs.answer(self._client.execute_command(*asked, *among))
+        among = ("FILTER", condition(self, where), "FILTER-EF", query.filter_effort)
+        asked = search_command(self._key, vector, k, query.ef)
+        return answer(self._client.execute_command(*asked, *among))
 
     def search_many(self, vectors: np.ndarray, k: int, query: RedisQuery) -> list[Hits]:
-        commands = [vs.search_command(self._key, vector, k, query.ef) for vector in vectors]
-        return [vs.answer(found) for found in vs.pipeline(self._client, commands)]
+        commands = [search_command(self._key, vector, k, query.ef) for vector in vectors]
+        return [answer(found) for found in pipeline(self._client, commands)]
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
-        told = vs.pipeline(self._client, [["VGETATTR", self._key, str(number)] for number in ids.tolist()])
+        told = pipeline(self._client, [["VGETATTR", self._key, str(number)] for number in ids.tolist()])
         pairs = zip(ids.tolist(), told, strict=True)
-        return in_order(ids, {number: vs.payload(self, one) for number, one in pairs if one})
+        return in_order(ids, {number: payload(self, one) for number, one in pairs if one})
 
     def delete(self, ids: np.ndarray) -> None:
-        vs.pipeline(self._client, [["VREM", self._key, str(number)] for number in ids.tolist()])
+        pipeline(self._client, [["VREM", self._key, str(number)] for number in ids.tolist()])
 
     def close(self) -> None:
         self._threads.close()
@@ -122,5 +276,5 @@ class RedisStore(TunedByEf, PayloadSchemaMixin):
         return self._threads.mine()
 
     def _put(self, batch: Batch) -> None:
-        for commands in vs.add_commands(self, self._key, batch, self._build):
-            vs.pipeline(self._client, commands)
+        for commands in add_commands(self, self._key, batch, self._build):
+            pipeline(self._client, commands)

@@ -11,10 +11,36 @@ import tantivy
 from bakeoff.corpus import segmentation
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import NoQuery, installed_engine, require_open
-from bakeoff.plugins.kit.payload import PayloadSchemaMixin, terms
+from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
 from bakeoff.plugins.kit.words import WORDS_ONLY, WordParams, analyzer, space_words
-from bakeoff.plugins.stores._tantivy_schema import ANALYZER, comparison_query, schema
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
+
+ANALYZER = "bakeoff"
+TYPES = {"integer": tantivy.FieldType.Integer, "number": tantivy.FieldType.Float}
+
+
+def schema(columns: dict[str, PayloadField]) -> tantivy.Schema:
+    """Ids that are read back, words that are found, and a column for each payload field."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_integer_field("id", stored=False, indexed=False, fast=True)
+    builder.add_text_field("text", stored=False, tokenizer_name=ANALYZER, index_option="freq")
+    for column, field in columns.items():
+        if field.kind == "text":
+            builder.add_text_field(column, stored=False, tokenizer_name="raw", index_option="basic")
+        elif field.kind == "integer":
+            builder.add_integer_field(column, stored=False, indexed=True, fast=True)
+        else:
+            builder.add_float_field(column, stored=False, indexed=True, fast=True)
+    return builder.build()
+
+
+def comparison_query(of: tantivy.Schema | None, column: str, term: Term) -> tantivy.Query:
+    """The rows for which one comparison holds."""
+    if term.sign == "in":
+        return tantivy.Query.term_set_query(of, column, list(term.values))
+    bound = {"lower_bound" if term.sign == ">=" else "upper_bound": term.values[0]}
+    return tantivy.Query.range_query(of, column, TYPES[term.kind], **bound)
+
 
 HEAP_BYTES = 128_000_000
 

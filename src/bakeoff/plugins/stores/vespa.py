@@ -2,21 +2,189 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings, TunedByEf, expect_rows, make_hits
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, Term, payload_of, terms
-from bakeoff.plugins.kit.rest import Rest, bearer, encode_json, wait
+from bakeoff.plugins.kit.rest import Rest, bearer, encode_json, wait, words
 from bakeoff.plugins.kit.server import Address, server_of, without_secret
-from bakeoff.plugins.stores._vespa_package import package, schema
-from bakeoff.plugins.stores._vespa_rows import VespaRows
 from bakeoff.storage.consent import Destination
 from bakeoff.storage.environment import SettingSource
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
+
+DISTANCES = {Metric.COSINE: "angular", Metric.DOT: "dotproduct", Metric.L2: "euclidean"}
+FAR = "distance(field, vector)"
+SCORES = {Metric.COSINE: f"cos({FAR})", Metric.DOT: f"-{FAR}", Metric.L2: f"-pow({FAR}, 2)"}
+"""The distance (an angle, minus the product, a length) in the terms every store answers in."""
+KINDS = {
+    "text": (
+        "string",
+        "attribute: fast-search\n      match: cased\n      dictionary {\n        hash\n        cased\n      }",
+    ),
+    "integer": ("long", "attribute: fast-search"),
+    "number": ("double", "attribute: fast-search"),
+}
+SERVICES = """\
+<services version="1.0">
+  <container id="default" version="1.0"><search/><document-api/></container>
+  <content id="rows" version="1.0">
+    <min-redundancy>1</min-redundancy>
+    <documents><document type="{name}" mode="index"/></documents>
+    <nodes><node distribution-key="0" hostalias="node1"/></nodes>
+  </content>
+</services>
+"""
+HOSTS = '<hosts><host name="localhost"><alias>node1</alias></host></hosts>\n'
+PROFILE = '<query-profile id="default"><field name="maxHits">100000</field></query-profile>\n'
+OVERRIDES = """\
+<validation-overrides>
+  <allow until="{until}">schema-removal</allow>
+  <allow until="{until}">content-type-removal</allow>
+  <allow until="{until}">field-type-change</allow>
+  <allow until="{until}">indexing-change</allow>
+</validation-overrides>
+"""
+FIELD = """\
+    field {name} type {kind} {{
+      indexing: {indexing}
+      {more}
+    }}
+"""
+VECTOR = """\
+attribute {{ distance-metric: {distance} }}
+      index {{ hnsw {{ max-links-per-node: {m} neighbors-to-explore-at-insert: {ef} }} }}"""
+NEAR = """\
+  rank-profile near {{
+    inputs {{ query(q) tensor<float>(x[{dims}]) }}
+    first-phase {{ expression: {score} }}
+  }}
+"""
+SCHEMA = """\
+schema {name} {{
+  document {name} {{
+{fields}  }}
+{near}  rank-profile words {{
+    first-phase {{ expression: bm25(text) }}
+  }}
+  document-summary ids {{
+    summary number {{}}
+  }}
+}}
+"""
+
+
+def schema(
+    name: str, dims: int, metric: Metric, graph: tuple[int, int], columns: Mapping[str, PayloadField]
+) -> str:
+    """The schema of a collection, with a vector where it has dimensions; `graph` is its m and ef_construction."""
+    fields = FIELD.format(name="number", kind="long", indexing="attribute | summary", more="")
+    fields += FIELD.format(name="text", kind="string", indexing="index", more="index: enable-bm25")
+    for column, field in columns.items():
+        kind, more = KINDS[field.kind]
+        fields += FIELD.format(name=column, kind=kind, indexing="attribute | summary", more=more)
+    near = ""
+    if dims:
+        shape = VECTOR.format(distance=DISTANCES[metric], m=graph[0], ef=graph[1])
+        kind = f"tensor<float>(x[{dims}])"
+        fields += FIELD.format(name="vector", kind=kind, indexing="attribute | index", more=shape)
+        near = NEAR.format(dims=dims, score=SCORES[metric])
+    return SCHEMA.format(name=name, fields=fields, near=near)
+
+
+def package(name: str, schema_text: str) -> bytes:
+    """The package as a zip file; what an earlier collection left may be dropped."""
+    until = (date.today() + timedelta(days=7)).isoformat()
+    files = {
+        "services.xml": SERVICES.format(name=name),
+        "hosts.xml": HOSTS,
+        "validation-overrides.xml": OVERRIDES.format(until=until),
+        "search/query-profiles/default.xml": PROFILE,
+        f"schemas/{name}.sd": schema_text,
+    }
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path, text in files.items():
+            packed.writestr(path, text)
+    return held.getvalue()
+
+
+LINES = 16  # requests under way at once
+CLEAR_SECONDS = 600.0
+
+
+class VespaRows:
+    """The documents of a schema named after the collection."""
+
+    def __init__(self, rest: Rest, collection: str) -> None:
+        self._rest, self.name = rest, f"c_{collection}"
+        self._path = f"/document/v1/bakeoff/{self.name}/docid"
+
+    def put(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
+        """Write documents, new ones or in the place of those with their ids; the first refusal is raised."""
+        with ThreadPoolExecutor(LINES) as lines:
+            list(lines.map(lambda i: self._put(batch, i, columns), range(len(batch.ids))))
+
+    def _put(self, batch: Batch, i: int, columns: dict[str, PayloadField]) -> None:
+        number = int(batch.ids[i])
+        fields: dict[str, Any] = {"number": number}
+        if batch.vectors is not None:
+            fields["vector"] = {"values": np.ascontiguousarray(batch.vectors[i], np.float32)}
+        if batch.texts is not None:
+            fields["text"] = batch.texts[i]
+        if batch.payloads is not None:
+            fields |= {column: batch.payloads[i][field.name] for column, field in columns.items()}
+        self._rest("POST", f"{self._path}/{number}", {"fields": fields})
+
+    def kept(self, number: int) -> dict[str, Any]:
+        """The fields of one document."""
+        found: dict[str, Any] = self._rest("GET", f"{self._path}/{number}")["fields"]
+        return found
+
+    def delete(self, ids: np.ndarray) -> None:
+        """Remove documents."""
+        for number in ids.tolist():
+            self._rest("DELETE", f"{self._path}/{number}")
+
+    def clear(self) -> None:
+        """Remove every document."""
+        self._rest("DELETE", f"{self._path}?selection=true&cluster=rows", seconds=CLEAR_SECONDS)
+
+    def served(self) -> bool:
+        """Whether the container answers for this collection yet."""
+        try:
+            self.count()
+        except StoreError:
+            return False
+        return True
+
+    def count(self) -> int:
+        """How many documents there are."""
+        return int(self._ask("true", 0, {})["fields"]["totalCount"])
+
+    def found(self, condition: str, k: int, asked: dict[str, Any]) -> Hits:
+        """The k best documents for which a condition holds."""
+        rows = self._ask(condition, k, {"presentation.summary": "ids", **asked}).get("children", [])
+        return make_hits([row["fields"]["number"] for row in rows], [row["relevance"] for row in rows])
+
+    def _ask(self, condition: str, k: int, asked: dict[str, Any]) -> dict[str, Any]:
+        yql = f"select number from {self.name} where {condition}"  # noqa: S608 - values in it are literals
+        root: dict[str, Any] = self._rest(
+            "POST", "/search/", {"yql": yql, "hits": k, "timeout": "60s", **asked}
+        )["root"]
+        if root.get("errors"):
+            raise StoreError(f"Vespa: {words(encode_json(root['errors']))}")
+        return root
+
 
 DEADLINE_S = 300
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"

@@ -6,22 +6,80 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial, reduce
 from operator import and_
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import numpy as np
+from pydantic import Field
 from weaviate import WeaviateClient
 from weaviate.classes.config import ConsistencyLevel, Reconfigure
 from weaviate.classes.data import DataObject
 from weaviate.classes.query import Filter, HybridFusion, MetadataQuery
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.kit.adapter import expect_dims
+from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings, expect_dims
 from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
 from bakeoff.plugins.kit.rest import wait
-from bakeoff.plugins.kit.server import ShardSettings, expect_spread
-from bakeoff.plugins.stores._weaviate_schema import WeaviateParams, WeaviateQuery
+from bakeoff.plugins.kit.server import Address, ShardSettings, expect_spread
 from bakeoff.types import Batch, Metric, PayloadField, Where
+
+DISTANCES = {Metric.COSINE: "cosine", Metric.DOT: "dot", Metric.L2: "l2-squared"}
+TEXT = {"dataType": ["text"], "tokenization": "field", "indexSearchable": False}
+KINDS: dict[str, dict[str, Any]] = {
+    "text": TEXT,
+    "integer": {"dataType": ["int"]},
+    "number": {"dataType": ["number"]},
+}
+WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
+
+
+class Build(GraphBuild, ShardSettings):
+    """What shapes the graph of each shard; the words of a shard are counted in it alone."""
+
+
+class WeaviateParams(Settings):
+    """Where Weaviate is and how its index is built; a key comes from BAKEOFF_WEAVIATE_KEY."""
+
+    url: Address = None
+    build: Build = Build()
+    write_consistency: Annotated[
+        Literal["ONE", "QUORUM", "ALL"], Field(description="copies of a shard that must confirm a write")
+    ] = "QUORUM"
+    k1: Annotated[float, Field(ge=0)] = 1.2
+    b: Annotated[float, Field(ge=0, le=1)] = 0.75
+    tokenization: Annotated[
+        Literal["word", "lowercase", "whitespace", "trigram", "gse", "gse_ch", "kagome_ja", "kagome_kr"],
+        Field(
+            description="of texts; trigram serves scripts without blanks, gse and kagome must be on in the server"
+        ),
+    ] = "word"
+
+    def described(self, name: str, metric: Metric, columns: dict[str, PayloadField]) -> dict[str, Any]:
+        """A collection with whole vectors in its graph."""
+        build, shape = self.build, {"distance": DISTANCES[metric], "maxConnections": self.build.m}
+        payload = [{"name": column, **KINDS[field.kind]} for column, field in columns.items()]
+        graph = {**shape, "efConstruction": build.ef_construction, "skipDefaultQuantization": True}
+        return {
+            "class": name,
+            "vectorizer": "none",
+            "vectorIndexType": "hnsw",
+            "vectorIndexConfig": graph,
+            "invertedIndexConfig": {"bm25": {"k1": self.k1, "b": self.b}},
+            "shardingConfig": {"desiredCount": build.shards},
+            "replicationConfig": {"factor": build.replicas + 1},
+            "properties": [WORDS | {"tokenization": self.tokenization}, *payload],
+        }
+
+
+class WeaviateQuery(GraphQuery):
+    """What shapes a search; the engine keeps `ef` with the collection, so a new value is written there first."""
+
+    alpha: Annotated[float, Field(ge=0, le=1, description="hybrid: the share of the vector")] = 0.5
+    fusion: Literal["relativeScoreFusion", "rankedFusion"] = "relativeScoreFusion"
+    consistency_level: Annotated[
+        Literal["ONE", "QUORUM", "ALL"], Field(description="copies of a shard that must answer a search")
+    ] = "ONE"
+
 
 PREFIX = "Bakeoff_"  # a class of this engine begins with a capital
 PART = 500  # objects a request
@@ -33,7 +91,7 @@ NOBODY = UUID(int=2**127)
 kill -9 version 1.35.2 counted every row and no longer found the last few."""
 DISTANCE, SCORE = MetadataQuery(distance=True), MetadataQuery(score=True)
 FUSIONS = {"relativeScoreFusion": HybridFusion.RELATIVE_SCORE, "rankedFusion": HybridFusion.RANKED}
-WORDS = ["text"]
+SEARCHED = ["text"]
 Found = tuple[list[int], list[float]]
 """The integers in the UUIDs of rows, and their distances or scores."""
 
@@ -124,12 +182,12 @@ class WeaviateRows:
 
     def with_words(self, text: str, k: int, among: Any, level: str) -> Found:
         """The rows best for some words, with their scores."""
-        how = {"limit": k, "filters": among, "query_properties": WORDS}
+        how = {"limit": k, "filters": among, "query_properties": SEARCHED}
         return _scored(self._at(level).bm25, text, how)
 
     def with_both(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Found:
         """The rows best by words and vector, with their scores."""
-        how = {"alpha": query.alpha, "fusion_type": FUSIONS[query.fusion], "query_properties": WORDS}
+        how = {"alpha": query.alpha, "fusion_type": FUSIONS[query.fusion], "query_properties": SEARCHED}
         ask = self._at(query.consistency_level).hybrid
         return _scored(ask, text, {"limit": k, "vector": vector.tolist(), **how})
 
