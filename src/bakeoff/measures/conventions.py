@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from bakeoff.errors import ComparisonError, DataError
 from bakeoff.measures.definitions import RequiredInput
@@ -56,9 +57,8 @@ class Conventions:
     knn_tolerance: float = 1e-6
 
     def __post_init__(self) -> None:
-        for name, hint in get_type_hints(type(self)).items():
-            allowed, value = get_args(hint), getattr(self, name)
-            if allowed and isinstance(allowed[0], str) and value not in allowed:
+        for name, allowed in _choices().items():
+            if (value := getattr(self, name)) not in allowed:
                 raise DataError(f"conventions: {name} is {value!r}; it must be one of {', '.join(allowed)}.")
         if not isinstance(self.rel, int) or self.rel < 1:
             raise DataError(f"conventions: rel is {self.rel!r}; it must be a whole number from 1.")
@@ -99,6 +99,13 @@ class Conventions:
                 f"conventions: unknown or missing {', '.join(wrong)}; another version wrote this block."
             )
         return DEFAULT.changed({name: value for name, value in values.items() if name in names})
+
+
+@functools.cache
+def _choices() -> dict[str, tuple[str, ...]]:
+    """The values that each convention of names may have."""
+    hints = get_type_hints(Conventions).items()
+    return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
 
 
 def _is_number(value: object) -> bool:

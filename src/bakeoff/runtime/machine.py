@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -30,13 +31,16 @@ def describe_machine() -> dict[str, str | int | float]:
 
 def package_versions() -> dict[str, str]:
     """The installed versions of the packages that shape results."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    versions = {name: _installed_version(name) for name in PACKAGES}
+    return {name: number for name, number in versions.items() if number is not None}
+
+
+@functools.cache
+def _installed_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _processor() -> str:
