@@ -112,7 +112,7 @@ def _start(place: Place, experiment: Path, folder: Path) -> subprocess.Popen[byt
 
 def _understood(place: Place, code: int, said: str) -> None:
     """A run that was disturbed ends with 1, 130 or our signal, in words of ours and no traceback."""
-    if code not in (1, 130, -signal.SIGKILL) or "Traceback" in said or "fault in bakeoff" in said:
+    if code not in (1, 130, -signal.SIGKILL) or "Traceback" in said or "bug in bakeoff" in said:
         place.problems.append(f"exit code {code}: {' '.join(said.split())[-300:]}")
 
 

@@ -5,8 +5,10 @@ import sys
 from typing import Any
 
 import pytest
+import typer
 
 import bakeoff
+from bakeoff.cli.app import GROUPS, app
 
 HEAVY = [
     "numpy",
@@ -46,11 +48,18 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_help_names_every_command(cli: Any) -> None:
+def test_help_has_every_command_in_one_group(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     done = cli("--help")
+    commands: Any = typer.main.get_command(app)
+    grouped = [name for names in GROUPS.values() for name in names]
     assert done.code == 0
-    for word in ("run", "demo", "init", "status", "list", "models", "cache", "compare", "report"):
-        assert f"  {word} " in done.out
+    assert sorted(grouped) == sorted(name for name, one in commands.commands.items() if not one.hidden)
+    shown = [
+        line.split()[0] for line in done.out.splitlines() if line.startswith("  ") and line[2:3].isalpha()
+    ]
+    assert [word for word in shown if word in grouped] == grouped
+    assert "..." not in done.out.partition("Options:")[2] and max(map(len, done.out.splitlines())) <= 80
 
 
 def test_version(cli: Any) -> None:

@@ -35,4 +35,4 @@ def test_a_plugin_whose_package_is_missing_says_how_to_get_it(
 
 def test_a_list_that_is_none(cli: Any) -> None:
     done = cli("list", "databases")
-    assert done.code == 2 and "there is no list of 'databases'. Lists: models" in done.err
+    assert done.code == 2 and "'databases'" in done.err and "models, chunkers, stores" in done.err

@@ -44,7 +44,7 @@ def test_lines_say_each_thing_once() -> None:
         "embed     m[x] · line  10 × 64  1.2 s",
         "warning   query q: nothing is judged yet [really]",
         "measured  a  (1 of 3)",
-        "measured  b  (2 of 3, kept from before)",
+        "measured  b  (2 of 3, from the earlier run)",
         "failed    c[ef=16]  no memory",
     ]
 

@@ -31,27 +31,27 @@ def judge(folder: Path, reviewer: str, label: str = "SEMANTIC_MATCH") -> None:
 
 
 def test_from_export_to_judgments(desk: Path, cli: Cli, ran: Any) -> None:
-    assert "Go on" in cli("review", "next", desk).out
+    assert cli("review", "next", desk, "--json").json["stop"] is False
     judge(desk / "files", "ann")
     done = cli("review", "import", desk / "files")
     assert done.code == 0
-    assert "judgments are new" in done.out
+    assert f"{desk}/ledger" in done.out
     status = cli("review", "status", desk, "--run", ran.result.path, "--json").json
     assert status["states"] == {"agreed": status["items"]}
     assert any(side["human"]["n"] for side in status["sides"])
-    assert "Everything is judged" in cli("review", "next", desk).out
-    assert "ann judged so far: agreement needs two" in cli("review", "agreement", desk).out
+    assert cli("review", "next", desk, "--json").json["open"] == 0
+    assert cli("review", "agreement", desk, "--json").json["reviewers"] == ["ann"]
     made = cli("review", "judgments", desk, "--out", "j.json", "--json").json
     assert made["judgments"] == status["items"]
     assert json.loads(Path("j.json").read_text())["fingerprint"] == made["fingerprint"]
     again = cli("review", "judgments", desk, "--out", "j.json")
     assert again.code == 2
-    assert "never changed" in again.err
+    assert "j.json already exists" in again.err
 
 
 def test_before_anybody_judged_status_is_short(desk: Path, cli: Cli) -> None:
     before = cli("review", "status", desk)
-    assert before.code == 0 and "Nobody has judged yet" in before.out and f"serve {desk}" in before.out
+    assert before.code == 0 and f"serve {desk}" in before.out
     assert "SemPrec" not in before.out
     judge(desk / "files", "ann")
     cli("review", "import", desk / "files")
@@ -116,7 +116,8 @@ def test_mistakes(desk: Path, cli: Cli, words: tuple[str, ...], message: str) ->
 
 
 def test_nothing_judged_makes_no_set(desk: Path, cli: Cli) -> None:
-    assert "nothing is judged" in cli("review", "judgments", desk, "--out", "j.json").err
+    done = cli("review", "judgments", desk, "--out", "j.json")
+    assert done.code == 2 and not Path("j.json").exists()
 
 
 def test_files_without_the_mark_are_reported_and_taken_when_asked(desk: Path, cli: Cli) -> None:

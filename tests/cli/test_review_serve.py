@@ -31,7 +31,7 @@ def desk(ran: Any, cli: Cli, home: Path) -> Path:
     [
         (["nowhere"], "nowhere is no review"),
         (["desk", "--reviewer", " "], "is no name"),
-        (["desk", "--adjudicate", "--order", "next"], "leave --order out"),
+        (["desk", "--adjudicate", "--order", "next"], "--order next"),
         (["desk", "--order", "next"], "there is one system"),
         (["desk", "--order", "best"], "best"),
         (["desk", "--repeats", "2"], "--repeats"),
@@ -58,7 +58,7 @@ def test_a_run_without_a_review_begins_one_and_ctrl_c_says_what_is_next(ran: Any
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         assert server.stdout
         said = ""
-        while "judgments go to" not in said:
+        while "ledger" not in said:
             line = server.stdout.readline()
             assert line, said
             said += line

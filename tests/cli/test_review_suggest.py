@@ -112,4 +112,4 @@ def test_what_goes_wrong_is_said_and_what_was_answered_is_kept(
     wrong = cli("review", "suggest", desk, "--model", "m", "--url", "http://a:hunter2secret@h/v1")
     assert wrong.code == 2 and "password" in wrong.err and "hunter2secret" not in wrong.err
     nobody = cli("review", "judgments", desk, "--with-suggestions", "other", "--out", "j.json")
-    assert nobody.code == 2 and "has suggested nothing" in nobody.err
+    assert nobody.code == 2 and "suggest --model other" in nobody.err

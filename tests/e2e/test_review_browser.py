@@ -159,7 +159,7 @@ def test_from_a_run_by_keyboard_over_a_reload_into_truth(
     told(page, "Everything is judged.")
     said = server.end()
     assert server.process.returncode == 0, said
-    assert f"{total} judged (Ann Ö. {total}); 0 passages are open" in said
+    assert f"{total} judged (Ann Ö. {total}); 0 passages still open" in said
     assert "bakeoff review judgments reviews/tiny" in said
     desk = ReviewFolder(Path("reviews/tiny"))
     assert len(desk.ledger.read().entries) == total

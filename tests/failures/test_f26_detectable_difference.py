@@ -72,7 +72,7 @@ def test_f26_the_terminal_and_the_report_print_it_with_each_comparison(ran: Any,
     pair = next(pair for pair in result.comparison.pairs if pair.mdd is not None)
     words = ["compare", str(result.path), pair.a, pair.b]
     assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 0
-    (line,) = [row for row in capsys.readouterr().out.splitlines() if "smallest difference shown" in row]
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if "smallest detectable difference" in row]
     assert f"{pair.mdd:.4f}" in line
     text = write_markdown(result).read_text(encoding="utf-8")
     heading = next(row for row in text.splitlines() if row.startswith("| a | b | n |"))

@@ -34,7 +34,7 @@ def typed(home: Path) -> Callable[..., Done]:
         done = subprocess.run([*before, BAKEOFF, *map(str, words)], env={**os.environ, **(environment or {})},
                               capture_output=True, text=True, check=False, timeout=300, stdin=subprocess.DEVNULL,
                               **how)  # fmt: skip
-        assert "Traceback" not in done.stderr and "fault in bakeoff" not in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr and "bug in bakeoff" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run

@@ -520,7 +520,7 @@ def test_the_terminal_and_its_json_have_the_same_figures(
     again: Again, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console.out, "width", 400)
-    summary.say_result(again.rich.result, None)
+    summary.print_result(again.rich.result, None)
     lines = capsys.readouterr().out.splitlines()
     for place, system in enumerate(again.order, start=1):
         (line,) = [one for one in lines if re.match(rf"\s*{place}\s+{re.escape(system)}\s", one)]

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff.cli.views.key_measures import key_measures_json, say_key_measures
+from bakeoff.cli.views.key_measures import key_measures_json, print_key_measures
 from bakeoff.presets.export import export_run
 from bakeoff.report.sections.key_measures import key_section
 from bakeoff.runs.analysis import Result
@@ -97,7 +97,7 @@ def test_terminal_json_and_export_have_the_same_means(
 ) -> None:
     write_categories(run)
     again = Result(run.path, trust=True)
-    say_key_measures(again, again.done)
+    print_key_measures(again, again.done)
     screen = capsys.readouterr().out
     rows = {one["category"]: one for one in key_measures_json(again)}
     assert set(rows) == {"Incident lookup", "section_targeted", "flight_phase", "conceptual"}

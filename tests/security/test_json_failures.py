@@ -131,7 +131,7 @@ def test_a_home_that_cannot_be_written(
     Path("file").touch()
     monkeypatch.setenv("BAKEOFF_HOME", place)
     said = cli(*words, code=None)
-    assert "fault in bakeoff" not in said
+    assert "bug in bakeoff" not in said
     if words[0] == "run":
         assert cli(*words, code=None) and not re.search(r"Traceback", said)
         assert Path(place).name in said or "home" in said
@@ -145,10 +145,10 @@ def test_a_primary_measure_that_was_edited_by_hand(
     cli("run", "--out", "run", "-q")
     record = json.loads(Path("run/run.json").read_text())
     Path("run/run.json").write_text(json.dumps({**record, "primary": name}))
-    assert "fault in bakeoff" not in cli("report", "run", code=2)
+    assert "bug in bakeoff" not in cli("report", "run", code=2)
     for words in (("status", "run"), ("final-report", "run"), ("gate", "run", "run"), ("review", "export", "run"),
                   ("export", "run", "--preset", "lineage", "--out", "e"), ("history", ".")):  # fmt: skip
-        assert "fault in bakeoff" not in cli(*words, code=None)
+        assert "bug in bakeoff" not in cli(*words, code=None)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

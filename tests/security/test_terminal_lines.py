@@ -114,6 +114,6 @@ def test_a_name_that_is_not_unicode_can_be_printed(
 ) -> None:
     name = b"caf\xe9.md".decode("utf-8", "surrogateescape")
     console.print_line(name)
-    console.say_json({"name": name})
+    console.print_json({"name": name})
     assert one_line(name) == "caf\\udce9.md" and "caf\\udce9.md" in screen.getvalue()
     assert capsys.readouterr().out.encode()

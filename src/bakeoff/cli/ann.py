@@ -1,4 +1,4 @@
-"""bakeoff ann: stores on vectors, by recall and speed."""
+"""bakeoff ann: compare vector stores by recall and speed."""
 
 from __future__ import annotations
 
@@ -35,24 +35,27 @@ if TYPE_CHECKING:
 Stores = Annotated[
     str,
     typer.Option(
-        "--stores", help="Stores, by comma; faiss:build.index=ivf;build.lists=64 sets build parameters."
+        "--stores", help="Comma-separated; faiss:build.index=ivf;build.lists=64 sets build parameters."
     ),
 ]
-Depth = Annotated[int, typer.Option("--k", help="Neighbours asked for.")]
-Runs = Annotated[int, typer.Option("--runs", help="Passes over the queries, taken in turns by the stores.")]
+Depth = Annotated[int, typer.Option("--k", help="Neighbours per query.")]
+Runs = Annotated[int, typer.Option("--runs", help="Passes over the queries; stores take turns.")]
 Target = Annotated[
     float | None,
-    typer.Option("--target-recall", help="Tune every store to this kNN@k, compare speeds there."),
+    typer.Option("--target-recall", help="Tune every store to this kNN@k and compare speeds there."),
 ]
 Sweep = Annotated[
-    bool, typer.Option("--sweep", help="With --target-recall: measure other settings too, for the front.")
+    bool,
+    typer.Option("--sweep", help="With --target-recall: also measure other settings, for the Pareto front."),
 ]
-Threads = Annotated[int, typer.Option("--threads", help="Also measure with so many client threads.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of synthetic vectors and of the split for tuning.")]
+Threads = Annotated[int, typer.Option("--threads", help="Also measure with this number of client threads.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of synthetic vectors and of the tuning split.")]
 Keep = Annotated[
-    bool, typer.Option("--keep-collection", help="Leave the filled collections on their servers.")
+    bool, typer.Option("--keep-collection", help="Do not remove the collections from their servers.")
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of results. [default: runs/ann-NAME-TIME]")]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder for the results. [default: runs/ann-NAME-TIME]")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -77,7 +80,7 @@ def ann(
     executor: Truth = None,
     as_json: Json = False,
 ) -> None:
-    """Compare stores on vectors: recall against exact neighbours, latency, queries a second, build time."""
+    """Compare vector stores by recall, latency and build time."""
     from bakeoff.benchmark.ann.compare_stores import AnnOptions
     from bakeoff.benchmark.ann.store_specs import parse_store_specs
     from bakeoff.benchmark.vectors.datasets import open_dataset
@@ -94,22 +97,22 @@ def ann(
 
 
 def _compare_and_show(
-    vectors: VectorSet, chosen: Sequence[StoreSpec], options: AnnOptions, desk: VectorCommand
+    vectors: VectorSet, chosen: Sequence[StoreSpec], options: AnnOptions, command: VectorCommand
 ) -> int:
-    """Measure, write and show it; the exit code says whether it is whole."""
+    """Measure, write and print the comparison; return its exit code."""
     from bakeoff.benchmark.ann.compare_stores import compare_stores
     from bakeoff.benchmark.ann.record import save_record, to_dict
     from bakeoff.cli import console
     from bakeoff.report.pages.ann import write_ann_page
 
-    folder = desk.folder("ann", vectors)
+    folder = command.folder("ann", vectors)
     outcome = compare_stores(
-        vectors, chosen, options, cache_for(desk.executor), save=lambda known, one: save_record(folder, known, one),
-        tell=desk.tell, workers=workers_of(desk.executor),
+        vectors, chosen, options, cache_for(command.executor), save=lambda known, one: save_record(folder, known, one),
+        tell=command.tell, workers=workers_of(command.executor),
     )  # fmt: skip
     written = write_ann_page(folder)
-    if desk.as_json:
-        console.say_json({**to_dict(outcome), "folder": str(folder)})
+    if command.as_json:
+        console.print_json({**to_dict(outcome), "folder": str(folder)})
     else:
         _show(outcome, folder)
         console.print_line(str(written))
@@ -126,7 +129,7 @@ def _show(outcome: AnnOutcome, folder: Path) -> None:
         f"{len(data.queries):,} queries, {outcome.options.runs} runs, stores taking turns"
     )
     if harness is not None:
-        console.print_line(f"The loop itself costs {harness * 1e6:.2f} µs a query (null store).")
+        console.print_line(f"The measuring loop costs {harness * 1e6:.2f} µs per query (null store).")
     _points_table(outcome)
     _builds_table(outcome)
     for known in (outcome.unreached, outcome.failed, outcome.left):
@@ -137,7 +140,7 @@ def _show(outcome: AnnOutcome, folder: Path) -> None:
 
 
 def _points_table(outcome: AnnOutcome) -> None:
-    """Recall and speed of each point, as two tables that fit a terminal."""
+    """Print recall and speed of each point, as two tables that fit a terminal."""
     from bakeoff.cli import console
 
     k, threads, found = outcome.options.k, outcome.options.threads, outcome.points()
@@ -148,19 +151,19 @@ def _points_table(outcome: AnnOutcome) -> None:
     target = outcome.options.target
     rows = [_recall_row(point, flag, target) for point, flag in zip(found, flags, strict=True)]
     console.table(recall, rows, right=(3, 4, 5, 6))
-    console.print_line("● on the front of recall and speed", style="dim")
+    console.print_line("● on the Pareto front of recall and speed", style="dim")
     console.print_line()
     speed = ["store", "setting", "p50 ms", "p90", "p95", "p99", "QPS 1/mean", "QPS ×1", "IQR"]
     speed += [f"QPS ×{threads}"] if threads > 1 else []
     console.table(speed, [_speed_row(point, threads) for point in found], right=tuple(range(2, len(speed))))
     if any(point.marked for point in found):
-        console.warn("! the harness is more than 5 % of that figure: the store is faster than it looks")
+        console.warn("! the harness takes more than 5 % of that figure; the store is faster than shown")
     for point in found:
         if point.cut_short:
             kept = (
-                "its figures are of that run"
+                "the figures are from that run"
                 if not point.complete
-                else f"figures are of {point.runs} complete runs"
+                else f"the figures are from {point.runs} complete runs"
             )
             runs = "1 run" if point.cut_short == 1 else f"{point.cut_short} runs"
             console.warn(f"{point.system} {point.setting}: {runs} ended early ({point.stopped}); {kept}")

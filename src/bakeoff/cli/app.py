@@ -1,10 +1,10 @@
-"""The commands. Each does one thing by calling the library; what is heavy is imported inside."""
+"""The commands and their groups. Each command calls the library; heavy imports are inside functions."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,9 +36,46 @@ from bakeoff.cli import (
     try_part,
 )
 
+GROUPS: Mapping[str, Sequence[str]] = {
+    "Start here": ("demo", "init", "examples"),
+    "Run and read": (
+        "run",
+        "status",
+        "report",
+        "compare",
+        "diff",
+        "dashboard",
+        "gate",
+        "history",
+        "export",
+    ),
+    "Truth and review": (
+        "suggest",
+        "validate",
+        "import",
+        "review",
+        "final-report",
+        "evaluate",
+        "explain",
+    ),
+    "Speed": ("load", "ann", "scale", "page", "data"),
+    "Housekeeping": ("list", "models", "servers", "test", "cache", "version"),
+}
+"""The commands of `bakeoff --help`, most used first."""
+
 
 class _Commands(TyperGroup):
-    """All commands; whether a script asked for JSON is known before anything can fail."""
+    """All commands, listed by group; --json is known before anything can fail."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature of the base class
+        """Write each group as a section; all descriptions start in the same column."""
+        width = max(len(name) for names in GROUPS.values() for name in names)
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                limit = formatter.width - width - 6
+                formatter.write_dl(
+                    [(name.ljust(width), self.commands[name].get_short_help_str(limit)) for name in names]
+                )
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
         from bakeoff.cli import console
@@ -62,10 +99,12 @@ app = typer.Typer(
 @app.callback()
 def options(
     ctx: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and log details.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and debug logs.")] = False,
     home: Annotated[
         Path | None,
-        typer.Option(envvar="BAKEOFF_HOME", help="Folder of cache and models. [default: ~/.cache/bakeoff]"),
+        typer.Option(
+            envvar="BAKEOFF_HOME", help="Folder for the cache and model weights. [default: ~/.cache/bakeoff]"
+        ),
     ] = None,
 ) -> None:
     """Which embedding model, chunker, vector database and retrieval mode suits your documents?"""
@@ -77,7 +116,7 @@ def options(
 
 @app.command()
 def version() -> None:
-    """Show the version."""
+    """Print the version."""
     from bakeoff.cli import console
 
     console.print_line(f"bakeoff {__version__}")
@@ -110,7 +149,7 @@ for module in (
 
 
 def main() -> None:
-    """Entry point of `bakeoff`; the exit code is 0, 1 (a system failed) or 2 (the input is wrong)."""
+    """Entry point of `bakeoff`. Exit codes: 0, 1 (a system failed), 2 (wrong input), 130 (interrupted)."""
     from bakeoff.runtime.signals import TerminationGuard
 
     ending = TerminationGuard()
@@ -119,6 +158,6 @@ def main() -> None:
         from bakeoff.cli import console
 
         code = console.run_guarded(lambda: app(standalone_mode=False))
-    except KeyboardInterrupt:  # before anything was begun, or after it ended: nothing to say
+    except KeyboardInterrupt:  # before anything started or after it ended: nothing to report
         code = 128 + signal.SIGINT
     sys.exit(ending.code(code))

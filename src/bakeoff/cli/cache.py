@@ -1,4 +1,4 @@
-"""bakeoff cache: what is kept, and how to remove it."""
+"""bakeoff cache: show and clear the cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from bakeoff.storage.cache import StageUse
 
-cache_app = typer.Typer(help="What is kept from earlier runs.", no_args_is_help=True)
+cache_app = typer.Typer(help="Show or clear what earlier runs cached.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -20,8 +20,8 @@ def register(app: typer.Typer) -> None:
 
 
 @cache_app.command()
-def info(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False) -> None:
-    """Show how much each stage keeps, and where."""
+def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show the size of the cache, by stage."""
     from bakeoff.cli import console
     from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
     from bakeoff.storage.weights import home_folder
@@ -32,7 +32,7 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] =
     url = cache.url if isinstance(cache, RemoteBackedCache) else None
     if as_json:
         found = {"folder": str(cache.root), "stages": _stages(rows)}
-        console.say_json(found | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
+        console.print_json(found | ({"shared": url, "shared_stages": _stages(shared)} if url else {}))
         return
     _show(rows, str(cache.root))
     if url:
@@ -42,10 +42,10 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] =
 
 @cache_app.command()
 def clear(
-    stage: Annotated[str | None, typer.Option(help="Only this stage.")] = None,
+    stage: Annotated[str | None, typer.Option(help="Clear only this stage.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Remove what is kept; the next run makes it again."""
+    """Clear the cache; the next run rebuilds what it needs."""
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
@@ -61,16 +61,17 @@ def clear(
     console.print_line(f"{cache.clear(stage) / 1e6:,.1f} MB freed.")
     if on_servers:
         console.print_line(
-            f"{on_servers} indexes are collections on servers and stay there: `bakeoff servers collections STORE`."
+            f"{on_servers} cached indexes are collections on servers and were not removed: "
+            "`bakeoff servers collections STORE --drop`."
         )
     if isinstance(cache, RemoteBackedCache):
         console.print_line(
-            f"What is shared at {cache.url} stays: others use it, and it is fetched from there."
+            f"The shared cache at {cache.url} was not touched; artifacts are downloaded from it again."
         )
 
 
 def _on_servers(root: Path) -> int:
-    """Indexes that have nothing here but their manifest: a server holds them."""
+    """Count indexes that have only a manifest here: a server holds them."""
     folders = (root / "index").glob("??/*")
     return sum({path.name for path in folder.iterdir()} == {"manifest.json"} for folder in folders)
 

@@ -1,4 +1,4 @@
-"""bakeoff validate, suggest: before a run."""
+"""bakeoff validate, suggest: check an experiment and draft questions before a run."""
 
 from __future__ import annotations
 
@@ -34,16 +34,21 @@ def validate(
         ),
     ] = "",
     pilot: Annotated[
-        Path | None, typer.Option(help="Folder of an earlier run: its spread says what the queries can show.")
+        Path | None, typer.Option(help="Folder of an earlier run, to estimate the detectable difference.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings count as errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Every query and every rule.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every query and every rule.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
 ) -> int:
-    """Check an experiment before any model is loaded: truth, targets, leaks, and what its queries can show."""
+    """Check an experiment before any model is loaded.
+
+    Checks truth, targets and leaks, and reports which differences its questions can detect.
+    """
     from bakeoff.cli import console
-    from bakeoff.cli.views.findings import report_json, say_report
+    from bakeoff.cli.views.findings import print_report, report_json
     from bakeoff.errors import SettingError
     from bakeoff.runs.checks.checking import validate as check
 
@@ -57,15 +62,15 @@ def validate(
     finally:
         console.finish(listening)
     if as_json:
-        console.say_json(report_json(report, strict=strict))
+        console.print_json(report_json(report, strict=strict))
     else:
-        say_report(report, experiment, strict=strict, verbose=verbose)
+        print_report(report, experiment, strict=strict, verbose=verbose)
     return 2 if report.faults(strict=strict) else 0
 
 
 def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, as_json: bool) -> int:
     from bakeoff.cli import console
-    from bakeoff.cli.views.findings import report_json, say_query_file
+    from bakeoff.cli.views.findings import print_query_file, report_json
     from bakeoff.presets.import_formats import read_foreign_queries
     from bakeoff.runs.checks.query_file import validate_queries
 
@@ -73,46 +78,50 @@ def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, 
         validate_queries(path, partial(read_foreign_queries, format_)) if format_ else validate_queries(path)
     )
     if as_json:
-        console.say_json(report_json(report, strict=strict))
+        console.print_json(report_json(report, strict=strict))
     else:
-        say_query_file(report, strict=strict, verbose=verbose)
+        print_query_file(report, strict=strict, verbose=verbose)
     return 2 if report.faults(strict=strict) else 0
 
 
 def suggest(
     experiment: Experiment = DEFAULT,
-    n: Annotated[int, typer.Option("--n", min=1, help="How many queries to draft.")] = 60,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of questions to draft.")] = 60,
     out: Annotated[Path, typer.Option(help="The query file to write.")] = Path("suggested.yaml"),
     masked: Annotated[
         Path | None,
-        typer.Option(help="Also write the corpus here, without the sentences the queries were made of."),
+        typer.Option(help="Also write a copy of the corpus without the sentences that became questions."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed chooses others.")] = 7,
+    seed: Annotated[int, typer.Option(help="Random seed; another seed drafts other questions.")] = 7,
     dialect: Annotated[
-        str, typer.Option(help="SQL dialect, as sqlglot names it; empty for a general one.")
+        str, typer.Option(help="SQL dialect as named by sqlglot; empty for generic SQL.")
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> int:
-    """Draft queries with truth from docstrings, headings and SQL lineage, marked synthetic."""
+    """Draft questions from headings, docstrings and SQL.
+    Drafts are marked synthetic: read them before you use them.
+    """
     from bakeoff.cli import console
     from bakeoff.runs.draft_queries import DraftRequest
     from bakeoff.runs.draft_queries import suggest as draft
 
-    made = draft(experiment, DraftRequest(n, seed, dialect), out, masked=masked, force=force)
-    for kind, count in made.counts.items():
+    drafted = draft(experiment, DraftRequest(n, seed, dialect), out, masked=masked, force=force)
+    for kind, count in drafted.counts.items():
         console.print_line(f"{count:>5}  {kind}")
-    for note in made.notes:
+    for note in drafted.notes:
         console.print_line(f"note   {note}")
+    requested = f"{drafted.total}" if drafted.total == n else f"{drafted.total} of the {n} requested"
     console.print_line(
-        f"wrote  {out}: {made.total} synthetic queries" + (f", and {masked}" if masked else "")
+        f"wrote  {out}: {requested} synthetic question{'' if drafted.total == 1 else 's'}"
+        + (f", and {masked}" if masked else "")
     )
-    console.print_line(f"Next   read them, {_use(experiment, out)}then: bakeoff validate")
+    console.print_line(f"Next   read them, {_queries_setting(experiment, out)}then: bakeoff validate")
     return 0
 
 
-def _use(experiment: Path, queries: Path) -> str:
-    """What to write into the experiment so that it takes these queries; nothing where it does."""
+def _queries_setting(experiment: Path, queries: Path) -> str:
+    """The line to write into the experiment so that it uses these queries; empty if it does."""
     from bakeoff.config.experiment import load
 
-    taken = load(experiment).queries.resolve() == queries.resolve()
-    return "" if taken else f"set queries: {queries.name} in {experiment}, "
+    used = load(experiment).queries.resolve() == queries.resolve()
+    return "" if used else f"set queries: {queries.name} in {experiment}, "

@@ -1,4 +1,4 @@
-"""bakeoff compare FILE FILE …: rankings or scores of other tools, paired by query."""
+"""bakeoff compare FILE FILE …: rankings or scores of other tools, paired by question."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def compare_files(
         lower_is_better=lower_is_better,
     )
     if as_json:
-        console.say_json(outcome_json(outcome))
+        console.print_json(outcome_json(outcome))
     else:
-        say_outcome(outcome)
+        print_outcome(outcome)
 
 
 def parse_range(text: str | None) -> tuple[float, float] | None:
-    """LOW,HIGH as numbers; None for `none`; 0 to 1 where nothing is given."""
+    """LOW,HIGH as numbers; None for `none`; 0 to 1 by default."""
     if text is None:
         return (0.0, 1.0)
     if text == "none":
@@ -56,7 +56,7 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
 
 
 def outcome_json(outcome: ScoreComparison) -> dict[str, Any]:
-    """The outcome for a script."""
+    """The result as JSON."""
     from bakeoff.cli.views.summary import mean_json, verdict_json
 
     comparison = outcome.comparison
@@ -71,22 +71,22 @@ def outcome_json(outcome: ScoreComparison) -> dict[str, Any]:
     }
 
 
-def say_outcome(outcome: ScoreComparison) -> None:
-    """Systems, pairs and the verdict on the screen."""
-    from bakeoff.cli.views.summary import say_field, say_verdict_of
+def print_outcome(outcome: ScoreComparison) -> None:
+    """Print systems, pairs and the verdict."""
+    from bakeoff.cli.views.summary import print_field, print_verdict_of
 
     comparison = outcome.comparison
     if len(comparison.systems) == 2:
         names = comparison.ranking if len(comparison.ranking) == 2 else [s.system for s in comparison.systems]
-        say_pair(comparison.pair(names[0], names[1]), comparison.measure)
+        print_pair(comparison.pair(names[0], names[1]), comparison.measure)
     else:
-        _say_systems(outcome)
-    say_verdict_of(outcome.verdict)
+        _print_systems(outcome)
+    print_verdict_of(outcome.verdict)
     for note in outcome.notes:
-        say_field("Note", note)
+        print_field("Note", note)
 
 
-def _say_systems(outcome: ScoreComparison) -> None:
+def _print_systems(outcome: ScoreComparison) -> None:
     from bakeoff.cli.views.summary import mean_text
 
     comparison = outcome.comparison
@@ -113,8 +113,8 @@ def _say_systems(outcome: ScoreComparison) -> None:
     console.table(headers, pairs, right=(1, 2, 3, 4))
 
 
-def say_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
-    """One pair of systems; `incomplete` counts questions whose truth was not wholly read."""
+def print_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
+    """Print one pair of systems; `incomplete` counts questions whose truth names unread documents."""
     mark = "*" if incomplete else ""
     rows = [
         [f"{name} of {pair.a}", format_score(pair.mean_a) + mark],
@@ -124,8 +124,8 @@ def say_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
         *_cluster_rows(pair),
         ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
         ["p (Wilcoxon, this pair alone)", f"{pair.p_wilcoxon:.4f}"],
-        ["smallest difference shown", format_score(pair.mdd)],
-        ["separated", f"yes: {pair.better}" if pair.better else "no"],
+        ["smallest detectable difference", format_score(pair.mdd)],
+        ["better system", pair.better or "not distinguishable"],
     ]
     console.table(["", ""], rows)
     if incomplete:
@@ -148,7 +148,7 @@ def format_score(value: float | None) -> str:
 
 
 def _cluster_rows(pair: PairComparison) -> list[list[str]]:
-    """What questions that depend on each other are worth; nothing where each is its own cluster."""
+    """Rows on questions that share documents; empty if every question is independent."""
     depends = pair.dependence
     if depends is None or pair.clusters == pair.n:
         return []
@@ -156,5 +156,5 @@ def _cluster_rows(pair: PairComparison) -> list[list[str]]:
     effect = f"correlation within a cluster {icc}, design effect {depends.design_effect:.2f}"
     return [
         ["clusters of questions", f"{pair.clusters:,} ({effect})"],
-        ["independent questions they are worth", f"{pair.effective_n:.0f}"],
+        ["effective independent questions", f"{pair.effective_n:.0f}"],
     ]

@@ -29,7 +29,7 @@ _Mistyped: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or o
 
 
 class _Terminal(Console):
-    """A console on which no printed text can steer the terminal; cells and bars go through `plain`."""
+    """A console that escapes control characters; table cells and bars use `plain`."""
 
     def print(self, *objects: Any, **how: Any) -> None:
         super().print(*(show_controls(one) if isinstance(one, str) else one for one in objects), **how)
@@ -41,11 +41,11 @@ err = _Terminal(
 )
 _debug = False
 _json = False
-_kept = ""
+_resume_hint = ""
 
 
 def configure(*, debug: bool, home: Path | None) -> None:
-    """Set what holds for all commands."""
+    """Apply the options of all commands."""
     global _debug  # noqa: PLW0603 - one process, one command
     _debug = debug
     if home is not None:
@@ -54,21 +54,21 @@ def configure(*, debug: bool, home: Path | None) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
-    logging.captureWarnings(True)  # a client's warning may repeat what a server says
+    logging.captureWarnings(True)  # a client's warning may quote text from a server
     for noisy in ("httpx", "httpcore", "urllib3", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
 def answer_in_json(yes: bool) -> None:
-    """Whether a script reads the standard output: then a failure is JSON there too."""
+    """Print failures as JSON too, for a script that reads standard output."""
     global _json  # noqa: PLW0603 - one process, one command
     _json = yes
 
 
-def on_interrupt(kept: str) -> None:
-    """What Ctrl-C leaves behind, for a command that can go on from there."""
-    global _kept  # noqa: PLW0603 - one process, one command
-    _kept = kept
+def on_interrupt(hint: str) -> None:
+    """Set what to print after Ctrl-C, for a command that can be resumed."""
+    global _resume_hint  # noqa: PLW0603 - one process, one command
+    _resume_hint = hint
 
 
 def run_guarded(command: Callable[[], Any]) -> int:
@@ -92,27 +92,27 @@ def run_guarded(command: Callable[[], Any]) -> int:
         return 0
     except OSError as exc:
         return _report_failure((_os_failure(exc),), SettingError.exit_code, type(exc).__name__)
-    except Exception as exc:  # noqa: BLE001 - the last resort: a fault of ours is reported, not dumped
-        text = f"{type(exc).__name__}: {exc}. This is a fault in bakeoff; --debug shows where."
+    except Exception as exc:  # noqa: BLE001 - last resort: a bug is reported in one line, without a traceback
+        text = f"{type(exc).__name__}: {exc}. This is a bug in bakeoff; --debug shows where."
         return _report_failure((text,), 1, type(exc).__name__)
-    if code == STOPPED:  # how typer says that it was interrupted
+    if code == STOPPED:  # typer returns it after an interrupt
         return _report_interrupt()
     return code if isinstance(code, int) else 0
 
 
 def _os_failure(exc: OSError) -> str:
-    """The refusal of the operating system with the file it is about."""
+    """An error of the operating system with its file and what to check."""
     where = f"{exc.filename}: " if exc.filename is not None else ""
     return (
         f"{where}{exc.strerror or exc or type(exc).__name__}. Check the path, its permissions and the free space; "
-        "BAKEOFF_HOME, --home and --out name the folders that are written to."
+        "BAKEOFF_HOME, --home and --out choose the folders to write to."
     )
 
 
 def _report_interrupt() -> int:
     if _json:
-        say_json({"error": {"kind": "Interrupted", "message": _kept, "exit_code": STOPPED}})
-    _complain("stopped", "bold", (_kept,))
+        print_json({"error": {"kind": "Interrupted", "message": _resume_hint, "exit_code": STOPPED}})
+    _complain("stopped", "bold", (_resume_hint,))
     return STOPPED
 
 
@@ -122,7 +122,7 @@ def _report_failure(lines: tuple[str, ...], code: int, kind: str) -> int:
     if _debug:
         err.print(_indent(redact(traceback.format_exc())), markup=False, soft_wrap=True)
     if _json:
-        say_json({"error": {"kind": kind, "message": "\n".join(shown), "exit_code": code}})
+        print_json({"error": {"kind": kind, "message": "\n".join(shown), "exit_code": code}})
     _complain("error", "bold red", shown)
     return code
 
@@ -132,7 +132,7 @@ def _indent(text: str) -> str:
 
 
 def _complain(label: str, style: str, lines: tuple[str, ...]) -> None:
-    """A label and lines on the error stream, further lines below the first; wrapped at words on a terminal only."""
+    """Print a label and lines to the error stream; a terminal wraps them at words."""
     indent = " " * (len(label) + 2)
     room = max(err.width - len(indent), 30) if err.is_terminal else None
     first, *rest = [piece for line in lines for piece in _pieces(one_line(line), room)]
@@ -142,7 +142,7 @@ def _complain(label: str, style: str, lines: tuple[str, ...]) -> None:
 
 
 def _pieces(line: str, room: int | None) -> list[str]:
-    """A line cut at words to so many characters; paths and names stay whole, to be copied."""
+    """A line wrapped at words; paths and names stay whole, so that they can be copied."""
     import textwrap
 
     if room is None:
@@ -151,12 +151,12 @@ def _pieces(line: str, room: int | None) -> list[str]:
 
 
 def plain(text: str) -> Text:
-    """A text from outside as a part of something rich draws: no markup, emoji code or control character works."""
+    """Untrusted text for rich: markup, emoji codes and control characters have no effect."""
     return Text(one_line(text))
 
 
 def print_line(text: str = "", style: str | None = None) -> None:
-    """Print a line of plain text; on a terminal one that is too long goes on below its text, not below its label."""
+    """Print a line of plain text; on a terminal, a long one wraps below its text, not below its label."""
     text = one_line(text)
     lines = [text]
     if out.is_terminal and len(text) > out.width and not text.startswith(" "):
@@ -173,8 +173,8 @@ def warn(text: str) -> None:
     _complain("warning", "yellow", (redact(text),))
 
 
-def say_json(value: object) -> None:
-    """Print a value as JSON for a script."""
+def print_json(value: object) -> None:
+    """Print a value as JSON."""
     text = json.dumps(value, indent=1, ensure_ascii=False, default=str)
     sys.stdout.write(visible_json(text) + "\n")
 
@@ -195,7 +195,7 @@ def table(headers: list[str], rows: list[list[str]], right: tuple[int, ...] = ()
 
 
 def listener(quiet: bool = False) -> Emit:
-    """Who shows a run's events: bars on a terminal, lines elsewhere, nothing if quiet."""
+    """The listener that shows a run's progress: bars on a terminal, lines elsewhere, nothing if quiet."""
     from bakeoff.cli.views.progress import ProgressBars, ProgressLines
     from bakeoff.runtime.events import no_listener
 
@@ -205,7 +205,7 @@ def listener(quiet: bool = False) -> Emit:
 
 
 def finish(listening: Emit) -> None:
-    """Take the bars off the screen's end before other text is printed."""
+    """Stop the progress bars before other text is printed."""
     close = getattr(listening, "close", None)
     if close is not None:
         close()

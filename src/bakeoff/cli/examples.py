@@ -1,4 +1,4 @@
-"""bakeoff examples: what there is to try, and the one that compares stores on vectors."""
+"""bakeoff examples: the bundled examples, and the one that compares stores on vectors."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def register(app: typer.Typer) -> None:
 
 
 def examples(
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the bundled examples: what each asks, and what there is to learn from it."""
+    """List the bundled examples and what each one teaches."""
     from bakeoff.cli import console
     from bakeoff.examples import examples as installed
 
     found = installed()
     if as_json:
-        console.say_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in found])
+        console.print_json([{"name": one.name, "what": one.title, "lesson": one.lesson} for one in found])
         return
     for one in found:
         console.print_line(f"{one.name:<11}{one.title}")
@@ -35,7 +35,7 @@ def examples(
 
 
 def compare_stores(vectors: ExampleVectors, out: Path | None, as_json: bool) -> int:
-    """Compare the stores of an example of vectors; 1 where one failed."""
+    """Compare the stores of an example of vectors; the exit code is 1 if one failed."""
     from bakeoff.cli.ann import ann
 
     try:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, say_truth
+from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, print_truth
 
 
 def register(app: typer.Typer) -> None:
@@ -17,28 +17,33 @@ def register(app: typer.Typer) -> None:
 
 
 def gate(
-    baseline: Annotated[Path, typer.Argument(help="The folder of the run to hold against.")],
+    baseline: Annotated[Path, typer.Argument(help="The folder of the run to compare with.")],
     run: Annotated[Path, typer.Argument(help="The new run's folder.")],
-    margin: Annotated[float, typer.Option("--margin", help="Points of the measure that may be lost.")] = 0.02,
+    margin: Annotated[
+        float, typer.Option("--margin", help="The largest loss of the measure that passes.")
+    ] = 0.02,
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
     system: Annotated[
-        str | None, typer.Option("--system", help="A system, or words that fit only it. [default: all]")
+        str | None, typer.Option("--system", help="A system, or words that match only it. [default: all]")
     ] = None,
     category_margin: Annotated[
         float | None,
-        typer.Option("--category-margin", help="Fail where a category is shown to lose more than this."),
+        typer.Option("--category-margin", help="Fail if a category is shown to lose more than this."),
     ] = None,
     summary: Annotated[
-        Path | None, typer.Option("--summary", help="Write Markdown for a pull request here.")
+        Path | None, typer.Option("--summary", help="Write a Markdown summary for a pull request here.")
     ] = None,
     allow_mixed: Annotated[
-        bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
+        bool, typer.Option("--allow-mixed", help="Compare even if the scoring conventions differ.")
     ] = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Exit 0 only if the new run is shown to be no worse than the baseline by more than a margin."""
+    """Exit 0 only if a new run is not worse than its baseline.
+
+    "Not worse" means: shown to lose less than --margin of the measure.
+    """
     from dataclasses import asdict, replace
 
     from bakeoff.cli import console
@@ -54,10 +59,10 @@ def gate(
     if summary is not None:
         summary.write_text(gate_summary.summary(full), encoding="utf-8")
     if as_json:
-        console.say_json({**asdict(full), "passed": outcome.passed})
+        console.print_json({**asdict(full), "passed": outcome.passed})
     else:
         console.table(*gate_summary.table(outcome), right=(1, 2, 3, 4, 5))
-        say_truth(opened.sentence)
+        print_truth(opened.sentence)
         for note in outcome.notes:
             console.warn(note)
         console.print_line(gate_summary.sentence(outcome))
@@ -70,12 +75,12 @@ def history(
         str | None, typer.Option("--measure", "-m", help="[default: each run's primary]")
     ] = None,
     system: Annotated[
-        str | None, typer.Option("--system", help="Words of one system. [default: each run's best]")
+        str | None, typer.Option("--system", help="Words that match one system. [default: each run's best]")
     ] = None,
     truth: Truth = TruthChoice.REVIEWED,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the runs of a folder over time: what led, and what changed since the run before."""
+    """List runs over time: which system led, and what changed."""
     from dataclasses import asdict
 
     from bakeoff.cli import console
@@ -83,7 +88,7 @@ def history(
 
     entries = run_history.list_runs(folder, measure, system, truth.value)
     if as_json:
-        console.say_json([asdict(entry) for entry in entries])
+        console.print_json([asdict(entry) for entry in entries])
         return
     console.table(*run_history.table(entries), right=(5, 6))
     for number, note in enumerate(run_history.footnotes(entries), start=1):

@@ -1,4 +1,4 @@
-"""bakeoff import, export: files of other tools to ours and back."""
+"""bakeoff import, export: convert files of other tools."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from bakeoff.truth.importers.draft import ImportedQueries
 
 E = TypeVar("E", bound=StrEnum)
-Json = Annotated[bool, typer.Option("--json", help="Print the account as JSON, for scripts.")]
-Column = Annotated[str, typer.Option(help="csv: the header of that column.", metavar="NAME")]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Column = Annotated[str, typer.Option(help="csv: name of that column.", metavar="NAME")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +59,9 @@ def import_(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a query file from the queries and truth of another tool, and say where every field went."""
+    """Convert another tool's queries to a query file.
+    Reports where every field went.
+    """
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.presets.import_formats import read_foreign
@@ -68,7 +70,7 @@ def import_(
     from bakeoff.truth.importers.writing import query_file
 
     if out.exists() and not force:
-        raise SettingError(f"{out} exists already. Choose another with --out, or replace it with --force.")
+        raise SettingError(f"{out} already exists. Choose another with --out, or replace it with --force.")
     options = ImportOptions(
         split=split,
         keep_unjudged=unjudged,
@@ -82,9 +84,9 @@ def import_(
     out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, text.encode())
     if as_json:
-        console.say_json(_account(imported, out))
+        console.print_json(_account(imported, out))
     else:
-        _say_import(imported, out)
+        _print_import(imported, out)
 
 
 def export(
@@ -99,9 +101,11 @@ def export(
         ),
     ] = "",
     format_: Annotated[str, typer.Option("--format", help="beir | trec")] = "beir",
-    level: Annotated[str, typer.Option(help="document | chunk: what is ranked and judged.")] = "document",
+    level: Annotated[
+        str, typer.Option(help="document | chunk: the unit that is ranked and judged.")
+    ] = "document",
     scores: Annotated[
-        str, typer.Option(help="served | rank: scores as served, or falling by rank.")
+        str, typer.Option(help="served | rank: the served scores, or scores that fall with rank.")
     ] = "served",
     pair: Annotated[
         tuple[str, str] | None,
@@ -120,18 +124,19 @@ def export(
     ] = None,
     also: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--also", metavar="RUN", help="lineage: a run of another day and the same truth. May be repeated."
-        ),
+        typer.Option("--also", metavar="RUN", help="lineage: another run with the same truth. Repeatable."),
     ] = None,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Read tables although they were changed after the run.")
+        bool, typer.Option("--trust", help="Read tables even if they were changed after the run.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write a run in the files of a source system, or queries, judgments and rankings as files of BEIR or TREC."""
+    """Write a run or its judgments as files of another tool.
+
+    BEIR or TREC files with --format, the files of a source system with --preset.
+    """
     from bakeoff.errors import SettingError
     from bakeoff.report.exports.ir_formats import ExportChoice, ExportScores, Format, Level
     from bakeoff.report.exports.ir_formats import export as exported
@@ -163,12 +168,12 @@ def export(
 
 
 def _write(files: Exported | Files, out: Path, force: bool, as_json: bool) -> None:
-    """Write files and tell their paths and notes."""
+    """Write files and print their paths and notes."""
     from bakeoff.cli import console
 
     paths = files.write(out, overwrite=force)
     if as_json:
-        console.say_json({"files": [str(path) for path in paths], "notes": list(files.notes)})
+        console.print_json({"files": [str(path) for path in paths], "notes": list(files.notes)})
         return
     for note in files.notes:
         console.warn(note)
@@ -180,12 +185,12 @@ def _one_of(word: str, kind: type[E]) -> E:
     from bakeoff.errors import SettingError
 
     if word not in list(kind):
-        raise SettingError(f"{word!r} is none of {', '.join(kind)}. Choose one of them.")
+        raise SettingError(f"{word!r} is not one of {', '.join(kind)}.")
     return kind(word)
 
 
 def _account(imported: ImportedQueries, out: Path) -> dict[str, object]:
-    """The account of an import for scripts."""
+    """The result of an import as JSON."""
     moves = [{"from": m.source, "to": m.target, "count": m.count, "kept": m.kept} for m in imported.moves]
     return {
         "out": str(out),
@@ -196,10 +201,10 @@ def _account(imported: ImportedQueries, out: Path) -> dict[str, object]:
     }
 
 
-def _say_import(imported: ImportedQueries, out: Path) -> None:
+def _print_import(imported: ImportedQueries, out: Path) -> None:
     from bakeoff.cli import console
 
-    for title, kept in (("field", False), ("kept as it is", True)):
+    for title, kept in (("field", False), ("kept unchanged", True)):
         rows = [[m.source, m.target, f"{m.count:,}"] for m in imported.moves if m.kept is kept]
         if rows:
             console.table([title, "goes to", "times"], rows, right=(2,))

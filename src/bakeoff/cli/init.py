@@ -1,4 +1,4 @@
-"""bakeoff init: an experiment for one's own folder."""
+"""bakeoff init: write an experiment for a folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _skipped_line(one: SkippedFiles) -> str:
-    """Files of a format that are not read, and how to have them read where that is a matter of a pattern."""
+    """Describe skipped files of one format, and the pattern that would include them."""
     from bakeoff.corpus.document_kinds import NOT_INCLUDED
 
     suffix = PurePosixPath(one.example).suffix
@@ -30,21 +30,22 @@ def _skipped_line(one: SkippedFiles) -> str:
 
 def init(
     folder: Annotated[Path, typer.Argument(help="The folder of your documents.")],
-    into: Annotated[Path, typer.Option(help="Where to write the two files.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    into: Annotated[Path, typer.Option(help="Folder to write the two files to.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Look at a folder and write bakeoff.yaml and queries.yaml for it."""
+    """Write bakeoff.yaml and queries.yaml for your folder."""
     from bakeoff.cli import console
     from bakeoff.config import scaffold
 
-    seen = scaffold.inspect_folder(folder)
-    experiment, queries = scaffold.write_experiment(seen, into, force=force)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in seen.kinds.most_common(6))
-    console.print_line(f"{seen.files} files, {seen.bytes / 1e6:.1f} MB: {kinds}")
-    for one in seen.skipped[:SHOWN]:
+    summary = scaffold.inspect_folder(folder)
+    experiment, queries = scaffold.write_experiment(summary, into, force=force)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in summary.kinds.most_common(6))
+    files = "1 file" if summary.files == 1 else f"{summary.files:,} files"
+    console.print_line(f"{files}, {summary.bytes / 1e6:.1f} MB: {kinds}")
+    for one in summary.skipped[:SHOWN]:
         console.print_line(f"skipped   {_skipped_line(one)}")
-    if rest := sum(one.files for one in seen.skipped[SHOWN:]):
-        console.print_line(f"skipped   {rest:,} more of {len(seen.skipped) - SHOWN} other kinds")
+    if rest := sum(one.files for one in summary.skipped[SHOWN:]):
+        console.print_line(f"skipped   {rest:,} more of {len(summary.skipped) - SHOWN} other kinds")
     console.print_line(f"wrote     {experiment} and {queries}")
     run = "bakeoff run" if into == Path() else f"bakeoff run {into}"
     console.print_line(f"Next      write questions in {queries} (bakeoff suggest drafts some), then: {run}")

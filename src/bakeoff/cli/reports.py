@@ -1,4 +1,4 @@
-"""bakeoff report, compare: a run read again."""
+"""bakeoff report, final-report, compare, diff: read stored runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice, comparable_runs, say_truth
+from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice, comparable_runs, print_truth
 from bakeoff.cli.options.workers import Statistics, workers_of
 
 if TYPE_CHECKING:
@@ -29,38 +29,38 @@ FORMATS = ("html", "md", "latex", "svg", "png", "pdf")
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the files. [default: the run's]")]
-Formats = Annotated[str, typer.Option("--format", help=f"Some of {', '.join(FORMATS)}, with commas between.")]
+Formats = Annotated[str, typer.Option("--format", help=f"Comma-separated: {', '.join(FORMATS)}.")]
 With = Annotated[
     list[Path] | None,
-    typer.Option("--with", help="A folder of `bakeoff scale`; it is kept in RUN/scale. May be repeated."),
+    typer.Option("--with", help="A result folder of `bakeoff scale`, copied to RUN/scale. Repeatable."),
 ]
 
-Trust = Annotated[bool, typer.Option("--trust", help="Read tables although they were changed after the run.")]
+Trust = Annotated[bool, typer.Option("--trust", help="Read tables even if they were changed after the run.")]
 
 
 def report(
     run: Run,
     out: Out = None,
     formats: Formats = "html,md",
-    beside: With = None,
+    measured: With = None,
     current: Annotated[
         str | None,
         typer.Option(
-            "--current", metavar="SYSTEM", help="Preset lineage: the system in use, for the decision matrix."
+            "--current",
+            metavar="SYSTEM",
+            help="Preset lineage: the system in use today, for the decision matrix.",
         ),
     ] = None,
     also: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--also", metavar="RUN", help="A run of another day and the same truth. May be repeated."
-        ),
+        typer.Option("--also", metavar="RUN", help="Another run with the same truth. Repeatable."),
     ] = None,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
     executor: Statistics = None,
     trust: Trust = False,
 ) -> None:
-    """Write a run's report again from its stored rows: pages, LaTeX tables, figures for a paper."""
+    """Write the report of a run: HTML, Markdown, LaTeX, figures."""
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.presets.lineage.decision_matrix import is_lineage
@@ -78,8 +78,8 @@ def report(
     result = first.with_current(current)
     if current and not is_lineage(result):
         raise SettingError(f"--current needs a run of the preset lineage; {run} is not one.")
-    for measured in beside or ():
-        attach(run, measured)
+    for folder_of_sizes in measured or ():
+        attach(run, folder_of_sizes)
     folder.mkdir(parents=True, exist_ok=True)
     runs = same_truth([result, *others])
     more = (runs_section(compare_runs(runs.results), runs.sentence),) if others else ()
@@ -91,15 +91,15 @@ def final_report(
     run: Run,
     out: Out = None,
     formats: Formats = "html,md",
-    beside: With = None,
+    measured: With = None,
     review: Review = None,
     trust: Trust = False,
 ) -> None:
-    """Write the report with people's review in it; it is an error where there is no review."""
+    """Write the report of a run, scored by its human review."""
     from bakeoff.review.review_folder import open_desk
 
     open_desk(review or run)
-    report(run, out, formats, beside, review=[review] if review else None, trust=trust)
+    report(run, out, formats, measured, review=[review] if review else None, trust=trust)
 
 
 def _formats(text: str) -> list[str]:
@@ -108,7 +108,7 @@ def _formats(text: str) -> list[str]:
     wanted = [word.strip() for word in text.split(",") if word.strip()]
     unknown = [word for word in wanted if word not in FORMATS]
     if unknown or not wanted:
-        raise SettingError(f"{text!r} is no format. Choose some of {', '.join(FORMATS)}.")
+        raise SettingError(f"{text!r} is not a format. Choose from {', '.join(FORMATS)}.")
     return list(dict.fromkeys(wanted))
 
 
@@ -117,7 +117,7 @@ def compare(
         list[str],
         typer.Argument(
             metavar="RUN A B | FILE FILE…",
-            help="A run's folder and two of its systems (or words that fit only one); or files of other tools: "
+            help="A run's folder and two of its systems (or words that match only one); or files of other tools: "
             "TREC runs with --qrels, or tables of scores per query (CSV, TSV, JSON, Parquet).",
         ),
     ],
@@ -128,15 +128,15 @@ def compare(
         ),
     ] = None,
     qrels: Annotated[
-        Path | None, typer.Option("--qrels", help="Judgments of the files: TREC qrels, BEIR tsv or Parquet.")
+        Path | None, typer.Option("--qrels", help="Judgments for the files: TREC qrels, BEIR tsv or Parquet.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Conventions by which files are scored, such as trec_eval.")
+        str | None, typer.Option(help="Scoring conventions for the files, such as trec_eval.")
     ] = None,
     missing: Annotated[
         str,
         typer.Option(
-            help="A query that one file lacks: refuse, zero (scores 0) or leave-out (pairs use the queries both have)."
+            help="A query that one file lacks: refuse, zero (score 0) or leave-out (pairs use the queries both have)."
         ),
     ] = "refuse",
     score_range: Annotated[
@@ -144,20 +144,22 @@ def compare(
         typer.Option(
             "--range",
             metavar="LOW,HIGH",
-            help="Range of a measure bakeoff does not know, or none. [default: 0,1]",
+            help="Range of a measure that bakeoff does not know, or none. [default: 0,1]",
         ),
     ] = None,
     lower_is_better: Annotated[
         bool,
-        typer.Option("--lower-is-better", help="Of a measure bakeoff does not know: low scores are good."),
+        typer.Option(
+            "--lower-is-better", help="For a measure that bakeoff does not know: low scores are good."
+        ),
     ] = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Review = None,
     executor: Statistics = None,
     trust: Trust = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare two systems of a run, or files of other tools, paired by query."""
+    """Compare two systems of a run, or files of other tools."""
     from bakeoff.cli.compare_files import compare_files
     from bakeoff.errors import SettingError
     from bakeoff.review.reviewed_run import open_reviewed
@@ -180,7 +182,7 @@ def compare(
 
 
 def _is_run(what: list[str]) -> bool:
-    """Whether the first word is a run's folder; one that does not exist is, where two systems follow it."""
+    """Whether the first argument is meant as a run's folder, even if it does not exist."""
     first = Path(what[0])
     return first.is_dir() or (len(what) == 3 and not first.exists() and not Path(what[1]).is_file())
 
@@ -189,7 +191,7 @@ def _compare_systems(result: Result, systems: list[str], measure: str | None, as
     from dataclasses import asdict
 
     from bakeoff.cli import console
-    from bakeoff.cli.compare_files import say_pair
+    from bakeoff.cli.compare_files import print_pair
     from bakeoff.runs.analysis import compare as compare_systems
 
     pair = compare_systems(result, systems[0], systems[1], measure)
@@ -197,11 +199,11 @@ def _compare_systems(result: Result, systems: list[str], measure: str | None, as
     incomplete = len(result.incomplete(name))
     if as_json:
         shown = {**asdict(pair), "effective_n": pair.effective_n, "incomplete_truth": incomplete}
-        console.say_json({**shown, "truth": result.truth})
+        console.print_json({**shown, "truth": result.truth})
         return
-    say_pair(pair, name, incomplete)
+    print_pair(pair, name, incomplete)
     if result.reviewed:
-        say_truth(result.reviewed.sentence)
+        print_truth(result.reviewed.sentence)
 
 
 def diff(
@@ -217,9 +219,12 @@ def diff(
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
     trust: Trust = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare runs, paired by query: what each system that two runs share gained or lost, or all systems of several."""
+    """Compare two or more runs, paired by question.
+
+    Two runs: what each shared system gained or lost. More runs: all systems, each against the best.
+    """
     from dataclasses import asdict
 
     from bakeoff.cli import console
@@ -231,7 +236,7 @@ def diff(
         raise SettingError(f"diff compares two or more runs; {len(runs)} given.")
     opened = comparable_runs(runs, review, truth, trust=trust)
     if every or len(runs) > 2 or not set(opened.results[0].done) & set(opened.results[1].done):
-        _say_runs(opened, measure, allow_mixed, as_json)
+        _print_runs(opened, measure, allow_mixed, as_json)
         return
     (before, after), (one, other) = runs, opened.results
     comparison = compare_across(one, other, measure, allow_mixed=allow_mixed)
@@ -239,17 +244,17 @@ def diff(
     pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]
     if not any(pair.n for pair in pairs):
         raise DataError(
-            f"{before} and {after} have no query in common that both scored by {comparison.measure}: nothing can"
-            " be paired. Compare runs of the same query file."
+            f"{before} and {after} share no question scored by {comparison.measure}."
+            " Compare runs of the same query file."
         )
     if as_json:
         extra = {"truth": opened.truth}
-        console.say_json([{**asdict(pair), "effective_n": pair.effective_n, **extra} for pair in pairs])
+        console.print_json([{**asdict(pair), "effective_n": pair.effective_n, **extra} for pair in pairs])
         return
     rows = []
     for system, pair in zip(shared, pairs, strict=True):
         low, high = pair.interval.low, pair.interval.high
-        interval = f"[{low:.3f} {high:.3f}]" if low is not None and high is not None else "no spread"
+        interval = f"[{low:.3f} {high:.3f}]" if low is not None and high is not None else "no interval"
         wins = f"{pair.wins} / {pair.losses} / {pair.ties}"
         rows.append(
             [
@@ -266,11 +271,11 @@ def diff(
     console.table(headers, rows, right=(1, 2, 3, 4, 5))
     if comparison.questions is not None and comparison.questions.clusters < comparison.questions.questions:
         console.print_line(f"{describe_clusters(comparison.questions)}.")
-    say_truth(opened.sentence)
+    print_truth(opened.sentence)
 
 
-def _say_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
-    """All systems of several runs, best first, each against the best."""
+def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
+    """Print all systems of several runs, best first, each against the best."""
     from bakeoff.cli import console
     from bakeoff.report.sections.several_runs import comparison_json, runs_grid
     from bakeoff.runs.compare_runs import compare_runs
@@ -278,15 +283,15 @@ def _say_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as
 
     found = compare_runs(opened.results, measure, allow_mixed=allow_mixed)
     if as_json:
-        console.say_json({**comparison_json(found), "truth": opened.truth})
+        console.print_json({**comparison_json(found), "truth": opened.truth})
         return
     grid = runs_grid(found)
-    console.print_line(f"{found.comparison.measure} of {len(opened.results)} runs, paired by query")
+    console.print_line(f"{found.comparison.measure} of {len(opened.results)} runs, paired by question")
     console.table(list(grid.headings), [list(row) for row in grid.rows], right=tuple(range(3, 8)))
     questions = found.comparison.questions
     if questions is not None and questions.clusters < questions.questions:
         console.print_line(f"{describe_clusters(questions)}.")
-    say_truth(opened.sentence)
+    print_truth(opened.sentence)
 
 
 def _of(comparison: Comparison, run: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""bakeoff review: what people judge, their judgments, how far they agree, what to judge next, and what follows."""
+"""bakeoff review: export and import review files, status, what to judge next, agreement, judgment sets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 group = typer.Typer(
     name="review",
-    help="People's judgments: serve, export, import, next, agreement, status, judgments, suggest.",
+    help="Judge passages by hand: in the browser or in files.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
-Folder = Annotated[Path, typer.Argument(help="The folder of a review, or the run's folder it is of.")]
-Seed = Annotated[int, typer.Option(help="Of the shuffled order and of resampling.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Folder = Annotated[Path, typer.Argument(help="The folder of a review, or of its run.")]
+Seed = Annotated[int, typer.Option(help="Seed of the shuffled order and of resampling.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -41,24 +41,24 @@ def register(app: typer.Typer) -> None:
 def export(
     run: Annotated[Path, typer.Argument(help="A run's folder.")],
     to: Annotated[
-        Path | None, typer.Option("--to", help="Folder of the review. [default: reviews/RUN]")
+        Path | None, typer.Option("--to", help="Folder for the review. [default: reviews/RUN]")
     ] = None,
-    k: Annotated[int, typer.Option("--k", help="First so many results of each system.")] = 10,
-    system: Annotated[list[str] | None, typer.Option(help="Only this system; may be repeated.")] = None,
+    k: Annotated[int, typer.Option("--k", help="Number of top results per system.")] = 10,
+    system: Annotated[list[str] | None, typer.Option(help="Only this system. Repeatable.")] = None,
     category: Annotated[
-        list[str] | None, typer.Option(help="Only queries of this category; may be repeated.")
+        list[str] | None, typer.Option(help="Only questions of this category. Repeatable.")
     ] = None,
     queries: Annotated[
         Path | None, typer.Option(help="Query file or experiment with the rules. [default: the run's]")
     ] = None,
     seed: Seed = 7,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace review files in which nobody has judged.")
+        bool, typer.Option("--force", help="Replace review files that hold no judgments.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Pool the systems' results and write one review file a query and system."""
-    from bakeoff.cli.views.review_import import say_export
+    """Pool the systems' results and write review files, one per query and system."""
+    from bakeoff.cli.views.review_import import print_export
     from bakeoff.review.pooling import PoolChoice, facts_of, find_queries, make_pool
     from bakeoff.review.review_folder import ReviewFolder, desk_for
     from bakeoff.review.sheet_writer import write_sheets
@@ -70,33 +70,34 @@ def export(
     desk = ReviewFolder(to) if to else desk_for(run)
     replaced = desk.keep(pool)
     written = write_sheets(pool, desk.files, facts_of(found), force=force)
-    say_export(desk, pool, written, replaced, as_json)
+    print_export(desk, pool, written, replaced, as_json)
 
 
 def import_(
     folder: Annotated[Path, typer.Argument(help="The folder of review files, or one file.")],
     into: Annotated[
-        Path | None, typer.Option("--into", help="The review they belong to. [default: the one they are in]")
+        Path | None,
+        typer.Option("--into", help="The review to import into. [default: the one that holds the files]"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write human_review_SYSTEM.json into this folder.")
     ] = None,
     adjudicate: Annotated[
-        bool, typer.Option("--adjudicate", help="These judgments decide between reviewers.")
+        bool, typer.Option("--adjudicate", help="These judgments settle conflicts between reviewers.")
     ] = False,
     include_unmarked: Annotated[
         bool,
         typer.Option(
             "--include-unmarked",
-            help="Also take files in which nothing is open but review_complete is false.",
+            help="Also import fully judged files whose review_complete is false.",
         ),
     ] = False,
     k: Annotated[int, typer.Option("--k", help="Cut-off of the measures.")] = 10,
     seed: Seed = 7,
     as_json: Json = False,
 ) -> int:
-    """Read complete review files: judgments, conflicts, and the measures that follow. Nothing is written into them."""
-    from bakeoff.cli.views.review_import import import_json, say_import, write_human_reviews
+    """Import completed review files and print conflicts and measures. The files are not changed."""
+    from bakeoff.cli.views.review_import import import_json, print_import, write_human_reviews
     from bakeoff.review.importing import import_folder, into_ledger
     from bakeoff.review.review_folder import ReviewFolder
 
@@ -109,45 +110,47 @@ def import_(
     if as_json:
         from bakeoff.cli import console
 
-        console.say_json({**data, "files": [str(path) for path in paths]})
+        console.print_json({**data, "files": [str(path) for path in paths]})
     else:
-        say_import(imported, folder, k, seed, added, home, paths)
+        print_import(imported, folder, k, seed, added, home, paths)
     return 2 if imported.refused else 0
 
 
 def status(
     folder: Folder,
-    run: Annotated[Path | None, typer.Option(help="The run, for automated figures beside people's.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="The run, to compare automated with human figures.")
+    ] = None,
     seed: Seed = 7,
     as_json: Json = False,
 ) -> None:
-    """Show how far a review is, and the measures as they stand, with bounds over what is open."""
-    from bakeoff.cli.views.review_status import say_status, status_json
+    """Show a review's progress and the current measures, with bounds for open passages."""
+    from bakeoff.cli.views.review_status import print_status, status_json
     from bakeoff.review.review_folder import beside_the_run, load_state, open_desk
     from bakeoff.runs.analysis import open_run
 
-    standing = load_state(open_desk(folder))
+    state = load_state(open_desk(folder))
     given = run or (folder if (folder / "run.json").is_file() else None)
-    beside = beside_the_run(standing, open_run(given)) if given else []
+    sides = beside_the_run(state, open_run(given)) if given else []
     if as_json:
         from bakeoff.cli import console
 
-        console.say_json(status_json(standing, beside, seed))
+        console.print_json(status_json(state, sides, seed))
     else:
-        say_status(standing, beside, seed, folder)
+        print_status(state, sides, seed, folder)
 
 
 def next_(
     folder: Folder,
-    count: Annotated[int, typer.Option("--count", "-n", help="Show so many items.")] = 10,
+    count: Annotated[int, typer.Option("--count", "-n", help="Number of passages to show.")] = 10,
     confidence: Annotated[
-        float, typer.Option(help="Call a decision likely from this probability on.")
+        float, typer.Option(help="Probability from which a decision counts as likely.")
     ] = 0.97,
     seed: Seed = 7,
     as_json: Json = False,
 ) -> None:
-    """Say which open results could move the decision most, and whether judging more can change it at all."""
-    from bakeoff.cli.views.review_status import next_json, say_next
+    """Show what to judge next, and whether more judging can change the decision."""
+    from bakeoff.cli.views.review_status import next_json, print_next
     from bakeoff.errors import SettingError
     from bakeoff.review.decision_model import stakes_of
     from bakeoff.review.measures import pool_rankings
@@ -157,58 +160,58 @@ def next_(
 
     if not 0.5 < confidence < 1:
         raise SettingError(f"--confidence is {confidence}; it must be between 0.5 and 1.")
-    standing = load_state(open_desk(folder))
-    known = {item: one.relevance > 0 for item, one in standing.settled.items() if one.relevance is not None}
-    ruled = {item for item, one in standing.settled.items() if one.state is OutcomeState.RULE}
-    stakes = stakes_of(pool_rankings(standing.pool), known, standing.pool.k, ruled=ruled)
+    state = load_state(open_desk(folder))
+    known = {item: one.relevance > 0 for item, one in state.settled.items() if one.relevance is not None}
+    ruled = {item for item, one in state.settled.items() if one.state is OutcomeState.RULE}
+    stakes = stakes_of(pool_rankings(state.pool), known, state.pool.k, ruled=ruled)
     outlook, ranked = rank_open_items(stakes, count, seed, confidence)
     if as_json:
         from bakeoff.cli import console
 
-        console.say_json(next_json(standing, outlook, ranked))
+        console.print_json(next_json(state, outlook, ranked))
     else:
-        say_next(standing, outlook, ranked)
+        print_next(state, outlook, ranked)
 
 
 def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
-    """Show how far reviewers agree, also with models, which rules they overruled, and what needs a third opinion."""
+    """Show how well reviewers agree with each other, with models and with rules."""
     from dataclasses import asdict
 
-    from bakeoff.cli.review_suggest import model_figures, say_agreement
-    from bakeoff.cli.views.review_status import panel_json, say_panel
+    from bakeoff.cli.review_suggest import model_figures, print_agreement
+    from bakeoff.cli.views.review_status import panel_json, print_panel
     from bakeoff.review.agreement_report import report_agreement
     from bakeoff.review.review_folder import load_state, open_desk
     from bakeoff.review.suggestions import suggestion_files
 
     desk = open_desk(folder)
-    standing = load_state(desk)
-    found = report_agreement(standing.pool, standing.read.entries, seed)
-    models = [one for path in suggestion_files(desk.folder) if (one := model_figures(path, standing))]
+    state = load_state(desk)
+    found = report_agreement(state.pool, state.read.entries, seed)
+    models = [one for path in suggestion_files(desk.folder) if (one := model_figures(path, state))]
     if as_json:
         from bakeoff.cli import console
 
-        console.say_json({**panel_json(found), "models": [asdict(one) for one in models]})
+        console.print_json({**panel_json(found), "models": [asdict(one) for one in models]})
     else:
-        say_panel(found, standing)
-        say_agreement(models)
+        print_panel(found, state)
+        print_agreement(models)
 
 
 def judgments(
     folder: Folder,
     out: Annotated[Path, typer.Option("--out", help="The judgment set to write.")] = Path("judgments.json"),
     people_only: Annotated[
-        bool, typer.Option("--people-only", help="Leave out what only a rule filled in.")
+        bool, typer.Option("--people-only", help="Leave out passages that only a rule judged.")
     ] = False,
     with_suggestions: Annotated[
         str | None,
         typer.Option(
-            "--with-suggestions", metavar="MODEL", help="Fill in what nobody judged by a model; runs say so."
+            "--with-suggestions", metavar="MODEL", help="Fill gaps with this model's grades; runs report it."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the judgments that hold as a set with its own fingerprint, for `judgments:` in an experiment."""
-    from bakeoff.cli.views.review_status import say_set
+    """Write the final judgments to a file, for `judgments:` in an experiment."""
+    from bakeoff.cli.views.review_status import print_set
     from bakeoff.errors import SettingError
     from bakeoff.review.judgment_set import make_set
     from bakeoff.review.review_folder import load_state, open_desk
@@ -216,31 +219,33 @@ def judgments(
     from bakeoff.truth.human_judgments import judgments_text
 
     desk = open_desk(folder)
-    standing = load_state(desk)
-    filled = _suggested_grades(desk, standing, with_suggestions) if with_suggestions else {}
-    made = make_set(standing.pool, standing.settled, rules=not people_only, suggested=filled,
+    state = load_state(desk)
+    filled = _suggested_grades(desk, state, with_suggestions) if with_suggestions else {}
+    made = make_set(state.pool, state.settled, rules=not people_only, suggested=filled,
                     model=with_suggestions or "")  # fmt: skip
     if not made.rows:
-        raise SettingError(f"nothing is judged in {folder} yet. Judge first: bakeoff review next {folder}")
+        raise SettingError(f"{folder} has no judgments yet. Judge first: bakeoff review serve {folder}")
     if out.exists():
-        raise SettingError(f"{out} exists already. A judgment set is never changed: choose another --out.")
+        raise SettingError(
+            f"{out} already exists. Judgment sets are never overwritten: choose another --out."
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     write_file(out, judgments_text(made).encode())
-    say_set(made, standing, out, as_json)
+    print_set(made, state, out, as_json)
 
 
-def _suggested_grades(desk: ReviewFolder, standing: ReviewState, model: str) -> dict[str, int]:
-    """A model's grades; that it has given none is an error, that it has given some is said aloud."""
+def _suggested_grades(desk: ReviewFolder, state: ReviewState, model: str) -> dict[str, int]:
+    """A model's grades, with a warning; SettingError if it has given none."""
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.review.suggestions import grades, read_suggestions, suggestions_file
 
-    found = grades(standing.pool, read_suggestions(suggestions_file(desk.folder, model)))
+    found = grades(state.pool, read_suggestions(suggestions_file(desk.folder, model)))
     if not found:
         raise SettingError(
-            f"{model} has suggested nothing in {desk.folder}. Ask it: bakeoff review suggest --model"
+            f"{desk.folder} has no suggestions of {model}. Get some: bakeoff review suggest --model {model}"
         )
     console.warn(
-        f"what nobody judged is filled in by {model}; a run on this set says that a model judged it."
+        f"passages without a human judgment take the grade of {model}; runs that use this set report it."
     )
     return found

@@ -1,4 +1,4 @@
-"""bakeoff review serve: judge passages in the browser, blind, by key."""
+"""bakeoff review serve: judge passages in the browser, blind and by keyboard."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class ServeOrder(StrEnum):
-    """What comes first."""
+    """The order in which passages are shown."""
 
     SHUFFLED = "shuffled"
     NEXT = "next"
 
 
-def register(app: typer.Typer) -> None:  # noqa: ARG001 - the command is part of a group that is added by another module
+def register(app: typer.Typer) -> None:  # noqa: ARG001 - the command joins a group that another module adds
     """Add this command."""
     group.command("serve")(serve)
 
@@ -32,28 +32,33 @@ def serve(
         Path, typer.Argument(metavar="RUN_OR_REVIEW", help="A run's folder, or the folder of a review.")
     ],
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for any free one.")
     ] = 8765,
     reviewer: Annotated[str, typer.Option(help="Your name. [default: the page asks]")] = "",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     graded: Annotated[
-        bool, typer.Option("--graded", help="Also say how relevant a match is, 1 to 3.")
+        bool, typer.Option("--graded", help="Also grade how relevant a match is, 1 to 3.")
     ] = False,
     order: Annotated[
         ServeOrder,
-        typer.Option(help="shuffled: query by query. next: what could move the decision most comes first."),
+        typer.Option(help="shuffled: question by question. next: the most decisive passages first."),
     ] = ServeOrder.SHUFFLED,
     adjudicate: Annotated[
-        bool, typer.Option("--adjudicate", help="Decide where reviewers differ; shows what they said.")
+        bool, typer.Option("--adjudicate", help="Settle conflicts between reviewers; shows their votes.")
     ] = False,
     filled: Annotated[
-        bool, typer.Option("--filled", help="Also judge what rules filled in, without being told which.")
+        bool,
+        typer.Option("--filled", help="Also judge passages that rules filled in, mixed with the others."),
     ] = False,
     repeats: Annotated[
-        float, typer.Option(min=0, max=1, help="Show this share once more, unannounced, at the end.")
+        float,
+        typer.Option(min=0, max=1, help="Share of passages shown again at the end, to measure consistency."),
     ] = 0.05,
 ) -> None:
-    """Judge passages in the browser: one at a time, blind, by key; every answer is on disk before the next is shown."""
+    """Judge passages in the browser, blind and by keyboard.
+
+    Every answer is on disk before the next passage is shown.
+    """
     from urllib.parse import quote
 
     from bakeoff.cli import console
@@ -62,7 +67,7 @@ def serve(
     from bakeoff.review.web.session import ReviewOptions, ReviewSession, checked_name
 
     if adjudicate and order is ServeOrder.NEXT:
-        raise SettingError("--adjudicate shows what reviewers differ on; leave --order out.")
+        raise SettingError("--adjudicate can't be combined with --order next.")
     name = checked_name(reviewer) if reviewer else ""
     desk = _desk(folder)
     manner = ReviewOptions(graded, order is ServeOrder.NEXT, adjudicate, filled, repeats)
@@ -82,7 +87,7 @@ def serve(
 
 
 def _desk(folder: Path) -> ReviewFolder:
-    """The review of a run, begun where there is none yet."""
+    """The review of a run; a new one if there is none."""
     from bakeoff.cli import console
     from bakeoff.review.pooling import PoolChoice, find_queries, make_pool
     from bakeoff.review.review_folder import desk_for, open_desk
@@ -101,7 +106,7 @@ def _desk(folder: Path) -> ReviewFolder:
 
 
 def _run(folder: Path, desk: ReviewFolder) -> Path | None:
-    """The run whose stored texts give the context of a passage, where it is at hand."""
+    """The run whose stored texts give a passage's context; None if it is not found."""
     near = (folder, desk.folder.resolve().parent.parent / "runs" / desk.folder.resolve().name)
     return next((one for one in near if (one / "run.json").is_file()), None)
 
@@ -110,7 +115,7 @@ def _open(address: str) -> None:
     import threading
     import webbrowser
 
-    # a browser in the terminal would hold up the server it is to ask
+    # a text browser in this terminal would block the server it connects to
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
@@ -118,12 +123,14 @@ def _welcome(room: ReviewSession, address: str) -> None:
     from bakeoff.cli import console
 
     items = room.pool.items if room.manner.filled else room.pool.open
-    console.print_line(f"Review of {room.pool.run} at {address}   Ctrl-C ends it")
+    console.print_line(f"Review of {room.pool.run} at {address}   Ctrl-C stops it")
     if room.manner.adjudicate:
-        console.print_line("where reviewers differ, with what they said; your decision holds", style="dim")
+        console.print_line(
+            "conflicts between reviewers, with their votes; your decision is final", style="dim"
+        )
     else:
-        said = f"{len(items):,} passages of {len(room.pool.queries)} queries, blind"
-        console.print_line(f"{said}; judgments go to {room.desk.folder / 'ledger'}", style="dim")
+        passages = f"{len(items):,} passages of {len(room.pool.queries)} questions, blind"
+        console.print_line(f"{passages}; judgments are saved in {room.desk.folder / 'ledger'}", style="dim")
 
 
 def _goodbye(room: ReviewSession, desk: ReviewFolder) -> None:
@@ -137,11 +144,11 @@ def _goodbye(room: ReviewSession, desk: ReviewFolder) -> None:
     people = ", ".join(f"{name} {count:,}" for name, count in sorted(room.judged.items()) if count)
     console.print_line()
     console.print_line(
-        f"{sum(room.judged.values()):,} judged{f' ({people})' if people else ''}; {open_:,} passages are open"
+        f"{sum(room.judged.values()):,} judged{f' ({people})' if people else ''}; {open_:,} passages still open"
     )
     if conflicts:
         console.print_line(
-            f"reviewers differ on {conflicts:,}: bakeoff review serve {desk.folder} --adjudicate"
+            f"reviewers disagree on {conflicts:,}: bakeoff review serve {desk.folder} --adjudicate"
         )
     if open_:
         console.print_line(f"Is more judging worth it?  bakeoff review next {desk.folder}")

@@ -1,4 +1,4 @@
-"""bakeoff review suggest: a language model's opinion on the passages nobody has judged, kept apart from judgments."""
+"""bakeoff review suggest: a language model's grades for open passages, stored separately from judgments."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ VARIABLE = "BAKEOFF_CHAT_URL"
 
 @dataclass(frozen=True, slots=True)
 class ServerTimeouts:
-    """How the model's server is asked."""
+    """Timeout, retries and rate limit of the model's server."""
 
     timeout: float
     retries: int
     requests_per_minute: float | None
 
 
-def register(app: typer.Typer) -> None:  # noqa: ARG001 - the command is part of a group that is added by another module
+def register(app: typer.Typer) -> None:  # noqa: ARG001 - the command joins a group that another module adds
     """Add this command."""
     group.command("suggest")(suggest)
 
@@ -42,23 +42,29 @@ def suggest(
         str | None, typer.Option("--url", help=f"Address up to /v1. [default: ${VARIABLE}, or {ADDRESS}]")
     ] = None,
     key_env: Annotated[
-        str, typer.Option("--key-env", help="Variable of the environment or .env with the key.")
+        str, typer.Option("--key-env", help="Environment variable (or .env entry) that holds the API key.")
     ] = "OPENAI_API_KEY",
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Ask about so many at most.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Ask about at most this number of passages.")
+    ] = None,
     judged: Annotated[
-        bool, typer.Option("--judged", help="Also ask about what people judged, to see how far it agrees.")
+        bool,
+        typer.Option("--judged", help="Also ask about passages that people judged, to measure agreement."),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File of suggestions. [default: one in the review]")
+        Path | None,
+        typer.Option("--out", "-o", help="File for the suggestions. [default: in the review's folder]"),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for one answer.")] = 60.0,
-    retries: Annotated[int, typer.Option(min=0, max=20, help="Times again after 429, 5xx or silence.")] = 3,
-    rate: Annotated[float | None, typer.Option("--rate", min=0.1, help="Most requests a minute.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for an answer.")] = 60.0,
+    retries: Annotated[int, typer.Option(min=0, max=20, help="Retries after 429, 5xx or no answer.")] = 3,
+    rate: Annotated[
+        float | None, typer.Option("--rate", min=0.1, help="Maximum requests per minute.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Ask a language model how relevant the passages are that nobody has judged. Suggestions are no judgments.
+    """Ask a language model to grade open passages. Suggestions are not judgments.
 
-    Query and passage are sent to the model's server. The review page does not show suggestions.
+    Sends query and passage to the model's server. The review page does not show suggestions.
     """
     from bakeoff.cli import console
     from bakeoff.review.review_folder import load_state, open_desk
@@ -67,21 +73,23 @@ def suggest(
     from bakeoff.review.suggestions import suggest as asked_in_turn
 
     desk = open_desk(folder)
-    standing, path = load_state(desk), out or suggestions_file(desk.folder, model)
-    items = to_ask(standing.pool, standing.settled, read_suggestions(path), judged=judged)[:limit]
+    state, path = load_state(desk), out or suggestions_file(desk.folder, model)
+    items = to_ask(state.pool, state.settled, read_suggestions(path), judged=judged)[:limit]
     server = _server(url, key_env, ServerTimeouts(timeout, retries, rate))
     if not as_json:
-        console.print_line(f"{len(items):,} passages with their queries go to {model} at {server.host}")
+        console.print_line(
+            f"sending {len(items):,} passages with their questions to {model} at {server.host}"
+        )
     try:
         made = asked_in_turn(items, path, model, server.host, lambda item: opinion_on(server, model, item))
         found = list(_with_progress(made, len(items), quiet=as_json))
     finally:
         server.close()
-    _say(found, path, model_figures(path, standing), as_json)
+    _print_suggestions(found, path, model_figures(path, state), as_json)
 
 
 def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClient:
-    """The server of chat completions; a password in its address is refused."""
+    """A client of the chat-completions server; an address with a password is refused."""
     from pydantic import TypeAdapter, ValidationError
 
     from bakeoff.errors import MissingExtraError, SettingError
@@ -101,7 +109,7 @@ def _server(url: str | None, key_env: str, patience: ServerTimeouts) -> JsonClie
 
 
 def _with_progress(made: Iterator[Suggestion], total: int, *, quiet: bool) -> Iterator[Suggestion]:
-    """Say every tenth how far it is."""
+    """Print progress after every tenth suggestion."""
     from bakeoff.cli import console
 
     for number, one in enumerate(made, 1):
@@ -110,19 +118,21 @@ def _with_progress(made: Iterator[Suggestion], total: int, *, quiet: bool) -> It
         yield one
 
 
-def model_figures(path: Path, standing: ReviewState) -> ModelAgreement | None:
-    """How far the model of a file agrees with people; None where it has said nothing."""
+def model_figures(path: Path, state: ReviewState) -> ModelAgreement | None:
+    """How well the model of a file agrees with people; None if the file has no suggestions."""
     from bakeoff.review.model_agreement import model_agreement
     from bakeoff.review.suggestions import grades, read_suggestions
 
-    said = read_suggestions(path)
-    if not said:
+    suggestions = read_suggestions(path)
+    if not suggestions:
         return None
-    missing = sum(one.grade is None for one in said)
-    return model_agreement(said[0].model, grades(standing.pool, said), missing, standing.settled)
+    missing = sum(one.grade is None for one in suggestions)
+    return model_agreement(suggestions[0].model, grades(state.pool, suggestions), missing, state.settled)
 
 
-def _say(found: list[Suggestion], path: Path, beside: ModelAgreement | None, as_json: bool) -> None:
+def _print_suggestions(
+    found: list[Suggestion], path: Path, agreement: ModelAgreement | None, as_json: bool
+) -> None:
     from dataclasses import asdict
 
     from bakeoff.cli import console
@@ -130,22 +140,22 @@ def _say(found: list[Suggestion], path: Path, beside: ModelAgreement | None, as_
 
     missing = [one for one in found if one.grade is None]
     if as_json:
-        agreement = asdict(beside) if beside else None
-        console.say_json({"file": str(path), "asked": len(found), "missing": len(missing), "agreement": agreement,
+        figures = asdict(agreement) if agreement else None
+        console.print_json({"file": str(path), "asked": len(found), "missing": len(missing), "agreement": figures,
                           "suggestions": [asdict(one) for one in found]})  # fmt: skip
         return
     for grade, words in GRADES.items():
         console.print_line(f"  {sum(one.grade == grade for one in found):>6,}  {grade}: {words}")
     if missing:
-        console.warn(f"{len(missing):,} answers held no grade and count as missing, as: {missing[0].missing}")
-    say_agreement([beside] if beside else [])
+        console.warn(f"{len(missing):,} answers had no grade and count as missing, e.g. {missing[0].missing}")
+    print_agreement([agreement] if agreement else [])
     console.print_line(
-        f"Kept in {path}. These are suggestions: people judge, blind to them, with bakeoff review serve."
+        f"Saved in {path}. These are suggestions; people judge without seeing them: bakeoff review serve."
     )
 
 
-def say_agreement(found: list[ModelAgreement]) -> None:
-    """A table of models against people."""
+def print_agreement(found: list[ModelAgreement]) -> None:
+    """Print the agreement of models with people."""
     from bakeoff.cli import console
     from bakeoff.cli.views.review_measures import coefficient, number
 
@@ -159,7 +169,7 @@ def say_agreement(found: list[ModelAgreement]) -> None:
     ]  # fmt: skip
     console.table(
         [
-            "a model and people",
+            "model and people",
             "same",
             "kappa, relevant or not",
             "grades (weighted)",

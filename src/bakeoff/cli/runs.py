@@ -14,33 +14,32 @@ if TYPE_CHECKING:
     from bakeoff.config.plan import Plan
     from bakeoff.runs.analysis import Result
 
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of the run. [default: runs/NAME-TIME]")]
-Json = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON, for scripts.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for the run. [default: runs/NAME-TIME]")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Where = Annotated[
     str | None,
     typer.Option(
         "--executor",
         metavar="NAME",
-        help="Where chunks and vectors are made, and large work is scored: local, ray, or with parameters "
-        "'{ray: {address: HOST:6379}}'.",
+        help="Where to chunk, embed and score: local, ray, or with parameters '{ray: {address: HOST:6379}}'.",
     ),
 ]
-Repeats = Annotated[
-    int | None, typer.Option("--runs", min=1, max=100, help="Times the timings are repeated, for this run.")
-]
+Repeats = Annotated[int | None, typer.Option("--runs", min=1, max=100, help="Repeats of the timings.")]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Move the run of another experiment in --out aside and take its place."),
+    typer.Option("--force", help="If --out holds a run of another experiment, move that aside."),
 ]
 Models = Annotated[
     Path | None,
-    typer.Option("--models", help="A models.toml: run its models instead of the experiment's embedders."),
+    typer.Option(
+        "--models", help="Run the models of this models.toml instead of the experiment's embedders."
+    ),
 ]
 OnlyModels = Annotated[
     str | None,
     typer.Option("--models-only", metavar="A,B", help="Run only these models of the models.toml."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +50,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    name: Annotated[str, typer.Argument(help="An example of `bakeoff examples`.")] = "stdlib",
+    name: Annotated[str, typer.Argument(help="One of `bakeoff examples`.")] = "stdlib",
     out: Out = None,
     executor: Where = None,
     as_json: Json = False,
@@ -68,7 +67,7 @@ def demo(
         console.print_line(f"bakeoff demo · {example.name}: {example.title}")
         console.print_line()
     if example.vectors is not None and executor:
-        raise SettingError(f"{name} compares stores over given vectors: leave --executor out.")
+        raise SettingError(f"{name} compares stores on given vectors and takes no --executor.")
     if example.vectors is not None:
         code = compare_stores(example.vectors, out, as_json)
     else:
@@ -91,7 +90,7 @@ def run(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Measure every system of an experiment and print the verdict."""
+    """Measure every system in bakeoff.yaml and print the verdict."""
     plan = _plan(experiment, models, models_only, runs)
     return _run(plan, out, executor, as_json, quiet, force=force)
 
@@ -105,12 +104,12 @@ def status(
 ) -> int:
     """Show what is done, what failed and what to do next."""
     from bakeoff.cli import console
-    from bakeoff.cli.status import say_status, status_json
+    from bakeoff.cli.status import print_status, status_json
 
     if as_json:
-        console.say_json(status_json(folder, review or ()))
+        console.print_json(status_json(folder, review or ()))
         return 0
-    return say_status(folder, review or ())
+    return print_status(folder, review or ())
 
 
 def _run(
@@ -124,10 +123,10 @@ def _run(
 ) -> int:
     from bakeoff.benchmark.run_and_repeat import run as run_experiment
     from bakeoff.cli import console
-    from bakeoff.cli.views.summary import result_json, say_result
+    from bakeoff.cli.views.summary import print_result, result_json
 
     same = "the same command" if out is not None else "the same command with --out FOLDER"
-    console.on_interrupt(f"What was finished is kept; {same} goes on from there (`bakeoff status`).")
+    console.on_interrupt(f"Finished systems are kept; run {same} to resume (see `bakeoff status`).")
     listening = console.listener(quiet or as_json)
     try:
         result: Result = run_experiment(what, out=out, emit=listening, executor=executor, force=force)
@@ -135,16 +134,16 @@ def _run(
         console.finish(listening)
     report = _report(result)
     if as_json:
-        console.say_json({**result_json(result), **_depths_json(result)})
+        console.print_json({**result_json(result), **_depths_json(result)})
     else:
-        say_result(result, report)
-        _say_depths(result)
+        print_result(result, report)
+        _print_depths(result)
     return 1 if result.failed else 0
 
 
-def _say_depths(result: Result) -> None:
-    """What the repeated configurations show about speed, where there are some."""
-    from bakeoff.cli.views.summary import say_field
+def _print_depths(result: Result) -> None:
+    """Print what the repeated configurations show about speed, if the run has any."""
+    from bakeoff.cli.views.summary import print_field
 
     if "configurations" in result.record.tables:
         from bakeoff.benchmark.results.configurations import read_configurations
@@ -152,11 +151,11 @@ def _say_depths(result: Result) -> None:
 
         found = read_configurations(result)
         for place, text in enumerate(speed_sentences(found, result.record.seed) if found else ()):
-            say_field("" if place else "Speed", text)
+            print_field("" if place else "Speed", text)
 
 
 def _depths_json(result: Result) -> dict[str, object]:
-    """The tests between speeds at every depth, for scripts; nothing where no depths were measured."""
+    """The speed comparisons at every depth; empty if none were measured."""
     if "configurations" not in result.record.tables:
         return {}
     from dataclasses import asdict
@@ -174,7 +173,7 @@ def _depths_json(result: Result) -> dict[str, object]:
 
 
 def _plan(experiment: Path, models: Path | None, only: str | None, runs: int | None) -> Plan:
-    """The plan of an experiment with the models and the number of timing runs asked for."""
+    """The plan of an experiment, with the models and repeats of the command line."""
     from bakeoff.config.experiment import ModelFile, load
 
     names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
@@ -189,7 +188,7 @@ def _report(result: Result) -> Path:
 
 
 def _program() -> str:
-    """How this program is called here: by its path where the shell would not find it, as after `make demo`."""
+    """How to call this program: by its path if it is not on PATH, for example after `make demo`."""
     import os
     import shlex
     import shutil

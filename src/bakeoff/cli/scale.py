@@ -1,4 +1,4 @@
-"""bakeoff scale: how build time, latency, memory and disk of stores grow with the corpus."""
+"""bakeoff scale: how build time, latency, memory and disk grow with the data."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from bakeoff.cli.options.workers import Truth, cache_for, workers_of
 from bakeoff.cli.scale_documents import (
     DocumentSizes,
     is_experiment,
+    print_tables,
     refuse_vector_options,
-    say_tables,
     scale_documents,
 )
 
@@ -48,49 +48,55 @@ Stores = Annotated[
     str | None,
     typer.Option(
         "--stores",
-        help="Stores, by comma; faiss:build.index=ivf sets build parameters. [default: exact,faiss]",
+        help="Comma-separated; faiss:build.index=ivf sets build parameters. [default: exact,faiss]",
     ),
 ]
 Systems = Annotated[
-    str | None, typer.Option("--systems", help="Of an experiment: comma-separated words of system labels.")
+    str | None,
+    typer.Option("--systems", help="With an experiment: comma-separated words that occur in system labels."),
 ]
 Sizes = Annotated[
     str | None,
     typer.Option(
-        "--sizes", help="Rows or documents, by comma. [default: powers of ten up to the dataset's size]"
+        "--sizes", help="Comma-separated numbers of rows or documents. [default: powers of ten up to all]"
     ),
 ]
-Depth = Annotated[int, typer.Option("--k", help="Neighbours asked for.")]
-Runs = Annotated[
-    int, typer.Option("--runs", help="Builds and passes of each size, taken in turns by the stores.")
-]
+Depth = Annotated[int, typer.Option("--k", help="Neighbours per query.")]
+Runs = Annotated[int, typer.Option("--runs", help="Builds and passes per size; stores take turns.")]
 Target = Annotated[
     float | None, typer.Option("--target-recall", help="Tune every store at every size to this kNN@k.")
 ]
 Concurrency = Annotated[
-    str | None, typer.Option("--concurrency", help="Also with so many client threads, by comma: 1,2,4.")
+    str | None,
+    typer.Option("--concurrency", help="Also measure with these numbers of client threads, e.g. 1,2,4."),
 ]
 Filters = Annotated[
     str | None,
-    typer.Option("--filters", help="Also under filters that let these shares of rows through: 0.01,0.1,0.5."),
+    typer.Option(
+        "--filters", help="Also measure filters that match these shares of rows, e.g. 0.01,0.1,0.5."
+    ),
 ]
 InsertRate = Annotated[
     float | None,
-    typer.Option("--insert-while-search", help="Also while so many rows a second are inserted."),
+    typer.Option(
+        "--insert-while-search", help="Also measure while this number of rows per second is inserted."
+    ),
 ]
 SearchRate = Annotated[
     float | None,
-    typer.Option("--rate", help="Searches a second beside the inserts, open loop. [default: closed loop]"),
+    typer.Option("--rate", help="Searches per second during inserts, open loop. [default: closed loop]"),
 ]
-Seconds = Annotated[float, typer.Option("--seconds", help="Of searching beside the inserts.")]
+Seconds = Annotated[float, typer.Option("--seconds", help="Length of the search during inserts.")]
 Memory = Annotated[
     float | None,
     typer.Option(
-        "--memory", help="Budget in GB; sizes beyond it are refused. [default: 80 % of what is free]"
+        "--memory", help="Memory budget in GB; larger sizes are refused. [default: 80 % of free memory]"
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of synthetic vectors, the order of rows and the filters.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder of results. [default: runs/scale-NAME-TIME]")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of synthetic vectors, row order and filters.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Folder for the results. [default: runs/scale-NAME-TIME]")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -121,7 +127,7 @@ def scale(
     executor: Truth = None,
     as_json: Json = False,
 ) -> None:
-    """Measure stores on corpora of growing size: curves with a fitted exponent for time, latency, memory, disk."""
+    """Measure how time, memory and disk grow with the data."""
     from bakeoff.benchmark.ann.store_specs import parse_store_specs
     from bakeoff.benchmark.scale.measure_sizes import ScaleOptions
     from bakeoff.benchmark.vectors.datasets import open_dataset
@@ -137,7 +143,7 @@ def scale(
             scale_documents(Path(dataset), systems, counts, VectorCommand(out, executor, as_json))
         )
     if systems is not None:
-        raise SettingError(f"--systems is for an experiment; {dataset} is a vector dataset.")
+        raise SettingError(f"--systems applies only to experiments; {dataset} is a vector dataset.")
     stores = stores or "exact,faiss"
     chosen, wanted = parse_store_specs(stores.split(",")), _wholes("--sizes", sizes)
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
@@ -161,24 +167,24 @@ def _default_sizes(vectors: VectorSet) -> tuple[int, ...]:
 
 
 def _measure_and_show(
-    vectors: VectorSet, chosen: Sequence[StoreSpec], options: ScaleOptions, desk: VectorCommand
+    vectors: VectorSet, chosen: Sequence[StoreSpec], options: ScaleOptions, command: VectorCommand
 ) -> int:
-    """Measure, write and show it; the exit code says whether it is whole."""
+    """Measure, write and print the scaling; return its exit code."""
     from bakeoff.benchmark.run_in_subprocess import run_isolated
     from bakeoff.benchmark.scale.measure_size import run_job
     from bakeoff.benchmark.scale.measure_sizes import measure_scale, scale_record
     from bakeoff.cli import console
     from bakeoff.report.pages.scale import write_scale_page
 
-    folder = desk.folder("scale", vectors)
+    folder = command.folder("scale", vectors)
     outcome = measure_scale(
-        vectors, chosen, options, cache_for(desk.executor),
+        vectors, chosen, options, cache_for(command.executor),
         measure=lambda job: run_isolated(run_job, _with_server(job)),
-        folder=folder, tell=desk.tell, workers=workers_of(desk.executor),
+        folder=folder, tell=command.tell, workers=workers_of(command.executor),
     )  # fmt: skip
     written = write_scale_page(folder)
-    if desk.as_json:
-        console.say_json({**scale_record(outcome), "folder": str(folder)})
+    if command.as_json:
+        console.print_json({**scale_record(outcome), "folder": str(folder)})
     else:
         _show(outcome)
         console.print_line(str(written))
@@ -186,7 +192,7 @@ def _measure_and_show(
 
 
 def _with_server(job: ScaleJob) -> ScaleJob:
-    """The job with the processes and the data folder of its store's server, where it was started here."""
+    """The job with the processes and data folder of its store's server, if that was started here."""
     from dataclasses import replace
 
     from bakeoff.benchmark.ann.store_specs import parse_store_specs
@@ -198,9 +204,9 @@ def _with_server(job: ScaleJob) -> ScaleJob:
 
 
 def page(
-    folder: Annotated[Path, typer.Argument(help="A folder of `bakeoff ann` or `bakeoff scale`.")],
+    folder: Annotated[Path, typer.Argument(help="A result folder of `bakeoff ann` or `bakeoff scale`.")],
 ) -> None:
-    """Write the page of a stored `ann` or `scale` measurement again."""
+    """Write the page of an `ann` or `scale` result again."""
     from bakeoff.benchmark.results.ann_results import kind_of
     from bakeoff.cli import console
     from bakeoff.report.pages.ann import write_ann_page
@@ -216,7 +222,7 @@ def _wholes(name: str, text: str | None) -> tuple[int, ...]:
     try:
         return tuple(int(part.replace("_", "")) for part in (text or "").split(",") if part.strip())
     except ValueError as exc:
-        raise SettingError(f"{name} is {text!r}; write whole numbers, by comma.") from exc
+        raise SettingError(f"{name} is {text!r}; write whole numbers, separated by commas.") from exc
 
 
 def _shares(text: str | None) -> tuple[float, ...]:
@@ -225,7 +231,9 @@ def _shares(text: str | None) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in (text or "").split(",") if part.strip())
     except ValueError as exc:
-        raise SettingError(f"--filters is {text!r}; write shares of rows, by comma: 0.01,0.1.") from exc
+        raise SettingError(
+            f"--filters is {text!r}; write shares of rows, separated by commas: 0.01,0.1."
+        ) from exc
 
 
 def _show(outcome: ScaleOutcome) -> None:
@@ -243,7 +251,7 @@ def _show(outcome: ScaleOutcome) -> None:
         f"{data.name}: up to {outcome.options.sizes[-1]:,} of {len(data.base):,} vectors of {data.dims} dimensions by "
         f"{data.metric.value}, {len(data.queries):,} queries, {outcome.options.runs} runs, each in its own process"
     )
-    say_tables(
+    print_tables(
         {
             "Medians of the runs": size_rows(outcome.rows),
             "Growth: figure ~ rows^exponent [95 % interval over sizes × runs]": fit_rows(outcome.fits()),

@@ -1,4 +1,4 @@
-"""bakeoff scale over the documents of an experiment: options, measurement, tables."""
+"""bakeoff scale on the documents of an experiment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSizes:
-    """Numbers of documents, results per query, runs and the seed of the order, as typed."""
+    """Numbers of documents, results per query, repeats and the seed of the document order."""
 
     sizes: tuple[int, ...]
     k: int
@@ -31,16 +31,16 @@ def is_experiment(text: str) -> bool:
 
 
 def refuse_vector_options(given: Mapping[str, object]) -> None:
-    """Options that only a vector dataset has are an error with an experiment."""
+    """Raise SettingError if an experiment got an option of vector datasets."""
     from bakeoff.errors import SettingError
 
     for name, value in given.items():
         if value is not None:
-            raise SettingError(f"{name} is for a vector dataset; an experiment has its own systems.")
+            raise SettingError(f"{name} applies only to vector datasets; an experiment has its own systems.")
 
 
-def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, desk: VectorCommand) -> int:
-    """Measure, write and show it; the exit code is 0 where all of it was measured."""
+def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, command: VectorCommand) -> int:
+    """Measure, write and print the scaling; the exit code is 0 if everything was measured."""
     from bakeoff.benchmark.load.experiment_targets import choose_systems
     from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, Servers, measure_document_scale
     from bakeoff.cli import console
@@ -54,15 +54,15 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, desk
         {"--sizes": ",".join(map(str, counts.sizes)) or None, "--systems": systems, "--k": counts.k,
          "--runs": counts.runs, "--seed": counts.seed},
     )  # fmt: skip
-    folder = desk.named_folder("scale", plan.name)
+    folder = command.named_folder("scale", plan.name)
     outcome = measure_document_scale(
         plan, choose_systems(plan, systems),
         DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
-        Servers(pids_of, data_folder_of), folder=folder, tell=desk.tell,
+        Servers(pids_of, data_folder_of), folder=folder, tell=command.tell,
     )  # fmt: skip
     written = write_scale_page(folder)
-    if desk.as_json:
-        console.say_json({**outcome.record(), "folder": str(folder)})
+    if command.as_json:
+        console.print_json({**outcome.record(), "folder": str(folder)})
     else:
         _show(outcome)
         console.print_line(str(written))
@@ -79,7 +79,7 @@ def _show(outcome: DocumentScaled) -> None:
         f"{outcome.plan.name}: up to {options.sizes[-1]:,} of {outcome.documents:,} documents, {outcome.queries:,} "
         f"queries, {options.runs} runs, each from an empty cache in its own processes"
     )
-    say_tables(
+    print_tables(
         {
             "Medians of the runs": document_rows(outcome.rows),
             "Growth: figure ~ documents^exponent [95 % interval over sizes × runs]": fit_rows(
@@ -90,7 +90,7 @@ def _show(outcome: DocumentScaled) -> None:
     )
 
 
-def say_tables(tables: Mapping[str, ScaleTable], failed: Mapping[str, str]) -> None:
+def print_tables(tables: Mapping[str, ScaleTable], failed: Mapping[str, str]) -> None:
     """Print the tables that have rows, with their notes, and what failed."""
     from bakeoff.cli import console
 

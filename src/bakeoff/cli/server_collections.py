@@ -1,4 +1,4 @@
-"""bakeoff servers collections: what runs left on a server, and how to remove it."""
+"""bakeoff servers collections: list and remove the collections of runs on a server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ def collections(
         typer.Option("--set", help="A parameter as key=value, such as url=http://host:9200."),
     ] = None,
     unused: Annotated[
-        bool, typer.Option("--unused", help="Only those that no index of this cache is in.")
+        bool, typer.Option("--unused", help="Only collections that this cache does not use.")
     ] = False,
-    drop: Annotated[bool, typer.Option("--drop", help="Remove what is listed.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove the listed collections.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the collections that runs made on a server; with --drop remove them. Nothing else there is touched."""
+    """List the collections that runs created on a server; with --drop, remove them.
+
+    Nothing else on the server is touched.
+    """
     from bakeoff.cli import console
     from bakeoff.storage.temp_dir import TempDir
 
@@ -40,7 +43,7 @@ def collections(
 
 
 def _store(name: str, given: list[str], folder: Any) -> Any:
-    """The store, connected; one that keeps nothing on a server is a SettingError."""
+    """The connected store; SettingError if it keeps nothing on a server."""
     from bakeoff import registry
     from bakeoff.cli.try_store import params_of
     from bakeoff.errors import SettingError
@@ -50,8 +53,8 @@ def _store(name: str, given: list[str], folder: Any) -> Any:
     if not issubclass(plugin, SupportsDrop):
         able = [one for one in registry.names("stores") if _drops(one)]
         raise SettingError(
-            f"{name} keeps its collections in the cache, which `bakeoff cache clear` empties, or cannot say what it "
-            f"has. Stores that list them: {', '.join(able)}."
+            f"{name} keeps its collections in the cache (`bakeoff cache clear` removes them) or cannot list them. "
+            f"Stores that can: {', '.join(able)}."
         )
     return plugin(plugin.Params(**params_of(plugin, given)), folder)
 
@@ -68,7 +71,7 @@ def _drops(name: str) -> bool:
 
 
 def _belongs_to_cache(collection: str) -> bool:
-    """Whether an index of this cache is in a collection; some engines cut long names."""
+    """Whether this cache uses a collection; some engines truncate long names."""
     from bakeoff.storage.cache import Cache
     from bakeoff.storage.weights import home_folder
 
@@ -79,13 +82,13 @@ def _show(name: str, rows: Sequence[tuple[str, bool]], as_json: bool) -> None:
     from bakeoff.cli import console
 
     if as_json:
-        console.say_json([{"collection": one, "in_cache": known} for one, known in rows])
+        console.print_json([{"collection": one, "in_cache": known} for one, known in rows])
     elif rows:
         console.table(
             ["collection", "in this cache"], [[one, "yes" if known else "no"] for one, known in rows]
         )
     else:
-        console.print_line(f"{name} has no such collection.")
+        console.print_line(f"{name} has no collections to list.")
 
 
 def _count(rows: Sequence[object]) -> str:

@@ -1,4 +1,4 @@
-"""bakeoff servers: real engines on this machine, for tests and trials."""
+"""bakeoff servers: start and stop real engines on this machine, for tests and trials."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from bakeoff.cli.server_collections import collections
 if TYPE_CHECKING:
     from bakeoff.servers.control import ServerStatus
 
-servers_app = typer.Typer(help="Real engines on this machine, without containers.", no_args_is_help=True)
-Names = Annotated[list[str] | None, typer.Argument(help="Servers by the name of their store. [default: all]")]
+servers_app = typer.Typer(help="Start and stop real engines here, without containers.", no_args_is_help=True)
+Names = Annotated[
+    list[str] | None, typer.Argument(help="Servers, by the name of their store. [default: all]")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -27,10 +29,10 @@ def register(app: typer.Typer) -> None:
 def up(
     names: Names = None,
     install: Annotated[
-        bool, typer.Option("--install", help="Bring a program that is missing, where that is possible.")
+        bool, typer.Option("--install", help="Install a missing engine, if possible.")
     ] = False,
 ) -> None:
-    """Start servers and wait until they answer; without names, all whose programs are there."""
+    """Start servers and wait until they answer; without names, all that are installed."""
     from bakeoff.cli import console
     from bakeoff.errors import BakeoffError
     from bakeoff.servers import control
@@ -61,9 +63,9 @@ def up(
 @servers_app.command()
 def down(
     names: Names = None,
-    data: Annotated[bool, typer.Option("--data", help="Also remove what they kept.")] = False,
+    data: Annotated[bool, typer.Option("--data", help="Also delete their data.")] = False,
 ) -> None:
-    """Stop servers and all their processes; what they kept stays."""
+    """Stop servers and all their processes; their data stays."""
     from bakeoff.cli import console
     from bakeoff.servers import control
 
@@ -75,9 +77,9 @@ def down(
 
 @servers_app.command()
 def status(
-    names: Names = None, as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False
+    names: Names = None, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 ) -> None:
-    """Show which servers run; exit code 1 where one crashed or does not answer."""
+    """Show which servers run; exit code 1 if one crashed or does not answer."""
     from dataclasses import asdict
 
     from bakeoff.cli import console
@@ -85,7 +87,7 @@ def status(
 
     found = [control.status(server) for server in control.choose_servers(names or [])]
     if as_json:
-        console.say_json([asdict(one) for one in found])
+        console.print_json([asdict(one) for one in found])
     else:
         headers = ["server", "state", "version", "address", "pid", "MB", "since"]
         console.table(headers, [_cells(one) for one in found], right=(4, 5))

@@ -1,4 +1,4 @@
-"""bakeoff status: what is done, what goes on in another terminal, what to do next."""
+"""bakeoff status: what is done, what is running, what to do next."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bakeoff.runtime.progress_file import RunProgress, StageState, process_is_al
 LABEL = 9
 
 
-def say_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
-    """What is done and what is next, for one run or for a folder of runs."""
+def print_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
+    """Print what is done and what to do next, for one run or a folder of runs."""
     runs, given = _runs(folder), _reviews(reviews)
     found = {path: _review(path, record, given) for path, record in runs}
     reviewed = ["decided passages"] if any(found.values()) else []
@@ -31,7 +31,7 @@ def say_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
     console.print_line()
     now = read_progress(path) if record.status == "running" else None
     if now is not None and process_is_alive(now):
-        _say_progress(now)
+        _print_progress(now)
         return 0
     if (review := found[path]) is not None:
         console.print_line(f"{'Review':<{LABEL}}{_review_line(path, review, given.get(record.run))}")
@@ -40,7 +40,7 @@ def say_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
 
 
 def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, Any]]:
-    """The state of each run for a script."""
+    """The state of each run, as JSON."""
     given = _reviews(reviews)
     return [
         {
@@ -56,33 +56,33 @@ def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, An
 
 
 def _reviews(folders: Sequence[Path]) -> dict[str, Path]:
-    """Folders of reviews by the run each is of."""
+    """The folders of reviews, by run."""
     from bakeoff.review.review_folder import open_desk
 
     return {open_desk(folder).pool().run: folder for folder in folders}
 
 
 def _review(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[str, int] | None:
-    """How far the review of a finished run is: passages, decided ones, and questions that people judged completely."""
+    """Progress of a finished run's review: passages, decided passages and completely judged questions."""
     if record.status not in ("done", "partial"):
         return None
     from bakeoff.review.outcomes import OutcomeState
     from bakeoff.review.reviewed_run import find_review, with_people
 
     result = open_run(path).with_review_folder(given.get(record.run))
-    standing = find_review(result)
-    if standing is None:
+    state = find_review(result)
+    if state is None:
         return None
     decided = sum(
-        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in standing.settled.values()
+        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in state.settled.values()
     )
     reviewed = with_people(result).reviewed
     questions = len(reviewed.queries) if reviewed else 0
-    return {"passages": len(standing.pool.items), "decided": decided, "questions": questions}
+    return {"passages": len(state.pool.items), "decided": decided, "questions": questions}
 
 
 def _review_line(path: Path, found: Mapping[str, int], folder: Path | None) -> str:
-    """How far a review is, and what to do next; `folder` is that of a review named by the user."""
+    """A review's progress and the next command; `folder` is a review that the user named."""
     done = found["decided"] == found["passages"]
     then = f"bakeoff final-report {path}" if done else f"bakeoff review next {folder or path}"
     if done and folder:
@@ -97,8 +97,8 @@ def _share_decided(found: Mapping[str, int] | None) -> str:
     return "–" if found is None else f"{found['decided']:,} of {found['passages']:,}"
 
 
-def _say_progress(progress: RunProgress) -> None:
-    """What a run that goes on in another terminal is at: its unfinished stages with rate and time left."""
+def _print_progress(progress: RunProgress) -> None:
+    """Print the unfinished stages of a run in another terminal, with rate and time left."""
     for stage in progress.stages:
         if stage.finished is None:
             console.print_line(f"{stage.stage:<{LABEL}}{_stage_line(stage, progress.updated)}")
@@ -117,7 +117,7 @@ def _stage_line(stage: StageState, now: float) -> str:
 
 
 def _stages_json(path: Path, record: RunRecord) -> dict[str, Any]:
-    """The unfinished stages of a run that goes on now, with things a second and seconds left."""
+    """The unfinished stages of a running run, with rate per second and seconds left."""
     now = read_progress(path) if record.status == "running" else None
     if now is None or not process_is_alive(now):
         return {}
@@ -137,12 +137,12 @@ def _stages_json(path: Path, record: RunRecord) -> dict[str, Any]:
 
 
 def _runs(folder: Path) -> list[tuple[Path, RunRecord]]:
-    """The runs in a folder, oldest first; a run's own folder counts as one, and no run at all is an error."""
+    """The runs in a folder, or the run that the folder is, oldest first; DataError if there is none."""
     paths = (
         [folder] if (folder / "run.json").exists() else sorted(p.parent for p in folder.glob("*/run.json"))
     )
     if not paths:
-        raise DataError(f"{folder} holds no run. Start one with: bakeoff run")
+        raise DataError(f"{folder} contains no runs. Start one with: bakeoff run")
     found = [(path, read_record(path)) for path in paths]
     return sorted(found, key=lambda item: item[1].started)
 
@@ -163,14 +163,14 @@ def _status_row(path: Path, record: RunRecord) -> list[str]:
 
 def _next(path: Path, record: RunRecord) -> str:
     if record.status in ("running", "stopped"):
-        return f"{_command(record)} --out {path}   goes on where it stopped (if it is not still running)"
+        return f"{_command(record)} --out {path}   resumes it (unless it is still running)"
     if record.status == "partial":
-        return f"{_command(record)} --out {path}   tries the failed systems again"
+        return f"{_command(record)} --out {path}   retries the failed systems"
     return f"open {path / 'report.html'}"
 
 
 def _command(record: RunRecord) -> str:
-    """The command of a run, with its experiment's file if that is here under another name than bakeoff.yaml."""
+    """The command of a run, with the name of its experiment file if that is not bakeoff.yaml."""
     text = record.experiment.encode("utf-8", errors="replace")
     here = [path.name for path in sorted(Path().glob("*.y*ml")) if path.is_file() and _is(path, text)]
     if not here:
@@ -179,5 +179,5 @@ def _command(record: RunRecord) -> str:
 
 
 def _is(path: Path, text: bytes) -> bool:
-    """Whether a file is this text; one of another size is not read."""
+    """Whether a file holds exactly this text; checks the size first."""
     return path.stat().st_size == len(text) and path.read_bytes() == text

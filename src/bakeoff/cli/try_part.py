@@ -1,4 +1,4 @@
-"""bakeoff test: try one part by itself before an experiment uses it."""
+"""bakeoff test: try one store or model before an experiment uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bakeoff.testing.check_embedder import ModelCheck
     from bakeoff.types import ModelInfo
 
-test_app = typer.Typer(help="Try one part by itself.", no_args_is_help=True)
+test_app = typer.Typer(help="Try one store or model by itself.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 @test_app.callback()
 def group() -> None:
-    """Try one part by itself."""
+    """Try one store or model by itself."""
 
 
 def model(
@@ -38,12 +38,10 @@ def model(
         str | None, typer.Option(help="Engine that runs the model: fastembed, mistralrs.")
     ] = None,
     quantization: Annotated[str | None, typer.Option(help="Precision of the weights: none, q8, q4k.")] = None,
-    param: Annotated[
-        list[str] | None, typer.Option(help="A parameter as key=value; may be repeated.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Embed a few texts: are the vectors sound, how fast do they come, how much of a text is read?"""
+    """Embed a few texts and check the vectors, the speed and the token limit."""
     from bakeoff import registry
     from bakeoff.cli import console
     from bakeoff.errors import ModelNotFoundError
@@ -79,7 +77,7 @@ def _values(params: list[str], quantization: str | None) -> dict[str, Any]:
 
 
 def given_value(text: str, name: str) -> Any:
-    """A value as it would be read in a file; nothing is null."""
+    """A value as YAML would read it; an empty text is null."""
     from bakeoff.config.yaml_document import parse
     from bakeoff.errors import SettingError
 
@@ -95,7 +93,7 @@ def _choice(name: str, backend: str | None, values: dict[str, Any]) -> ModelChoi
 
 
 def _heading(choice: ModelChoice, info: ModelInfo) -> str:
-    limit = f"{info.max_tokens:,} tokens" if info.max_tokens else "no limit of tokens is said"
+    limit = f"{info.max_tokens:,} tokens" if info.max_tokens else "no token limit given"
     return f"{info.name} on {choice.embedder}: {info.dims} dimensions, {limit}, weights {info.weights[:40]}"
 
 
@@ -105,7 +103,7 @@ def _show(info: ModelInfo, checks: list[ModelCheck], as_json: bool) -> None:
     from bakeoff.cli import console
 
     if as_json:
-        console.say_json({"model": asdict(info), "checks": [asdict(row) for row in checks]})
+        console.print_json({"model": asdict(info), "checks": [asdict(row) for row in checks]})
         return
     marks = {True: "ok", False: "FAILED", None: ""}
-    console.table(["check", "", "seen"], [[row.name, marks[row.fine], row.seen] for row in checks])
+    console.table(["check", "", "result"], [[row.name, marks[row.fine], row.seen] for row in checks])

@@ -1,4 +1,4 @@
-"""bakeoff test store: does a store keep the contract here, which engine answers, how near and how fast?"""
+"""bakeoff test store: check a store against the contract, with a small recall and latency."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ def store(
     name: Annotated[str, typer.Argument(help="A store of `bakeoff list stores`.")],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A parameter as key=value, build.m=32 for an inner one; may be repeated."),
+        typer.Option("--set", help="A parameter as key=value, or build.m=32 for a nested one. Repeatable."),
     ] = None,
     recall: Annotated[
-        float, typer.Option(min=0, max=1, help="Recall@10 the checks ask for; a quantised index has less.")
+        float,
+        typer.Option(min=0, max=1, help="Recall@10 that the checks require; lower it for a quantised index."),
     ] = 0.95,
     score_error: Annotated[
-        float, typer.Option(min=0, help="How far a score may be off; a quantised index is farther.")
+        float, typer.Option(min=0, help="Largest error of a score; raise it for a quantised index.")
     ] = 1e-3,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Connect to a store, try what it promises, and measure a small recall and latency.
+    """Check a store against the contract and measure a small recall and latency.
 
-    Makes collections called contract_… in the place of those of that name, and removes them at its end.
+    Replaces collections named contract_… and removes them at the end.
     """
     from bakeoff import registry
     from bakeoff.cli import console
@@ -53,7 +54,7 @@ def store(
 
 
 def params_of(plugin: Any, given: list[str]) -> dict[str, Any]:
-    """Nested parameters, tried against the store's own model."""
+    """Nested parameters, validated by the store's own model."""
     from pydantic import ValidationError
 
     from bakeoff.errors import SettingError
@@ -82,7 +83,9 @@ def _nest_settings(given: list[str]) -> dict[str, Any]:
         for part in outer:
             inner = inner.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise SettingError(f"--set {item!r}: {part} is {inner!r} already, which has no parts.")
+                raise SettingError(
+                    f"--set {item!r}: {part} is already {inner!r}, which has no nested values."
+                )
         inner[last] = given_value(value, f"--set {item}")
     return made
 
@@ -94,7 +97,7 @@ def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None,
 
     if as_json:
         rows, small = [asdict(row) for row in checks], asdict(figures) if figures else None
-        console.say_json({"engine": engine, "checks": rows, "figures": small})
+        console.print_json({"engine": engine, "checks": rows, "figures": small})
         return
     marks = {"ok": "ok", "gap": "gap", "failed": "FAILED"}
     console.table(["check", "", "why"], [[row.check, marks[row.state], row.why] for row in checks])
@@ -103,9 +106,13 @@ def _show(engine: str, checks: list[CheckOutcome], figures: SmokeFigures | None,
 
 def _sentence(checks: list[CheckOutcome], figures: SmokeFigures | None) -> str:
     counts = {state: sum(row.state == state for row in checks) for state in ("ok", "gap", "failed")}
-    kept = f"{counts['ok']} kept, {counts['gap']} declared gaps, {counts['failed']} failed."
+    kept = f"{counts['ok']} passed, {counts['gap']} declared gaps, {counts['failed']} failed."
     if figures is None:
-        why = "not measured: checks failed" if counts["failed"] else "not measured: it searches no vectors"
+        why = (
+            "not measured: checks failed"
+            if counts["failed"]
+            else "not measured: the store does not search vectors"
+        )
         return f"{kept} Recall and latency {why}."
     return (
         f"{kept} {figures.rows:,} × {figures.dims} random vectors, {figures.queries} queries one at a time: "

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.cli.status import say_status, status_json
+from bakeoff.cli.status import print_status, status_json
 from bakeoff.config import experiment
 from bakeoff.errors import ExperimentError, MissingExtraError, UnknownPluginError
 from bakeoff.runs.run import run
@@ -104,12 +104,12 @@ def test_status_sees_a_run_that_goes_on(small: Path, capsys: pytest.CaptureFixtu
         patch.setattr("bakeoff.runtime.progress_file.EVERY_SECONDS", 0.0)
         run(small, out="runs/one", emit=look)
     assert "running" in seen[0] and "in process" in seen[0]
-    assert say_status(Path("runs")) == 0
+    assert print_status(Path("runs")) == 0
     assert "report.html" in capsys.readouterr().out
 
 
 def _status(capsys: pytest.CaptureFixture[str]) -> str:
-    say_status(Path("runs"))
+    print_status(Path("runs"))
     return capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""The options with which a user allows keys to go where an experiment wants them."""
+"""The options that allow an experiment to use API keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Hosts = Annotated[
     typer.Option(
         "--allow-host",
         metavar="HOST[:PORT]",
-        help="Keys may be sent to this server, although only the experiment names it. Repeatable.",
+        help="Allow sending keys to this server, which only the experiment names. Repeatable.",
     ),
 ]
 Keys = Annotated[
@@ -22,7 +22,7 @@ Keys = Annotated[
     typer.Option(
         "--allow-key",
         metavar="NAME",
-        help="key_env may name this variable, although no provider owns it. Repeatable.",
+        help="Allow key_env to name this variable, which belongs to no known provider. Repeatable.",
     ),
 ]
 

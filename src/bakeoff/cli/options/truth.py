@@ -1,4 +1,4 @@
-"""The options that choose whose judgments a command uses, and where a run's review is."""
+"""The options that choose whose judgments count and where a run's review is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TruthChoice(StrEnum):
 
 Truth = Annotated[
     TruthChoice,
-    typer.Option("--truth", help="People's judgments where a review is complete, or those of rules only."),
+    typer.Option("--truth", help="Human judgments where a review is complete, or judgments by rules only."),
 ]
 Review = Annotated[
     Path | None,
@@ -30,7 +30,7 @@ Review = Annotated[
 Reviews = Annotated[
     list[Path] | None,
     typer.Option(
-        "--review", metavar="FOLDER", help="A run's review, where it is not in reviews/NAME. May be repeated."
+        "--review", metavar="FOLDER", help="A run's review, if it is not in reviews/NAME. Repeatable."
     ),
 ]
 
@@ -44,8 +44,8 @@ def comparable_runs(
     return same_truth(open_runs(folders, trust=trust, reviews=reviews or (), truth=truth.value))
 
 
-def say_truth(sentence: str) -> None:
-    """Whose judgments a comparison used."""
+def print_truth(sentence: str) -> None:
+    """Print whose judgments a comparison used."""
     from bakeoff.cli import console
 
     console.print_line(f"{'Truth':<9}{sentence}", style="dim")

@@ -1,4 +1,4 @@
-"""What the commands that work on vectors share: their options, where results go, and how numbers are shown."""
+"""Options, result folders and number formats that the vector commands share."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ Dataset = Annotated[
     typer.Argument(help="A file or folder of vectors, mnist, or synthetic:20000x64[,clustered|uniform|ood]."),
 ]
 MetricName = Annotated[str | None, typer.Option("--metric", help="cosine, dot or l2. [default: the file's]")]
-Queries = Annotated[int | None, typer.Option("--queries", help="Use only the first so many queries.")]
+Queries = Annotated[
+    int | None, typer.Option("--queries", help="Use only this number of queries, from the first on.")
+]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds one search may take.")]
-Json = Annotated[bool, typer.Option("--json", help="For scripts.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def metric_of(name: str | None) -> Metric | None:
@@ -41,7 +43,7 @@ def metric_of(name: str | None) -> Metric | None:
 
 
 def command_line(words: list[str], options: Mapping[str, object]) -> str:
-    """What to type to do it again; options that are not set are left out, and flags have no value."""
+    """The command line that repeats a measurement, without options that are not set."""
     for name, value in options.items():
         if value is True:
             words = [*words, name]
@@ -52,14 +54,14 @@ def command_line(words: list[str], options: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class VectorCommand:
-    """Where a measurement's results go, who computes its exact truth, and whether a script reads what is said."""
+    """Where the results go, who computes the exact neighbours, and whether to print JSON."""
 
     out: Path | None
     executor: str | None
     as_json: bool
 
     def folder(self, command: str, vectors: VectorSet) -> Path:
-        """The folder of a command's results on a dataset, after what is to be known of that was said."""
+        """The result folder for a dataset; prints the dataset's notes first."""
         from bakeoff.cli import console
 
         for note in vectors.notes:
@@ -67,12 +69,12 @@ class VectorCommand:
         return self.named_folder(command, vectors.name)
 
     def named_folder(self, command: str, what: str) -> Path:
-        """The folder of a command's results: the one asked for, or a new one with the name of what is measured."""
+        """The result folder: --out, or a new one named after what is measured."""
         name = "".join(letter if letter.isalnum() else "-" for letter in what.lower()).strip("-")
         return self.out or Path("runs") / f"{command}-{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
     def tell(self, text: str) -> None:
-        """Say what goes on, on standard error."""
+        """Print progress to standard error."""
         from bakeoff.cli import console
 
         if not self.as_json:
@@ -80,12 +82,12 @@ class VectorCommand:
 
 
 def exit_code(outcome: AnnOutcome | ScaleOutcome | DocumentScaled) -> int:
-    """Whether a measurement is whole: 130 after Ctrl-C, 1 where a store failed."""
+    """130 after Ctrl-C, 1 if a store failed, else 0."""
     from bakeoff.cli import console
 
     return console.STOPPED if outcome.stopped else 1 if outcome.failed else 0
 
 
 def number(value: float | None, digits: int) -> str:
-    """A figure, or a dash where there is none."""
+    """A number, or a dash if there is none."""
     return "–" if value is None else f"{value:,.{digits}f}"

@@ -1,4 +1,4 @@
-"""Workers for what a command computes much of: its option, and who it names."""
+"""The --executor option of large computations, and the workers it names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Truth = Annotated[
     typer.Option(
         "--executor",
         metavar="NAME",
-        help="Who finds the exact neighbours of a large dataset: '{local: {processes: 8}}', ray, "
-        "or '{ray: {address: HOST:6379}}'. They go home before anything is timed.",
+        help="Where to compute the exact neighbours of a large dataset: '{local: {processes: 8}}', ray, "
+        "or '{ray: {address: HOST:6379}}'. Workers are stopped before anything is timed.",
     ),
 ]
 Statistics = Annotated[
@@ -24,13 +24,13 @@ Statistics = Annotated[
     typer.Option(
         "--executor",
         metavar="NAME",
-        help="Who compares very many systems: '{local: {processes: 8}}', ray, or '{ray: {address: HOST:6379}}'.",
+        help="Where to compare very many systems: '{local: {processes: 8}}', ray, or '{ray: {address: HOST:6379}}'.",
     ),
 ]
 
 
 def workers_of(executor: str | None) -> WorkerPool | None:
-    """The workers an option names; None where it names none but this process."""
+    """The workers that the option names; None for this process alone."""
     if executor is None:
         return None
     from bakeoff import registry
@@ -42,7 +42,7 @@ def workers_of(executor: str | None) -> WorkerPool | None:
 
 
 def cache_for(executor: str | None) -> Cache:
-    """The cache of this user: one that workers share, where an option names some."""
+    """The user's cache; with an executor, one that its workers can share."""
     from bakeoff.storage.cache import Cache
     from bakeoff.storage.shared_cache import open_cache
     from bakeoff.storage.weights import home_folder

@@ -1,4 +1,4 @@
-"""How a validation reads: facts first, then what can be reached and shown, then what is wrong, then one last line."""
+"""A validation on the terminal and as JSON: facts, ceilings and power, findings, and whether it can run."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ _STYLE = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
 
 def report_json(report: ValidationReport, *, strict: bool) -> dict[str, Any]:
-    """The report for a script."""
+    """The report as JSON."""
     counts = {f"{level}s": len(report.of(level)) for level in LEVELS}
     return {"ready": not report.faults(strict=strict), **counts, **asdict(report)}
 
 
-def say_report(report: ValidationReport, experiment: Path, *, strict: bool, verbose: bool) -> None:
-    """Print everything, calmly."""
-    _say_facts(report)
-    _say_ceilings(report)
+def print_report(report: ValidationReport, experiment: Path, *, strict: bool, verbose: bool) -> None:
+    """Print the whole report."""
+    _print_facts(report)
+    _print_ceilings(report)
     if report.power is not None:
-        _say_power(report.power)
-    _say_queries(report, verbose)
+        _print_power(report.power)
+    _print_queries(report, verbose)
     for level in LEVELS:
-        _say_findings(level, report.of(level), verbose)
-    _say_end(report, experiment, strict)
+        _print_findings(level, report.of(level), verbose)
+    _print_end(report, experiment, strict)
 
 
-def say_query_file(report: ValidationReport, *, strict: bool, verbose: bool) -> None:
-    """Print what is known of a query file that was checked by itself."""
+def print_query_file(report: ValidationReport, *, strict: bool, verbose: bool) -> None:
+    """Print the report of a query file without an experiment."""
     counts = Counter(
         {row.category or "without category": sum(row.counts.values()) for row in report.automation}
     )
@@ -56,7 +56,7 @@ def say_query_file(report: ValidationReport, *, strict: bool, verbose: bool) -> 
         _line("", _by_rules(report))
         console.print_line()
     for level in LEVELS:
-        _say_findings(level, report.of(level), verbose)
+        _print_findings(level, report.of(level), verbose)
     faults = report.faults(strict=strict)
     if faults:
         console.print_line(f"{report.name}: {faults:,} error{'' if faults == 1 else 's'}", style="bold red")
@@ -64,7 +64,7 @@ def say_query_file(report: ValidationReport, *, strict: bool, verbose: bool) -> 
         console.print_line(f"{report.name}: valid", style="bold green")
 
 
-def _say_facts(report: ValidationReport) -> None:
+def _print_facts(report: ValidationReport) -> None:
     if report.corpus is None:
         return
     corpus = report.corpus
@@ -88,9 +88,9 @@ def _say_facts(report: ValidationReport) -> None:
 
 
 def _mix(report: ValidationReport) -> str:
-    """How many queries are easy, medium and hard, beside what the file declares."""
+    """How many questions are easy, medium and hard, next to what the file declares."""
     counts = Counter(row.difficulty for row in report.queries if row.difficulty)
-    said = []
+    levels = []
     for level in dict.fromkeys([*report.declared_mix, *sorted(counts)]):
         declared = report.declared_mix.get(level)
         share = (
@@ -98,8 +98,8 @@ def _mix(report: ValidationReport) -> str:
             if declared is not None
             else ""
         )
-        said.append(f"{counts[level]:,} {level}{share}")
-    return ", ".join(said)
+        levels.append(f"{counts[level]:,} {level}{share}")
+    return ", ".join(levels)
 
 
 def _truth(report: ValidationReport) -> str:
@@ -109,25 +109,25 @@ def _truth(report: ValidationReport) -> str:
     if not found:
         return executed
     middle = found[len(found) // 2]
-    return f"{executed} · documents a query: {found[0]} to {found[-1]:,}, median {middle}"
+    return f"{executed} · documents per question: {found[0]} to {found[-1]:,}, median {middle}"
 
 
 def _by_rules(report: ValidationReport) -> str:
-    """How many queries rules can judge without people, and which categories they can not."""
+    """How many questions rules can judge without people, and which categories they can't."""
     counts: Counter[str] = Counter()
     for row in report.automation:
         counts.update(row.counts)
-    said = f"judged by rules alone: {counts['yes']:,} by named places"
-    said += f", {counts['mostly']:,} by words with a count to hold them to" if counts["mostly"] else ""
-    said += f", {counts['partly']:,} by words only" if counts["partly"] else ""
-    said += f", {counts['no']:,} not yet" if counts["no"] else ""
+    text = f"judged by rules alone: {counts['yes']:,} by location"
+    text += f", {counts['mostly']:,} by words with an expected count" if counts["mostly"] else ""
+    text += f", {counts['partly']:,} by words only" if counts["partly"] else ""
+    text += f", {counts['no']:,} not yet" if counts["no"] else ""
     needed = [
         row.category for row in report.automation if row.category and row.counts["partly"] + row.counts["no"]
     ]
-    return said + (f" · people needed for {', '.join(needed)}" if needed else "")
+    return text + (f" · people needed for {', '.join(needed)}" if needed else "")
 
 
-def _say_ceilings(report: ValidationReport) -> None:
+def _print_ceilings(report: ValidationReport) -> None:
     if not report.ceilings:
         return
     chunkers = any(row.chunker for row in report.ceilings)
@@ -148,33 +148,33 @@ def _ceiling(row: Ceiling, report: ValidationReport, chunkers: bool) -> list[str
     best = "–" if row.best is None else f"{row.best:.3f}"
     queries = f"{row.queries:,}" if row.queries else "–"
     wanted = [t for t in report.targets if t.measure == row.measure and not t.query]
-    target, said = ("", "")
+    target, remark = ("", "")
     if wanted:
         target = f"{wanted[0].wanted:g}"
-        said = "" if wanted[0].reachable else "can't be reached"
-        said += f" ({wanted[0].origin})" if wanted[0].origin != "experiment" else ""
-    return [row.measure, *([row.chunker] if chunkers else []), best, queries, target, said.strip()]
+        remark = "" if wanted[0].reachable else "can't be reached"
+        remark += f" ({wanted[0].origin})" if wanted[0].origin != "experiment" else ""
+    return [row.measure, *([row.chunker] if chunkers else []), best, queries, target, remark.strip()]
 
 
-def _say_power(power: Power) -> None:
+def _print_power(power: Power) -> None:
     one, every = power.detectable, power.detectable_of_all
-    shown = (
-        f"a difference of {one:.2f} in {power.measure}" if one < 1 else f"no difference in {power.measure}"
-    )
-    of_all = f"of {every:.2f}" if every < 1 else "none"
     together = f" in {power.clusters:,} clusters" if power.clusters < power.queries else ""
     text = (
-        f"{power.queries:,} queries{together} show {shown} between two"
-        f" systems, and {of_all} among all {power.pairs:,} pairs (80 % power)."
-        f" Spread of paired differences {power.spread:.2f}, {power.basis}."
+        f"With {power.queries:,} question{'' if power.queries == 1 else 's'}{together}, {_undetected(one)}"
+        f" in {power.measure} between two systems go undetected; among all {power.pairs:,} pairs, {_undetected(every)}"
+        f" (80 % power). Standard deviation of paired differences {power.spread:.2f}, {power.basis}."
     )
-    assumed = " A first run tells the true spread: bakeoff validate --pilot RUN_FOLDER."
+    assumed = " A first run measures it: bakeoff validate --pilot RUN_FOLDER."
     _paragraph(text + (assumed if power.basis.startswith("assumed") else ""), "power     ")
     console.print_line()
 
 
-def _say_queries(report: ValidationReport, verbose: bool) -> None:
-    """All queries where they are few or asked for, else those that something is wrong with."""
+def _undetected(difference: float) -> str:
+    return f"differences below {difference:.2f}" if difference < 1 else "all differences"
+
+
+def _print_queries(report: ValidationReport, verbose: bool) -> None:
+    """Print all queries if they are few or --verbose is given, else those with findings."""
     wrong = {
         f.where.rpartition("query ")[2] for f in report.findings if f.level != "note" and "query " in f.where
     }
@@ -202,8 +202,8 @@ def _rule(row: RuleRow) -> list[str]:
     return [row.query, row.rule, row.source, row.chunker, f"{row.hits:,}", f"{row.documents:,}"]
 
 
-def _say_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) -> None:
-    """The findings of a level; of a kind that there are many of, the first."""
+def _print_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) -> None:
+    """Print the findings of a level; of each kind, only the first few."""
     if not findings:
         return
     console.print_line(f"{len(findings):,} {level}{'' if len(findings) == 1 else 's'}", style=_STYLE[level])
@@ -219,12 +219,12 @@ def _say_findings(level: Level, findings: tuple[Finding, ...], verbose: bool) ->
 
 
 def _sentence(finding: Finding) -> str:
-    """What was found, with its place where the text does not begin with it."""
+    """A finding with its position, if the text does not start with that."""
     named = finding.message.startswith(finding.where)
     return finding.message if named else f"{finding.where}: {finding.message}"
 
 
-def _say_end(report: ValidationReport, experiment: Path, strict: bool) -> None:
+def _print_end(report: ValidationReport, experiment: Path, strict: bool) -> None:
     faults = report.faults(strict=strict)
     if not faults:
         where = "" if experiment == Path("bakeoff.yaml") else f" {experiment}"

@@ -1,4 +1,4 @@
-"""The key measure of each category on the terminal and for a script."""
+"""The key measure of each category, on the terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class CategoryMeans(TypedDict):
     systems: dict[str, SystemMean]
 
 
-def say_key_measures(result: Result, systems: Sequence[str]) -> None:
-    """A row per category, with a column per system under its place in the table of systems."""
+def print_key_measures(result: Result, systems: Sequence[str]) -> None:
+    """Print a row per category and a column per system, numbered as in the table of systems."""
     found = key_measures(result, read_grid(result), systems)
     if not found:
         return
@@ -52,7 +52,7 @@ def say_key_measures(result: Result, systems: Sequence[str]) -> None:
 
 
 def key_measures_json(result: Result) -> list[CategoryMeans]:
-    """The key measure of each category; empty where the preset names none."""
+    """The key measure of each category; empty if the preset names none."""
     return [
         {
             "category": one.category,

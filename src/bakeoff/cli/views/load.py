@@ -1,4 +1,4 @@
-"""A load on the terminal: speed, latencies, counts, resources and cost of each system, and what to know about them."""
+"""A load test on the terminal: speed, latencies, counts, resources and cost of each system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bakeoff.benchmark.points import LoadPoint
 from bakeoff.benchmark.results.load_speeds import compare_loads
 from bakeoff.cli import console
 from bakeoff.cli.options.vectors import number
-from bakeoff.cli.views.load_clients import say_clients
+from bakeoff.cli.views.load_clients import print_clients
 
 if TYPE_CHECKING:
     from bakeoff.benchmark.load.load_systems import LoadOutcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bakeoff.benchmark.results.cost import Cost, PricedCost
 
 WIDE = 30
-"""Longer labels are told once, by number."""
+"""Longer labels are printed once and then replaced by numbers."""
 SPEED = ["system", "load", "QPS", "IQR", "mean ms", "p50", "p90", "p95", "p99"]
 COUNTS = [
     "system",
@@ -33,23 +33,23 @@ COUNTS = [
 ]
 
 
-def say_load(done: LoadOutcome) -> None:
-    """Everything a person wants to know first."""
+def print_load(done: LoadOutcome) -> None:
+    """Print the tables, the notes and the closing sentences."""
     found = done.found
     origin = found.origin
     console.print_line(
-        f"{origin.name} ({origin.kind}): {origin.queries:,} queries, runs: {found.demand.runs}, systems taking turns"
+        f"{origin.name} ({origin.kind}): {origin.queries:,} queries, repeats: {found.demand.runs}, systems taking turns"
     )
-    _say_harness(found)
+    _print_harness(found)
     names = _names(found)
     points = [point for point in found.points() if not point.probe] or list(found.points())
-    _say_systems(found, names)
+    _print_systems(found, names)
     if points:
-        _say_speed(points, found, names)
-        _say_comparisons(found, names)
-        _say_counts(points, names)
-        say_clients(found, names)
-    _say_costs(done)
+        _print_speed(points, found, names)
+        _print_comparisons(found, names)
+        _print_counts(points, names)
+        print_clients(found, names)
+    _print_costs(done)
     for note in dict.fromkeys(note for point in points for note in point.notes):
         console.print_line(f"– {note}", style="dim")
     for label, why in found.failed.items():
@@ -60,8 +60,8 @@ def say_load(done: LoadOutcome) -> None:
     console.print_line(f"{done.folder}/record.json")
 
 
-def _say_comparisons(found: LoadSession, names: dict[str, str]) -> None:
-    """Every pair under each load with its ratio and corrected p."""
+def _print_comparisons(found: LoadSession, names: dict[str, str]) -> None:
+    """Print every pair under each load, with its ratio and corrected p."""
     rows = [
         [
             names[one.pair.a],
@@ -76,7 +76,9 @@ def _say_comparisons(found: LoadSession, names: dict[str, str]) -> None:
     ]
     if rows:
         console.print_line("Welch's test on logarithms over runs, Holm-corrected", style="bold")
-        console.table(["system", "against", "load", "of", "ratio", "95 %", "p"], rows, right=(4, 5, 6))
+        console.table(
+            ["system", "against", "load", "measure", "ratio", "95 % interval", "p"], rows, right=(4, 5, 6)
+        )
         console.print_line()
 
 
@@ -85,28 +87,28 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def cost_cells(cost: Cost | None) -> list[str]:
-    """A million queries, a refresh and a month of storage; a dash where unknown."""
+    """The cost of a million queries, a refresh and a month of storage; a dash if unknown."""
     if cost is None:
         return ["–", "–", "–"]
     return [_amount(cost.million_queries), _amount(cost.refresh), _amount(cost.storage_month)]
 
 
-def _say_harness(found: LoadSession) -> None:
+def _print_harness(found: LoadSession) -> None:
     parts = [f"{seconds * 1e6:,.2f} µs at {load.name}" for load, seconds in list(found.harness.items())[:6]]
     if parts:
-        console.print_line(f"The harness itself (null store): {', '.join(parts)}.")
+        console.print_line(f"Overhead of the harness (null store): {', '.join(parts)} per query.")
     console.print_line()
 
 
 def _names(found: LoadSession) -> dict[str, str]:
-    """Each system's label, or its number where labels would not fit beside the figures."""
+    """Each system's label, or its number if labels are too long for the table."""
     labels = [target.label for target in found.targets]
     if all(len(label) <= WIDE for label in labels):
         return {label: label for label in labels}
     return {label: f"#{place}" for place, label in enumerate(labels, 1)}
 
 
-def _say_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, str]) -> None:
+def _print_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, str]) -> None:
     grade = next((target.grade.name for target in found.targets if target.grade), None)
     headers = [*SPEED, *([grade] if grade else [])]
     rows = [
@@ -115,7 +117,7 @@ def _say_speed(points: list[LoadPoint], found: LoadSession, names: dict[str, str
     ]
     console.table(headers, rows, right=tuple(range(2, len(headers))))
     if any(point.marked for point in points):
-        console.warn("! the harness is more than 5 % of that figure: the system is faster than it looks")
+        console.warn("! the harness takes more than 5 % of that figure; the system is faster than shown")
     console.print_line()
 
 
@@ -141,7 +143,7 @@ def _quality(point: LoadPoint, found: LoadSession) -> float | None:
     )
 
 
-def _say_counts(points: list[LoadPoint], names: dict[str, str]) -> None:
+def _print_counts(points: list[LoadPoint], names: dict[str, str]) -> None:
     rows = [
         [
             names[point.system], point.load.name, f"{point.sent:,}", f"{point.answered:,}", str(point.errors),
@@ -154,8 +156,8 @@ def _say_counts(points: list[LoadPoint], names: dict[str, str]) -> None:
     console.print_line()
 
 
-def _say_systems(found: LoadSession, names: dict[str, str]) -> None:
-    """What each took before the first measured query, and how big it is."""
+def _print_systems(found: LoadSession, names: dict[str, str]) -> None:
+    """Print each system's opening and build times, first latencies and sizes."""
     rows = []
     for target in found.targets:
         opening, cold = target.opening, found.cold.get(target.label)
@@ -174,11 +176,11 @@ def _say_systems(found: LoadSession, names: dict[str, str]) -> None:
         console.print_line()
 
 
-def _say_costs(done: LoadOutcome) -> None:
+def _print_costs(done: LoadOutcome) -> None:
     if done.prices is None or not done.found.costs:
         return
     unit = done.prices.currency
-    headers = ["system", f"{unit} a million queries", f"{unit} a refresh", f"{unit} a month of storage"]
+    headers = ["system", f"{unit} per million queries", f"{unit} per refresh", f"{unit} per month of storage"]
     rows = [[system, *cost_cells(one)] for system, one in done.found.costs.items()]
     console.table(headers, rows, right=(1, 2, 3))
     console.print_line(f"at prices of {done.prices.date}", style="dim")

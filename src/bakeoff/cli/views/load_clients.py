@@ -1,4 +1,4 @@
-"""The client processes of a load on the terminal: what each sent, and how its clock stands to the driver's."""
+"""The client processes of a load test on the terminal: counts, latencies and clock offsets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bakeoff.benchmark.passes import Pass
 
 MOST_ROWS = 16
-"""More are in the files only."""
+"""Further rows are only in the files."""
 HEADERS = [
     "system",
     "client",
@@ -29,14 +29,14 @@ HEADERS = [
 ]
 
 
-def say_clients(found: LoadSession, names: Mapping[str, str]) -> None:
-    """Each client of the last pass of each system and load; nothing where there was one process only."""
+def print_clients(found: LoadSession, names: Mapping[str, str]) -> None:
+    """Print each client of the last pass of each system and load, if there were several processes."""
     last = {(one.system, one.load): one for one in found.passes if one.team}
     if not last:
         return
     rows = [[names[one.system], *_row(member, one)] for one in last.values() for member in one.team]
     console.print_line(
-        "Client processes, last run; speeds are of the window in which all were on duty", style="bold"
+        "Client processes, last run; speeds over the time in which all were sending", style="bold"
     )
     console.table(HEADERS, rows[:MOST_ROWS], right=tuple(range(2, len(HEADERS))))
     if len(rows) > MOST_ROWS:

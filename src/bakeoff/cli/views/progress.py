@@ -1,4 +1,4 @@
-"""How a run's events look: one bar a stage on a terminal, one line a stage elsewhere."""
+"""A run's progress: one bar per stage on a terminal, one line per stage elsewhere."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ProgressBars:
             self._show(event)
 
     def close(self) -> None:
-        """Leave the bars as they are."""
+        """Stop updating the bars and leave them on the screen."""
         self._progress.stop()
 
     def _show(self, event: Event) -> None:
@@ -99,7 +99,7 @@ class ProgressBars:
 
 
 class ProgressLines:
-    """One line when a stage ends, and one now and then while it runs."""
+    """One line when a stage ends, and one every ten seconds while it runs."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -125,7 +125,7 @@ class ProgressLines:
             case SystemFinished() if event.failed:
                 return f"failed    {event.system}  {event.failed}"
             case SystemFinished():
-                kept = ", kept from before" if event.resumed else ""
+                kept = ", from the earlier run" if event.resumed else ""
                 return f"measured  {event.system}  ({event.done} of {event.total}{kept})"
             case WarningRaised():
                 return f"warning   {event.message}"

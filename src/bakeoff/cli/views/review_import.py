@@ -1,4 +1,4 @@
-"""Review files on the terminal and as JSON: what was exported, what was taken, and what follows from it."""
+"""Review files on the terminal and as JSON: what was exported or imported, and the measures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.cli import console
-from bakeoff.cli.views.review_measures import SHOWN, figures_json, say_figures, say_sides, system_json
+from bakeoff.cli.views.review_measures import SHOWN, figures_json, print_figures, print_sides, system_json
 from bakeoff.measures.labels import Label
 from bakeoff.presets.goldsql.review_files import StoredCounts, explain_differences, stored_counts
 from bakeoff.review.auto_vs_human import FOREIGN, AutoVsHuman, compare_auto_human, human_values, sheet_values
@@ -24,17 +24,17 @@ from bakeoff.review.review_folder import ReviewFolder
 from bakeoff.review.sheet_writer import WrittenSheets
 
 SKIPPED = 5
-"""Skipped files that are named."""
+"""How many skipped files to name."""
 
 
-def say_export(
+def print_export(
     desk: ReviewFolder, pool: ReviewPool, written: WrittenSheets, replaced: str, as_json: bool
 ) -> None:
-    """What was pooled and written."""
+    """Print what was pooled and written."""
     filled = len(pool.items) - len(pool.open)
     effort = estimate(len(pool.open), desk.ledger.read().entries)
     if as_json:
-        console.say_json(
+        console.print_json(
             {
                 "folder": str(desk.folder),
                 "items": len(pool.items),
@@ -51,7 +51,7 @@ def say_export(
         console.warn(note)
     returned = sum(len(item.returned) for item in pool.items)
     console.print_line(
-        f"{len(pool.items):,} passages to judge for {len(pool.queries)} queries: the first {pool.k} of "
+        f"{len(pool.items):,} passages to judge for {len(pool.queries)} questions: the top {pool.k} of "
         f"{len(pool.systems)} systems ({returned:,} results), each passage once"
     )
     rules = Counter(rule for item in pool.items for rule in item.rules)
@@ -62,15 +62,13 @@ def say_export(
     console.print_line(f"Time     {effort.sentence}")
     console.print_line(f"{len(written.paths)} review files in {desk.files}")
     if written.kept:
-        console.warn(
-            f"{len(written.kept)} files that exist were left as they are, {written.kept[0].name} first."
-        )
-    console.print_line("These files name the system: who judges in them is not blind.", style="dim")
-    console.print_line(f"Blind    in the browser: bakeoff review serve {desk.folder}")
+        console.warn(f"{len(written.kept)} existing files were not changed, e.g. {written.kept[0].name}.")
+    console.print_line("These files reveal the system; use the browser for blind review.", style="dim")
+    console.print_line(f"Blind    bakeoff review serve {desk.folder}")
     console.print_line(f"Next     judge, set review_complete: true, then: bakeoff review import {desk.files}")
 
 
-def say_import(
+def print_import(
     imported: ImportedReview,
     folder: Path,
     k: int,
@@ -79,19 +77,19 @@ def say_import(
     home: Path | None,
     paths: Sequence[Path],
 ) -> None:
-    """What was taken, what was not, and the measures that follow."""
+    """Print which files were imported and which were not, and the measures that follow."""
     console.print_line(
-        f"{len(imported.taken)} complete files taken, {len(imported.incomplete)} not marked complete and skipped, "
+        f"{len(imported.taken)} complete files imported, {len(imported.incomplete)} skipped (not marked complete), "
         f"{len(imported.refused)} refused"
     )
     if imported.by_rule:
         console.print_line(
-            f"{len(imported.by_rule)} of the files taken are filled in by rules alone", style="dim"
+            f"{len(imported.by_rule)} of the imported files are filled in by rules alone", style="dim"
         )
     if imported.unmarked:
         console.warn(
-            f"nothing is open in {len(imported.unmarked)} of the {len(imported.incomplete)} files that were skipped: "
-            "only review_complete is false. Take them too: --include-unmarked"
+            f"{len(imported.unmarked)} of the {len(imported.incomplete)} skipped files are fully judged; "
+            "only review_complete is false. Import them too: --include-unmarked"
         )
     if imported.incomplete:
         first = ", ".join(sheet.path.name for sheet in imported.incomplete[:SKIPPED])
@@ -102,14 +100,14 @@ def say_import(
         console.warn(one.reason)
     for note in imported.notes:
         console.warn(note)
-    _say_conflicts(imported)
+    _print_conflicts(imported)
     if imported.taken:
-        say_figures(_figures(imported, k, seed))
+        print_figures(_figures(imported, k, seed))
         if home is None:
-            _say_stored(imported, folder)
-            say_sides(_foreign_sides(imported))
+            _print_stored(imported, folder)
+            print_sides(_foreign_sides(imported))
     if added is not None:
-        console.print_line(f"{added} judgments are new in {home}/ledger")
+        console.print_line(f"{added} new judgments in {home}/ledger")
         console.print_line(f"Next     bakeoff review status {home}")
     for path in paths:
         console.print_line(str(path))
@@ -118,7 +116,7 @@ def say_import(
 def import_json(
     imported: ImportedReview, folder: Path, k: int, seed: int, added: int | None
 ) -> dict[str, Any]:
-    """The outcome of an import for scripts."""
+    """The result of an import as JSON."""
     figures = _figures(imported, k, seed) if imported.taken else None
     stored = stored_counts(folder)
     return {
@@ -139,7 +137,7 @@ def import_json(
 
 
 def write_human_reviews(imported: ImportedReview, out: Path, k: int, seed: int) -> list[Path]:
-    """human_review_<system>.json for each system (S4-52)."""
+    """Write human_review_<system>.json for each system (S4-52)."""
     from bakeoff.review.sheet_writer import file_name
     from bakeoff.storage.cache import write_file
 
@@ -159,10 +157,10 @@ def _figures(imported: ImportedReview, k: int, seed: int) -> ReviewFigures:
     return review_figures(imported.rankings(), labels_of(imported.settled), k, seed)
 
 
-def _say_conflicts(imported: ImportedReview) -> None:
+def _print_conflicts(imported: ImportedReview) -> None:
     for one in imported.conflicts[:SHOWN]:
-        said = "; ".join(f"{two.label.value} ({two.where})" for two in one.opinions)
-        console.warn(f"{one.item}: {said}. It counts as unjudged until one is corrected.")
+        votes = "; ".join(f"{two.label.value} ({two.where})" for two in one.opinions)
+        console.warn(f"{one.item}: {votes}. It counts as unjudged until one is corrected.")
     if len(imported.conflicts) > SHOWN:
         console.warn(f"{len(imported.conflicts) - SHOWN} more conflicts; --json lists all.")
 
@@ -171,14 +169,14 @@ def _conflict(opinions: Iterable[Vote], item: str) -> dict[str, Any]:
     return {"item": item, "said": [{"judgment": one.label.value, "where": one.where} for one in opinions]}
 
 
-def _say_stored(imported: ImportedReview, folder: Path) -> None:
-    """The same files as the tool they come from counts them, where that gives other figures."""
+def _print_stored(imported: ImportedReview, folder: Path) -> None:
+    """Print the figures of the tool that wrote these files, if they differ from ours."""
     stored = stored_counts(folder)
-    said = explain_differences(stored, imported)
-    if not said or not any(one.queries for one in stored):
+    differences = explain_differences(stored, imported)
+    if not differences or not any(one.queries for one in stored):
         return
     console.print_line()
-    console.print_line("As the tool these files come from counts them (means over all its complete files):")
+    console.print_line("As counted by the tool that wrote these files (means over all its complete files):")
     rows = [
         [
             one.model,
@@ -203,7 +201,7 @@ def _say_stored(imported: ImportedReview, folder: Path) -> None:
     ]
     console.table(headers, rows, right=tuple(range(1, 8)))
     console.print_line("Why the figures above differ from these:")
-    for sentence in said:
+    for sentence in differences:
         console.print_line(f"– {sentence}")
 
 
@@ -222,7 +220,7 @@ def _stored_json(one: StoredCounts) -> dict[str, Any]:
 
 
 def _foreign_sides(imported: ImportedReview) -> list[AutoVsHuman]:
-    """Automated figures that another tool left in the files, beside people's."""
+    """Automated figures of another tool in these files, next to human ones."""
     every = (*imported.taken, *imported.incomplete)
     categories = {sheet.query_id: sheet.category for sheet in every}
     found = []
@@ -237,7 +235,7 @@ def _foreign_sides(imported: ImportedReview) -> list[AutoVsHuman]:
 
 
 def _judged_rankings(imported: ImportedReview) -> JudgedRankings:
-    """The results of review files of another tool, which are single passages."""
+    """The results in another tool's review files, one passage each."""
     return {
         system: {query: [JudgedResult(item) for item in items] for query, items in by_query.items()}
         for system, by_query in imported.rankings().items()

@@ -23,28 +23,28 @@ from bakeoff.stats.intervals import Interval
 SHOWN = 10
 
 
-def say_figures(figures: ReviewFigures) -> None:
-    """The measures of every system, and the leader against the others."""
-    _say(figures_grid(figures))
-    console.print_line("value, and in brackets what it could be once every result is judged", style="dim")
+def print_figures(figures: ReviewFigures) -> None:
+    """Print the measures of every system, and the leader against the others."""
+    _print_table(figures_grid(figures))
+    console.print_line("value [possible range once every result is judged]", style="dim")
     if figures.pairs:
-        _say(common_grid(figures))
+        _print_table(common_grid(figures))
         console.print_line(
-            "common: queries judged completely for every system; all: for this system", style="dim"
+            "common: questions judged completely for every system; all: for this system", style="dim"
         )
-        _say_pairs(figures)
+        _print_pairs(figures)
 
 
-def _say_pairs(figures: ReviewFigures) -> None:
-    """The leader against each other system; all pairs are in the JSON."""
-    _say(against_grid(figures))
+def _print_pairs(figures: ReviewFigures) -> None:
+    """Print the leader against each other system; --json has all pairs."""
+    _print_table(against_grid(figures))
     shown = leading_pairs(figures)
     first = shown[0]
     if first.left_out:
         some = "; ".join(f"{query} ({why})" for query, why in list(first.left_out.items())[:SHOWN])
         console.print_line(f"– not compared, {first.a} − {first.b}: {some}", style="dim")
     console.print_line(
-        "means and intervals are over queries complete for both, bounds over all common queries", style="dim"
+        "means and intervals: questions complete for both systems; bounds: all common questions", style="dim"
     )
     if len(shown) < len(figures.pairs):
         console.print_line(
@@ -52,26 +52,26 @@ def _say_pairs(figures: ReviewFigures) -> None:
         )
 
 
-def say_sides(found: Sequence[AutoVsHuman]) -> None:
-    """Automated, human-adjusted and combined means; nothing where no query was judged completely."""
-    shown = [one for one in found if one.human.n or not one.category]
+def print_sides(sides: Sequence[AutoVsHuman]) -> None:
+    """Print automated, human-adjusted and combined means, if some question was judged completely."""
+    shown = [one for one in sides if one.human.n or not one.category]
     if not any(one.human.n for one in shown):
         return
-    _say(sides_grid(shown))
+    _print_table(sides_grid(shown))
     console.print_line(
-        f"{shown[0].measure}; combined: by people where every system is judged completely, else by rules",
+        f"{shown[0].measure}; combined: human judgments where every system is judged completely, else rules",
         style="dim",
     )
 
 
-def _say(grid: TextTable) -> None:
+def _print_table(grid: TextTable) -> None:
     console.print_line()
     right = tuple(range(grid.left, len(grid.headings)))
     console.table(list(grid.headings), [list(row) for row in grid.rows], right=right)
 
 
 def figures_json(figures: ReviewFigures) -> dict[str, Any]:
-    """The measures for scripts."""
+    """The measures as JSON."""
     return {
         "k": figures.k,
         "systems": [{"system": one.system, **system_json(one)} for one in figures.systems],
@@ -82,7 +82,7 @@ def figures_json(figures: ReviewFigures) -> dict[str, Any]:
 
 
 def system_json(one: SystemFigures) -> dict[str, Any]:
-    """A system's figures for scripts."""
+    """A system's figures as JSON."""
     return {
         "queries": list(one.queries),
         "complete": list(one.complete),
@@ -95,19 +95,19 @@ def system_json(one: SystemFigures) -> dict[str, Any]:
 
 
 def number(value: float | None, *, signed: bool = False) -> str:
-    """Three decimals, or a dash for what is not known."""
+    """Three decimals, or a dash if unknown."""
     return "–" if value is None else f"{value:+.3f}" if signed else f"{value:.3f}"
 
 
 def interval(value: Interval) -> str:
-    """The ends of a difference's interval, with their signs."""
+    """The interval of a difference, with signs."""
     return (
         f"[{value.low:+.3f} {value.high:+.3f}]" if value.low is not None and value.high is not None else "–"
     )
 
 
 def coefficient(value: Coefficient) -> str:
-    """An agreement with its interval, or why there is none."""
+    """An agreement coefficient with its interval, or why there is none."""
     return value.reason if value.value is None else f"{value.value:.3f} {ends(value.low, value.high)}"
 
 

@@ -1,4 +1,4 @@
-"""A review as it stands, what to judge next, how far reviewers agree, and its judgment set, on the terminal."""
+"""The commands on a review's state, on the terminal and as JSON: status, next, agreement, judgments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bakeoff.cli.views.review_measures import (
     figures_json,
     interval,
     number,
-    say_figures,
-    say_sides,
+    print_figures,
+    print_sides,
 )
 from bakeoff.review.agreement_report import AgreementReport
 from bakeoff.review.auto_vs_human import AutoVsHuman
@@ -32,10 +32,10 @@ from bakeoff.truth.human_judgments import JudgmentSet
 WORDS = 60
 
 
-def say_status(standing: ReviewState, beside: Sequence[AutoVsHuman], seed: int, folder: Path) -> None:
-    """How far the review in a folder is."""
-    pool, settled = standing.pool, standing.settled
-    for note in standing.notes:
+def print_status(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int, folder: Path) -> None:
+    """Print the progress of the review in a folder."""
+    pool, settled = review.pool, review.settled
+    for note in review.notes:
         console.warn(note)
     states = Counter(one.state for one in settled.values())
     done = sum(
@@ -43,60 +43,58 @@ def say_status(standing: ReviewState, beside: Sequence[AutoVsHuman], seed: int, 
         for state, count in states.items()
         if state not in (OutcomeState.OPEN, OutcomeState.CANNOT, OutcomeState.CONFLICT)
     )
-    console.print_line(f"{pool.run}: {done:,} of {len(pool.items):,} passages are decided")
+    console.print_line(f"{pool.run}: {done:,} of {len(pool.items):,} passages decided")
     console.print_line(
         "  " + ", ".join(f"{states[state]:,} {state.value}" for state in OutcomeState if states[state])
     )
     if states[OutcomeState.OPEN]:
-        left = estimate(states[OutcomeState.OPEN], standing.read.entries)
-        console.print_line(f"  time for what is open: {left.sentence}")
+        left = estimate(states[OutcomeState.OPEN], review.read.entries)
+        console.print_line(f"  time left: {left.sentence}")
     by = Counter(one.reviewer for item in settled.values() for one in item.opinions if not one.auto)
     if not by:
-        _say_nobody(folder)
+        _print_nobody(folder)
         return
     console.print_line("  " + ", ".join(f"{name} {count:,}" for name, count in by.most_common()))
-    say_figures(review_figures(pool_rankings(pool), labels_of(settled), pool.k, seed))
-    say_sides(beside)
+    print_figures(review_figures(pool_rankings(pool), labels_of(settled), pool.k, seed))
+    print_sides(sides)
 
 
-def _say_nobody(folder: Path) -> None:
-    """Before the first judgment by a person every measure is a guess as wide as it can be."""
-    console.print_line(
-        "Nobody has judged yet; measures and their bounds follow the first judgment (--json has them now)."
-    )
+def _print_nobody(folder: Path) -> None:
+    """Print the next step before the first human judgment, when measures have only the widest bounds."""
+    console.print_line("No human judgments yet: measures appear after the first one (--json has the bounds).")
     console.print_line(f"Next     bakeoff review serve {folder}")
 
 
-def status_json(standing: ReviewState, beside: Sequence[AutoVsHuman], seed: int) -> dict[str, Any]:
-    """The same for scripts."""
-    pool = standing.pool
-    figures = review_figures(pool_rankings(pool), labels_of(standing.settled), pool.k, seed)
-    still = sum(one.state is OutcomeState.OPEN for one in standing.settled.values())
-    left = estimate(still, standing.read.entries)
+def status_json(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int) -> dict[str, Any]:
+    """The same as JSON."""
+    pool = review.pool
+    figures = review_figures(pool_rankings(pool), labels_of(review.settled), pool.k, seed)
+    still = sum(one.state is OutcomeState.OPEN for one in review.settled.values())
+    left = estimate(still, review.read.entries)
     return {
         "run": pool.run,
         "items": len(pool.items),
-        "states": dict(Counter(one.state.value for one in standing.settled.values())),
+        "states": dict(Counter(one.state.value for one in review.settled.values())),
         "open_seconds": [left.low_s, left.high_s],
         "figures": figures_json(figures),
-        "sides": [asdict(one) for one in beside],
-        "notes": list(standing.notes),
+        "sides": [asdict(one) for one in sides],
+        "notes": list(review.notes),
     }
 
 
-def say_next(standing: ReviewState, outlook: StoppingAdvice, ranked: Sequence[RankedItem]) -> None:
-    """Whether to go on, and with what."""
-    for note in standing.notes:
+def print_next(review: ReviewState, outlook: StoppingAdvice, ranked: Sequence[RankedItem]) -> None:
+    """Print whether to keep judging, and which passages."""
+    for note in review.notes:
         console.warn(note)
-    ruled = len(standing.pool.items) - outlook.judged - outlook.open
+    ruled = len(review.pool.items) - outlook.judged - outlook.open
     console.print_line(
-        f"{outlook.judged:,} passages were judged by people, {ruled:,} filled in by rules, {outlook.open:,} are open",
+        f"{outlook.judged:,} passages judged by people, {ruled:,} filled in by rules, {outlook.open:,} open",
         style="bold",
     )
     console.print_line(
-        f"SemPrec@{standing.pool.k}, {outlook.leader} ahead so far; bounds over everything that is open:"
+        f"SemPrec@{review.pool.k}: {outlook.leader} leads so far; bounds over all open passages:"
     )
-    headers = ["difference", "lowest", "highest", "can still come out"]
+    headers = ["difference", "lowest", "highest", "possible winners"]
     rows = [
         [f"{one.a} − {one.b}", number(one.low, signed=True), number(one.high, signed=True), _outcomes(one)]
         for one in outlook.bounds
@@ -106,30 +104,30 @@ def say_next(standing: ReviewState, outlook: StoppingAdvice, ranked: Sequence[Ra
     if outlook.stop or not ranked:
         return
     console.print_line()
-    items = standing.pool.by_id()
+    items = review.pool.by_id()
     shown = [[one.item, one.query, " ".join(items[one.item].text.split())[:WORDS]] for one in ranked]
-    console.table(["judge next", "query", "passage"], shown)
+    console.table(["judge next", "question", "passage"], shown)
 
 
 def advice(outlook: StoppingAdvice) -> str:
-    """One sentence: stop, and why; or go on."""
-    said = f"{outlook.decision} is best" if outlook.decision else "no system can be told to be the best"
+    """One sentence: stop, and why; or keep judging."""
+    outcome = f"{outlook.decision} is best" if outlook.decision else "no system is shown to be best"
     if outlook.open == 0:
-        return f"Everything is judged: {said}."
+        return f"Everything is judged: {outcome}."
     if outlook.certain:
-        return f"Stop: {said}, whatever is said of the {outlook.open:,} open passages."
+        return f"Stop: {outcome}, whatever the {outlook.open:,} open passages turn out to be."
     if outlook.likely:
-        return f"You may stop: {said} in {outlook.probability:.1%} of simulated completions. It is likely, not certain."
+        return f"You can stop: {outcome} in {outlook.probability:.1%} of simulations. Likely, not certain."
     return (
-        f"Go on: {said} in {outlook.probability:.0%} of simulated completions. {outlook.relevant_open:,} of "
-        f"{outlook.open:,} open passages can move the decision."
+        f"Keep judging: the winner is still open ({outcome} in {outlook.probability:.0%} of simulations). "
+        f"{outlook.relevant_open:,} of {outlook.open:,} open passages can change the decision."
     )
 
 
-def next_json(standing: ReviewState, outlook: StoppingAdvice, ranked: Sequence[RankedItem]) -> dict[str, Any]:
-    """The same for scripts."""
+def next_json(review: ReviewState, outlook: StoppingAdvice, ranked: Sequence[RankedItem]) -> dict[str, Any]:
+    """The same as JSON."""
     return {**asdict(outlook), "stop": outlook.stop, "advice": advice(outlook), "items": [asdict(o) for o in ranked],
-            "notes": list(standing.notes)}  # fmt: skip
+            "notes": list(review.notes)}  # fmt: skip
 
 
 def _outcomes(pair: PairBounds) -> str:
@@ -137,27 +135,28 @@ def _outcomes(pair: PairBounds) -> str:
     return ", ".join(name for can, name in there if can)
 
 
-def say_panel(found: AgreementReport, standing: ReviewState) -> None:
-    """How far reviewers agree."""
-    for note in standing.notes:
+def print_panel(found: AgreementReport, review: ReviewState) -> None:
+    """Print how well reviewers agree."""
+    for note in review.notes:
         console.warn(note)
     if len(found.reviewers) < 2:
         who = found.reviewers[0] if found.reviewers else "Nobody"
         console.print_line(
-            f"{who} judged so far: agreement needs two reviewers of the same passages.", style="bold"
+            f"{who} has judged so far: agreement needs two reviewers of the same passages.", style="bold"
         )
     else:
-        _say_coefficients(found)
-    _say_rules(found)
+        _print_coefficients(found)
+    _print_rules(found)
     for one in found.self_agreement:
-        console.print_line(f"{one.reviewer} said the same on {one.same} of {one.items} hidden repetitions")
+        console.print_line(f"{one.reviewer} gave the same answer on {one.same} of {one.items} hidden repeats")
     if found.queue:
         ids = ", ".join(one.item for one in found.queue[:SHOWN])
-        console.print_line(f"{len(found.queue)} passages need a third opinion (import --adjudicate): {ids}")
-    _say_swapped(found)
+        need = "1 passage needs" if len(found.queue) == 1 else f"{len(found.queue)} passages need"
+        console.print_line(f"{need} a third opinion (import --adjudicate): {ids}")
+    _print_swapped(found)
 
 
-def _say_coefficients(found: AgreementReport) -> None:
+def _print_coefficients(found: AgreementReport) -> None:
     rows = [
         [group.name, coefficient(group.labels), coefficient(group.relevance), str(group.labels.items)]
         for group in (found.overall, *found.categories)
@@ -179,19 +178,17 @@ def _say_coefficients(found: AgreementReport) -> None:
     console.table(["Cohen's kappa", "same", "judgments", "grades (weighted)", "n"], pairs, right=(1, 2, 3, 4))
 
 
-def _say_rules(found: AgreementReport) -> None:
+def _print_rules(found: AgreementReport) -> None:
     rows = [
         [one.rule, str(one.filled), str(one.looked_at), str(one.overruled), ends(one.low, one.high)]
         for one in found.rules
     ]
     if rows:
         console.print_line()
-        console.table(
-            ["rule", "filled in", "looked at", "overruled", "share, 95 %"], rows, right=(1, 2, 3, 4)
-        )
+        console.table(["rule", "filled in", "checked", "overruled", "share, 95 %"], rows, right=(1, 2, 3, 4))
 
 
-def _say_swapped(found: AgreementReport) -> None:
+def _print_swapped(found: AgreementReport) -> None:
     if len(found.swapped) < 2:
         return
     console.print_line()
@@ -202,35 +199,39 @@ def _say_swapped(found: AgreementReport) -> None:
             number(one.pair.difference, signed=True),
             interval(one.pair.interval),
             str(len(one.pair.queries)),
-            one.says or "can't tell",
+            one.says or "tied",
         ]
         for one in found.swapped
     ]
-    console.table(["by alone", "SemPrec", "mean", "95 % interval", "n", "better"], rows, right=(2, 3, 4))
+    console.table(
+        ["reviewer alone", "SemPrec", "mean", "95 % interval", "n", "better"], rows, right=(2, 3, 4)
+    )
     if found.survives is None:
         console.print_line(
-            "Too few queries are judged completely by two reviewers to swap them.", style="dim"
+            "Two reviewers have completely judged too few of the same questions to compare them.", style="dim"
         )
     else:
         survives = (
-            "The answer is the same whoever judged" if found.survives else "The answer hangs on who judged"
+            "The result does not depend on the reviewer"
+            if found.survives
+            else "The result depends on the reviewer"
         )
         console.print_line(f"{survives}.", style="bold")
 
 
 def panel_json(found: AgreementReport) -> dict[str, Any]:
-    """The same for scripts."""
+    """The same as JSON."""
     data = asdict(found)
     data["queue"] = [one.item for one in found.queue]
     data["survives_swapping"] = found.survives
     return data
 
 
-def say_set(made: JudgmentSet, standing: ReviewState, out: Path, as_json: bool) -> None:
-    """What a judgment set holds."""
-    left = len(standing.pool.items) - len(made.rows)
+def print_set(made: JudgmentSet, review: ReviewState, out: Path, as_json: bool) -> None:
+    """Print what a judgment set holds."""
+    left = len(review.pool.items) - len(made.rows)
     if as_json:
-        console.say_json(
+        console.print_json(
             {
                 "out": str(out),
                 "fingerprint": made.fingerprint(),
@@ -240,10 +241,10 @@ def say_set(made: JudgmentSet, standing: ReviewState, out: Path, as_json: bool) 
             }
         )
         return
-    for note in standing.notes:
+    for note in review.notes:
         console.warn(note)
-    console.print_line(f"{len(made.rows):,} judgments of {len(made.queries)} queries written to {out}")
+    console.print_line(f"{len(made.rows):,} judgments of {len(made.queries)} questions written to {out}")
     console.print_line(f"fingerprint {made.fingerprint()}")
     if left:
-        console.print_line(f"{left:,} passages without a grade that holds are not in it", style="dim")
+        console.print_line(f"{left:,} passages without a final grade are left out", style="dim")
     console.print_line(f"Next     judgments: {out} in bakeoff.yaml, then: bakeoff run")

@@ -1,4 +1,4 @@
-"""A result on the terminal: the table of systems, the verdict, what failed, what to do next."""
+"""A run's result on the terminal and as JSON: the table of systems, the verdict, failures, notes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.cli import console
-from bakeoff.cli.views.key_measures import key_measures_json, say_key_measures
+from bakeoff.cli.views.key_measures import key_measures_json, print_key_measures
 from bakeoff.cli.views.sanitise import one_line
 from bakeoff.measures.names import parse
 from bakeoff.presets.decisions import decision_lines, preset_lines
@@ -28,6 +28,7 @@ from bakeoff.runs.verdict import (
 )
 from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import SystemSummary
+from bakeoff.stats.loss import Waterfall
 from bakeoff.stats.verdict import Verdict
 
 SHOWN = 25
@@ -35,40 +36,49 @@ PRESET_LINES = 3
 LABEL = 9
 KEY_SYSTEMS = 5
 HARD_SPACE = "\u00a0"
+LOSSES = {
+    "in no chunk": "in no chunk",
+    "search misses": "missed by the search",
+    "model misses": "missed by the model",
+    "index misses": "missed by the index",
+    "fused or reranked away": "dropped by fusion or reranking",
+    "ranked too low": "found but ranked too low",
+}
+"""The steps of a loss as a person would put them."""
 
 
-def say_result(result: Result, report: Path | None) -> None:
-    """Print everything a person wants to know first."""
+def print_result(result: Result, report: Path | None) -> None:
+    """Print the table, the verdict, what it rests on, failures and notes."""
     if not result.done:
-        _say_failed(result)
+        _print_failed(result)
         return
     console.print_line()
-    _say_table(result)
+    _print_table(result)
     console.print_line()
     if _comparable(result):
-        _say_judged(result)
+        _print_judged(result)
     else:
-        say_field("Verdict", f"{len(result.done):,} systems are too many to compare all pairs of them here.")
-        say_field("", "Compare two of them: bakeoff compare RUN A B")
-    _say_failed(result)
+        print_field("Verdict", f"{len(result.done):,} systems are too many to compare every pair here.")
+        print_field("", "Compare two of them: bakeoff compare RUN A B")
+    _print_failed(result)
     for note in (*result.record.notes, *tie_notes(result), *sanity_notes(result, read_grid(result))):
         if note:
-            say_field("Note", note)
+            print_field("Note", note)
     if report is not None:
-        say_field("Report", str(report))
+        print_field("Report", str(report))
 
 
-def _say_judged(result: Result) -> None:
-    """The verdict, and what it rests on."""
-    _say_verdict(result)
+def _print_judged(result: Result) -> None:
+    """Print the verdict and what it rests on."""
+    _print_verdict(result)
     best = result.verdict.system or result.comparison.best
     if best is not None:
-        _say_negatives(result, best)
-        _say_loss(result, best)
-    _say_spread(result)
+        _print_negatives(result, best)
+        _print_loss(result, best)
+    _print_spread(result)
     for line in [*decision_lines(result), *preset_lines(result)][:PRESET_LINES]:
-        say_field("Preset", line)
-    say_key_measures(result, _order(result)[:KEY_SYSTEMS])
+        print_field("Preset", line)
+    print_key_measures(result, _order(result)[:KEY_SYSTEMS])
 
 
 def _comparable(result: Result) -> bool:
@@ -76,7 +86,7 @@ def _comparable(result: Result) -> bool:
 
 
 def result_json(result: Result) -> dict[str, Any]:
-    """The outcome for a script."""
+    """The result as JSON."""
     rows, speeds = [], embed_speeds(result)
     for system in result.done:
         means = {
@@ -98,17 +108,17 @@ def result_json(result: Result) -> dict[str, Any]:
                 "embeddings_measured": (speed.note or None) if speed else None,
             }
         )
-    found: dict[str, Any] = {"run": str(result.path), "systems": rows, "failed": result.failed}
+    outcome: dict[str, Any] = {"run": str(result.path), "systems": rows, "failed": result.failed}
     if result.done and _comparable(result):
-        found["verdict"] = {**verdict_json(result.verdict), "without_leaks": _without_leaks(result)}
-        found["questions"] = _questions_json(result.comparison.questions)
+        outcome["verdict"] = {**verdict_json(result.verdict), "without_leaks": _without_leaks(result)}
+        outcome["questions"] = _questions_json(result.comparison.questions)
     if keys := key_measures_json(result):
-        found["key_measures"] = keys
-    return found
+        outcome["key_measures"] = keys
+    return outcome
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """A verdict for a script."""
+    """A verdict as JSON."""
     return {
         "kind": str(verdict.kind),
         "rule": verdict.rule,
@@ -123,7 +133,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _without_leaks(result: Result) -> dict[str, Any] | None:
-    """The verdict without the queries that occur in a document, where some do."""
+    """The verdict without the queries that occur in a document; None if none do."""
     verdict = verdict_without_leaks(result)
     if verdict is None:
         return None
@@ -135,13 +145,13 @@ def _without_leaks(result: Result) -> dict[str, Any] | None:
     }
 
 
-def _questions_json(found: EffectiveQuestions | None) -> dict[str, Any] | None:
-    """How many questions there are, in how many clusters, and what they are worth."""
-    return None if found is None else {**asdict(found), "effective": found.effective}
+def _questions_json(questions: EffectiveQuestions | None) -> dict[str, Any] | None:
+    """The numbers of questions, of clusters and of effective independent questions."""
+    return None if questions is None else {**asdict(questions), "effective": questions.effective}
 
 
-def _say_table(result: Result) -> None:
-    """Systems best first, with as many measures as the terminal is wide."""
+def _print_table(result: Result) -> None:
+    """Print the systems, best first, with as many measures as fit the terminal."""
     ordered = _order(result)
     shown = ordered[:SHOWN]
     first = [("", [str(i) for i in range(1, len(shown) + 1)]), ("system", shown)]
@@ -164,11 +174,11 @@ def _say_table(result: Result) -> None:
     left += [f"{hidden} more measure{'s' if hidden > 1 else ''}"] if hidden else []
     if left:
         console.print_line(f"… and {' and '.join(left)} in the report")
-    _say_prices(result)
+    _print_prices(result)
 
 
-def _say_prices(result: Result) -> None:
-    """Of when the prices are, at which speed, and why a cost is missing."""
+def _print_prices(result: Result) -> None:
+    """Print the date of the prices, the assumed speed and why a cost is missing."""
     from bakeoff.benchmark.results.cost import prices_of, run_costs
 
     prices = prices_of(result)
@@ -180,16 +190,16 @@ def _say_prices(result: Result) -> None:
 
 
 def _speed_columns(result: Result, systems: list[str]) -> list[tuple[str, list[str]]]:
-    """Chunks embedded per second, where a system embeds; dated where an earlier run made the vectors."""
-    found = embed_speeds(result)
-    if not found:
+    """Chunks embedded per second, dated if an earlier run computed the vectors; empty if no system embeds."""
+    speeds = embed_speeds(result)
+    if not speeds:
         return []
-    cells = [found[system].speed_text if system in found else "–" for system in systems]
+    cells = [speeds[system].speed_text if system in speeds else "–" for system in systems]
     return [(SPEED, cells)]
 
 
 def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[str]]]:
-    """What a million queries and a refresh cost, where the experiment has prices."""
+    """The cost of a million queries and of a refresh; empty if the experiment has no prices."""
     from bakeoff.benchmark.results.cost import prices_of, run_costs
     from bakeoff.cli.views.load import cost_cells
 
@@ -198,17 +208,15 @@ def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[st
         return []
     costs = run_costs(result, prices)
     cells = [cost_cells(costs.get(system)) for system in systems]
-    names = (f"{prices.currency} a\n1M queries", f"{prices.currency} a\nrefresh")
+    names = (f"{prices.currency} per\n1M queries", f"{prices.currency} per\nrefresh")
     columns = [(name, [row[i] for row in cells]) for i, name in enumerate(names)]
-    return [
-        (name, values) for name, values in columns if set(values) != {"–"}
-    ]  # the reason stands below the table
+    return [(name, values) for name, values in columns if set(values) != {"–"}]  # a note gives the reason
 
 
 def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:
-    found, interval = result.summaries(name), name == result.record.primary
+    summaries, interval = result.summaries(name), name == result.record.primary
     mark = "*" if result.incomplete(name) else ""
-    return _heading(name), [mean_text(found[system], interval=interval, mark=mark) for system in systems]
+    return _heading(name), [mean_text(summaries[system], interval=interval, mark=mark) for system in systems]
 
 
 def _width(columns: list[tuple[str, list[str]]]) -> int:
@@ -216,80 +224,98 @@ def _width(columns: list[tuple[str, list[str]]]) -> int:
     return sum(max(len(text) for text in (*header.split("\n"), *cells)) + gap for header, cells in columns)
 
 
-def _say_verdict(result: Result) -> None:
-    say_verdict_of(result.verdict)
+def _print_verdict(result: Result) -> None:
+    print_verdict_of(result.verdict)
     if sentence := leak_sentence(result):
-        say_field("", sentence)
-    _say_synthetic(result)
+        print_field("", sentence)
+    _print_synthetic(result)
 
 
-def say_verdict_of(verdict: Verdict) -> None:
-    """A verdict with what would settle it, next to the sentence it is about, and its reasons."""
-    say_field("Verdict", verdict.sentence)
+def print_verdict_of(verdict: Verdict) -> None:
+    """Print a verdict, what would settle it, and its reasons."""
+    print_field("Verdict", verdict.sentence)
     if verdict.would_settle:
-        say_field("", verdict.would_settle)
-    for reason in verdict.reasons:
-        say_field("", reason)
+        print_field("", verdict.would_settle)
+    for place, reason in enumerate(verdict.reasons):
+        print_field("" if place else "Why", reason)
 
 
-def _say_synthetic(result: Result) -> None:
-    """How many questions no person asked: a verdict on drafts is about drafts."""
+def _print_synthetic(result: Result) -> None:
+    """Print how many questions are drafts that no person wrote."""
     drafts, every = sum(result.queries["synthetic"].to_pylist()), result.queries.num_rows
     if drafts:
         which = (
             f"All {every:,} questions are" if drafts == every else f"{drafts:,} of {every:,} questions are"
         )
-        say_field("", f"{which} synthetic drafts: this says that systems work, not what your users need.")
+        print_field("", f"{which} synthetic drafts: they show that systems work, not what your users need.")
 
 
-def _say_negatives(result: Result, system: str) -> None:
+def _print_negatives(result: Result, system: str) -> None:
     alarms = false_alarms(result, system)
     if alarms is not None:
         separates = f"AUROC {number(alarms.auroc)}"
         if alarms.above is None:
-            say_field("", f"{system}: {separates} for the one question without an answer against the others.")
+            print_field("", f"{system}: {separates} for the one question without an answer.")
             return
         share = f"{system}: {alarms.above} of {alarms.negatives} questions without an answer"
-        say_field("", f"{share} score above a threshold set on the other questions ({separates}).")
+        print_field("", f"{share} score above a threshold set on the other questions ({separates}).")
 
 
-def _say_loss(result: Result, system: str) -> None:
+def _print_loss(result: Result, system: str) -> None:
     steps = loss_waterfall(result, system)
     if steps is not None:
-        say_field("Loss", f"{system}: {steps.sentence}")
+        print_field("Loss", f"{loss_sentence(steps)} ({system}).")
 
 
-def _say_spread(result: Result) -> None:
-    """Which choice matters most, and what the winner scores where it was not chosen."""
+def loss_sentence(waterfall: Waterfall) -> str:
+    """Where a system loses points, largest loss first; steps below half a point are left out."""
+    best = f"Best possible score {number(waterfall.start)}. " if waterfall.start < 1 - 5e-4 else ""
+    steps = [step for step in waterfall.steps if abs(step.lost) >= 0.005]
+    lost = [
+        f"{100 * step.lost:.0f} % {LOSSES.get(step.step, step.step)}"
+        for step in sorted(steps, key=lambda step: -step.lost)
+    ]
+    return f"{best}Lost points: {', '.join(lost) or 'none'}"
+
+
+def _print_spread(result: Result) -> None:
+    """Print which choice matters most, and what the winner would score on new questions."""
     shares = explain_variation(result)
     if shares is not None:
         parts = sorted(shares.factors, key=lambda factor: -factor.adjusted)
-        told = " · ".join(f"{part.factor} {part.adjusted:.0%}" for part in parts if part.adjusted >= 0.005)
-        say_field("Spread", f"of the systems' means goes with: {told or 'no one choice'}")
+        factors = [
+            f"{part.factor} ({part.adjusted * 100:.0f} % of the variation)"
+            if part is parts[0]
+            else f"{part.factor} {part.adjusted * 100:.0f} %"
+            for part in parts
+            if part.adjusted >= 0.005
+        ]
+        print_field("Factors", f"What matters most: {', '.join(factors) or 'no single choice'}.")
         for note in shares.confounding_notes:
-            say_field("", note)
+            print_field("", note)
     chosen = held_out_score(result)
     if chosen is not None and chosen.candidates > 2:
-        say_field("Choice", chosen.sentence)
+        print_field("Choice", chosen.sentence)
 
 
-def _say_failed(result: Result) -> None:
+def _print_failed(result: Result) -> None:
     alike: dict[str, list[str]] = {}
     for system, reason in result.failed.items():
         alike.setdefault(reason, []).append(system)
     for reason, systems in alike.items():
-        say_field("failed", f"{', '.join(systems)}: {reason}")
+        print_field("failed", f"{', '.join(systems)}: {reason}")
     if result.failed:
         done = len(result.done)
-        say_field(
-            "",
-            f"The other {done} system{'' if done == 1 else 's'} finished; their results are kept. "
-            "The same command tries only the failed again.",
+        finished = (
+            f"The other {done} system{'' if done == 1 else 's'} finished; their results are kept."
+            if done
+            else "No system finished."
         )
+        print_field("", f"{finished} Run the same command to retry only the failed ones.")
 
 
-def say_field(name: str, text: str) -> None:
-    """A labelled line, wrapped to the terminal."""
+def print_field(name: str, text: str) -> None:
+    """Print a labelled paragraph, wrapped to the terminal."""
     import textwrap
 
     width = max(console.out.width - LABEL, 40)
@@ -301,7 +327,7 @@ def say_field(name: str, text: str) -> None:
 
 
 def _order(result: Result) -> list[str]:
-    """Systems best first, as the report has them: by the queries that all ranked ones share (F24)."""
+    """Systems best first, as in the report: by the queries that all ranked systems share (F24)."""
     summaries = result.summaries(result.record.primary)
     means = {system: summaries[system].mean for system in result.done}
     ranking = result.comparison.ranking if _comparable(result) else ()
@@ -311,12 +337,12 @@ def _order(result: Result) -> list[str]:
 def _heading(measure: str) -> str:
     parsed = parse(measure)
     unit, name = parsed.unit, str(parsed).split("(", maxsplit=1)[0]
-    name = f"M{name}" if name.startswith("RR") else name  # the mean of reciprocal ranks has a name of its own
+    name = f"M{name}" if name.startswith("RR") else name  # the mean of RR is called MRR
     return f"{name}\n({unit})" if unit else name
 
 
 def mean_text(summary: SystemSummary, *, interval: bool, mark: str = "") -> str:
-    """A mean, with a mark where the truth of some of its queries is incomplete."""
+    """A mean, with a mark if the truth of some queries is incomplete."""
     if summary.mean is None:
         return "–"
     text = number(summary.mean) + mark
@@ -334,7 +360,7 @@ def number(value: float) -> str:
 
 
 def mean_json(summary: SystemSummary) -> dict[str, Any]:
-    """A mean with its interval for a script."""
+    """A mean with its interval, as JSON."""
     interval = [summary.interval.low, summary.interval.high]
     return {"mean": summary.mean, "interval": interval, "n": summary.n, "excluded": len(summary.excluded)}
 
