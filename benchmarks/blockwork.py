@@ -19,7 +19,7 @@ from bakeoff.benchmark.vectors.neighbour_blocks import candidates_by
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.measures.names import parse
 from bakeoff.pipeline.chunk import ChunkedCorpus
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.losses import StageCandidates
 from bakeoff.pipeline.scoring.score_queries import score_queries
@@ -103,7 +103,6 @@ def _scored(queries: int, documents: int = 20_000, each_has: int = 10) -> Scorin
     ranking = StepResult(
         tuple(Hits(hit.ids, -np.arange(len(hit.ids), dtype=np.float64)) for hit in hits),
         np.ones((1, queries)),
-        True,
     )
     judged = np.concatenate([np.append(hit.ids[:20:10], random.integers(0, chunks, 3)) for hit in hits])
     spans = {

@@ -236,7 +236,7 @@ def test_answers_under_load_are_the_runs_answers(home: Path, tiny: Path) -> None
     for end_to_end in (False, True):
         for system in choose_systems(plan, "line"):
             target = opened.target(system, end_to_end)
-            chunks = opened.query_executor.chunking(system.chunker).chunks["id"].to_pylist()
+            chunks = opened.artifacts.chunking(system.chunker).chunks["id"].to_pylist()
             found = target.search(target.asked[0], target.k, target.query)
             known = [
                 r["chunk_id"] for r in stored if (r["system"], r["query_id"]) == (system.label, "expiry")

@@ -39,6 +39,6 @@ def test_the_walk_is_a_whole_one() -> None:
 
 def test_a_name_that_is_gone_is_noticed() -> None:
     with pytest.raises(AttributeError):
-        found("pipeline.retrieve.nowhere")
+        found("pipeline.query_pipeline.nowhere")
     with pytest.raises(AttributeError):
         found("pipeline.nowhere.dense")

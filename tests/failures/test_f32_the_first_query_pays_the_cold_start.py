@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bakeoff import registry
-from bakeoff.pipeline import retrieve
+from bakeoff.pipeline import query_pipeline
 from bakeoff.runs.run import run
 from bakeoff.types import Hits, Role
 
@@ -39,7 +39,7 @@ def test_f32_model_and_store_are_warmed_up_with_other_texts(
 def test_f32_a_slow_first_call_is_in_no_measured_time(
     small: Path, register: Callable[..., None], made_clock: Callable[..., Any]
 ) -> None:
-    clock = made_clock(retrieve)
+    clock = made_clock(query_pipeline)
 
     class Cold(registry.load("stores", "exact")):
         warm = False
@@ -58,7 +58,7 @@ def test_f32_a_slow_first_call_is_in_no_measured_time(
 def test_f32_a_reranker_is_warmed_up_with_other_texts_too(
     small: Path, register: Callable[..., None], made_clock: Callable[..., Any]
 ) -> None:
-    clock = made_clock(retrieve)
+    clock = made_clock(query_pipeline)
     asked: list[str] = []
 
     class Cold(registry.load("rerankers", "mmr")):

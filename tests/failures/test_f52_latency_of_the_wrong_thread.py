@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.pipeline import retrieve
+from bakeoff.pipeline import query_pipeline
 from bakeoff.pipeline.loops import client_threads, closed_loop, latency_check
 from bakeoff.report.build import build_report
 from bakeoff.report.render import markdown
@@ -77,7 +77,7 @@ def test_f52_an_index_is_opened_and_warmed_up_on_the_thread_that_is_timed(
     register("stores", "watched", Watched)
     small.write_text(small.read_text().replace("[exact]", "[watched]"))
     run(small, out=Path("run"))
-    assert set(searched[: retrieve.WARM_UP + 14]) == {opened[-1]}
+    assert set(searched[: query_pipeline.WARM_UP_SEARCHES + 14]) == {opened[-1]}
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def measured(
     small: Path, register: Callable[..., None], made_clock: Callable[..., Any]
 ) -> Callable[..., tuple[Any, list[str]]]:
     """A run of a store that takes some milliseconds on the thread that times a run, and others elsewhere."""
-    clock = made_clock(retrieve, closed_loop, client_threads, latency_check)
+    clock = made_clock(query_pipeline, closed_loop, client_threads, latency_check)
 
     def ran(here: float, elsewhere: float, here_later: float | None = None) -> tuple[Any, list[str]]:
         seen: list[int] = []
@@ -94,7 +94,7 @@ def measured(
             def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
                 main = threading.current_thread() is threading.main_thread()
                 seen.append(1)
-                late = here_later is not None and len(seen) > retrieve.WARM_UP + 14
+                late = here_later is not None and len(seen) > query_pipeline.WARM_UP_SEARCHES + 14
                 clock.passes((here_later if late else here) if main else elsewhere)
                 return super().search(vector, k, query)
 

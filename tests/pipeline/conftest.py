@@ -16,6 +16,7 @@ from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.read import ReadCorpus, read_documents
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.storage.cache import Cache
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Metric
@@ -34,7 +35,8 @@ class Bench:
 
     def query_executor(self, **settings: Any) -> QueryExecutor:
         chosen = {"metric": Metric.COSINE, "depth": 20, "repeats": 1, **settings}
-        return QueryExecutor(self.corpus(), read_queries(self.plan.queries).queries, self.context, **chosen)
+        queries = read_queries(self.plan.queries).queries
+        return QueryExecutor(SharedArtifacts(self.corpus(), queries, self.context, **chosen))
 
     def system(self, label: str) -> System:
         return next(system for system in self.plan.systems if system.label == label)

@@ -19,20 +19,20 @@ from bakeoff.types import Hits
 @pytest.fixture
 def reachable(bench: Any) -> Any:
     """Mean reachable score after each step of a system of the tiny experiment."""
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     queries = read_queries(bench.plan.queries)
 
     def of(label: str, primary: str = "nDCG@10(document)", system: Any = None) -> dict[str, float]:
         system = system or bench.system(label)
-        chunking = query_executor.chunking(system.chunker)
+        chunking = executor.artifacts.chunking(system.chunker)
         truth = resolve(
-            queries, query_executor.corpus.documents, {chunking.fingerprint: chunking.chunks}, strict=True
+            queries, executor.artifacts.corpus.documents, {chunking.fingerprint: chunking.chunks}, strict=True
         )
-        answers = query_executor.answers(system)
+        answers = executor.answers(system, 1)
         scored = ScoringInputs(
             answers.ranking, chunking, queries, truth, DEFAULT, lambda: np.empty(0), lambda: None
         )
-        rows = measure_losses("run", system, scored, answers, query_executor, parse(primary)).to_pylist()
+        rows = measure_losses("run", system, scored, answers, executor, parse(primary)).to_pylist()
         found: dict[str, list[float]] = {}
         for row in rows:
             if row["reachable"] is not None:
@@ -40,7 +40,7 @@ def reachable(bench: Any) -> Any:
         return {step: float(np.mean(values)) for step, values in found.items()}
 
     yield of
-    query_executor.close()
+    executor.artifacts.close()
 
 
 @pytest.mark.parametrize(

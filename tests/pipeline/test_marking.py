@@ -43,22 +43,29 @@ def test_blocks_have_the_values_of_one_pass(
     bench: Any, conventions: Conventions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(marking, "BLOCK_QUERIES", 5)
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     queries = read_queries(bench.plan.queries)
     system = bench.system("line · bm25")
-    chunking = query_executor.chunking(system.chunker)
+    chunking = executor.artifacts.chunking(system.chunker)
     truth = resolve(
-        queries, query_executor.corpus.documents, {chunking.fingerprint: chunking.chunks}, strict=True
+        queries, executor.artifacts.corpus.documents, {chunking.fingerprint: chunking.chunks}, strict=True
     )
     names = [name for name in MEASURES if conventions.k_counts == "units" or "answer" not in name]
-    answers = query_executor.answers(system)
-    task = measure_system.SystemTask("run", system, queries, truth, tuple(names), conventions)
-    scored = measure_system.scoring_inputs(task, query_executor, answers.ranking, lambda: None)
+    answers = executor.answers(system, 1)
+    task = measure_system.SystemTask(
+        run="run",
+        system=system,
+        queries=queries,
+        truth=truth,
+        measures=tuple(names),
+        conventions=conventions,
+    )
+    scored = measure_system.scoring_inputs(task, executor.artifacts, answers.ranking)
     measures = [parse(name) for name in names]
-    steps = stage_candidates(system, answers, query_executor, measures[0])
+    steps = stage_candidates(system, answers, executor, measures[0])
     whole = score_queries(scored, measures, steps)
     parts = score_queries(scored, measures, steps, here)  # type: ignore[arg-type]
-    query_executor.close()
+    executor.artifacts.close()
     assert list(whole.reachable) == list(parts.reachable)
     for measure in measures:
         assert np.array_equal(whole.columns[measure], parts.columns[measure], equal_nan=True), measure

@@ -9,7 +9,7 @@ import pytest
 from bakeoff.errors import MeasureError, SystemFailure
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.pipeline.chunk import token_counts
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.score import ScoringInputs, score_system
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.resolve import resolve
@@ -34,7 +34,7 @@ def scored(bench: Any) -> Any:
 
     def run(rows: list[list[int]], *measures: str, top: float = 1.0) -> dict[tuple[str, str], float | None]:
         hits = tuple(Hits(np.array(row, np.int64), top - np.arange(len(row)) / 10) for row in rows)
-        leg = StepResult(hits, np.ones((1, 4)), True)
+        leg = StepResult(hits, np.ones((1, 4)))
         work = ScoringInputs(
             leg,
             chunking,
@@ -153,7 +153,7 @@ def test_measures_that_a_run_cannot_have(scored: Any) -> None:
 def leg(*rows: list[int]) -> StepResult:
     """Answers over rows whose score falls with their number."""
     hits = tuple(Hits(np.array(row, np.int64), 1.0 - np.array(row) / 10) for row in rows)
-    return StepResult(hits, np.ones((1, len(rows))), True)
+    return StepResult(hits, np.ones((1, len(rows))))
 
 
 def test_recall_against_exact_search_needs_a_search_by_vector(scored: Any) -> None:
@@ -181,7 +181,7 @@ def test_a_rule_brings_its_own_universal_sections(bench: Any, own: str, expected
         if "Refunds" in label or "Taxes" in label
     ]
     hits = Hits(np.array(rows, np.int64), np.arange(len(rows), 0.0, -1.0))
-    leg = StepResult((hits, hits), np.ones((1, 4)), True)
+    leg = StepResult((hits, hits), np.ones((1, 4)))
     work = ScoringInputs(leg, chunking, queries, truth, DEFAULT, lambda: token_counts(chunking), lambda: None)
     table = score_system("run", "system", work, ("SecAcc@2", "SecAcc_primary@2"))
     assert table["value"].to_pylist() == [expected, 0.5, 0.5, 0.5]

@@ -12,7 +12,7 @@ import pytest
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.measures.names import parse
 from bakeoff.measures.presets import preset
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.score import measure_values
 from bakeoff.pipeline.scoring.ties import tie_ranges
@@ -36,7 +36,7 @@ def tied(bench: Any) -> Any:
     ]
 
     def run(*scores: float) -> list[dict[str, Any]]:
-        leg = StepResult((Hits(np.array(rows, np.int64), np.array(scores)),), np.ones((1, 1)), True)
+        leg = StepResult((Hits(np.array(rows, np.int64), np.array(scores)),), np.ones((1, 1)))
         work = ScoringInputs(leg, chunking, queries, truth, DEFAULT, lambda: np.zeros(0), lambda: None)
         return tie_ranges("run", "system", work, ("RR@10(document)", "R@10(document)")).to_pylist()
 
@@ -61,7 +61,7 @@ def test_the_ends_with_ranks_of_chunks_are_those_of_all_orders(bench: Any, seed:
     levels = np.sort(random.integers(0, 3, len(some)))[::-1].astype(float)
 
     def work(rows: np.ndarray, scores: np.ndarray) -> ScoringInputs:
-        leg = StepResult((Hits(rows.astype(np.int64), scores),), np.ones((1, 1)), True)
+        leg = StepResult((Hits(rows.astype(np.int64), scores),), np.ones((1, 1)))
         return ScoringInputs(leg, chunking, queries, truth, BY_CHUNKS, lambda: np.zeros(0), lambda: None)
 
     seen: dict[str, set[float]] = {name: set() for name in NAMES}

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.pipeline.embed import QueryVectors
-from bakeoff.pipeline.query_pipeline import SystemAnswers
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult, SystemAnswers
 from bakeoff.pipeline.timing import (
     CACHED,
     PhaseTime,
@@ -21,7 +20,7 @@ from bakeoff.pipeline.timing import (
 
 
 def leg(milliseconds: Any) -> StepResult:
-    return StepResult((), np.array(milliseconds, dtype=float), True)
+    return StepResult((), np.array(milliseconds, dtype=float))
 
 
 def answers(search: Any, *, embed: Any = None, fuse: Any = None, rerank: Any = None) -> SystemAnswers:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.config.modes import Hybrid
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.tuning import GRID, WeightTuner, cross_validated_weights
 from bakeoff.types import Hits
 
@@ -75,7 +75,7 @@ def test_the_tuner_scores_what_each_weight_would_rank(higher: bool, best: float)
     """Dense search puts the answer first and words put it last."""
     dense = Hits(np.array([1, 2, 3]), np.array([3.0, 2.0, 1.0]))
     words = Hits(np.array([3, 2, 1]), np.array([3.0, 2.0, 1.0]))
-    legs = tuple(StepResult((hits,) * 10, np.ones((1, 10)), True) for hits in (dense, words))
+    legs = tuple(StepResult((hits,) * 10, np.ones((1, 10))) for hits in (dense, words))
 
     def score(ranking: StepResult) -> np.ndarray:
         return np.array([float(hits.scores[hits.ids == 1][0]) for hits in ranking.hits])

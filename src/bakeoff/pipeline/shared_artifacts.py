@@ -1,10 +1,10 @@
-"""What systems are made of: each chunking, model, embedding and index is made once, whoever asks first."""
+"""What systems share: each chunking, model, set of vectors and index is made once, by whoever asks first."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from bakeoff import registry
 from bakeoff.config.modes import MODES
@@ -18,7 +18,7 @@ from bakeoff.pipeline.lengths import TokenLengths, token_lengths
 from bakeoff.pipeline.once_map import Key, OnceMap
 from bakeoff.pipeline.payload import ChunkPayload, build_payload
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.protocols import Embedder, SupportsKeywordsWhere, SupportsPayload, SupportsVersion
+from bakeoff.protocols import Embedder, Reranker, SupportsKeywordsWhere, SupportsPayload, SupportsVersion
 from bakeoff.types import Metric, Query, Where
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 WARM_UP_TEXTS = 10
 WARM_UP_CHARACTERS = 80
 STAND_IN = " (stand-in)"
-"""Behind the name of a system whose model is no real one."""
+"""Follows the label of a system whose model replaces a real one."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestionTimings:
-    """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a clock of its own.
+    """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a separate clock.
 
-    That clock stands around each part, and work a system shares with others counts in full.
+    Work that a system shares with others counts in full.
     """
 
     corpus: ReadCorpus
@@ -45,7 +45,10 @@ class IngestionTimings:
 
 
 class SharedArtifacts:
-    """Makes and keeps what systems share; safe to ask from several threads."""
+    """Makes and keeps what systems share; safe to use from several threads.
+
+    `repeats` is how often the embedding of a query is timed.
+    """
 
     def __init__(
         self,
@@ -59,19 +62,19 @@ class SharedArtifacts:
         filters: tuple[Where, ...] = (),
         read_seconds: float | None = None,
     ) -> None:
-        self.corpus, self._shop = corpus, context
-        self._texts = [query.text for query in queries]
+        self.corpus, self._context = corpus, context
+        self.texts = [query.text for query in queries]
         self._filters = filters or ((),) * len(queries)
         self._filtered = [query.id for query, where in zip(queries, self._filters, strict=True) if where]
-        self._metric, self._depth, self.repeats = metric, depth, repeats
+        self.metric, self.depth, self._repeats = metric, depth, repeats
         self._read_seconds = corpus.seconds if read_seconds is None else read_seconds
         self._shared = OnceMap()
 
     def chunking(self, part: PluginSpec) -> ChunkedCorpus:
-        """The corpus cut by a chunker."""
+        """The chunks of a chunker."""
         plugin = registry.load("chunkers", part.name)
         return self._shared.once(
-            ("chunk", part.label), lambda: chunk_corpus(part, plugin(part.params), self.corpus, self._shop)
+            ("chunk", part.label), lambda: chunk_corpus(part, plugin(part.params), self.corpus, self._context)
         )
 
     def tokens(self, part: PluginSpec) -> np.ndarray:
@@ -83,7 +86,7 @@ class SharedArtifacts:
         return self._shared.once(("passages", part.label), lambda: embedded_texts(self.chunking(part).chunks))
 
     def payload(self, part: PluginSpec) -> ChunkPayload:
-        """What filters ask about, for each chunk of a chunking."""
+        """The fields that filters use, for each chunk of a chunking."""
         return self._shared.once(
             ("payload", part.label),
             lambda: build_payload(self._filters, self.corpus.documents, self.chunking(part).chunks),
@@ -94,25 +97,27 @@ class SharedArtifacts:
         plugin = registry.load("embedders", part.name)
         return self._shared.once(("embedder", part.label), lambda: cast(Embedder, plugin(part.params)))
 
-    def shown(self, system: System) -> System:
-        """The system under the name that every table has: by a stand-in for a real model, it says so (F43)."""
+    def with_stand_in_label(self, system: System) -> System:
+        """The system under the label of every table, which marks a stand-in for a real model (F43)."""
         part = system.embedder
         if part is None or not self._shared.slot(("vectors", part.label, system.chunker.label)).made:
             return system
         real = not self.embedder(part).info.stand_in
         return system if real else replace(system, label=f"{system.label}{STAND_IN}")
 
-    def reranker(self, part: PluginSpec) -> Any:
+    def reranker(self, part: PluginSpec) -> Reranker:
         """A reranker, loaded once."""
         plugin = registry.load("rerankers", part.name)
-        return self._shared.once(("reranker", store_identity(part)), lambda: plugin(part.params))
+        return self._shared.once(
+            ("reranker", store_identity(part)), lambda: cast(Reranker, plugin(part.params))
+        )
 
     def vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> ChunkVectors:
         """A chunking's vectors."""
 
         def make() -> ChunkVectors:
             self.lengths(embedder, chunker)
-            return embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._shop)
+            return embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._context)
 
         return self._shared.once(("vectors", embedder.label, chunker.label), make)
 
@@ -120,27 +125,27 @@ class SharedArtifacts:
         """How long a chunking's chunks are for a model."""
         return self._shared.once(
             ("lengths", embedder.label, chunker.label),
-            lambda: token_lengths(embedder, self.embedder(embedder), self.chunking(chunker), self._shop),
+            lambda: token_lengths(embedder, self.embedder(embedder), self.chunking(chunker), self._context),
         )
 
     def known_lengths(self) -> list[TokenLengths]:
-        """The lengths that were counted, by model and chunker."""
+        """The token lengths counted so far, by model and chunker."""
         found = [one for one in self._shared.made("lengths") if one is not None]
         return sorted(found, key=lambda one: (one.embedder, one.chunker))
 
     def engines(self) -> dict[str, str]:
-        """The version of each open store's engine, by the store's name, where the engine tells it."""
+        """The version of each open store's engine, by the store's name, where the engine reports it."""
         found = {}
         for key, index in self._shared.keyed("index"):
             if isinstance(index.store, SupportsVersion):
                 with contextlib.suppress(
                     StoreError
-                ):  # an engine that is gone by now failed its system, which tells it
+                ):  # an engine that is gone fails its system, which is reported
                     found[str(key[1]).split()[0]] = index.store.engine_version()
         return found
 
     def known_vectors(self) -> list[ChunkVectors]:
-        """The vectors of chunks that were made, by model and chunker."""
+        """The chunk vectors made so far, by model and chunker."""
         return sorted(self._shared.made("vectors"), key=lambda one: (one.embedder, one.chunker))
 
     def query_vectors(self, embedder: PluginSpec) -> QueryVectors:
@@ -148,7 +153,7 @@ class SharedArtifacts:
         return self._shared.once(
             ("queries", embedder.label),
             lambda: embed_queries(
-                embedder, self.embedder(embedder), self._texts, self.warm_up(), self.repeats, self._shop
+                embedder, self.embedder(embedder), self.texts, self.warm_up(), self._repeats, self._context
             ),
         )
 
@@ -157,67 +162,66 @@ class SharedArtifacts:
     ) -> BuildTimes | None:
         """Build an index over a chunking's vectors, over its texts where there is no embedder, or over both.
 
-        What lives in memory only is built when it is opened.
+        An index that is kept in memory only is built when it is opened.
         """
 
         def make() -> BuildTimes | None:
             self._check_filters(store, words=embedder is None, both=texts)
-            content = self._content(chunker, embedder, texts)
-            return build_index(store, content, self._metric, self._shop)
+            content = self.index_content(chunker, embedder, texts)
+            return build_index(store, content, self.metric, self._context)
 
         return self._shared.once(_index_key("build", store, chunker, embedder, texts), make)
 
     def index(
         self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, *, texts: bool = False
     ) -> OpenIndex:
-        """The same index, open; the thread that asks first opens it."""
+        """The same index, opened by the first thread that asks for it."""
 
         def make() -> OpenIndex:
             built = self.build(store, chunker, embedder, texts=texts)
-            content = self._content(chunker, embedder, texts)
-            return open_index(store, content, self._metric, self._shop, built)
+            content = self.index_content(chunker, embedder, texts)
+            return open_index(store, content, self.metric, self._context, built)
 
         return self._shared.once(_index_key("index", store, chunker, embedder, texts), make)
 
-    def _content(self, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool) -> IndexContent:
+    def index_content(self, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool) -> IndexContent:
+        """What an index is built over."""
         vectors = self.vectors(embedder, chunker) if embedder else None
         payloads = self.payload(chunker) if self._filtered else None
         return IndexContent(self.chunking(chunker), vectors, texts, payloads)
 
     def indexes(self, system: System) -> list[OpenIndex]:
         """The open indexes of a system."""
-        return [self.index(*which, texts=texts) for which, texts in _indexes(system)]
+        return [self.index(*parts, texts=texts) for parts, texts in _index_parts(system)]
 
     def prepare(self, system: System) -> None:
-        """Make everything a system needs, except what belongs to the thread that searches: its open indexes."""
-        for which, texts in reversed(_indexes(system)):
-            self.build(*which, texts=texts)
+        """Make everything a system needs except its open indexes, which belong to the thread that searches (F52)."""
+        for parts, texts in reversed(_index_parts(system)):
+            self.build(*parts, texts=texts)
 
-    def ingested(self, system: System) -> IngestionTimings:
-        """What of a system's ingestion is there, made now or before; nothing is made for the question."""
+    def ingestion_timings(self, system: System) -> IngestionTimings:
+        """What has been made for a system so far, with its times; makes nothing itself."""
         models = [("vectors", system.embedder.label, system.chunker.label)] if system.embedder else []
-        places = [_index_key("index", *which, texts) for which, texts in _indexes(system)]
-        builds = [_index_key("build", *which, texts) for which, texts in _indexes(system)]
-        keys: list[Key] = [("chunk", system.chunker.label), *models, *places]
+        opened = [_index_key("index", *parts, texts) for parts, texts in _index_parts(system)]
+        builds = [_index_key("build", *parts, texts) for parts, texts in _index_parts(system)]
+        keys: list[Key] = [("chunk", system.chunker.label), *models, *opened]
         slots = [self._shared.slot(key) for key in keys]
         chunking, *rest = (slot.value if slot.made else None for slot in slots)
-        whole = all(slot.made for slot in slots)
+        own = sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))
         return IngestionTimings(
             self.corpus,
             chunking,
             rest[0] if models else None,
             tuple(rest[len(models) :]),
-            self._read_seconds + sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))
-            if whole
-            else None,
+            self._read_seconds + own if all(slot.made for slot in slots) else None,
         )
 
-    def depth(self, system: System) -> int:
-        """How many chunks a system's ranking of a query holds at most."""
-        return min(system.depth or self._depth, self._depth)
+    def ranking_depth(self, system: System) -> int:
+        """The most chunks that a system's ranking of a query holds."""
+        return min(system.depth or self.depth, self.depth)
 
     def close(self) -> None:
-        """Close every store and model that was opened, whatever one of them says."""
+        """Close every open store and model, even where closing one of them fails."""
         with contextlib.ExitStack() as stack:
             for one in self._shared.made("index", "embedder", "reranker"):
                 stack.callback((one.store if isinstance(one, OpenIndex) else one).close)
@@ -229,15 +233,15 @@ class SharedArtifacts:
         pieces = [text[at : at + WARM_UP_CHARACTERS].strip() for at in starts for text in texts]
         return [piece for piece in pieces if piece][:WARM_UP_TEXTS]
 
-    def wheres(self, chunker: PluginSpec) -> list[Where]:
+    def chunk_filters(self, chunker: PluginSpec) -> list[Where]:
         """Each query's filter in the terms of a chunking's payload."""
         if not self._filtered:
             return list(self._filters)
-        beside = self.payload(chunker)
-        return [beside.where(where) for where in self._filters]
+        payload = self.payload(chunker)
+        return [payload.where(where) for where in self._filters]
 
     def _check_filters(self, store: PluginSpec, *, words: bool, both: bool) -> None:
-        """A store that cannot filter is refused; it is never asked without the filter instead."""
+        """Refuse a store that cannot filter; a filtered query is never searched without its filter."""
         plugin = registry.load("stores", store.name)
         able = SupportsKeywordsWhere if words else SupportsPayload
         if self._filtered and (both or not issubclass(plugin, able)):
@@ -249,9 +253,13 @@ class SharedArtifacts:
             )
 
 
-def _indexes(system: System) -> list[tuple[tuple[PluginSpec, PluginSpec, PluginSpec | None], bool]]:
-    """What each index of a system is over, and whether vectors and texts lie in one."""
-    found: list[tuple[tuple[PluginSpec, PluginSpec, PluginSpec | None], bool]] = []
+IndexParts = tuple[PluginSpec, PluginSpec, PluginSpec | None]
+"""The store, chunker and embedder of an index; one over texts only has no embedder."""
+
+
+def _index_parts(system: System) -> list[tuple[IndexParts, bool]]:
+    """The parts of each index of a system, and whether it holds vectors and texts together."""
+    found: list[tuple[IndexParts, bool]] = []
     if system.store is not None:
         native = "native" in MODES[system.mode.name].legs
         found.append(((system.store, system.chunker, system.embedder), native))
@@ -267,5 +275,5 @@ def _index_key(
 
 
 def store_identity(store: PluginSpec) -> str:
-    """A store by what it is: a label is the user's to choose, and may be that of another store."""
+    """Plug-in name and parameters of a store (labels are chosen by users and not unique)."""
     return f"{store.name} {store.params.model_dump_json()}"

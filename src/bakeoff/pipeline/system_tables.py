@@ -1,14 +1,25 @@
-"""The tables of one measured system, as the pipeline fills them and a run folder keeps them."""
+"""The tables of one measured system: their columns, and how they are filled."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+from bakeoff.config.modes import MODES
+from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from bakeoff.config.plan import PluginSpec, System
+    from bakeoff.pipeline.chunk import ChunkedCorpus
+    from bakeoff.pipeline.query_pipeline import StepResult, SystemAnswers
+    from bakeoff.pipeline.read import ReadCorpus
+    from bakeoff.pipeline.tuning import WeightChoice
+
+PASSAGE_DEPTH = 10
+"""The passages of a query whose text a run keeps."""
 
 LATENCIES = Schema(
     "latencies",
@@ -103,3 +114,107 @@ class SystemResult:
     empty_searches: pa.Table
     measured: str = ""
     """When, for a system that an earlier start of the run finished; '' for one measured now."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSizes:
+    """How big a system's index is."""
+
+    chunks: int
+    dims: int | None
+    index_bytes: int | None
+    stand_in: bool
+
+
+def system_row(
+    run: str, system: System, status: Status, reason: str = "", sizes: SystemSizes | None = None
+) -> pa.Table:
+    """A system's row in the systems table."""
+    values = {
+        "run": run,
+        "system": system.label,
+        "chunker": _label(system.chunker),
+        "embedder": _label(system.embedder),
+        "store": _label(system.store or system.keyword),
+        "mode": _label(system.mode),
+        "reranker": " · ".join(one.label for one in system.rerank) or None,
+        "params": json.dumps(system.identity(), sort_keys=True),
+        "status": str(status),
+        "reason": reason,
+        "chunks": sizes.chunks if sizes else None,
+        "dims": sizes.dims if sizes else None,
+        "index_bytes": sizes.index_bytes if sizes else None,
+        "stand_in": sizes.stand_in if sizes else False,
+    }
+    return SYSTEMS.table({name: [value] for name, value in values.items()})
+
+
+def _label(part: PluginSpec | None) -> str | None:
+    return part.label if part else None
+
+
+def rankings_table(
+    run: str,
+    label: str,
+    query_ids: list[str],
+    answers: SystemAnswers,
+    corpus: ReadCorpus,
+    chunking: ChunkedCorpus,
+) -> pa.Table:
+    """One row for each system, query and rank."""
+    import numpy as np
+    import pyarrow as pa
+
+    hits = answers.ranking.hits
+    counts = [len(hit.ids) for hit in hits]
+    rows = pa.array(np.concatenate([hit.ids for hit in hits]).astype(np.int64))
+    chunks = chunking.chunks.select(["id", "doc", "start", "end", "section"]).take(rows)
+    total = sum(counts)
+    return RANKINGS.table(
+        {
+            "run": pa.repeat(run, total),
+            "system": pa.repeat(label, total),
+            "query_id": pa.array(np.repeat(np.array(query_ids, dtype=object), counts), pa.string()),
+            "rank": np.concatenate([np.arange(1, count + 1, dtype=np.int32) for count in counts]),
+            "chunk_id": chunks["id"],
+            "document_id": corpus.documents["id"].take(chunks["doc"]),
+            "start": chunks["start"],
+            "end": chunks["end"],
+            "section": chunks["section"],
+            "score": np.concatenate([hit.scores for hit in hits]).astype(np.float64),
+        }
+    )
+
+
+def passages_table(ranking: StepResult, corpus: ReadCorpus, chunking: ChunkedCorpus) -> pa.Table:
+    """The chunks among the first ten of any query, in the order of the corpus."""
+    import numpy as np
+    import pyarrow as pa
+
+    shown = np.unique(np.concatenate([hit.ids[:PASSAGE_DEPTH] for hit in ranking.hits]).astype(np.int64))
+    chunks = chunking.chunks.take(pa.array(shown))
+    own = {"chunk_id": chunks["id"], "document_id": corpus.documents["id"].take(chunks["doc"])}
+    rest = {name: chunks[name] for name, _ in PASSAGES.columns if name not in own}
+    return PASSAGES.table({**own, **rest})
+
+
+def choices_table(run: str, system: str, ids: list[str], choice: WeightChoice | None) -> pa.Table:
+    """The weight of each query, and the fold that did not take part in its choice."""
+    if choice is None:
+        return CHOICES.arrow().empty_table()
+    rows = [run] * len(ids), [system] * len(ids), ids, choice.fold[: len(ids)], choice.weight[: len(ids)]
+    return CHOICES.table({name: column for (name, _), column in zip(CHOICES.columns, rows, strict=True)})
+
+
+def empty_searches_table(run: str, system: System, query_ids: list[str], answers: SystemAnswers) -> pa.Table:
+    """One row for each search of a system and each query that it returned nothing for (F56)."""
+    rows = [
+        (run, system.label, search, query)
+        for search, result in zip(MODES[system.mode.name].legs, answers.searches, strict=True)
+        for query, hits in zip(query_ids, result.hits, strict=False)
+        if not len(hits.ids)
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * len(EMPTY_SEARCHES.columns)
+    return EMPTY_SEARCHES.table(
+        {name: list(column) for (name, _), column in zip(EMPTY_SEARCHES.columns, columns, strict=True)}
+    )

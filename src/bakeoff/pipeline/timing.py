@@ -149,9 +149,11 @@ def step_times(answers: SystemAnswers) -> dict[str, np.ndarray | None]:
 
     found: dict[str, np.ndarray | None] = {
         "embed": answers.embed.milliseconds if answers.embed is not None else None,
-        "search": np.sum([leg.milliseconds for leg in answers.legs], axis=0),
+        "search": np.sum([leg.milliseconds for leg in answers.searches], axis=0),
         "fuse": answers.fuse.milliseconds if answers.fuse is not None else None,
-        "rerank": np.sum([look.milliseconds for look in answers.looks], axis=0) if answers.looks else None,
+        "rerank": np.sum([look.milliseconds for look in answers.reranks], axis=0)
+        if answers.reranks
+        else None,
     }
     parts = [part for part in found.values() if part is not None]
     repeats, width = (min(part.shape[axis] for part in parts) for axis in (0, 1))

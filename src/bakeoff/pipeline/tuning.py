@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.config.modes import WEIGHT, Hybrid
 from bakeoff.pipeline.fuse import fuse_rankings
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ class WeightTuner:
     def _ranked(self, legs: tuple[StepResult, ...], weight: float) -> StepResult:
         pairs = zip(legs[0].hits, legs[1].hits, strict=True)
         hits = tuple(fuse_rankings(dense, words, self._params, self._depth, weight) for dense, words in pairs)
-        return StepResult(hits, legs[0].milliseconds, True)
+        return StepResult(hits, legs[0].milliseconds)
 
 
 def cross_validated_weights(

@@ -1,77 +1,145 @@
-"""Systems measured in turns: a round of queries goes through all of them, and each ends as a cell, failed or done."""
+"""The measuring loop: rounds of queries through all systems in turn; each system ends as tables, done or failed."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bakeoff import __version__
-from bakeoff.corpus import segmentation
-from bakeoff.runtime.worker_pool import WorkerPool, worker_pool
-from bakeoff.runs.empty_searches import empty_search_sentences, noteworthy_empty_searches
-from bakeoff.errors import CacheError, ConsentError, describe_error
-from bakeoff.runtime.events import SystemFinished, WarningRaised
-from bakeoff.fingerprint import fingerprint
 from bakeoff.config.modes import Hybrid
 from bakeoff.config.plan import System
-from bakeoff.runs.recording import RunInputs
-from bakeoff.runs.folder import RunFolder
+from bakeoff.corpus import segmentation
+from bakeoff.errors import CacheError, ConsentError, describe_error
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pipeline.context import StageContext, stage_progress
+from bakeoff.pipeline.loops.latency_check import LatencyCheck, latency_disagreements
 from bakeoff.pipeline.measure_system import (
     SystemTask,
     failed_result,
-    partial_result,
-    measure_system,
     make_system_task,
+    measure_system,
+    partial_result,
 )
 from bakeoff.pipeline.query_executor import QueryExecutor
-from bakeoff.pipeline.loops.latency_check import LatencyCheck, latency_disagreements
 from bakeoff.pipeline.scoring.score_queries import WORTH_ROWS
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.system_tables import SystemResult
-from bakeoff.pipeline.context import StageContext, stage_progress
+from bakeoff.runs.empty_searches import empty_search_sentences, noteworthy_empty_searches
+from bakeoff.runs.folder import RunFolder
+from bakeoff.runs.recording import RunInputs
+from bakeoff.runtime.events import SystemFinished, WarningRaised
+from bakeoff.runtime.worker_pool import WorkerPool, worker_pool
 from bakeoff.types import Status
 
 
-def measure_systems(made: RunInputs, query_executor: QueryExecutor, folder: RunFolder, context: StageContext) -> Iterator[SystemResult]:
-    """One system after the other, for timings are not taken side by side."""
-    total, name = len(made.plan.systems), folder.path.name
-    keys = [_cell_key(made, system, name) for system in made.plan.systems]
+def measure_systems(
+    inputs: RunInputs, executor: QueryExecutor, folder: RunFolder, context: StageContext
+) -> Iterator[SystemResult]:
+    """The tables of each system, in the order of the plan; timings are never taken in parallel."""
+    systems, name, repeats = inputs.plan.systems, folder.path.name, inputs.plan.settings.runs
+    keys = [_result_key(inputs, system, name) for system in systems]
     kept = [folder.cell(key) for key in keys]
-    tasks = [_measuring(made, system, name, query_executor) for system in made.plan.systems]
-    todo = [task for task, cell in zip(tasks, kept, strict=True) if cell is None]
-    workers = _scorers(made, todo, context)
-    faults, checks = _rounds(todo, query_executor, query_executor.repeats if workers is None else query_executor.repeats + 1)
-    with _scoring(workers, context):
-        for done, (task, key, cell) in enumerate(zip(tasks, keys, kept, strict=True), 1):
-            label = task.system.label
-            ended = cell or _keep_result(
-                folder,
-                key,
-                _measured_cell(task, query_executor, faults.get(label), checks.get(label), workers, context),
-            )
-            reason = ended.systems["reason"][0].as_py()
-            context.emit(SystemFinished(label, done, total, failed=reason, resumed=cell is not None))
-            empty = empty_search_sentences(noteworthy_empty_searches([ended], made.queries))
-            for sentence in (*latency_disagreements(ended.timings), *empty):
+    tasks = [_system_task(inputs, system, name, executor.artifacts) for system in systems]
+    pending = [task for task, result in zip(tasks, kept, strict=True) if result is None]
+    workers = _scoring_workers(inputs, pending, context)
+    loop = MeasuringLoop(executor, repeats)
+    loop.run_rounds(pending, repeats - 1 if workers is None else repeats)
+    with _running(workers, context):
+        for done, (task, key, earlier) in enumerate(zip(tasks, keys, kept, strict=True), 1):
+            result = earlier or _keep_result(folder, key, loop.finish(task, workers, context))
+            reason = result.systems["reason"][0].as_py()
+            label, resumed = task.system.label, earlier is not None
+            context.emit(SystemFinished(label, done, len(tasks), failed=reason, resumed=resumed))
+            empty = empty_search_sentences(noteworthy_empty_searches([result], inputs.queries))
+            for sentence in (*latency_disagreements(result.timings), *empty):
                 context.emit(WarningRaised(sentence))
-            yield ended
+            yield result
 
 
-def _keep_result(folder: RunFolder, key: str, cell: SystemResult) -> SystemResult:
-    """The same cell, durable where its system is done."""
-    if cell.systems["status"][0].as_py() == Status.DONE:
-        folder.keep(key, cell)
-    return cell
+class MeasuringLoop:
+    """Sends the queries through the systems in rounds, and keeps each system's fault or latency check."""
+
+    def __init__(self, executor: QueryExecutor, repeats: int) -> None:
+        self._executor, self._repeats = executor, repeats
+        self._faults: dict[str, Exception] = {}
+        self._checks: dict[str, LatencyCheck] = {}
+
+    def run_rounds(self, tasks: Iterable[SystemTask], rounds: int) -> None:
+        """The first rounds, systems taking turns within each (F35)."""
+        for number in range(1, rounds + 1):
+            for task in tasks:
+                self._run_round(task, number)
+
+    def finish(self, task: SystemTask, workers: WorkerPool | None, context: StageContext) -> SystemResult:
+        """A system's last round, where it is still due, and its tables; of one that failed, what it had measured."""
+        try:
+            self._run_round(task, self._repeats)
+            if task.system.label in self._faults:
+                raise self._faults[task.system.label]
+            return self._score(task, workers, context)
+        except (CacheError, ConsentError):  # a full disk is not a system's fault, and stops the run
+            raise
+        except Exception as exc:  # noqa: BLE001 - one system's fault is recorded; the others are still measured
+            reason = describe_error(exc)
+        try:
+            return partial_result(task, self._executor, reason)
+        except CacheError:
+            raise
+        except Exception:  # noqa: BLE001 - what was measured cannot be scored either
+            return failed_result(task.run, task.system, reason)
+
+    def _run_round(self, task: SystemTask, number: int) -> None:
+        """One round of a system; after its last one, its latency is checked."""
+        label = task.system.label
+        if label in self._faults or label in self._checks:
+            return
+        try:
+            self._executor.answers(task.system, number, task.tuner)
+        except (CacheError, ConsentError):
+            raise
+        except Exception as exc:  # noqa: BLE001 - one system's fault is recorded; the others are still measured
+            self._faults[label] = exc
+            return
+        if number == self._repeats:
+            self._checks[label] = self._check_latency(task)
+
+    def _check_latency(self, task: SystemTask) -> LatencyCheck:
+        """The check after the last round; what was measured does not depend on it."""
+        try:
+            return self._executor.latency_check(task.system)
+        except Exception as exc:  # noqa: BLE001 - an engine that fails on another thread is recorded
+            return LatencyCheck(0, note=describe_error(exc))
+
+    def _score(self, task: SystemTask, workers: WorkerPool | None, context: StageContext) -> SystemResult:
+        """The tables of a system whose rounds are complete."""
+        check = self._checks.get(task.system.label)
+        answers = self._executor.answers(task.system, self._repeats, task.tuner)
+        if workers is None:
+            return measure_system(task, self._executor, answers, check=check)
+        queries = len(task.queries.queries)
+        with stage_progress(context, "score", task.system.label, queries, "queries") as report:
+            report.advance(0)
+            return measure_system(
+                task, self._executor, answers, check=check, workers=workers, on_progress=report.advance
+            )
 
 
-def _scorers(made: RunInputs, todo: list[SystemTask], context: StageContext) -> WorkerPool | None:
-    """Who scores: the workers where there is much to score, and then all is searched before they come."""
-    rows = len(todo) * len(made.queries.queries) * made.plan.settings.depth
+def _keep_result(folder: RunFolder, key: str, result: SystemResult) -> SystemResult:
+    """The same result, durable where its system is done."""
+    if result.systems["status"][0].as_py() == Status.DONE:
+        folder.keep(key, result)
+    return result
+
+
+def _scoring_workers(inputs: RunInputs, tasks: list[SystemTask], context: StageContext) -> WorkerPool | None:
+    """The workers that score where there is much to score; they start after the last search."""
+    rows = len(tasks) * len(inputs.queries.queries) * inputs.plan.settings.depth
     return worker_pool(context.executor) if rows >= WORTH_ROWS else None
 
 
 @contextlib.contextmanager
-def _scoring(workers: WorkerPool | None, context: StageContext) -> Iterator[None]:
-    """The workers while systems are scored."""
+def _running(workers: WorkerPool | None, context: StageContext) -> Iterator[None]:
+    """Keep the workers running while systems are scored."""
     if workers is None:
         yield
         return
@@ -81,96 +149,25 @@ def _scoring(workers: WorkerPool | None, context: StageContext) -> Iterator[None
         yield
 
 
-def _rounds(
-    tasks: list[SystemTask], query_executor: QueryExecutor, end: int
-) -> tuple[dict[str, Exception], dict[str, LatencyCheck]]:
-    """All rounds before `end`, in turns between the systems (F35); faults and latency checks by system."""
-    faults: dict[str, Exception] = {}
-    checks: dict[str, LatencyCheck] = {}
-    for number in range(1, end):
-        for task in tasks:
-            label = task.system.label
-            if label not in faults:
-                with _note_faults(faults, label):
-                    query_executor.answers(task.system, number, task.tuner)
-                    if number == query_executor.repeats:
-                        checks[label] = _latency_check(task, query_executor)
-    return faults, checks
-
-
-def _latency_check(task: SystemTask, query_executor: QueryExecutor) -> LatencyCheck:
-    """The check after the last round; what was measured does not depend on it."""
-    try:
-        return query_executor.latency_check(task.system)
-    except Exception as exc:  # noqa: BLE001 - an engine that fails on another thread is recorded
-        return LatencyCheck(0, note=describe_error(exc))
-
-
-@contextlib.contextmanager
-def _note_faults(faults: dict[str, Exception], label: str) -> Iterator[None]:
-    try:
-        yield
-    except (CacheError, ConsentError):
-        raise
-    except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on
-        faults[label] = exc
-
-
-def _measured_cell(
-    task: SystemTask,
-    query_executor: QueryExecutor,
-    fault: Exception | None,
-    check: LatencyCheck | None,
-    workers: WorkerPool | None,
-    context: StageContext,
-) -> SystemResult:
-    """A system's tables; of one that failed, what it had measured before."""
-    try:
-        if fault is not None:
-            raise fault
-        if workers is None:
-            query_executor.answers(task.system, weigh=task.tuner)
-            return measure_system(task, query_executor, check=_latency_check(task, query_executor))
-        with stage_progress(context, "score", task.system.label, len(task.queries.queries), "queries") as report:
-            report.advance(0)
-            return measure_system(task, query_executor, workers, report.advance, check)
-    except (CacheError, ConsentError):  # a full disk is nobody's fault, and none of the others could be kept
-        raise
-    except Exception as exc:  # noqa: BLE001 - one system's fault is recorded, the others go on
-        reason = describe_error(exc)
-    try:
-        return partial_result(task, query_executor, reason)
-    except CacheError:
-        raise
-    except Exception:  # noqa: BLE001 - what there is cannot be scored either
-        return failed_result(task.run, task.system, reason)
-
-
-def _measuring(made: RunInputs, system: System, run_name: str, query_executor: QueryExecutor) -> SystemTask:
+def _system_task(inputs: RunInputs, system: System, run: str, artifacts: SharedArtifacts) -> SystemTask:
     return make_system_task(
-        run_name,
-        system,
-        made.queries,
-        made.truth,
-        made.plan.measures,
-        made.plan.conventions,
-        query_executor,
-        made.plan.settings.seed,
+        artifacts,
+        run=run,
+        system=system,
+        queries=inputs.queries,
+        truth=inputs.truth,
+        measures=inputs.plan.measures,
+        conventions=inputs.plan.conventions,
+        seed=inputs.plan.settings.seed,
     )
 
 
-def _cell_key(made: RunInputs, system: System, run_name: str) -> str:
-    """What a finished system depends on; anything else that changes leaves it standing."""
-    settings = made.plan.settings
-    shaped = [
-        settings.depth,
-        settings.runs,
-        settings.metric,
-        made.plan.conventions.to_dict(),
-        list(made.plan.measures),
-    ]
-    inputs = [made.corpus.fingerprint, made.queries_key, made.truth_key]  # queries hold what is masked
-    names = [run_name, system.label]  # they stand in every row
+def _result_key(inputs: RunInputs, system: System, run: str) -> str:
+    """Everything that a finished system depends on; it is kept when anything else changes."""
+    plan, settings = inputs.plan, inputs.plan.settings
+    shape = [settings.depth, settings.runs, settings.metric, plan.conventions.to_dict(), list(plan.measures)]
+    content = [inputs.corpus.fingerprint, inputs.queries_key, inputs.truth_key]  # the queries include their leaks
+    names = [run, system.label]  # both are in every row
     if isinstance(system.mode.params, Hybrid) and system.mode.params.tuned:
-        shaped.append(settings.seed)  # it deals the folds
-    return fingerprint("cell", __version__, segmentation.VERSION, names, system.identity(), shaped, inputs)
+        shape.append(settings.seed)  # it assigns the folds
+    return fingerprint("cell", __version__, segmentation.VERSION, names, system.identity(), shape, content)

@@ -12,8 +12,8 @@ from bakeoff.config.plan import Plan
 from bakeoff.runs.recording import RunInputs, queries_key, truth_key
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import vector_notes
-from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth, require_sound
 from bakeoff.truth.human_judgments import judged_by_models
@@ -24,10 +24,10 @@ from bakeoff.runs.checks.context import ValidationContext, experiment_text, plan
 from bakeoff.runs.checks.blocking import counts_chunks, blocking_findings, refuse_errors
 
 
-def prepare_run(plan: Plan, queries: QuerySet, corpus: ReadCorpus, query_executor: QueryExecutor, emit: Emit) -> RunInputs:
+def prepare_run(plan: Plan, queries: QuerySet, corpus: ReadCorpus, artifacts: SharedArtifacts, emit: Emit) -> RunInputs:
     """Chunk, resolve the truth, and build everything that is not timed by the query."""
     said, leaked = blocking_findings(queries, corpus, plan.settings.allow)
-    chunkings = _chunkings(plan, query_executor, emit)
+    chunkings = _chunkings(plan, artifacts, emit)
     tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
     truth = plan_truth(plan, queries, corpus, tables)
     require_sound(truth)
@@ -37,8 +37,8 @@ def prepare_run(plan: Plan, queries: QuerySet, corpus: ReadCorpus, query_executo
     said = [*judged_by_models(truth.judgments), *said]
     for text in (*(problem.message for problem in truth.problems), *said):
         emit(WarningRaised(text))
-    _build(plan, query_executor)
-    _open(plan, query_executor)
+    _build(plan, artifacts)
+    _open(plan, artifacts)
     return RunInputs(
         plan,
         queries,
@@ -47,9 +47,9 @@ def prepare_run(plan: Plan, queries: QuerySet, corpus: ReadCorpus, query_executo
         chunkings,
         queries_key(queries),
         truth_key(truth),
-        tuple(query_executor.known_lengths()),
-        (*said, *_only_within(plan, chunkings), *vector_notes(query_executor.known_vectors())),
-        query_executor.engines(),
+        tuple(artifacts.known_lengths()),
+        (*said, *_only_within(plan, chunkings), *vector_notes(artifacts.known_vectors())),
+        artifacts.engines(),
         leaked,
     )
 
@@ -80,11 +80,11 @@ def _only_within(plan: Plan, chunkings: dict[str, ChunkedCorpus]) -> list[str]:
     return [f"{', '.join(names)} count chunks: compare systems by them only where the chunker is the same."]
 
 
-def _chunkings(plan: Plan, query_executor: QueryExecutor, emit: Emit) -> dict[str, ChunkedCorpus]:
+def _chunkings(plan: Plan, artifacts: SharedArtifacts, emit: Emit) -> dict[str, ChunkedCorpus]:
     found = {}
     for part in {system.chunker.label: system.chunker for system in plan.systems}.values():
         try:
-            found[part.label] = query_executor.chunking(part)
+            found[part.label] = artifacts.chunking(part)
         except CacheError:
             raise
         except Exception as exc:  # noqa: BLE001 - shows again when its systems are measured
@@ -100,13 +100,13 @@ def _filter_notes(
     return refuse_errors(check_filters(queries, corpus, tables, truth.judgments))
 
 
-def _build(plan: Plan, query_executor: QueryExecutor) -> None:
+def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
     """Embed and index for all systems side by side; a failure shows again when its system is measured."""
     executor = registry.load("executors", "local")
     workers = executor(executor.Params())
     try:
         for future in workers.as_completed(
-            [workers.submit(query_executor.prepare, system) for system in plan.systems]
+            [workers.submit(artifacts.prepare, system) for system in plan.systems]
         ):
             if isinstance(fault := future.exception(), ConsentError):
                 raise fault
@@ -114,11 +114,11 @@ def _build(plan: Plan, query_executor: QueryExecutor) -> None:
         workers.close()
 
 
-def _open(plan: Plan, query_executor: QueryExecutor) -> None:
+def _open(plan: Plan, artifacts: SharedArtifacts) -> None:
     """Open every index on this thread, whose searches are timed (F52); a failure shows again with its system."""
     for system in plan.systems:
         try:
-            query_executor.indexes(system)
+            artifacts.indexes(system)
         except CacheError:
             raise
         except Exception:  # noqa: BLE001, S112 - shows again when its systems are measured

@@ -37,7 +37,7 @@ from bakeoff.runs.record import (
     UnreadRecord,
 )
 from bakeoff.corpus.skipped_files import summarise_skipped, describe_skipped
-from bakeoff.pipeline import embed, retrieve, query_pipeline
+from bakeoff.pipeline import embed, query_pipeline
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_sizes
 from bakeoff.pipeline.encodings import encoding_sentence, other_encodings
 from bakeoff.pipeline.loops.latency_check import latency_disagreements
@@ -173,7 +173,11 @@ def new_run_record(plan: Plan, folder: Path) -> RunRecord:
         depth=settings.depth,
         seed=settings.seed,
         runs=settings.runs,
-        warm_up={"search": retrieve.WARM_UP, "embed": embed.WARM_UP, "rerank": query_pipeline.WARM_UP},
+        warm_up={
+            "search": query_pipeline.WARM_UP_SEARCHES,
+            "embed": embed.WARM_UP,
+            "rerank": query_pipeline.WARM_UP_RERANKS,
+        },
         preset=settings.preset,
         current=settings.current,
         limits=settings.limits.model_dump(),

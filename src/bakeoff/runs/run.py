@@ -1,4 +1,4 @@
-"""run: walks the plan. Shared work is done once; a measured system is durable; a failed one is recorded."""
+"""run(): an experiment from its file to its result. Finished systems are durable, failed ones are recorded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from bakeoff.storage.shared_cache import open_cache
 from bakeoff.pipeline.encodings import encoding_sentence, other_encodings
 from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
-from bakeoff.pipeline.read import ReadCorpus, read_documents
+from bakeoff.pipeline.read import read_documents
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.system_tables import SystemResult
 from bakeoff.pipeline.context import StageContext, stage_progress
 from bakeoff.truth.queries import QuerySet, read_queries
@@ -66,26 +67,26 @@ def run(
         if earlier:
             context.emit(WarningRaised(earlier))
         notes = _start_workers(context)
-        made, measured = _prepare_and_measure(plan, queries, context, folder)
-        tables = write_tables(folder, made, measured)
-        folder.record(finish_run_record(record, made, measured, notes).model_copy(update={"tables": tables}))
+        inputs, results = _prepare_and_measure(plan, queries, context, folder)
+        tables = write_tables(folder, inputs, results)
+        folder.record(finish_run_record(record, inputs, results, notes).model_copy(update={"tables": tables}))
     except BakeoffError:
         folder.record(record.model_copy(update={"status": "stopped"}))
         raise
     finally:
-        _send_home(workers)
+        _stop_workers(workers)
         journal.close()
     return open_run(folder.path, worker_pool(workers))
 
 
 def _executor(plan: Plan, given: str | None) -> Executor | None:
-    """Where chunks and vectors are made; None for this process."""
+    """The workers that make chunks and vectors; None for this process."""
     part = experiment.executor(given) if given else plan.executor
     return registry.load("executors", part.name)(part.params) if part is not None else None
 
 
 def _start_workers(context: StageContext) -> list[str]:
-    """Start the workers, so that no stage is charged for it; what the results must say about them."""
+    """Start the workers before any stage is timed; returns notes for the record."""
     if context.executor is None or not context.executor.slots:
         return []
     with stage_progress(context, "start", "workers", 1, "executors") as report:
@@ -93,7 +94,7 @@ def _start_workers(context: StageContext) -> list[str]:
     return [f"Chunks and vectors were made by {report.summary}; the seconds that took are theirs."]
 
 
-def _send_home(workers: Executor | None) -> None:
+def _stop_workers(workers: Executor | None) -> None:
     if workers is not None:
         workers.close()
 
@@ -101,38 +102,35 @@ def _send_home(workers: Executor | None) -> None:
 def _prepare_and_measure(
     plan: Plan, queries: QuerySet, context: StageContext, folder: RunFolder
 ) -> tuple[RunInputs, list[SystemResult]]:
-    """Read, prepare and measure; stores and models are closed whatever happens."""
+    """Read, prepare and measure; stores and models are closed in any case."""
     begin = time.perf_counter()
-    corpus = read_documents(plan.source, registry.load("sources", plan.source.name)(plan.source.params), context)
+    source = registry.load("sources", plan.source.name)(plan.source.params)
+    corpus = read_documents(plan.source, source, context)
     seconds = time.perf_counter() - begin
     if encodings := encoding_sentence(other_encodings(corpus)):
         context.emit(WarningRaised(encodings))
-    query_executor = _kitchen(plan, queries, blank_leaked_sentences(corpus, queries), context, seconds)
-    try:
-        made = prepare_run(plan, queries, corpus, query_executor, context.emit)
-        _send_home(context.executor)  # nobody else works on this machine while queries are timed
-        return made, list(measure_systems(made, query_executor, folder, context))
-    finally:
-        _close(query_executor, context.emit)
-
-
-def _close(query_executor: QueryExecutor, emit: Emit) -> None:
-    """Close what is open; what was measured does not depend on an engine's goodbye."""
-    try:
-        query_executor.close()
-    except Exception as exc:  # noqa: BLE001 - an engine that is gone cannot be closed
-        emit(WarningRaised(f"closing: {describe_error(exc)}"))
-
-
-def _kitchen(plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext, read_seconds: float) -> QueryExecutor:
     settings = plan.settings
-    return QueryExecutor(
-        corpus,
+    artifacts = SharedArtifacts(
+        blank_leaked_sentences(corpus, queries),
         queries.queries,
         context,
         metric=settings.metric,
         depth=settings.depth,
         repeats=settings.runs,
         filters=queries.filters,
-        read_seconds=read_seconds,
+        read_seconds=seconds,
     )
+    try:
+        inputs = prepare_run(plan, queries, corpus, artifacts, context.emit)
+        _stop_workers(context.executor)  # nothing else runs on this machine while queries are timed
+        return inputs, list(measure_systems(inputs, QueryExecutor(artifacts), folder, context))
+    finally:
+        _close(artifacts, context.emit)
+
+
+def _close(artifacts: SharedArtifacts, emit: Emit) -> None:
+    """Close stores and models; a failure is reported and changes nothing that was measured."""
+    try:
+        artifacts.close()
+    except Exception as exc:  # noqa: BLE001 - an engine that is gone cannot be closed
+        emit(WarningRaised(f"closing: {describe_error(exc)}"))

@@ -37,11 +37,11 @@ from bakeoff.pipeline.embed import ChunkVectors, QueryVectors, embed_chunks, emb
 from bakeoff.pipeline.index import IndexContent, OpenIndex, index_name
 from bakeoff.pipeline.measure_system import make_system_task, scoring_inputs
 from bakeoff.pipeline.query_executor import QueryExecutor
-from bakeoff.pipeline.query_pipeline import QueryPipeline, build_query_pipeline
+from bakeoff.pipeline.query_pipeline import QueryPipeline, StepResult, check_hits
 from bakeoff.pipeline.read import ReadCorpus, Sample
-from bakeoff.pipeline.retrieve import SearchRequest, StepResult, check_hits
 from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.score import measure_values
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.timing import samples_needed
 from bakeoff.protocols import SupportsDrop
 from bakeoff.runs.checks.context import plan_truth, read_corpus
@@ -53,7 +53,7 @@ SEARCH_SECONDS = 0.3
 """How long the queries of one depth are repeated at least: processor and memory need samples."""
 MEASURES = ("R", "P_unique", "RR", "nDCG")
 USES = ("avg_cpu_percent", "peak_cpu_percent", "avg_memory_mb", "peak_memory_mb")
-K = TypeVar("K", bound=QueryExecutor)
+A = TypeVar("A", bound=SharedArtifacts)
 Searched = tuple[StepResult, float, Resources]
 """Answers with the milliseconds of all passes, the seconds of the passes, and what they took of the machine."""
 TUNED = "a weight tuned on folds belongs to one set of rankings: the depths of this system are not measured"
@@ -115,8 +115,8 @@ def ingest_documents(job: IngestionJob) -> TrialIngestion:
     with Sampler() as sampler:
         begin = time.perf_counter()
         corpus = read_corpus(plan, context, job.sample)
-        query_executor = _kitchen(QueryExecutor, plan, queries, corpus, context)
-        chunking = query_executor.chunking(job.chunker)
+        artifacts = _artifacts(SharedArtifacts, plan, queries, corpus, context)
+        chunking = artifacts.chunking(job.chunker)
         made = embed_chunks(job.embedder, model, chunking, context) if job.embedder else None
         total = time.perf_counter() - begin
     figures = [
@@ -131,7 +131,7 @@ def ingest_documents(job: IngestionJob) -> TrialIngestion:
     file = None
     if job.embedder is not None:
         texts = [query.text for query in queries.queries]
-        embedded = embed_queries(job.embedder, model, texts, query_executor.warm_up(), 1, context)
+        embedded = embed_queries(job.embedder, model, texts, artifacts.warm_up(), 1, context)
         file = job.home / f"queries-{fingerprint(job.embedder.label)[:12]}.npy"
         np.save(file, embedded.matrix)
         model.close()
@@ -145,23 +145,23 @@ def measure_configuration(job: SystemJob) -> list[TrialFigure]:
     if isinstance(params, Hybrid) and params.tuned:
         raise SettingError(TUNED)
     corpus = read_corpus(plan, StageContext(Cache(job.ingestion.home)), job.sample)
-    query_executor = _kitchen(_IngestedKitchen, plan, queries, corpus, StageContext(Cache(job.home)))
-    query_executor.use(job)
+    artifacts = _artifacts(_IngestedArtifacts, plan, queries, corpus, StageContext(Cache(job.home)))
+    artifacts.use(job)
     try:
-        with _dropped_at_end(query_executor, job):
-            figures = list(_index(query_executor, job))
-            searched = {k: _time_search(query_executor, job, k) for k in plan.settings.top_k}
-            figures += _search_figures(query_executor, job, searched)
+        with _dropped_at_end(artifacts, job):
+            figures = list(_index(artifacts, job))
+            searched = {k: _time_search(artifacts, job, k) for k in plan.settings.top_k}
+            figures += _search_figures(artifacts, job, searched)
             if job.sample is None:
-                return figures + list(_scores(query_executor, job, queries, corpus, searched))
+                return figures + list(_scores(artifacts, job, queries, corpus, searched))
             return figures + list(
-                _neighbours(query_executor, job, searched)
+                _neighbours(artifacts, job, searched)
             )  # a sample may lack the right documents
     finally:
-        query_executor.close()
+        artifacts.close()
 
 
-class _IngestedKitchen(QueryExecutor):
+class _IngestedArtifacts(SharedArtifacts):
     """Indexes and searches what another process ingested; no model is loaded, so memory is the engine's."""
 
     def use(self, job: SystemJob) -> None:
@@ -172,7 +172,7 @@ class _IngestedKitchen(QueryExecutor):
         """The chunks under a name of this trial, which a server's collection has too."""
 
         def make() -> ChunkedCorpus:
-            plain = QueryExecutor(self.corpus, (), self._ingested, metric=self._metric, depth=1, repeats=1)
+            plain = SharedArtifacts(self.corpus, (), self._ingested, metric=self.metric, depth=1, repeats=1)
             found = plain.chunking(part)
             return replace(found, fingerprint=fingerprint(self._job.salt, found.fingerprint))
 
@@ -195,35 +195,21 @@ class _IngestedKitchen(QueryExecutor):
         assert file is not None
         return QueryVectors(np.load(file), np.empty((0, 0)), embedder.label)
 
-    def requests(self, system: System) -> tuple[list[SearchRequest], list[SearchRequest]]:
-        """The queries as searches take them, and others to warm up with."""
-        return self._asked(system), self._others(system)
-
-    def pipeline(self, system: System, k: int) -> QueryPipeline:
-        """How one query is answered with `k` results: a plain search asks its store for `k` rows and no more."""
-        plain = len(MODES[system.mode.name].legs) == 1 and not system.rerank
-        stores = [index.store for index in self.indexes(system)]
-        looks = [(self.reranker(one.part), one.depth) for one in system.rerank]
-        passages = self.passages(system.chunker) if looks else []
-        asked = replace(system, depth=k) if plain else system
-        way = build_query_pipeline(asked, stores, looks, passages, self._depth)
-        return replace(way, depth=k)
-
     def collections(self, system: System) -> Iterator[tuple[Any, str]]:
         """Each open store of a system with the name of what it holds."""
         for part, index in zip((system.store, system.keyword), self._by_part(system), strict=True):
             if part is not None and index is not None:
                 embedder = system.embedder if part is system.store else None
                 native = part is system.store and "native" in MODES[system.mode.name].legs
-                content: IndexContent = self._content(system.chunker, embedder, native)
-                yield index.store, index_name(part, content, self._metric)
+                content: IndexContent = self.index_content(system.chunker, embedder, native)
+                yield index.store, index_name(part, content, self.metric)
 
     def _by_part(self, system: System) -> tuple[OpenIndex | None, OpenIndex | None]:
         found = iter(self.indexes(system))
         return (next(found) if system.store else None, next(found) if system.keyword else None)
 
 
-def _kitchen(kind: type[K], plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext) -> K:
+def _artifacts(kind: type[A], plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext) -> A:
     settings = plan.settings
     return kind(
         blank_leaked_sentences(corpus, queries),
@@ -248,26 +234,26 @@ def _model(part: PluginSpec | None) -> Any:
 
 
 @contextlib.contextmanager
-def _dropped_at_end(query_executor: _IngestedKitchen, job: SystemJob) -> Iterator[None]:
+def _dropped_at_end(artifacts: _IngestedArtifacts, job: SystemJob) -> Iterator[None]:
     """Collections that the trial made on a server are removed, however it ends."""
     try:
         yield
     finally:
         with contextlib.suppress(StoreError):  # the first failure is the one to report
-            for store, name in query_executor.collections(job.system):
+            for store, name in artifacts.collections(job.system):
                 if isinstance(store, SupportsDrop):
                     store.drop(name)
 
 
-def _index(query_executor: _IngestedKitchen, job: SystemJob) -> Iterator[TrialFigure]:
+def _index(artifacts: _IngestedArtifacts, job: SystemJob) -> Iterator[TrialFigure]:
     """Seconds of inserting, indexing and becoming ready, and what the engine took of the machine meanwhile."""
     system = job.system
-    query_executor.chunking(system.chunker)
+    artifacts.chunking(system.chunker)
     before, server = resident_bytes(), server_use(job.pids, job.server_data)
     with Sampler(pids=job.pids) as sampler:
         begin = time.perf_counter()
-        query_executor.prepare(system)
-        indexes = query_executor.indexes(system)
+        artifacts.prepare(system)
+        indexes = artifacts.indexes(system)
         total = time.perf_counter() - begin
     yield TrialFigure("engine_s", total)
     for phase in ("insert", "index", "ready"):
@@ -302,31 +288,32 @@ def _own_disk(home: Path, sizes: Sequence[int | None]) -> IndexMemory:
 
 
 def _search_figures(
-    query_executor: _IngestedKitchen, job: SystemJob, searched: Mapping[int, Searched]
+    artifacts: _IngestedArtifacts, job: SystemJob, searched: Mapping[int, Searched]
 ) -> Iterator[TrialFigure]:
     """Latency, rate and resources of every depth."""
-    elsewhere = any(index.bytes is None for index in query_executor.indexes(job.system))
+    elsewhere = any(index.bytes is None for index in artifacts.indexes(job.system))
     for k, (leg, seconds, seen) in searched.items():
         yield from _speed(leg.milliseconds.ravel(), seconds, k)
         yield from _engine_uses("search", seen, elsewhere, k)
 
 
 def _neighbours(
-    query_executor: _IngestedKitchen, job: SystemJob, searched: Mapping[int, Searched]
+    artifacts: _IngestedArtifacts, job: SystemJob, searched: Mapping[int, Searched]
 ) -> Iterator[TrialFigure]:
     """The share of the true nearest chunks that a plain search by vectors found, at every depth."""
     system = job.system
     if not _by_vectors(system) or system.embedder is None:
         return
-    base = query_executor.vectors(system.embedder, system.chunker).matrix[:]
-    queries, metric = query_executor.query_vectors(system.embedder).matrix, job.plan.settings.metric
+    base = artifacts.vectors(system.embedder, system.chunker).matrix[:]
+    queries, metric = artifacts.query_vectors(system.embedder).matrix, job.plan.settings.metric
+    executor = QueryExecutor(artifacts)
     for k, (leg, _, _) in searched.items():
         wide = min(k, len(base))
         found, exact = (
             quality.quality_table(
                 [Hits(hits.ids[:wide], hits.scores[:wide]) for hits in one.hits], wide, len(base)
             )
-            for one in (leg, query_executor.reference(system))
+            for one in (leg, executor.reference(system))
         )
         near, true = (distances(base, queries, ids, metric) for ids in (found, exact))
         recall = knn_recall(found, exact, wide, found_distance=near, exact_distance=true)
@@ -334,37 +321,38 @@ def _neighbours(
 
 
 def _scores(
-    query_executor: _IngestedKitchen,
+    artifacts: _IngestedArtifacts,
     job: SystemJob,
     queries: QuerySet,
     corpus: ReadCorpus,
     searched: Mapping[int, Searched],
 ) -> Iterator[TrialFigure]:
     """The quality of what every depth returned."""
-    chunking = query_executor.chunking(job.system.chunker)
+    chunking = artifacts.chunking(job.system.chunker)
     truth = plan_truth(job.plan, queries, corpus, {chunking.fingerprint: chunking.chunks})
     task = make_system_task(
-        "",
-        job.system,
-        queries,
-        truth,
-        job.plan.measures,
-        job.plan.conventions,
-        query_executor,
-        job.plan.settings.seed,
+        artifacts,
+        run="",
+        system=job.system,
+        queries=queries,
+        truth=truth,
+        measures=job.plan.measures,
+        conventions=job.plan.conventions,
+        seed=job.plan.settings.seed,
     )
+    executor = QueryExecutor(artifacts)
     for k, (leg, _, _) in searched.items():
         scores = np.concatenate([hits.scores for hits in leg.hits])
         yield TrialFigure("similarity", float(scores.mean()) if len(scores) else None, k)
-        scored = scoring_inputs(task, query_executor, leg, _exact(query_executor, job, leg))
+        scored = scoring_inputs(task, artifacts, leg, _exact(executor, job, leg))
         yield from _quality(scored, k, job)
 
 
 def _exact(
-    query_executor: _IngestedKitchen, job: SystemJob, leg: StepResult
+    executor: QueryExecutor, job: SystemJob, leg: StepResult
 ) -> Callable[[], tuple[StepResult, StepResult] | None]:
     """What the store found and what exact search finds, for a plain search by vectors."""
-    return lambda: (leg, query_executor.reference(job.system)) if _by_vectors(job.system) else None
+    return lambda: (leg, executor.reference(job.system)) if _by_vectors(job.system) else None
 
 
 def _by_vectors(system: System) -> bool:
@@ -381,10 +369,17 @@ def _quality(scored: ScoringInputs, k: int, job: SystemJob) -> Iterator[TrialFig
         yield TrialFigure(measure.name, float(known.mean()) if len(known) else None, k, note)
 
 
-def _time_search(query_executor: _IngestedKitchen, job: SystemJob, k: int) -> Searched:
+def _pipeline(executor: QueryExecutor, system: System, k: int) -> QueryPipeline:
+    """How one query is answered with `k` results: a plain search asks its store for `k` rows and no more."""
+    plain = len(MODES[system.mode.name].legs) == 1 and not system.rerank
+    return replace(executor.pipeline(replace(system, depth=k) if plain else system), depth=k)
+
+
+def _time_search(artifacts: _IngestedArtifacts, job: SystemJob, k: int) -> Searched:
     """The answers at one depth, with the milliseconds of all passes, their seconds and what they took."""
-    way = query_executor.pipeline(job.system, k)
-    asked, others = query_executor.requests(job.system)
+    executor = QueryExecutor(artifacts)
+    way = _pipeline(executor, job.system, k)
+    asked, others = executor.requests(job.system), executor.warm_up_requests(job.system)
     for one in others:
         way.answer(one)
     clock = time.perf_counter_ns
@@ -404,7 +399,7 @@ def _time_search(query_executor: _IngestedKitchen, job: SystemJob, k: int) -> Se
         seconds = time.perf_counter() - begin
     for answer in hits:
         check_hits(answer)
-    return StepResult(tuple(hits), np.array(rows, float) / 1e6, True), seconds, sampler.found
+    return StepResult(tuple(hits), np.array(rows, float) / 1e6), seconds, sampler.found
 
 
 def _speed(samples: np.ndarray, seconds: float, k: int) -> Iterator[TrialFigure]:

@@ -25,8 +25,9 @@ from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.index import OpenIndex
 from bakeoff.pipeline.loops.closed_loop import WARM_UP, Search
 from bakeoff.pipeline.query_executor import QueryExecutor
+from bakeoff.pipeline.query_pipeline import SearchRequest
 from bakeoff.pipeline.read import read_documents
-from bakeoff.pipeline.retrieve import SearchRequest
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.storage.shared_folder import SharedFolder, ensure_marker
 from bakeoff.truth.queries import read_queries
@@ -83,7 +84,7 @@ class ExperimentTargets:
             plan.source, registry.load("sources", plan.source.name)(plan.source.params), context
         )
         self._check_corpus(corpus.fingerprint)
-        self.query_executor = QueryExecutor(
+        self.artifacts = SharedArtifacts(
             blank_leaked_sentences(corpus, asked),
             asked.queries,
             context,
@@ -111,11 +112,11 @@ class ExperimentTargets:
     def target(self, system: System, end_to_end: bool = False, pids: Pids = lambda *_: ()) -> LoadTarget:
         """A system with its index, model and query vectors; end to end, a query is embedded when it is asked."""
         begin = time.perf_counter()
-        store, k = system.store or system.keyword, self._k or self.query_executor.depth(system)
+        store, k = system.store or system.keyword, self._k or self.artifacts.ranking_depth(system)
         with Sampler(pids=pids(store.name, store.params) if store else ()) as sampler:
-            indexes = self.query_executor.indexes(system)
+            indexes = self.artifacts.indexes(system)
             search, asked, others = self._way(system, k, end_to_end)
-        label = self.query_executor.shown(system).label
+        label = self.artifacts.with_stand_in_label(system).label
         builds = [_build_seconds(index) for index in indexes]
         sizes = [index.bytes for index in indexes]
         return LoadTarget(
@@ -129,7 +130,7 @@ class ExperimentTargets:
             system.search,
             "end to end" if end_to_end else "",
             store.params if store else None,
-            _bare(system) and self.query_executor.chunking(system.chunker).chunks.num_rows >= k,
+            _bare(system) and self.artifacts.chunking(system.chunker).chunks.num_rows >= k,
             self._grade(label),
             SystemRecipe(
                 str(self._path.resolve()),
@@ -144,7 +145,7 @@ class ExperimentTargets:
 
     def close(self) -> None:
         """Close every store and model."""
-        self.query_executor.close()
+        self.artifacts.close()
 
     def _check_corpus(self, name: str) -> None:
         if self.result is None or self.result.record.corpus is None:
@@ -158,16 +159,16 @@ class ExperimentTargets:
     def _way(self, system: System, k: int, end_to_end: bool) -> tuple[Search, list[Any], list[Any]]:
         """How one query goes through a system, the queries in the shape that way takes, and others to warm up with."""
         texts, rows = self._texts, self._other_rows(system)
-        chunks = self.query_executor.chunking(system.chunker).chunks["text"]
+        chunks = self.artifacts.chunking(system.chunker).chunks["text"]
         other_texts = [chunks[int(row)].as_py()[:WARM_UP_CHARACTERS] for row in rows]
-        wheres = self.query_executor.wheres(system.chunker)[: self._limit]
+        wheres = self.artifacts.chunk_filters(system.chunker)[: self._limit]
         if system.embedder is None or end_to_end:
             asked = [SearchRequest(text, None, where) for text, where in zip(texts, wheres, strict=True)]
             return self._whole(system, k, end_to_end), asked, [SearchRequest(text) for text in other_texts]
-        vectors = list(self.query_executor.query_vectors(system.embedder).matrix[: self._limit])
-        others = list(self.query_executor.vectors(system.embedder, system.chunker).matrix[rows])
+        vectors = list(self.artifacts.query_vectors(system.embedder).matrix[: self._limit])
+        others = list(self.artifacts.vectors(system.embedder, system.chunker).matrix[rows])
         if _bare(system) and not any(wheres):
-            return self.query_executor.indexes(system)[0].store.search, vectors, others
+            return self.artifacts.indexes(system)[0].store.search, vectors, others
         asked = [SearchRequest(*one) for one in zip(texts, vectors, wheres, strict=True)]
         return (
             self._whole(system, k, False),
@@ -177,21 +178,21 @@ class ExperimentTargets:
 
     def _whole(self, system: System, k: int, end_to_end: bool) -> Search:
         """All steps of a system as one call, embedding the query first if end to end."""
-        answer = self.query_executor.serving(system, k).answer
+        answer = QueryExecutor(self.artifacts).pipeline(system, k).answer
         params = system.mode.params
         weight = (
             WEIGHT if isinstance(params, Hybrid) and params.tuned else None
         )  # its value does not change the speed
         if system.embedder is None or not end_to_end:
             return lambda asked, k, query: answer(asked, weight)  # noqa: ARG005 - both are in the serving
-        embed = self.query_executor.embedder(system.embedder).embed
+        embed = self.artifacts.embedder(system.embedder).embed
         return lambda asked, k, query: answer(  # noqa: ARG005 - both are in the serving
             SearchRequest(asked.text, embed([asked.text], Role.QUERY)[0], asked.where), weight
         )
 
     def _other_rows(self, system: System) -> np.ndarray:
         """Chunks to warm up with: no query is among them."""
-        count = self.query_executor.chunking(system.chunker).chunks.num_rows
+        count = self.artifacts.chunking(system.chunker).chunks.num_rows
         seeded = np.random.default_rng(self.plan.settings.seed)
         return seeded.choice(count, min(WARM_UP, count), replace=False)
 

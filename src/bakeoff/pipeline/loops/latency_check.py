@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bakeoff.pipeline.loops.closed_loop import closed_loop
-from bakeoff.pipeline.retrieve import Search, SearchRequest, StepResult
+from bakeoff.pipeline.query_pipeline import Search, SearchRequest, StepResult
 from bakeoff.pipeline.timing import Row
 from bakeoff.types import Hits
 

@@ -10,7 +10,7 @@ from bakeoff.errors import SystemFailure
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import Measure
 from bakeoff.pipeline.chunk import ChunkedCorpus
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
 from bakeoff.types import Unit

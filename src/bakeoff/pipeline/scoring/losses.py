@@ -11,8 +11,7 @@ from bakeoff.config.plan import System
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
 from bakeoff.pipeline.query_executor import EXACT, QueryExecutor
-from bakeoff.pipeline.query_pipeline import SystemAnswers
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult, SystemAnswers
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings
 from bakeoff.pipeline.system_tables import LOSSES
 from bakeoff.stats.loss import CEILING
@@ -37,28 +36,28 @@ def measure_losses(
     system: System,
     scored: ScoringInputs,
     answers: SystemAnswers,
-    query_executor: QueryExecutor,
+    executor: QueryExecutor,
     primary: Measure,
 ) -> pa.Table:
     """The best reachable score after chunking, searching exactly, indexing, fusing and ranking."""
-    steps = stage_candidates(system, answers, query_executor, primary)
+    steps = stage_candidates(system, answers, executor, primary)
     ids = [query.id for query in scored.queries.queries]
     return losses_table(run, system.label, ids, best_reachable(scored, steps, primary))
 
 
 def stage_candidates(
-    system: System, answers: SystemAnswers, query_executor: QueryExecutor, primary: Measure
+    system: System, answers: SystemAnswers, executor: QueryExecutor, primary: Measure
 ) -> tuple[StageCandidates, ...]:
     """The steps between the chunks and the served ranking; none where the primary measure has none."""
     if primary.needs is not RequiredInput.JUDGMENTS or primary.budget is not None:
         return ()
-    steps = [StageCandidates("search misses", tuple(_without_index(system, answers, query_executor)))]
+    steps = [StageCandidates("search misses", tuple(_without_index(system, answers, executor)))]
     if system.store is not None and system.store.name != EXACT and "dense" in MODES[system.mode.name].legs:
-        steps.append(StageCandidates("index misses", answers.legs))
-    before = answers.fuse or answers.legs[0]
+        steps.append(StageCandidates("index misses", answers.searches))
+    before = answers.fuse or answers.searches[0]
     if answers.fuse is not None:
         steps.append(StageCandidates("fused or reranked away", (before,)))
-    for look, after in zip(system.rerank, answers.looks, strict=True):
+    for look, after in zip(system.rerank, answers.reranks, strict=True):
         steps.append(StageCandidates(f"not among the {look.depth} of {look.label}", (before,), look.depth))
         before = after
     return tuple(steps)
@@ -91,11 +90,11 @@ def best_reachable(
     return found
 
 
-def _without_index(system: System, answers: SystemAnswers, query_executor: QueryExecutor) -> list[StepResult]:
+def _without_index(system: System, answers: SystemAnswers, executor: QueryExecutor) -> list[StepResult]:
     """The searches as they would be if no index missed anything."""
     return [
-        query_executor.reference(system).first(answers.count) if kind == "dense" else leg
-        for kind, leg in zip(MODES[system.mode.name].legs, answers.legs, strict=True)
+        executor.reference(system).first(answers.count) if kind == "dense" else leg
+        for kind, leg in zip(MODES[system.mode.name].legs, answers.searches, strict=True)
     ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bakeoff.errors import MeasureError, SystemFailure
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, with_spans
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import SCORES, Unit

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
-from bakeoff.pipeline.retrieve import StepResult
+from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.losses import StageCandidates, best_reachable
 from bakeoff.pipeline.scoring.score import measure_values
@@ -115,7 +115,7 @@ class _Rows:
 
         ids, ends = np.searchsorted(where, self.ids), np.cumsum(self.counts)[:-1]
         pairs = zip(np.split(ids, ends), np.split(self.scores, ends), strict=True)
-        return StepResult(tuple(Hits(*pair) for pair in pairs), np.empty((0, len(self.counts))), True)
+        return StepResult(tuple(Hits(*pair) for pair in pairs), np.empty((0, len(self.counts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def _rest(
         pc.subtract(judgments["query"], begin).cast(judgments.schema.field("query").type),
     )
     return ScoringInputs(
-        StepResult((), scored.ranking.milliseconds[:, :0], True),
+        StepResult((), scored.ranking.milliseconds[:, :0]),
         replace(scored.chunking, chunks=chunks.combine_chunks()),
         replace(
             queries,

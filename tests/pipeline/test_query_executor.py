@@ -18,14 +18,14 @@ from bakeoff.types import Role
 
 
 def test_many_threads_make_each_thing_once(bench: Any) -> None:
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(query_executor.prepare, bench.plan.systems * 2))
+        list(pool.map(executor.artifacts.prepare, bench.plan.systems * 2))
         vectors = list(
-            pool.map(lambda s: query_executor.vectors(s.embedder, s.chunker), [bench.plan.systems[0]] * 8)
+            pool.map(lambda s: executor.artifacts.vectors(s.embedder, s.chunker), [bench.plan.systems[0]] * 8)
         )
     assert all(one is vectors[0] for one in vectors)
-    query_executor.close()
+    executor.artifacts.close()
 
 
 def test_a_failure_is_shared_and_not_tried_again(bench: Any, register: Any) -> None:
@@ -41,51 +41,51 @@ def test_a_failure_is_shared_and_not_tried_again(bench: Any, register: Any) -> N
         Path("bakeoff.yaml").read_text().replace("{wordllama: {dims: 64}}", "faulty")
     )
     plan = experiment.load(Path("bakeoff.yaml"))
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     system = plan.systems[0]
     for _ in range(3):
         with pytest.raises(EmbedderError, match="no memory"):
-            query_executor.vectors(system.embedder, system.chunker)
+            executor.artifacts.vectors(system.embedder, system.chunker)
     assert tried == [1]
 
 
 def test_dense_words_and_hybrid_have_the_steps_they_have(bench: Any) -> None:
-    query_executor = bench.query_executor()
-    dense = query_executor.answers(bench.system("line · wordllama(dims=64) · exact · dense"))
-    words = query_executor.answers(bench.system("line · bm25"))
-    hybrid = query_executor.answers(bench.system("line · wordllama(dims=64) · exact · hybrid"))
-    assert (dense.embed is not None, len(dense.legs), dense.fuse) == (True, 1, None)
-    assert (words.embed, len(words.legs), words.fuse) == (None, 1, None)
-    assert (hybrid.embed is not None, len(hybrid.legs)) == (True, 2) and hybrid.ranking is hybrid.fuse
-    assert hybrid.legs[0] is dense.legs[0] and hybrid.legs[1] is words.legs[0]
-    query_executor.close()
+    executor = bench.query_executor()
+    dense = executor.answers(bench.system("line · wordllama(dims=64) · exact · dense"), 1)
+    words = executor.answers(bench.system("line · bm25"), 1)
+    hybrid = executor.answers(bench.system("line · wordllama(dims=64) · exact · hybrid"), 1)
+    assert (dense.embed is not None, len(dense.searches), dense.fuse) == (True, 1, None)
+    assert (words.embed, len(words.searches), words.fuse) == (None, 1, None)
+    assert (hybrid.embed is not None, len(hybrid.searches)) == (True, 2) and hybrid.ranking is hybrid.fuse
+    assert hybrid.searches[0] is dense.searches[0] and hybrid.searches[1] is words.searches[0]
+    executor.artifacts.close()
 
 
 def test_the_depth_is_kept(bench: Any) -> None:
-    query_executor = bench.query_executor(depth=3)
+    executor = bench.query_executor(depth=3)
     for system in bench.plan.systems:
-        assert max(len(hits.ids) for hits in query_executor.answers(system).ranking.hits) <= 3
-    query_executor.close()
+        assert max(len(hits.ids) for hits in executor.answers(system, 1).ranking.hits) <= 3
+    executor.artifacts.close()
 
 
 def test_the_reference_is_exact_search(bench: Any) -> None:
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     exact = bench.system("line · wordllama(dims=64) · exact · dense")
     faiss = bench.system("line · wordllama(dims=64) · faiss · dense")
-    assert query_executor.reference(exact) is query_executor.answers(exact).legs[0]
-    assert query_executor.reference(faiss) is query_executor.answers(exact).legs[0]
-    query_executor.close()
+    assert executor.reference(exact) is executor.answers(exact, 1).searches[0]
+    assert executor.reference(faiss) is executor.answers(exact, 1).searches[0]
+    executor.artifacts.close()
 
 
 def test_the_reference_is_exact_search_whatever_a_store_is_called(bench: Any) -> None:
     path = Path("bakeoff.yaml")
     path.write_text(path.read_text().replace("stores: [exact, faiss]", "stores: [{faiss: {as: exact}}]"))
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     system = experiment.load(path).systems[0]
     assert system.store.name == "faiss" and system.store.label == "exact"
-    served = query_executor.answers(system).legs[0]
-    assert query_executor.reference(system) is not served
-    query_executor.close()
+    served = executor.answers(system, 1).searches[0]
+    assert executor.reference(system) is not served
+    executor.artifacts.close()
 
 
 def test_a_store_that_fuses_by_itself_holds_vectors_and_texts(bench: Any, register: Any) -> None:
@@ -121,7 +121,7 @@ def test_a_store_that_fuses_by_itself_holds_vectors_and_texts(bench: Any, regist
             return fuse_rankings(near, self._words.search_text(text, k, words.Query()), Hybrid(), k)
 
     register("stores", "fusing", Fusing)
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     hybrid = bench.system("line · wordllama(dims=64) · exact · hybrid")
     native = dataclasses.replace(
         hybrid,
@@ -130,27 +130,27 @@ def test_a_store_that_fuses_by_itself_holds_vectors_and_texts(bench: Any, regist
         keyword=None,
         keyword_search=None,
     )
-    ours, theirs = query_executor.answers(hybrid), query_executor.answers(native)
-    assert (len(theirs.legs), theirs.fuse) == (1, None) and theirs.embed is not None
+    ours, theirs = executor.answers(hybrid, 1), executor.answers(native, 1)
+    assert (len(theirs.searches), theirs.fuse) == (1, None) and theirs.embed is not None
     for one, other in zip(ours.ranking.hits, theirs.ranking.hits, strict=True):
         assert set(one.ids.tolist()) == set(other.ids.tolist()) and one.scores == pytest.approx(other.scores)
-    assert query_executor.indexes(native)[0] is not query_executor.index(
+    assert executor.artifacts.indexes(native)[0] is not executor.artifacts.index(
         native.store, native.chunker, native.embedder
     )
-    query_executor.close()
+    executor.artifacts.close()
 
 
 def test_one_query_goes_the_way_all_go(bench: Any) -> None:
-    from bakeoff.pipeline.retrieve import SearchRequest
+    from bakeoff.pipeline.query_pipeline import SearchRequest
 
-    query_executor = bench.query_executor(depth=5)
+    executor = bench.query_executor(depth=5)
     system = bench.system("line · wordllama(dims=64) · faiss · hybrid")
-    vectors = query_executor.query_vectors(system.embedder).matrix
+    vectors = executor.artifacts.query_vectors(system.embedder).matrix
     texts = [query.text for query in read_queries(bench.plan.queries).queries]
-    way = query_executor.serving(system)
-    for text, vector, hits in zip(texts, vectors, query_executor.answers(system).ranking.hits, strict=True):
+    way = executor.pipeline(system)
+    for text, vector, hits in zip(texts, vectors, executor.answers(system, 1).ranking.hits, strict=True):
         assert way.answer(SearchRequest(text, vector)).ids.tolist() == hits.ids.tolist()
-    query_executor.close()
+    executor.artifacts.close()
 
 
 def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: Any) -> None:
@@ -172,17 +172,17 @@ def test_a_reranker_orders_the_ranking_again(bench: Any, register: Any, part: An
             Longest.closed = True
 
     register("rerankers", "longest", Longest)
-    query_executor = bench.query_executor()
+    executor = bench.query_executor()
     plain = bench.system("line · bm25")
     rerank = (RerankSpec(part("rerankers/longest"), 20),)
-    answers = query_executor.answers(dataclasses.replace(plain, rerank=rerank))
-    assert answers.looks[-1] is answers.ranking
-    texts = embedded_texts(query_executor.chunking(plain.chunker).chunks)
+    answers = executor.answers(dataclasses.replace(plain, rerank=rerank), 1)
+    assert answers.reranks[-1] is answers.ranking
+    texts = embedded_texts(executor.artifacts.chunking(plain.chunker).chunks)
     lengths = [[len(texts[i]) for i in hits.ids] for hits in answers.ranking.hits]
     assert all(row == sorted(row, reverse=True) for row in lengths)
-    before = query_executor.answers(plain).ranking
+    before = executor.answers(plain, 1).ranking
     assert any(
         a.ids.tolist() != b.ids.tolist() for a, b in zip(before.hits, answers.ranking.hits, strict=True)
     )
-    query_executor.close()
+    executor.artifacts.close()
     assert Longest.closed

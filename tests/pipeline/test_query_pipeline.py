@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bakeoff.errors import StoreError
-from bakeoff.pipeline.retrieve import SearchRequest, search_dense, search_keywords, timed_search
+from bakeoff.errors import RerankerError, StoreError
+from bakeoff.pipeline.query_pipeline import SearchRequest, build_search, rerank_rows, time_search
 from bakeoff.types import Condition, Hits
 
 
@@ -33,7 +34,9 @@ def vectors(*values: float) -> list[SearchRequest]:
 
 
 def near(store: Any, *values: float, warm_up: int = 0, rounds: int = 1) -> Any:
-    return timed_search(search_dense(store, 3, None), vectors(*values), vectors(*[9] * warm_up)).upto(rounds)
+    return time_search(
+        build_search("dense", store, 3, None), vectors(*values), vectors(*[9] * warm_up)
+    ).results_after(rounds)
 
 
 def test_warm_up_asks_other_things_before_each_round_and_is_not_timed() -> None:
@@ -46,10 +49,12 @@ def test_warm_up_asks_other_things_before_each_round_and_is_not_timed() -> None:
 
 def test_words_go_the_same_way() -> None:
     store = Recorder()
-    step = timed_search(
-        search_keywords(store, 2, None), [SearchRequest("3")], [SearchRequest("4"), SearchRequest("4")]
+    step = time_search(
+        build_search("keywords", store, 2, None),
+        [SearchRequest("3")],
+        [SearchRequest("4"), SearchRequest("4")],
     )
-    assert step.upto(1).hits[0].ids.tolist() == [3, 2] and store.asked == [4.0, 4.0, 3.0]
+    assert step.results_after(1).hits[0].ids.tolist() == [3, 2] and store.asked == [4.0, 4.0, 3.0]
 
 
 def test_a_filter_goes_to_the_search_that_honours_it() -> None:
@@ -62,23 +67,15 @@ def test_a_filter_goes_to_the_search_that_honours_it() -> None:
 
     where = (Condition("year", least=2000),)
     one, other = SearchRequest(vector=np.array([1.0]), where=where), SearchRequest(vector=np.array([2.0]))
-    timed_search(search_dense(Filtering(), 3, None), [one, other], []).upto(1)
+    time_search(build_search("dense", Filtering(), 3, None), [one, other], []).results_after(1)
     assert asked == [where]
 
 
 def test_rounds_go_on_where_they_were() -> None:
     store = Recorder()
-    step = timed_search(search_dense(store, 3, None), vectors(1, 2), [])
-    assert step.upto(1) is step.upto(1)
-    assert step.upto(3).milliseconds.shape == (3, 2) and store.asked == [1, 2] * 3
-
-
-def test_answers_that_differ_between_rounds_are_not_steady() -> None:
-    def moody(hits: Hits, asked: int) -> Hits:
-        return Hits(hits.ids[: 2 + asked % 2], hits.scores[: 2 + asked % 2])
-
-    assert near(Recorder(), 1, rounds=3).steady
-    assert not near(Recorder(moody), 1, rounds=2).steady
+    step = time_search(build_search("dense", store, 3, None), vectors(1, 2), [])
+    assert step.results_after(1) is step.results_after(1)
+    assert step.results_after(3).milliseconds.shape == (3, 2) and store.asked == [1, 2] * 3
 
 
 def dying(after: int) -> Recorder:
@@ -97,10 +94,10 @@ def test_what_came_before_a_fault_is_kept_and_the_fault_is_shared(
     after: int, answered: int, rounds: int
 ) -> None:
     store = dying(after)
-    step = timed_search(search_dense(store, 3, None), vectors(1, 2, 3), [])
+    step = time_search(build_search("dense", store, 3, None), vectors(1, 2, 3), [])
     for _ in range(2):
         with pytest.raises(StoreError, match="the engine is gone"):
-            step.upto(3)
+            step.results_after(3)
     assert len(store.asked) == after + 1
     leg = step.partial()
     assert [hits.ids[0] for hits in leg.hits] == [1, 2, 3][:answered]
@@ -129,3 +126,41 @@ def test_the_first_queries_and_the_first_rows() -> None:
     leg = near(Recorder(), 1, 2, 3)
     assert leg.first(2).milliseconds.shape == (1, 2) and len(leg.first(2).hits) == 2
     assert [len(hits.ids) for hits in leg.cut(2).hits] == [2, 2, 2] and leg.cut(3) is leg
+
+
+PASSAGES = ["a cat", "a dog and a dog", "a bird", "dog", "fish"]
+
+
+class Counter:
+    """Scores a passage by how often it holds the query."""
+
+    def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
+        return np.array([passage.count(query) for passage in passages])
+
+
+def ranked(ids: list[int]) -> Hits:
+    return Hits(np.array(ids), np.linspace(1, 0, len(ids)))
+
+
+def test_the_head_by_the_new_scores_and_the_tail_behind_it() -> None:
+    found = rerank_rows(Counter(), "dog", ranked([0, 3, 1, 4, 2]), PASSAGES, depth=3)
+    assert found.ids.tolist() == [1, 3, 0, 4, 2]
+    assert found.scores.tolist() == [2.0, 1.0, 0.0, -1.0, -2.0]
+
+
+def test_equal_scores_in_the_order_of_ids() -> None:
+    assert rerank_rows(Counter(), "zebra", ranked([4, 2, 0]), PASSAGES).ids.tolist() == [0, 2, 4]
+
+
+def test_nothing_to_rerank() -> None:
+    assert rerank_rows(Counter(), "dog", ranked([]), PASSAGES).ids.tolist() == []
+
+
+@pytest.mark.parametrize("scores", [[1.0], [1.0, np.nan], [[1.0, 2.0]]])
+def test_unusable_scores(scores: list[float]) -> None:
+    class Faulty:
+        def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
+            return np.array(scores)
+
+    with pytest.raises(RerankerError, match=r"2 passages gave scores of shape"):
+        rerank_rows(Faulty(), "dog", ranked([0, 1]), PASSAGES)
