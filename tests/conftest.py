@@ -39,6 +39,18 @@ if threading.current_thread() is threading.main_thread():
     # a run started in the background of a script ignores Ctrl-C, and so would every test of it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+SLOW_FIXTURES = {"browser", "engines"}
+"""What starts a browser or a server: tests that use it are slow."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use one of SLOW_FIXTURES, through whatever other fixtures."""
+    for item in items:
+        if SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
+
 FILES = {
     "guide/auth.md": """\
 # Authentication

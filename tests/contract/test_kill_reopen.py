@@ -16,6 +16,8 @@ from bakeoff.protocols import SupportsReopen, SupportsVectors
 from bakeoff.servers.table import needing_a_server
 from bakeoff.types import Batch, Metric
 
+pytestmark = pytest.mark.slow
+
 ROWS, DIMS = 2000, 32
 WRITER = "from test_kill_reopen import write; import sys; write(*sys.argv[1:])"
 

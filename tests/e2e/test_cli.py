@@ -50,6 +50,7 @@ def test_a_pipe_may_close(home: Path) -> None:
     assert piped.returncode == 0 and piped.stderr == ""
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_finished(odd: Path) -> None:
     """Ctrl-C while the systems are measured: code 130, one sentence, and the same command goes on."""
     text = (odd / "bakeoff.yaml").read_text().replace("depth: 20", "depth: 20\nruns: 40")
@@ -84,6 +85,7 @@ def test_wrong_input_is_code_2_and_one_paragraph(odd: Path) -> None:
     assert debug.returncode == 2 and "Traceback" in debug.stderr
 
 
+@pytest.mark.slow
 def test_json_goes_to_stdout_alone_and_files_to_home_and_out(odd: Path, tmp_path: Path, home: Path) -> None:
     before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(home)}
     done = typed("run", "--json", "--out", "out")

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
 KILLS, TRIES = 10, 30

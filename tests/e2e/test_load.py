@@ -16,6 +16,8 @@ import pytest
 
 from bakeoff.benchmark.results.load_folder import open_load
 
+pytestmark = pytest.mark.slow
+
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 LONG = 120
 """Seconds after which something hangs."""
@@ -208,7 +210,6 @@ def cluster(notes: Path) -> Iterator[str]:
         nodes.shutdown()
 
 
-@pytest.mark.slow
 def test_clients_on_two_nodes_of_a_ray_cluster(cluster: str, notes: Path) -> None:
     words = ("--stores", "noting,exact", "--rate", "100", "--executor", f"{{ray: {{address: '{cluster}'}}}}")
     process = started(notes, *words, "--seconds", "1", "--runs", "2", "--clients", "2")
