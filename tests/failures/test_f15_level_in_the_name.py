@@ -33,8 +33,9 @@ def test_f15_verdict_table_and_decision_are_at_one_level(tmp_path: Path) -> None
     result = made_up.write_run(tmp_path / "run", made_up.Made(systems=3, measures=TWO_LEVELS))
     report = build_report(result)
     assert report.systems.measures[0].label == "nDCG@10(document)"
-    assert "nDCG@10(document)" in report.headline.sentence
-    assert not re.search(r"\((answer|chunk)\)", report.headline.sentence)
+    verdict = " ".join([report.headline.sentence, *report.headline.reasons])
+    assert "nDCG@10(document)" in verdict
+    assert not re.search(r"\((answer|chunk)\)", verdict)
 
 
 def test_f15_a_measure_stored_without_its_unit_is_printed_with_it(tmp_path: Path) -> None:

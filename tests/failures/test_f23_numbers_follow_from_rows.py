@@ -114,7 +114,7 @@ def test_f23_every_number_of_the_systems_table_is_found_again_from_rows(result: 
 
 
 def test_f23_the_verdicts_numbers_are_found_again_from_rows(result: Result) -> None:
-    """Difference, interval, wins, losses, ties and corrected p of the sentence, each computed from the file."""
+    """Difference, interval, wins, losses, ties and corrected p of the verdict, each computed from the file."""
     text = write_html(result).read_text(encoding="utf-8")
     assert str(escape(result.verdict.sentence)) in text
     primary = result.record.primary
@@ -126,11 +126,11 @@ def test_f23_the_verdicts_numbers_are_found_again_from_rows(result: Result) -> N
     common = sorted(query for query in by_system[first] if query in by_system[second])
     differences = np.array([by_system[first][q] - by_system[second][q] for q in common])
     found = re.search(
-        r"by (-?[\d.]+) \S+ \[(-?[\d.]+) (-?[\d.]+)\], better on (\d+) questions?, worse on (\d+), equal on (\d+) "
+        r"by (-?[\d.]+) \S+ \[(-?[\d.]+) (-?[\d.]+)\]: better on (\d+) questions?, worse on (\d+), equal on (\d+) "
         r"\(Holm p (<?[\d.]+)\)",
-        result.verdict.sentence,
+        " ".join([result.verdict.sentence, *result.verdict.reasons]),
     )
-    assert found is not None, result.verdict.sentence
+    assert found is not None, result.verdict
     interval = mean_interval(differences, BootstrapSettings(result.record.seed))
     assert float(found[1]) == pytest.approx(differences.mean(), abs=0.0051)
     assert float(found[2]) == pytest.approx(interval.low, abs=0.0051)

@@ -17,6 +17,7 @@ import pytest
 from bakeoff.errors import SettingError
 from bakeoff.presets.decisions import preset_trade, s4_case
 from bakeoff.presets.export import EXPORTS
+from bakeoff.presets.export_files import schema_name
 from bakeoff.report.exports.preset_files import export_run
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import escape_markdown
@@ -49,7 +50,7 @@ def test_every_json_file_fits_its_schema(run: Result, preset: str, tmp_path: Pat
     paths = files.write(tmp_path / "out")
     assert {path.relative_to(tmp_path / "out").as_posix() for path in paths} >= set(files.contents)
     for name, shape in files.schemas.items():
-        schema = read(tmp_path / "out" / "schemas", f"{shape.__name__}.schema.json")
+        schema = read(tmp_path / "out" / "schemas", f"{schema_name(shape)}.schema.json")
         jsonschema.validate(read(tmp_path / "out", name), schema)
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({"another": "file"}, schema)

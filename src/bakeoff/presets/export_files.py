@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Shape(BaseModel):
-    """One JSON file, or a part of it; its JSON Schema is made from the class."""
+    """One JSON file, or a part of it. Its JSON Schema is named by `title`, or by the class where there is none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,8 +38,7 @@ class Files:
         """Write every file, and each schema once under schemas/."""
         wanted = dict(self.contents)
         for shape in set(self.schemas.values()):
-            text = json.dumps(shape.model_json_schema(), indent=2, sort_keys=True)
-            wanted[f"schemas/{shape.__name__}.schema.json"] = f"{text}\n".encode()
+            wanted[f"schemas/{schema_name(shape)}.schema.json"] = schema_bytes(shape)
         there = [folder / name for name in wanted if (folder / name).exists()]
         if there and not overwrite:
             raise SettingError(
@@ -52,6 +51,23 @@ class Files:
 
 
 Export = Callable[["ExportContext"], Files]
+
+
+def schema_name(shape: type[BaseModel]) -> str:
+    """The name that readers of the files know a shape by; classes may be renamed, published names may not."""
+    return shape.model_config.get("title") or shape.__name__
+
+
+def schema_bytes(shape: type[BaseModel]) -> bytes:
+    """The JSON Schema of a shape, its parts under their published names too."""
+    schema = shape.model_json_schema()
+    parts = schema.pop("$defs", {})
+    if parts:
+        schema["$defs"] = {part["title"]: part for part in parts.values()}
+    text = json.dumps(schema, indent=2, sort_keys=True)
+    for class_name, part in parts.items():
+        text = text.replace(f'"#/$defs/{class_name}"', f'"#/$defs/{part["title"]}"')
+    return f"{text}\n".encode()
 
 
 def json_bytes(shape: BaseModel, *, leave_out_none: bool = False) -> bytes:

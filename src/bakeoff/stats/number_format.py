@@ -1,4 +1,4 @@
-"""Numbers as the verdict writes them, and the few sentences it is made of."""
+"""How the verdict formats numbers, and phrases that several of its sentences share."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def questions(count: int) -> str:
 def join_names(names: tuple[str, ...], last: str = "and") -> str:
     """Names as a list in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
+
+
+def capital(text: str) -> str:
+    """A text that begins a sentence, otherwise unchanged."""
+    return text[:1].upper() + text[1:]
 
 
 def shortened(names: tuple[str, ...]) -> str:
@@ -83,7 +88,7 @@ def describe_clusters(found: EffectiveQuestions) -> str:
     """Questions in clusters, and how many independent ones would show as much."""
     text = (
         f"{questions(found.questions)} in {found.clusters:,} clusters (up to {found.largest} about the same "
-        f"documents) show as much as {found.effective:.0f} independent ones"
+        f"documents) are worth {found.effective:.0f} independent ones"
     )
     if found.icc is None:
         return text

@@ -6,7 +6,7 @@ as a ratio (S4-43), and "can't tell" is a verdict like the others (F27).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,6 +16,8 @@ from bakeoff.stats.number_format import equality_needs, rounded, settles_text
 from bakeoff.stats.verdict_details import reasons_for
 from bakeoff.stats.verdict_input import VerdictInput
 from bakeoff.stats.verdict_text import (
+    explain_few_decide,
+    explain_tie,
     say_cant_tell,
     say_cheaper,
     say_depends,
@@ -64,6 +66,10 @@ def _nobody(_: VerdictInput) -> str | None:
     return None
 
 
+def _no_evidence(_: VerdictInput) -> Iterable[str]:
+    return ()
+
+
 def _always(_: VerdictInput) -> bool:
     return True
 
@@ -78,6 +84,8 @@ class VerdictRule:
     holds: Callable[[VerdictInput], bool]
     say: Callable[[VerdictInput], str]
     choose: Callable[[VerdictInput], str | None] = _nobody
+    explain: Callable[[VerdictInput], Iterable[str]] = _no_evidence
+    """The evidence, where the sentence leaves it out."""
 
 
 def _recommended_systems(case: VerdictInput, system: str | None) -> tuple[str, ...]:
@@ -180,8 +188,9 @@ RULES: tuple[VerdictRule, ...] = (
         VerdictKind.CANT_TELL,
         lambda case: case.doubtful is not None,
         say_few_decide,
+        explain=explain_few_decide,
     ),
-    VerdictRule("cant-tell", "otherwise", VerdictKind.CANT_TELL, _always, say_cant_tell),
+    VerdictRule("cant-tell", "otherwise", VerdictKind.CANT_TELL, _always, say_cant_tell, explain=explain_tie),
 )
 
 
@@ -193,7 +202,7 @@ def decide(evidence: Evidence) -> Verdict:
     return Verdict(
         kind=rule.kind,
         sentence=rule.say(case),
-        reasons=reasons_for(case),
+        reasons=(*rule.explain(case), *reasons_for(case)),
         rule=rule.name,
         would_settle=_would_settle(case) if rule.kind is VerdictKind.CANT_TELL else None,
         system=system,

@@ -1,4 +1,4 @@
-"""What stands below the verdict: who else is beaten, who can't be told apart, what could be shown."""
+"""The lines below the verdict: who else is beaten, who is tied, which differences go undetected."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bakeoff.stats.number_format import describe_clusters, join_names, points_to_three, questions, shortened
 from bakeoff.stats.verdict_input import VerdictInput
-from bakeoff.stats.verdict_text import few_decide, told_apart
+from bakeoff.stats.verdict_text import few_decide, tied_neighbours
 
 
 def reasons_for(case: VerdictInput) -> tuple[str, ...]:
@@ -20,7 +20,7 @@ def reasons_for(case: VerdictInput) -> tuple[str, ...]:
 
 def _limits(case: VerdictInput) -> Iterator[str]:
     for system, reason in case.ruled_out:
-        yield f"{system} is left out: {reason}."
+        yield f"{system} is excluded: {reason}."
 
 
 def _beaten(case: VerdictInput) -> Iterator[str]:
@@ -33,7 +33,7 @@ def _beaten(case: VerdictInput) -> Iterator[str]:
 
 def _neighbours(case: VerdictInput) -> Iterator[str]:
     if len(case.eligible) > 2:
-        text = told_apart(case, 1, 2)
+        text = tied_neighbours(case, 1, 2)
         if text:
             yield text
 
@@ -44,14 +44,14 @@ def _few_decide(case: VerdictInput) -> Iterator[str]:
 
 
 def _clusters(case: VerdictInput) -> Iterator[str]:
-    """What questions that depend on each other are worth."""
+    """How many independent questions the clustered ones are worth."""
     found = case.comparison.questions
     if found is not None and found.clusters < found.questions:
         yield f"{describe_clusters(found)}."
 
 
 def _detectable(case: VerdictInput) -> Iterator[str]:
-    """What could have been shown: it hangs on how alike two systems are, so easiest and hardest rival are named."""
+    """The least difference that is usually found. It depends on how alike two systems are: both extremes are named."""
     found = sorted(
         (mdd, pair.n, pair.b) for pair in map(case.pair, case.rivals) if (mdd := pair.mdd) is not None
     )
@@ -61,7 +61,7 @@ def _detectable(case: VerdictInput) -> Iterator[str]:
     low, high = points_to_three(least), points_to_three(most)
     size = low if low == high else f"{low} (against {first}) to {high} (against {last})"
     yield (
-        f"{questions(n)} can show a difference of {size} {case.comparison.measure} or more "
+        f"With {questions(n)}, differences below {size} {case.comparison.measure} usually go undetected "
         f"({case.pair(first).power:.0%} power{_over(len(case.comparison.pairs))})."
     )
 

@@ -1,11 +1,15 @@
-"""One sentence a rule: what the verdict says first, made from the numbers of the comparison."""
+"""The text of each verdict rule: a sentence that answers, then the evidence, from the numbers of the comparison."""
 
 from __future__ import annotations
 
-from bakeoff.stats.evidence import COST_KINDS, cost_range
+from collections.abc import Iterator
+
+from bakeoff.stats.comparison import PairComparison
+from bakeoff.stats.evidence import COST_KINDS, Costs, cost_range
 from bakeoff.stats.interaction import CategoryDifference
 from bakeoff.stats.number_format import (
     advantage,
+    capital,
     join_names,
     points,
     points_to_three,
@@ -18,10 +22,10 @@ from bakeoff.stats.number_format import (
 )
 from bakeoff.stats.verdict_input import VerdictInput
 
-MANY = 3
+MOST_NAMES = 4
+"""Names that are read at a glance."""
 FINER = ("RR@10", "nDCG@10")
 """Measures that separate systems which all find the right document: they look at its rank."""
-"""Names that are read at a glance."""
 
 
 def say_no_queries(case: VerdictInput) -> str:
@@ -50,16 +54,16 @@ def say_too_few(case: VerdictInput) -> str:
     """There are not enough questions for any claim."""
     fewest = case.evidence.thresholds.fewest_queries
     pair = min((case.pair(other) for other in case.rivals), key=lambda pair: (pair.clusters, pair.n))
-    what = (
-        questions(pair.n) if pair.clusters == pair.n else f"{questions(pair.n)} in {pair.clusters} clusters"
-    )
-    kind = "" if pair.clusters == pair.n else " clusters"
-    return f"Can't tell: {what} scored for both of a pair; a claim needs at least {fewest}{kind}."
+    clustered = pair.clusters != pair.n
+    scored = questions(pair.n) + (f" in {pair.clusters} clusters" if clustered else "")
+    needed = f"{fewest} clusters" if clustered else f"{fewest}"
+    verb = "is" if pair.n == 1 else "are"
+    return f"Can't tell: only {scored} {verb} scored for both systems of a pair; a verdict needs at least {needed}."
 
 
 def say_winner(case: VerdictInput) -> str:
     """The best against its runner-up."""
-    return f"Use {case.best}. {_beats(case, case.rivals[0])}"
+    return f"Use {case.best}. It beats {_lead_of(case, case.rivals[0])}."
 
 
 def say_cheaper(case: VerdictInput) -> str:
@@ -73,17 +77,14 @@ def say_cheaper(case: VerdictInput) -> str:
 
 def say_either(case: VerdictInput) -> str:
     """Equal systems of which none is shown to cost more."""
-    names = join_names(case.group)
-    return f"Any of {names} will do: they are equal {_equality(case)}, and {_same_costs(case)}."
+    use = "either" if len(case.group) == 2 else "any of them"
+    return f"{join_names(case.group)} are equal {_equality(case)}: use {use}. {capital(_same_costs(case))}."
 
 
 def say_saturated(case: VerdictInput) -> str:
     """A measure that is at its best for nearly every question, and one that is not."""
     share, measure = case.share_at_best or 0.0, case.comparison.measure
-    text = (
-        f"Can't tell {_system_names(case)} apart by {measure}: {share:.0%} of their scores are the best possible, "
-        "so it has no room to separate them."
-    )
+    text = f"{_group_names(case)} can't be ranked by {measure}: {share:.0%} of their scores are the best possible."
     if case.separating is not None:
         other, pair = case.separating
         ahead = pair if (pair.difference or 0.0) > 0 else pair.reversed()
@@ -104,15 +105,15 @@ def say_saturated(case: VerdictInput) -> str:
 
 
 def say_lift(case: VerdictInput) -> str:
-    """Equal on the primary measure, told apart by semantic lift."""
+    """Tied on the primary measure, separated by semantic lift."""
     lift, chosen = case.evidence.lift, case.lifted
     assert lift is not None
     assert chosen is not None
     others = tuple(system for system in case.group if system != chosen)
     pair = lift.pair(chosen, others[0])
     return (
-        f"Use {chosen}. {case.comparison.measure} doesn't tell it from {join_names(others)}, but it is ahead of "
-        f"{others[0]} by {advantage(pair, lift.measure)}, {win_loss_text(pair, lift.correction)}."
+        f"Use {chosen}. It is tied with {join_names(others)} on {case.comparison.measure}, but ahead of "
+        f"{others[0]} by {advantage(pair, lift.measure)}: {win_loss_text(pair, lift.correction)}."
     )
 
 
@@ -128,32 +129,47 @@ def say_depends(case: VerdictInput) -> str:
 
 
 def say_cant_tell(case: VerdictInput) -> str:
-    """Systems that the questions do not tell apart."""
-    other = case.unbeaten[0]
-    pair = case.pair(other)
-    text = f"Can't tell {_system_names(case)} apart with {questions(pair.n)}: {_lead(case, other)}."
-    choice = case.by_cost
-    if choice.steps:
-        step = choice.steps[0]
-        text += f" The lowest {step.kind.words} is that of {choice.system} ({step.kind.text(step.lowest)})."
-    return text
+    """Systems that the questions do not separate, and the cheapest of them."""
+    tied = f"{_group_names(case)} are tied on your {questions(case.pair(case.unbeaten[0]).n)}."
+    return " ".join([tied, *_cheapest(case)])
+
+
+def explain_tie(case: VerdictInput) -> Iterator[str]:
+    """The lead of the best, and the tied systems by name where the sentence only counts them."""
+    yield f"{_lead(case, case.unbeaten[0])}."
+    yield from _names_of_many(case, "Tied")
 
 
 def say_few_decide(case: VerdictInput) -> str:
-    """A lead that a few questions decide, seen or unseen, and the systems still possible."""
-    other = case.doubtful
-    assert other is not None
-    pair = case.pair(other)
+    """A lead that a few questions decide, seen or unseen: what is still possible, and what to do."""
+    pair = _doubtful_pair(case)
+    possible = f"{_group_names(case)} are still possible on your {questions(pair.n)}."
+    advice = (
+        f" like {shortened(pair.deciding)}" if pair.deciding else ", especially of kinds that are rare here"
+    )
+    return " ".join(
+        [
+            "Not enough evidence:",
+            possible,
+            f"Best so far: {case.best}.",
+            *_cheapest(case),
+            f"Add questions{advice}.",
+        ]
+    )
+
+
+def explain_few_decide(case: VerdictInput) -> Iterator[str]:
+    """The lead, why it does not hold, and the systems still possible where the sentence only counts them."""
+    pair = _doubtful_pair(case)
     if pair.deciding:
-        why = f"a few of these questions decide everything ({shortened(pair.deciding)}). Add questions like those"
+        why = "those few questions decide everything"
     else:
         why = (
-            f"{questions(pair.n)} can miss a kind that is up to {_unseen(case, other):.0%} of all questions, and a few "
-            "of that kind would undo the lead. Add questions, above all of kinds that are rare here"
+            f"{questions(pair.n)} can miss a kind that is up to {_unseen(case, pair.b):.0%} of all questions, and a "
+            "few of that kind would undo the lead"
         )
-    every = len(case.group) == len(case.comparison.systems) > MANY
-    left = f"all {len(case.group)} systems" if every else join_names(case.group)
-    return f"Not enough evidence: {_lead(case, other)}, but {why}. Still possible: {left}."
+    yield f"{_lead(case, pair.b)}. But {why}."
+    yield from _names_of_many(case, "Still possible")
 
 
 def few_decide(case: VerdictInput) -> str | None:
@@ -162,6 +178,22 @@ def few_decide(case: VerdictInput) -> str | None:
     if other is None or case.equal or not (names := case.pair(other).deciding):
         return None
     return f"A few questions decide between {case.best} and {other}: {shortened(names)}. Add questions like those."
+
+
+def tied_neighbours(case: VerdictInput, first: int, second: int) -> str | None:
+    """That two neighbours of the ranking are tied, and what would settle it; None where they are separated."""
+    pair = case.comparison.pair(case.eligible[first], case.eligible[second])
+    if pair.separated:
+        return None
+    places = [case.comparison.ranking.index(system) + 1 for system in (pair.a, pair.b)]
+    text = f"Systems {places[0]} and {places[1]} are tied on {questions(pair.n)}"
+    more = settles_text(pair, case.evidence.thresholds.least_difference)
+    return f"{text}; {more}." if more else f"{text}."
+
+
+def _doubtful_pair(case: VerdictInput) -> PairComparison:
+    assert case.doubtful is not None
+    return case.pair(case.doubtful)
 
 
 def _unseen(case: VerdictInput, other: str) -> float:
@@ -176,35 +208,40 @@ def _lead(case: VerdictInput, other: str) -> str:
     if pair.identical and pair.possible is not None:
         left = points_to_three(pair.possible[1])
         return (
-            f"{case.best} and {other} have equal scores, and so few questions leave {left} {measure} possible"
+            f"{case.best} and {other} score the same on every question; with {questions(pair.n)}, a difference of "
+            f"up to {left} {measure} is still possible"
         )
-    ahead = advantage(pair, measure)
-    return f"{case.best} is ahead of {other} by {ahead}, {win_loss_text(pair, case.comparison.correction)}"
+    return f"{case.best} is ahead of {_lead_of(case, other)}"
 
 
-def _system_names(case: VerdictInput) -> str:
-    """The systems of the group by name, unless they are all there are, and many."""
-    every = len(case.group) == len(case.comparison.systems) > MANY
-    return f"any of the {len(case.group)} systems" if every else join_names(case.group)
-
-
-def told_apart(case: VerdictInput, first: int, second: int) -> str | None:
-    """Whether two neighbours of the ranking can't be told apart, and what would settle it."""
-    pair = case.comparison.pair(case.eligible[first], case.eligible[second])
-    if pair.separated:
-        return None
-    places = [case.comparison.ranking.index(system) + 1 for system in (pair.a, pair.b)]
-    text = f"Systems {places[0]} and {places[1]} are tied on {questions(pair.n)}"
-    more = settles_text(pair, case.evidence.thresholds.least_difference)
-    return f"{text}; {more}." if more else f"{text}."
-
-
-def _beats(case: VerdictInput, other: str) -> str:
+def _lead_of(case: VerdictInput, other: str) -> str:
+    """B by .05 nDCG@10 [.01 .09]: better on 30 questions, worse on 10, equal on 13 (Holm p .035)."""
     pair = case.pair(other)
-    return (
-        f"It beats {other} by {advantage(pair, case.comparison.measure)}, "
-        f"{win_loss_text(pair, case.comparison.correction)}."
-    )
+    ahead = advantage(pair, case.comparison.measure)
+    return f"{other} by {ahead}: {win_loss_text(pair, case.comparison.correction)}"
+
+
+def _group_names(case: VerdictInput) -> str:
+    """The systems of the group by name, or their number where they are many."""
+    count, total = len(case.group), len(case.comparison.systems)
+    if count <= MOST_NAMES:
+        return join_names(case.group)
+    return f"All {count} systems" if count == total else f"{count} of the {total} systems"
+
+
+def _names_of_many(case: VerdictInput, label: str) -> Iterator[str]:
+    if MOST_NAMES < len(case.group) < len(case.comparison.systems):
+        yield f"{label}: {join_names(case.group)}."
+
+
+def _cheapest(case: VerdictInput) -> Iterator[str]:
+    """The cheapest of the group, by the first kind of cost that separates them."""
+    choice = case.by_cost
+    if choice.steps:
+        kind = choice.steps[0].kind
+        value = kind.of(case.evidence.costs.get(choice.system, Costs()))
+        known = "" if value is None else f" ({kind.words} {kind.text(value)})"
+        yield f"Cheapest of them: {choice.system}{known}."
 
 
 def _equality(case: VerdictInput) -> str:

@@ -19,7 +19,7 @@ class Metrics(Shape):
     mean_search_latency_ms: float | None
 
 
-class MetricGroup(Shape):
+class MetricGroup(Shape, title="Group"):
     """The queries of one category or difficulty that were scored."""
 
     mean_mrr: float | None
@@ -36,7 +36,7 @@ class TopResult(Shape):
     score: float
 
 
-class GoldQueryResult(Shape):
+class GoldQueryResult(Shape, title="QueryResult"):
     """One query."""
 
     query_id: str
@@ -46,7 +46,7 @@ class GoldQueryResult(Shape):
     top_results: list[TopResult]
 
 
-class GoldModelResults(Shape):
+class GoldModelResults(Shape, title="ModelResults"):
     """One model's results (S4-60); `measures` says what each short name stands for."""
 
     model_name: str
@@ -60,7 +60,7 @@ class GoldModelResults(Shape):
     query_results: list[GoldQueryResult]
 
 
-class GoldSide(Shape):
+class GoldSide(Shape, title="Side"):
     """One model in the comparison."""
 
     model: str

@@ -30,7 +30,7 @@ CRITERIA = {"precision_at_5": "P@5", "recall_at_10": "R@10", "mrr": "MRR", "ndcg
 """The criterion of the preset's data file behind each key."""
 
 
-class CategoryGroup(Shape):
+class CategoryGroup(Shape, title="Group"):
     """The queries of one category; `count` is of those that were scored."""
 
     precision_at_5: float | None
@@ -49,7 +49,7 @@ class Conclusion:
     trades: tuple[str, ...] = ()
 
 
-class LineageModelResults(Shape):
+class LineageModelResults(Shape, title="ModelResults"):
     """One model; `score` is S0-24's weighted score, `band` S0-27..29's reading of it."""
 
     model: str

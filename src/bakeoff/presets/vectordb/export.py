@@ -17,7 +17,7 @@ CUTS = read_preset_file("vectordb").top_k
 COMPARISONS = "speed_comparisons.json"
 
 
-class RunSpread(Shape):
+class RunSpread(Shape, title="Spread"):
     """A figure over runs; `std` is the sample's (ddof = 1), null with one run; `iqr` is [q1, q3]."""
 
     median: float | None
@@ -25,7 +25,7 @@ class RunSpread(Shape):
     iqr: tuple[float, float] | None = None
 
 
-class VectordbResources(Shape):
+class VectordbResources(Shape, title="Resources"):
     """CPU and memory of the engine's process in a phase, medians over runs; null only with the reason in `note`."""
 
     avg_cpu_percent: float | None
@@ -35,7 +35,7 @@ class VectordbResources(Shape):
     note: str = ""
 
 
-class IngestionRecord(Shape):
+class IngestionRecord(Shape, title="Ingestion"):
     """Seconds of each phase, medians over runs that started from an empty cache; `across_runs` has their spread.
 
     Without such runs a phase whose output was in the cache has the time of the run that made it, dated in `notes`.
@@ -58,7 +58,7 @@ class IngestionRecord(Shape):
     """When earlier runs measured a phase, or why its time is null."""
 
 
-class VectordbQueryResult(Shape):
+class VectordbQueryResult(Shape, title="QueryResult"):
     """Figures of searches for `top_k` chunks, over runs that each ingested, indexed and searched anew.
 
     `avg_latency_ms` is the mean of the search in each run, without embedding the query; `queries_per_second` the median

@@ -35,6 +35,7 @@ from bakeoff.report.render import number_text as say
 from bakeoff.report.render.charts_svg import draw
 from bakeoff.report.render.scatter_svg import Axis, Curve, curves
 from bakeoff.report.sections.scaling import answer, growth, unit_of
+from bakeoff.stats.number_format import capital
 from bakeoff.storage.cache import write_file
 
 
@@ -151,7 +152,7 @@ def _varied_figures(
         return ()
     best = max(lines, key=lambda line: max(line.points)[1])
     finding = (
-        f"{say.capital(name)} by {what} at {largest:,} rows: {best.name} ends at {shown(max(best.points)[1])}"
+        f"{capital(name)} by {what} at {largest:,} rows: {best.name} ends at {shown(max(best.points)[1])}"
     )
     x = Axis(what, told, log=True, higher_is_better=True)
     drawn = curves(lines, x, Axis(name, shown, log=log, higher_is_better=True), finding)

@@ -103,11 +103,6 @@ def name_some(names: Sequence[str], most: int = 5) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def capital(text: str) -> str:
-    """A text that begins a sentence, otherwise as it is."""
-    return text[:1].upper() + text[1:]
-
-
 def _three(value: float) -> str:
     if value >= 100 or value == 0:
         return f"{value:,.0f}"

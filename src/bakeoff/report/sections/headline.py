@@ -18,7 +18,7 @@ from bakeoff.stats.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """What a reader takes away who reads one screen."""
+    """The first screen of a report."""
 
     name: str
     question: str
@@ -46,7 +46,7 @@ def headline(
         summary=" · ".join(_summary(result, grid)),
         heading="Verdict" if verdict else "No verdict",
         sentence=verdict.sentence if verdict else _no_verdict(result),
-        reasons=verdict.reasons if verdict else (),
+        reasons=_reasons(verdict) if verdict else (),
         without_leaks=leak_sentence(result) if verdict else "",
         could_change=(*_could_change(result, grid, table, found, verdict), *notes, *tie_notes(result)),
         decided=verdict is not None and verdict.system is not None,
@@ -54,11 +54,11 @@ def headline(
 
 
 def question(result: Result) -> str:
-    """The question the experiment file opens with, or the one every experiment asks."""
+    """The question in the first line of the experiment file, or the one every experiment answers."""
     first = result.record.experiment.lstrip().partition("\n")[0]
-    asked = first.lstrip("# ").strip()
-    if first.startswith("#") and asked.endswith("?"):
-        return asked
+    comment = first.lstrip("# ").strip()
+    if first.startswith("#") and comment.endswith("?"):
+        return comment
     return f"Which of {count(len(result.record.systems), 'system')} should be used for {result.record.name}?"
 
 
@@ -70,6 +70,12 @@ def _summary(result: Result, grid: ScoreGrid) -> Iterator[str]:
     failed = len(result.failed)
     yield count(len(result.record.systems), "system") + (f", {failed:,} failed" if failed else "")
     yield result.record.started.partition("T")[0]
+
+
+def _reasons(verdict: Verdict) -> tuple[str, ...]:
+    """What would settle an open verdict, then the evidence."""
+    settle = (verdict.would_settle,) if verdict.would_settle else ()
+    return (*settle, *verdict.reasons)
 
 
 def _no_verdict(result: Result) -> str:
@@ -90,8 +96,6 @@ def _could_change(
 ) -> Iterator[str]:
     if verdict is None:
         yield from empty_search_sentences(result.record.empty_searches)
-    if verdict is not None and verdict.would_settle:
-        yield f"More queries. {verdict.would_settle}"
     yield from _other_measures(table, found)
     if result.failed and result.done:
         failures = name_some(list(result.failed))

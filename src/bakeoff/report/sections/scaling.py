@@ -26,6 +26,7 @@ from bakeoff.report.render.scatter_svg import Axis, Curve
 from bakeoff.report.sections.parts import Chart, LineChart, ReportSection, TextTable
 from bakeoff.report.sections.resources import megabytes
 from bakeoff.runs.analysis import Result
+from bakeoff.stats.number_format import capital
 from bakeoff.storage.cache import write_file
 
 FOLDER = "scale"
@@ -201,12 +202,12 @@ def _notes(fits: Fits, figure: str) -> tuple[str, ...]:
 def _finding(name: str, found: Sequence[tuple[str, PowerLaw]], unit: str) -> str:
     known = [(system, one) for system, one in found if one.exponent is not None]
     if not known:
-        return f"{say.capital(name)} by size: too few sizes for an exponent"
+        return f"{capital(name)} by size: too few sizes for an exponent"
     if len(known) == 1:
-        return f"{say.capital(name)} of {known[0][0]} grows as {unit}^{_tied(known[0][1])}"
+        return f"{capital(name)} of {known[0][0]} grows as {unit}^{_tied(known[0][1])}"
     low, high = (pick(known, key=lambda one: one[1].exponent or 0.0) for pick in (min, max))
     return (
-        f"{say.capital(name)} grows least with {low[0]}, as {unit}^{_tied(low[1])}, "
+        f"{capital(name)} grows least with {low[0]}, as {unit}^{_tied(low[1])}, "
         f"and most with {high[0]}, as {unit}^{_tied(high[1])}"
     )
 

@@ -13,6 +13,7 @@ from bakeoff.report.render.scatter_svg import Axis, Curve
 from bakeoff.report.sections import percentiles
 from bakeoff.report.sections.parts import Chart, LineChart, ReportSection, TextTable
 from bakeoff.runs.analysis import Result
+from bakeoff.stats.number_format import capital
 
 Point = Mapping[str, Any]
 TITLE = "Under load"
@@ -198,7 +199,7 @@ def _load_charts(
         rows = [(s, *map(y.say, values)) for s, values in zip(systems, table, strict=True)]  # type: ignore[arg-type] # say takes null
         last = sorted((v[-1], s) for s, v in zip(systems, table, strict=True) if v[-1] is not None)
         caption = "Medians of the runs." if y.higher_is_better else "Every query of every run."
-        title = finding(last) if last else f"{say.capital(y.name)} is not known under the heaviest load"
+        title = finding(last) if last else f"{capital(y.name)} is not known under the heaviest load"
         hint = "Both scales are logarithmic."
         yield Chart(
             name, title, caption, LineChart(tuple(lines), x, y), TextTable(headings, tuple(rows)), (), hint
