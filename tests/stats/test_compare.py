@@ -150,3 +150,14 @@ def test_unknown_names_and_different_queries_are_refused() -> None:
         compare_all([matrix((0.1, 0.0)), other], CompareSettings(BootstrapSettings(1)))
     with pytest.raises(ComparisonError, match="no measure"):
         compare_all([], CompareSettings(BootstrapSettings(1)))
+
+
+@pytest.mark.parametrize(("queries", "better"), [(20, None), (200, "a")])
+def test_the_same_difference_on_every_query_is_shown_once_rare_queries_can_not_undo_it(
+    queries: int, better: str | None
+) -> None:
+    base = np.linspace(0.2, 0.7, queries)
+    names = tuple(f"q{number:03d}" for number in range(queries))
+    pair = compare(ScoreMatrix(("a", "b"), names, np.array([base + 0.1, base]), "nDCG@10"), seed=3).pairs[0]
+    assert not pair.interval.defined
+    assert (pair.passes_tests, pair.better) == (True, better)

@@ -208,5 +208,5 @@ def _why_undefined(column: FloatArray, clusters: Clusters, queries: int) -> str:
         return f"all {queries} queries belong to one cluster, and one cluster has no spread to resample"
     if np.ptp(column) < NOISE:
         what = f"{queries} queries" if clusters.alone else f"{clusters.count} clusters"
-        return f"all {what} have the same value {column[0] + 0.0:g}: resampling shows no spread"
+        return f"all {what} have the same value {column[0] + 0.0:g}"
     return ""

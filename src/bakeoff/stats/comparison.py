@@ -173,8 +173,12 @@ class PairComparison:
 
     @property
     def passes_tests(self) -> bool:
-        """Whether the interval excludes 0 and the corrected p-value is at most alpha, for queries like these."""
-        return self.interval.excludes(0.0) and self.p_corrected <= self.alpha
+        """Whether the interval excludes 0 and the corrected p-value is at most alpha, for queries like these.
+
+        The same difference on every query has no interval: there the p-value decides alone.
+        """
+        excluded = self.interval.excludes(0.0) if self.interval.defined else bool(self.difference)
+        return excluded and self.p_corrected <= self.alpha
 
     @property
     def separated(self) -> bool:
