@@ -19,7 +19,7 @@ from bakeoff.cli.app import app
 from bakeoff.config.modes import MODES
 from bakeoff.config.plan import ExperimentFile
 from bakeoff.errors import MissingExtraError
-from bakeoff.measures.definitions import ROWS
+from bakeoff.measures.catalogue import all_measures
 
 HERE = Path(__file__).parent
 OUT = HERE / "reference"
@@ -91,6 +91,8 @@ def plugins() -> Iterator[str]:
     """Every plug-in with its parameters; one whose package is not installed says what it needs."""
     yield "# Plug-ins\n"
     for kind in registry.KINDS:
+        if kind == "measures":  # they have no parameters, and a page of their own
+            continue
         yield f"## {kind}\n"
         for name in registry.names(kind):
             yield f"### {name}\n"
@@ -110,7 +112,10 @@ def measures() -> Iterator[str]:
     """The definitions that the evaluator reads."""
     yield "# Measures\n"
     yield "How each is defined, where sources differ and which is meant: [measures and conventions](../measures.md).\n"
-    rows = [(f"`{row.name}`", _cell(row.meaning), f"`{row.formula}`".replace("|", "\\|")) for row in ROWS]
+    rows = [
+        (f"`{row.name}`", _cell(row.meaning), f"`{row.formula}`".replace("|", "\\|"))
+        for row in all_measures()
+    ]
     yield from _table(("measure", "meaning", "formula"), rows)
 
 

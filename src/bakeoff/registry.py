@@ -11,7 +11,7 @@ from typing import Any
 from bakeoff.errors import MissingExtraError, UnknownPluginError
 from bakeoff.storage.plugin_output import mask_output
 
-KINDS = ("sources", "chunkers", "embedders", "stores", "rerankers", "executors")
+KINDS = ("sources", "chunkers", "embedders", "stores", "rerankers", "executors", "measures")
 
 
 @dataclass(frozen=True, slots=True)

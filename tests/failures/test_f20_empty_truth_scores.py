@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from bakeoff.measures.api import evaluate
-from bakeoff.measures.definitions import ROWS, RequiredInput
+from bakeoff.measures.catalogue import all_measures
+from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
 from bakeoff.measures.presets import preset
 
 pytestmark = pytest.mark.usefixtures("way")
 RELEVANCE = [
     Measure(row.name, k=None if row.cutoff.value == "none" else 10, p=0.8 if "p" in row.params else None)
-    for row in ROWS
+    for row in all_measures()
     if row.needs is RequiredInput.JUDGMENTS and row.name != "Judged"
 ]
 

@@ -1,16 +1,19 @@
 """Ceilings: the best value a perfect ranking reaches, and it reaches just that."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bakeoff.measures import kernels
+from bakeoff import registry
 from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
 from bakeoff.measures.ceilings import ceiling, fixed_ceiling
-from bakeoff.measures.definitions import BY_NAME, MeasureDefinition, RequiredInput
+from bakeoff.measures.definitions import MeasureDefinition, RequiredInput
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import Measure, parse
+from bakeoff.measures.reference import RankedGrades
 
 NAMES = [
     "P@1",
@@ -72,33 +75,45 @@ def test_no_ranking_passes_the_ceiling(grades: list[int]) -> None:
             assert best is not None and (np.isnan(value) or value <= best[0] + 1e-12), measure
 
 
+class F1(MeasureDefinition):
+    """A measure from outside that declares no ceiling."""
+
+    name = "F1"
+    formula = "2PR / (P + R)"
+    meaning = "The harmonic mean of precision and recall."
+
+    def score(self, ranked: RankedGrades, measure: Measure) -> float:
+        return 2 * len(ranked.hit_ranks(measure)) / ((measure.k or 0) + ranked.relevant(measure))
+
+
+class Novel(MeasureDefinition):
+    name = "Novel"
+    formula = "?"
+    meaning = "From outside."
+    needs = RequiredInput.NEIGHBOURS
+
+
 @pytest.fixture
-def f1(monkeypatch: pytest.MonkeyPatch) -> Measure:
-    """F1@10, a measure from outside that declares no ceiling."""
-    row = MeasureDefinition("F1", "2PR / (P + R)", "The harmonic mean of precision and recall.")
-
-    def value(block: kernels.HitBlock, measure: Measure) -> np.ndarray:
-        precision, recall = (kernels.measure_value(block, Measure(name, measure.k)) for name in ("P", "R"))
-        return kernels.ratio(2 * precision * recall, precision + recall)
-
-    monkeypatch.setitem(BY_NAME, "F1", row)
-    monkeypatch.setitem(kernels._OTHERS, "F1", value)
-    return Measure("F1", 10)
+def outside() -> Iterator[None]:
+    for measure in (F1, Novel):
+        registry.add("measures", measure.name, measure)
+    yield
+    for measure in (F1, Novel):
+        registry.remove("measures", measure.name)
 
 
-def test_a_measure_that_declares_no_ceiling_gets_a_computed_one(f1: Measure) -> None:
+@pytest.mark.usefixtures("outside")
+def test_a_measure_that_declares_no_ceiling_gets_a_computed_one() -> None:
     """One relevant document: P@10 is at most .1, so F1@10 at most 2/11; twenty: R@10 is at most .5."""
     truth = JudgmentArrays(np.repeat([0, 1], [1, 20]), np.arange(21), np.ones(21, int))
-    assert ceiling(f1, truth) == pytest.approx([2 / 11, 2 * 0.5 / 1.5])
+    assert ceiling(parse("F1@10"), truth) == pytest.approx([2 / 11, 2 * 0.5 / 1.5])
 
 
-def test_a_ceiling_that_cannot_be_computed_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("outside")
+def test_a_ceiling_that_cannot_be_computed_is_unknown() -> None:
     truth = JudgmentArrays(np.array([0]), np.array([1]), np.array([1]))
     assert ceiling(parse("R@500tokens"), truth) is None
     assert fixed_ceiling(parse("SpanIoU@5")) is None
-    monkeypatch.setitem(
-        BY_NAME, "Novel", MeasureDefinition("Novel", "?", "From outside.", needs=RequiredInput.NEIGHBOURS)
-    )
     assert fixed_ceiling(Measure("Novel", 10)) is None
 
 

@@ -13,7 +13,7 @@ from bakeoff.measures.conventions import DEFAULT, TREC_EVAL
 from bakeoff.measures.definitions import Bounds
 from bakeoff.measures.evaluate import QueryExclusion, ScoreArrays, evaluate, evaluate_blocks
 from bakeoff.measures.names import Measure, parse
-from bakeoff.measures.reference import RankedGrades, bounds, relevant, score
+from bakeoff.measures.reference import RankedGrades, bounds, score
 
 NAMES = [
     "P@1",
@@ -114,7 +114,7 @@ def test_the_evaluator_equals_the_plain_formulas_and_their_bounds(rows: list[Que
         ranked = RankedGrades(ranking, [grade for grade in ranking if grade is not None] + missed)
         for column, measure in enumerate(MEASURES):
             got = scores.values[at, column]
-            if measure.name != "Judged" and not relevant(ranked, measure):
+            if measure.name != "Judged" and not ranked.relevant(measure):
                 assert np.isnan(got)
                 continue
             assert got == pytest.approx(score(ranked, measure), abs=1e-12), measure

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bakeoff.errors import MeasureError
-from bakeoff.measures.definitions import ROWS, Cutoff
+from bakeoff.measures.catalogue import all_measures
+from bakeoff.measures.definitions import Cutoff
 from bakeoff.measures.names import Measure, check_computable, parse
 from bakeoff.types import Unit
 
@@ -39,7 +40,7 @@ def test_print_is_the_inverse_of_parse(name: str) -> None:
 
 @st.composite
 def measures(draw: st.DrawFn) -> Measure:
-    row = draw(st.sampled_from(ROWS))
+    row = draw(st.sampled_from(all_measures()))
     budget = draw(st.integers(1, 100_000)) if row.budget and draw(st.booleans()) else None
     deep = row.cutoff is Cutoff.REQUIRED or (row.cutoff is Cutoff.OPTIONAL and draw(st.booleans()))
     return Measure(
@@ -103,7 +104,7 @@ def test_aliases(alias: str, name: str) -> None:
         ("RBP(p=1.5)", "between 0 and 1"),
         ("nDCG@10(rel=2)", "takes no rel="),
         ("P@5(rel=0)", "non-relevant items relevant"),
-        ("P@5(page)", "no unit"),
+        ("P@5(page)", "not a unit"),
         ("P@5(chunk, document)", "given twice"),
         ("P@5(x=3)", "cannot read"),
         ("P@5(rel=two)", "whole numbers"),

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import ExperimentError
-from bakeoff.measures.definitions import ROWS, Cutoff
+from bakeoff.measures.catalogue import all_measures
+from bakeoff.measures.definitions import Cutoff
 from bakeoff.measures.names import Measure
 from bakeoff.runs.checks.checking import validate
 from bakeoff.runs.run import run
@@ -20,7 +21,7 @@ UNITS = (Unit.CHUNK, Unit.DOCUMENT, Unit.SECTION, Unit.ANSWER, Unit.VECTOR)
 def every_measure() -> list[str]:
     """Each measure at each unit that it is defined for."""
     found = []
-    for row in ROWS:
+    for row in all_measures():
         k = 3 if row.cutoff is Cutoff.REQUIRED else None
         t = 0.5 if row.cutoff is Cutoff.THRESHOLD else None
         p = 0.8 if "p" in row.params else None

@@ -127,7 +127,7 @@ def _modes() -> list[dict[str, Any]]:
 
 
 def _measures() -> list[dict[str, Any]]:
-    from bakeoff.measures.definitions import all_measures
+    from bakeoff.measures.catalogue import all_measures
 
     return [
         {"name": row.name, "formula": row.formula, "ceiling": row.ceiling, "what": row.meaning}

@@ -12,8 +12,6 @@ from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import Measure
 
-_DECLARED = {"1": 1.0, "0": 0.0}
-
 
 def ceiling(
     measure: Measure,
@@ -47,9 +45,7 @@ def ceiling(
 
 def fixed_ceiling(measure: Measure) -> float | None:
     """The best value of a measure that does not depend on judgments; None where its definition names none."""
-    if measure.name == "R100":
-        return min(1.0, (measure.k or 0) / 100)
-    return _DECLARED.get(measure.definition.ceiling)
+    return measure.definition.fixed_ceiling(measure)
 
 
 def _ideal(judgments: JudgmentArrays, kept: Bools, depth: int | None) -> RankingArrays:

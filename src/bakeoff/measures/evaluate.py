@@ -9,10 +9,9 @@ import numpy as np
 
 from bakeoff.errors import DataError
 from bakeoff.measures.arrays import Flags, Floats, Ints, JudgmentArrays, RankingArrays, distinct, union
-from bakeoff.measures.bounds import bounds
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.hits import groups_of, hits_of, truth_of
-from bakeoff.measures.kernels import HitBlock, measure_value
+from bakeoff.measures.kernels import HitBlock, bounds
 from bakeoff.measures.names import Measure, check_computable
 from bakeoff.measures.ties import tie_range, tied_of, tied_queries
 
@@ -107,7 +106,7 @@ def score_hits(block: HitBlock, measures: tuple[Measure, ...], conventions: Conv
     layers = np.empty((3, len(measures), block.size))
     left = RemainingQueries(block, conventions)
     for place, measure in enumerate(measures):
-        point = measure_value(block, measure)
+        point = measure.definition.values(block, measure)
         layers[:, place] = point, *bounds(block, measure, point)
         missing, zero = left.masks(measure)
         layers[:, place, zero] = np.where(np.isnan(layers[:, place, zero]), np.nan, 0.0)
@@ -135,7 +134,7 @@ class RemainingQueries:
 
     def masks(self, measure: Measure) -> tuple[Flags, Flags]:
         """Queries whose value is missing, and queries whose value is zero by convention."""
-        if measure.name == "Judged":
+        if not measure.definition.needs_relevant:
             return self.silent, np.zeros(self.block.size, dtype=bool)
         missing = self.silent | ~self.judged
         empty: Flags = self.block.truth.at_least(self.block.threshold(measure)) == 0
@@ -148,7 +147,7 @@ class RemainingQueries:
         judged, silent = self.judged, self.silent
         reasons = {"no results": silent, "no judgments": ~judged & ~silent}
         if self.conventions.empty_truth == "exclude":
-            for rel in sorted({self.block.threshold(m) for m in measures if m.name != "Judged"}):
+            for rel in sorted({self.block.threshold(m) for m in measures if m.definition.needs_relevant}):
                 empty = (self.block.truth.at_least(rel) == 0) & judged & ~silent
                 reasons[f"no item of grade {rel} or higher"] = empty
         queries = self.block.truth.queries

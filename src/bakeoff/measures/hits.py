@@ -63,13 +63,21 @@ class JudgedHits:
     every: tuple[Ints, Ints] | None = None
 
     def retrieved(self, k: int | None) -> Ints:
-        """For each row, how many results stand at rank k or above."""
+        """For each row, how many results are at rank k or above."""
         if k is None:
             return self.depth
         if self.every is None:
             return np.minimum(self.depth, k)
         row, rank = self.every
         return np.bincount(row[rank <= k], minlength=len(self.depth))
+
+    def length(self) -> Ints:
+        """For each row, its last rank."""
+        if self.every is None:
+            return self.depth
+        last = np.zeros(len(self.depth), dtype=np.int64)
+        np.maximum.at(last, *self.every)
+        return last
 
     def only(self, keep: Flags) -> JudgedHits:
         """The hits for which `keep` is true."""

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass, replace
 
 from bakeoff.errors import MeasureError
-from bakeoff.measures.definitions import BY_NAME, ROWS, Cutoff, MeasureDefinition, RequiredInput
+from bakeoff.measures.catalogue import all_measures, find_by_long_name, find_measure, long_names
+from bakeoff.measures.definitions import Cutoff, MeasureDefinition, RequiredInput
 from bakeoff.types import Unit
 
 _NAME = re.compile(
@@ -18,7 +19,6 @@ _NAME = re.compile(
 )
 _UNDERSCORED = re.compile(r"^(?P<name>[A-Za-z_]+?)(?:_at)?_(?P<at>\d+)$")
 _UNIT_ALIASES = {"file": Unit.DOCUMENT, "doc": Unit.DOCUMENT, "report": Unit.DOCUMENT}
-_LONG = {long.lower(): row.name for row in ROWS for long in (row.name, *row.long_names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,16 @@ class Measure:
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        if self.name not in BY_NAME:
-            raise unknown(self.name)
         _check_cutoff(self, self.definition)
         _check_params(self, self.definition)
 
     @property
     def definition(self) -> MeasureDefinition:
-        """The row of the table this measure is an instance of."""
-        return BY_NAME[self.name]
+        """Everything about the measure of this name."""
+        found = find_measure(self.name)
+        if found is None:
+            raise unknown(self.name)
+        return found
 
     @property
     def needs(self) -> RequiredInput:
@@ -72,7 +73,7 @@ class Measure:
 
 
 def parse(text: str | Measure) -> Measure:
-    """The measure a name stands for; also R@500tokens, MRR@10, map_cut_10 and precision@5.chunk.sql."""
+    """The measure of a name; also R@500tokens, MRR@10, map_cut_10 and precision@5.chunk.sql."""
     if isinstance(text, Measure):
         return text
     match = _NAME.match(text)
@@ -81,13 +82,13 @@ def parse(text: str | Measure) -> Measure:
             f"{text!r} is not a measure name. Write it like nDCG@10, P@5(chunk) or RBP(p=0.8)."
         )
     budget = bool(match["tokens"])
-    name, at = _resolve(match["name"], (match["at"] or "").removesuffix("tokens") or None)
+    known, at = _resolve(match["name"], (match["at"] or "").removesuffix("tokens") or None)
     args = _arguments(match["args"] or "", text)
     if match["unit"]:
         args["unit"] = match["unit"]
     if match["source"]:
         args["source"] = match["source"]
-    return _build(name, at, args, text, budget=budget)
+    return _build(known, at, args, text, budget=budget)
 
 
 def check_computable(measures: tuple[Measure, ...]) -> None:
@@ -106,22 +107,27 @@ def check_computable(measures: tuple[Measure, ...]) -> None:
     units = sorted({str(measure.unit) for measure in measures if measure.unit})
     if len(units) > 1:
         raise MeasureError(
-            f"rankings have one unit, but the measures name {' and '.join(units)}. Evaluate each unit apart."
+            f"rankings have one unit, but the measures name {' and '.join(units)}. Evaluate each unit separately."
         )
 
 
 def unknown(name: str) -> MeasureError:
     """The error for a name nobody knows, with the nearest names."""
-    near = difflib.get_close_matches(name.lower(), list(_LONG), n=3, cutoff=0.5)
-    meant = list(dict.fromkeys(_LONG[word] for word in near))
-    hint = f"Did you mean {' or '.join(meant)}?" if meant else f"Known: {', '.join(BY_NAME)}."
+    known = long_names()
+    near = difflib.get_close_matches(name.lower(), list(known), n=3, cutoff=0.5)
+    meant = list(dict.fromkeys(known[word] for word in near))
+    hint = (
+        f"Did you mean {' or '.join(meant)}?"
+        if meant
+        else f"Known: {', '.join(dict.fromkeys(known.values()))}."
+    )
     return MeasureError(f"no measure is called {name!r}. {hint} `bakeoff list measures` explains each.")
 
 
-def _resolve(name: str, at: str | None) -> tuple[str, str | None]:
-    known = _LONG.get(name.lower())
+def _resolve(name: str, at: str | None) -> tuple[MeasureDefinition, str | None]:
+    known = find_by_long_name(name)
     if known is None and at is None and (split := _UNDERSCORED.match(name)):
-        known, at = _LONG.get(split["name"].lower()), split["at"]
+        known, at = find_by_long_name(split["name"]), split["at"]
     if known is None:
         raise unknown(name)
     return known, None if at == "all" else at
@@ -142,14 +148,16 @@ def _arguments(inside: str, text: str) -> dict[str, str]:
     return args
 
 
-def _build(name: str, at: str | None, args: dict[str, str], text: str, *, budget: bool) -> Measure:
-    threshold = BY_NAME[name].cutoff is Cutoff.THRESHOLD
+def _build(
+    known: MeasureDefinition, at: str | None, args: dict[str, str], text: str, *, budget: bool
+) -> Measure:
+    threshold = known.cutoff is Cutoff.THRESHOLD
     try:
         return Measure(
-            name,
+            known.name,
             k=int(at) if at is not None and not threshold and not budget else None,
             unit=_unit(args["unit"], text) if "unit" in args else None,
-            p=float(args["p"]) if "p" in args else (0.8 if "p" in BY_NAME[name].params else None),
+            p=float(args["p"]) if "p" in args else (0.8 if "p" in known.params else None),
             rel=int(args["rel"]) if "rel" in args else None,
             t=float(at) if at is not None and threshold and not budget else None,
             source=args.get("source", ""),
@@ -163,7 +171,7 @@ def _unit(word: str, text: str) -> Unit:
     if word in _UNIT_ALIASES:
         return _UNIT_ALIASES[word]
     if word not in list(Unit):
-        raise MeasureError(f"{text!r}: {word!r} is no unit. Units: {', '.join(Unit)}.")
+        raise MeasureError(f"{text!r}: {word!r} is not a unit. Units: {', '.join(Unit)}.")
     return Unit(word)
 
 
@@ -185,7 +193,7 @@ def _check_cutoff(measure: Measure, row: MeasureDefinition) -> None:
 
 def _check_budget(measure: Measure, row: MeasureDefinition) -> None:
     if not row.budget:
-        known = ", ".join(one.name for one in ROWS if one.budget)
+        known = ", ".join(one.name for one in all_measures() if one.budget)
         raise MeasureError(
             f"{measure.name} is not defined for a token budget. Measures that take one: {known}."
         )

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from bakeoff.measures.definitions import Bounds
 from bakeoff.measures.names import Measure
-from bakeoff.measures.reference import RankedGrades, bounds, relevant, score, supports
+from bakeoff.measures.reference import RankedGrades, bounds, score, supports
 from bakeoff.measures.result import Column, Evaluation, OmittedQuery
 from bakeoff.measures.task import Task, check_grades, scored_order
 
@@ -54,11 +54,11 @@ def _value(ranked: RankedGrades, measure: Measure, task: Task) -> float | None:
     """The value of one query, None where it is left out."""
     if not ranked.grades and task.conventions.no_results == "exclude":
         return None
-    if measure.name == "Judged":
+    if not measure.definition.needs_relevant:
         return score(ranked, measure)
     if not ranked.judged:
         return None
-    if relevant(ranked, measure) == 0:
+    if ranked.relevant(measure) == 0:
         return None if task.conventions.empty_truth == "exclude" else 0.0
     return score(ranked, measure)
 
@@ -73,7 +73,7 @@ def _ends(rows: list[RankedGrades], task: Task) -> tuple[tuple[Column, ...], tup
 def _pair(ranked: RankedGrades, measure: Measure, task: Task) -> tuple[float, float] | tuple[None, None]:
     if measure.definition.bounds is Bounds.NONE or _value(ranked, measure, task) is None:
         return None, None
-    if relevant(ranked, measure) == 0:
+    if ranked.relevant(measure) == 0:
         return 0.0, 0.0
     return bounds(ranked, measure) or (None, None)
 
@@ -85,6 +85,6 @@ def _reasons(ranked: RankedGrades, task: Task) -> Iterator[str]:
         yield "no judgments"
     elif task.conventions.empty_truth == "exclude":
         thresholds = sorted(
-            {ranked.threshold(measure) for measure in task.measures if measure.name != "Judged"}
+            {ranked.threshold(measure) for measure in task.measures if measure.definition.needs_relevant}
         )
         yield from (f"no item of grade {rel} or higher" for rel in thresholds if max(ranked.judged) < rel)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log2
+from typing import TYPE_CHECKING
 
-from bakeoff.measures.definitions import Bounds
-from bakeoff.measures.names import Measure
+from bakeoff.measures.definitions import Bounds, RequiredInput
+
+if TYPE_CHECKING:
+    from bakeoff.measures.names import Measure
 
 Grades = Sequence[int | None]
-_INFAP_EPSILON = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,20 @@ class RankedGrades:
 
     def threshold(self, measure: Measure) -> int:
         """The lowest relevant grade for this measure."""
-        if measure.name in ("nDCG", "nDCG_exp"):
-            return 1
-        return self.rel if measure.rel is None else measure.rel
+        return measure.definition.threshold(measure, self.rel)
+
+    def hit_ranks(self, measure: Measure) -> list[int]:
+        """Ranks of the relevant results in the top k."""
+        ranks = self.ranks(self.threshold(measure))
+        return ranks if measure.k is None else ranks[: bisect_right(ranks, measure.k)]
+
+    def relevant(self, measure: Measure) -> int:
+        """R: relevant items of the query, retrieved or not."""
+        return self.total(self.threshold(measure))
+
+    def has_value(self, measure: Measure) -> bool:
+        """Whether `score` is defined: most measures need a relevant item."""
+        return self.relevant(measure) > 0 or not measure.definition.needs_relevant
 
     def ranks(self, least: int) -> list[int]:
         """Ranks of all results of that grade or a higher one."""
@@ -44,19 +57,23 @@ class RankedGrades:
         return self._totals[least]
 
 
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to compute, its value, and why it differs; `value` is None where it is undefined."""
+
+    label: str
+    value: float | None
+    reason: str
+
+
 def score(ranked: RankedGrades, measure: Measure) -> float:
     """The measure for one query that has relevant items."""
-    return _FORMULAS[measure.name](ranked, measure)
+    return measure.definition.score(ranked, measure)
 
 
 def supports(measure: Measure) -> bool:
-    """Whether this module can compute the measure."""
-    return measure.name in _FORMULAS
-
-
-def gain(measure: Measure, grade: int) -> float:
-    """What an item is worth in DCG."""
-    return float(2**grade - 1) if measure.name == "nDCG_exp" else float(grade)
+    """Whether the measure is computed from a ranking and judgments."""
+    return measure.definition.needs is RequiredInput.JUDGMENTS
 
 
 def dcg(gains: Sequence[float]) -> float:
@@ -64,122 +81,9 @@ def dcg(gains: Sequence[float]) -> float:
     return sum(value / log2(rank + 1) for rank, value in enumerate(gains, start=1))
 
 
-def hit_ranks(ranked: RankedGrades, measure: Measure) -> list[int]:
-    """Ranks of the relevant results in the top k."""
-    ranks = ranked.ranks(ranked.threshold(measure))
-    return ranks if measure.k is None else ranks[: bisect_right(ranks, measure.k)]
-
-
-def relevant(ranked: RankedGrades, measure: Measure) -> int:
-    """R: relevant items of the query."""
-    return ranked.total(ranked.threshold(measure))
-
-
 def count_unjudged(grades: Grades) -> int:
     """Results nobody judged; a negative grade marks one that was only pooled."""
     return sum(grade is None or grade < 0 for grade in grades)
-
-
-def _precision(ranked: RankedGrades, measure: Measure) -> float:
-    return len(hit_ranks(ranked, measure)) / (measure.k or 1)
-
-
-def _precision_unique(ranked: RankedGrades, measure: Measure) -> float:
-    return len(hit_ranks(ranked, measure)) / max(1, len(ranked.grades[: measure.k]))
-
-
-def _recall(ranked: RankedGrades, measure: Measure) -> float:
-    return len(hit_ranks(ranked, measure)) / relevant(ranked, measure)
-
-
-def _recall_capped(ranked: RankedGrades, measure: Measure) -> float:
-    return len(hit_ranks(ranked, measure)) / min(measure.k or 1, relevant(ranked, measure))
-
-
-def _hit(ranked: RankedGrades, measure: Measure) -> float:
-    return float(bool(hit_ranks(ranked, measure)))
-
-
-def _reciprocal_rank(ranked: RankedGrades, measure: Measure) -> float:
-    ranks = hit_ranks(ranked, measure)
-    return 1 / ranks[0] if ranks else 0.0
-
-
-def _average_precision(ranked: RankedGrades, measure: Measure) -> float:
-    terms = (found / rank for found, rank in enumerate(hit_ranks(ranked, measure), start=1))
-    return sum(terms) / relevant(ranked, measure)
-
-
-def _ndcg(ranked: RankedGrades, measure: Measure) -> float:
-    got = sum(
-        gain(measure, ranked.grades[rank - 1] or 0) / log2(rank + 1) for rank in hit_ranks(ranked, measure)
-    )
-    best = sorted([grade for grade in ranked.judged if grade > 0], reverse=True)
-    return got / dcg([gain(measure, grade) for grade in best[: measure.k]])
-
-
-def _r_precision(ranked: RankedGrades, measure: Measure) -> float:
-    total = relevant(ranked, measure)
-    return sum(rank <= total for rank in hit_ranks(ranked, measure)) / total
-
-
-def _bpref(ranked: RankedGrades, measure: Measure) -> float:
-    total, least = relevant(ranked, measure), ranked.threshold(measure)
-    most = min(sum(0 <= grade < least for grade in ranked.judged), total)
-    wrong, terms = 0, []
-    for grade in ranked.grades:
-        if grade is None or grade < 0:
-            continue
-        if grade >= least:
-            terms.append(1 - min(wrong, total) / most if most else 1.0)
-        else:
-            wrong += 1
-    return sum(terms) / total
-
-
-def _inferred_ap(ranked: RankedGrades, measure: Measure) -> float:
-    least = ranked.threshold(measure)
-    right = wrong = pooled = 0
-    terms = []
-    for rank, grade in enumerate(ranked.grades, start=1):
-        if grade is None:
-            continue
-        if grade >= least:
-            seen = (right + _INFAP_EPSILON) / (right + wrong + 2 * _INFAP_EPSILON)
-            terms.append(1 / rank + (right + wrong + pooled) / rank * seen)
-        right, wrong, pooled = right + (grade >= least), wrong + (0 <= grade < least), pooled + (grade < 0)
-    return sum(terms) / relevant(ranked, measure)
-
-
-def _rbp(ranked: RankedGrades, measure: Measure) -> float:
-    p = measure.p or 0.0
-    return (1 - p) * sum(p ** (rank - 1) for rank in hit_ranks(ranked, measure))
-
-
-def _judged_share(ranked: RankedGrades, measure: Measure) -> float:
-    top = ranked.grades[: measure.k]
-    return (len(top) - count_unjudged(top)) / (measure.k or 1)
-
-
-_FORMULAS: dict[str, Callable[[RankedGrades, Measure], float]] = {
-    "P": _precision,
-    "P_unique": _precision_unique,
-    "R": _recall,
-    "R_cap": _recall_capped,
-    "Hit": _hit,
-    "RR": _reciprocal_rank,
-    "AP": _average_precision,
-    "nDCG": _ndcg,
-    "nDCG_exp": _ndcg,
-    "Rprec": _r_precision,
-    "bpref": _bpref,
-    "infAP": _inferred_ap,
-    "RBP": _rbp,
-    "Judged": _judged_share,
-}
-
-
-# --- bounds over unjudged results -------------------------------------------------------------------
 
 
 def bounds(ranked: RankedGrades, measure: Measure) -> tuple[float, float] | None:

@@ -17,6 +17,7 @@ from bakeoff.errors import (
     ChunkerError,
     CorpusError,
     EmbedderError,
+    MeasureError,
     RerankerError,
     SettingError,
     StoreError,
@@ -30,6 +31,7 @@ FAILURES: dict[str, type[BakeoffError]] = {
     "stores": StoreError,
     "rerankers": RerankerError,
     "executors": SettingError,
+    "measures": MeasureError,
 }
 DESCRIPTIONS = ("info", "engine_version", "collections", "start")
 """Methods and properties whose result a plug-in words itself."""

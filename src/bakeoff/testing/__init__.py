@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bakeoff.testing.contracts import ChunkerContract, EmbedderContract, PluginContract
+    from bakeoff.testing.measures import MeasureContract
     from bakeoff.testing.reference_search import exact, similarity
     from bakeoff.testing.rerankers import RerankerContract
     from bakeoff.testing.stores import StoreContract
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ChunkerContract": "contracts",
     "EmbedderContract": "contracts",
+    "MeasureContract": "measures",
     "PluginContract": "contracts",
     "RerankerContract": "rerankers",
     "StoreContract": "stores",
@@ -37,6 +39,7 @@ _HOMES = {
 __all__ = [
     "ChunkerContract",
     "EmbedderContract",
+    "MeasureContract",
     "PluginContract",
     "RerankerContract",
     "StoreContract",
