@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bakeoff import registry
-from bakeoff.testing import ChunkerContract, StoreContract
+from bakeoff.measures.arrays import JudgmentArrays
+from bakeoff.measures.ceilings import ceiling
+from bakeoff.measures.names import parse
+from bakeoff.testing import ChunkerContract, MeasureContract, StoreContract
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-guide.md"
 
@@ -17,7 +21,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-guide.md"
 def defined(name: str) -> Any:
     """What a Python block of the page defines under a name."""
     blocks = [part.split("```")[0] for part in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]]
-    source = next(block for block in blocks if f"class {name}:" in block)
+    source = next(block for block in blocks if f"class {name}:" in block or f"class {name}(" in block)
     space: dict[str, Any] = {"__name__": f"plugin_guide_{name}"}
     exec(compile(source, f"{PAGE.name}:{name}", "exec"), space)
     return space[name]
@@ -25,7 +29,11 @@ def defined(name: str) -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
-    added = [("stores", "plain_duckdb", "PlainDuckdb"), ("chunkers", "paragraph", "ParagraphChunker")]
+    added = [
+        ("stores", "plain_duckdb", "PlainDuckdb"),
+        ("chunkers", "paragraph", "ParagraphChunker"),
+        ("measures", "F1", "F1"),
+    ]
     for kind, name, plugin in added:
         registry.add(kind, name, defined(plugin))
     yield
@@ -39,3 +47,12 @@ class TestPlainDuckdb(StoreContract):
 
 class TestParagraph(ChunkerContract):
     name = "paragraph"
+
+
+class TestF1(MeasureContract):
+    name = "F1"
+
+
+def test_the_ceiling_of_f1_with_one_relevant_document() -> None:
+    truth = JudgmentArrays(np.array([0]), np.array([1]), np.array([1]))
+    assert ceiling(parse("F1@10"), truth) == pytest.approx([2 / 11])
