@@ -32,7 +32,7 @@ unit: $(VENV)/.test
 	@$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
 
 again: $(VENV)/.test  ## the tests that failed last time, one after the other
-	@$(BIN)/pytest --last-failed --last-failed-no-failures none -m "not slow"
+	@$(BIN)/pytest --last-failed --last-failed-no-failures none -m "not scale"
 
 test-slow: $(VENV)/.test models  ## servers, browsers, killed processes, published figures with real weights
 	@$(BIN)/pytest -n auto --dist loadgroup -m "slow and not scale" --ignore tests/failures/test_faults.py
