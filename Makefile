@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 SCALE  := .venv-scale
 export BAKEOFF_HOME ?= $(CURDIR)/.bakeoff
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# the tests start hundreds of processes: each would compile the package again
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check lint types layers unit again test-slow test-faults test-scale test-servers models debian bench docs docs-test clean
 

@@ -173,6 +173,7 @@ def test_three_runs_are_compared_with_welch_and_holm() -> None:
     assert even.p_holm is not None and even.p_holm > 0.5
 
 
+@pytest.mark.slow
 def test_finished_repeats_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = pq.read_table(folder / f"{CONFIGURATIONS.name}.parquet")
     monkeypatch.chdir(folder.parent)
@@ -245,6 +246,7 @@ def test_a_plain_search_asks_its_store_for_the_depth_and_no_more(
     assert list(dict.fromkeys(asked))[:2] == list(DEPTHS)
 
 
+@pytest.mark.slow
 def test_python_repeats_the_configurations_as_the_command_does(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def test_samples_of_one_seed_are_nested_and_keep_the_order() -> None:
     assert Sample(5, 8).choose(items) != Sample(5, 7).choose(items)
 
 
+@pytest.mark.slow
 def test_the_command_measures_every_phase_at_every_size(folder: Path) -> None:
     """The corpus has 8 documents of 6 lines, cut into 3 chunks each."""
     words = ["scale", "bakeoff.yaml", "--sizes", "2,4,8", "--runs", "1", "--k", "3", "--out", "out", "--json"]

@@ -164,6 +164,7 @@ def test_an_open_loop_from_two_processes(tmp_path: Path) -> None:
     assert "opened it for itself" in " ".join(read.record["notes"]), "two copies of an embedded store"
 
 
+@pytest.mark.slow
 def test_merged_percentiles_are_those_of_the_clients_together(tmp_path: Path) -> None:
     demand = LoadSpec((4,), clients="processes", processes=2, runs=2, seconds=0.2)
     done = loaded(tmp_path, demand)
@@ -245,6 +246,7 @@ def test_a_client_killed_in_mid_run(tmp_path: Path, plugged: Path, monkeypatch: 
     assert other["answered"] == made.answered
 
 
+@pytest.mark.slow
 def test_systems_of_an_experiment_by_client_processes(home: Path, tiny: Path) -> None:
     run(tiny, out=Path("runs/one"))
     job = LoadRequest(
@@ -351,6 +353,7 @@ def test_a_client_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch)
         pass
 
 
+@pytest.mark.slow
 def test_a_store_that_only_one_process_may_open(tmp_path: Path) -> None:
     pytest.importorskip("qdrant_edge", reason="needs bakeoff[qdrant]")
     demand = LoadSpec((2,), clients="processes", runs=1, seconds=0.001)

@@ -10,7 +10,10 @@ from bakeoff.testing import StoreContract
 
 BY_URL = {"pinecone", "vespa"}  # no engine of theirs can be had here: their own tests say what was tried
 for name in sorted({*registry.names("stores")} - needing_a_server() - BY_URL):  # those: test_server_stores.py
-    globals()[f"Test_{name}"] = type(f"Test_{name}", (StoreContract,), {"name": name})
+    contract = type(f"Test_{name}", (StoreContract,), {"name": name})
+    globals()[f"Test_{name}"] = (
+        pytest.mark.slow(contract) if name == "milvus" else contract
+    )  # it starts a process
 
 
 class TestFaissFlat(StoreContract):
@@ -44,6 +47,7 @@ class TestLancedbIvfFlat(StoreContract):
     params = {"build": {"index": "ivf_flat", "partitions": 4}}
 
 
+@pytest.mark.slow
 class TestLancedbIvfPq(StoreContract):
     name = "lancedb"
     params = {"build": {"index": "ivf_pq", "partitions": 2, "sub_vectors": 8}}

@@ -70,10 +70,11 @@ def random_case(rng: random.Random, queries: int, scores: str) -> tuple[Judgment
     return qrels, run
 
 
+@pytest.mark.parametrize("runs", [25, pytest.param(250, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scores", ["constant", "coarse", "fine", "single"])
-def test_random_small_runs(scores: str) -> None:
+def test_random_small_runs(scores: str, runs: int) -> None:
     rng = random.Random(scores)
-    assert sum(compare(*random_case(rng, 3, scores)) for _ in range(250)) == 250 * 3 * len(NAMES)
+    assert sum(compare(*random_case(rng, 3, scores)) for _ in range(runs)) == runs * 3 * len(NAMES)
 
 
 @pytest.mark.parametrize("scores", ["coarse", "fine", "single"])

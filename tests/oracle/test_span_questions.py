@@ -17,7 +17,10 @@ DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "span-qu
 BUDGET = "1500tokens"
 CHUNKERS = ["line", "semantic", "sentences", "recursive", "tokens"]
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="shared/data/span-questions is not here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not DATA.is_dir(), reason="shared/data/span-questions is not here"),
+]
 
 
 @pytest.fixture(scope="module")

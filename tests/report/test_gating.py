@@ -123,6 +123,7 @@ def test_a_failed_or_missing_system_does_not_pass(make_run: Make) -> None:
     assert run_gate(before, open_run(after.path), GateRules(0.5), system=before.done[0]).passed
 
 
+@pytest.mark.slow
 def test_at_the_margin_the_error_rate_holds() -> None:
     """A true loss of exactly the margin passes in about 5 % of runs, not more."""
     passed = 0

@@ -38,7 +38,9 @@ def test_the_means_are_those_of_the_run(make_run: Make) -> None:
         assert mean is not None and f"{mean:.3f}"[1:] in text
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+@pytest.mark.parametrize(
+    "kind", ["svg", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("png", "pdf"))]
+)
 def test_figures_are_written_and_the_same_each_time(make_run: Make, tmp_path: Path, kind: str) -> None:
     pytest.importorskip("matplotlib")
     result = make_run()

@@ -174,6 +174,7 @@ def test_a_renamed_run_carries_its_new_name(small: Path) -> None:
 RUN = "import sys; from pathlib import Path; import bakeoff; bakeoff.run(sys.argv[1], out=Path(sys.argv[2]))"
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_give_equal_results(tiny: Path) -> None:
     command = [sys.executable, "-c", RUN, str(tiny)]
     both = [subprocess.Popen([*command, f"{name}/run"]) for name in ("a", "b")]

@@ -98,7 +98,7 @@ INSIGHTS = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def engine() -> object:
     rows = pa.table({"id": ["a", "b"], "text": ["one", "two"]})
     with SqlEngine("chunks", rows, {"chunk_text": "text", "chunk_id": "id"}) as made:

@@ -37,7 +37,7 @@ ROWS = pa.table(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def engine() -> Iterator[SqlEngine]:
     with SqlEngine("chunks", ROWS, SYNONYMS["chunks"]) as engine:
         yield engine

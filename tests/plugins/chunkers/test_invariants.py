@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -39,6 +40,13 @@ MAKERS: dict[str, Callable[[], Chunker]] = {
     "recursive": lambda: RecursiveChunker(RecursiveChunker.Params()),
     "recursive-small": lambda: RecursiveChunker(RecursiveChunker.Params(size=7, overlap=2)),
 }
+
+
+def slow(*values: str) -> list[Any]:
+    """Values of a parameter that only make test-slow tries."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 KINDS = sorted(CODE | DOCS | DATA | {"a kind nobody knows"})
 
 FRAGMENTS = [
@@ -80,7 +88,7 @@ def test_blank_documents_have_no_pieces(chunker: Chunker, text: str, kind: str) 
     assert list(chunker.chunk(Document("blank", text, kind))) == []
 
 
-@pytest.mark.parametrize("kind", ["python", "javascript", "markdown", "rst", "text"])
+@pytest.mark.parametrize("kind", ["python", "markdown", "text", *slow("javascript", "rst")])
 @pytest.mark.parametrize(
     "line",
     [

@@ -183,7 +183,9 @@ def _doubled(metric: Metric) -> Any:
     return replace(dataset, base=base[np.random.default_rng(2).permutation(len(base))])
 
 
-@pytest.mark.parametrize("metric", list(Metric))
+@pytest.mark.parametrize(
+    "metric", [Metric.COSINE, *(pytest.param(one, marks=pytest.mark.slow) for one in (Metric.DOT, Metric.L2))]
+)
 def test_truth_by_workers_is_that_of_one_process(
     metric: Metric, meddling: Callable[..., Meddling], small_blocks: None, tmp_path: Path, notes: Path
 ) -> None:
@@ -253,7 +255,7 @@ def _matrix() -> ScoreMatrix:
     return ScoreMatrix(systems, queries, values, measure="nDCG@10(document)")
 
 
-@pytest.mark.parametrize("way", ["plainly", "dying_once"])
+@pytest.mark.parametrize("way", [pytest.param("plainly", marks=pytest.mark.slow), "dying_once"])
 def test_a_comparison_by_workers_is_that_of_one_process(
     way: str, meddling: Callable[..., Meddling], notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +297,7 @@ def much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(score_queries, "BLOCK_QUERIES", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["plainly", "dying_once"])
 def test_a_run_scored_by_workers_is_the_same_bytes(
     way: str,
