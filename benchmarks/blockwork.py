@@ -23,7 +23,7 @@ from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.losses import StageCandidates
 from bakeoff.pipeline.scoring.score_queries import score_queries
-from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.stats import block_mapper
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at
 from bakeoff.storage.cache import Cache

@@ -29,7 +29,7 @@ from bakeoff.plugins.chunkers.line import LineChunker
 from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.plugins.embedders.wordllama import WordLlamaEmbedder
 from bakeoff.protocols import Executor
-from bakeoff.runtime.worker_pool import WorkerPool, worker_pool
+from bakeoff.runtime.scheduler import WorkerPool, worker_pool
 from bakeoff.storage.cache import Cache, folder_bytes
 from bakeoff.types import CHUNKS, Batch, Document, Metric, Role
 from common import Row, show
@@ -96,7 +96,7 @@ def _pieces(share: float) -> list[Row]:
 def _by_workers(piece: blockwork.Piece, workers: WorkerPool, name: str) -> tuple[float, bytes]:
     """Seconds and answer of a piece by workers that have started; what it cost is printed."""
     children = _children()
-    with workers.called():
+    with workers.keep_running():
         workers(abs, [-1, -2, -3, -4], "a first call")
         cpu = time.process_time()
         taken, answer = blockwork.seconds(piece, workers)

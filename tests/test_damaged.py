@@ -10,8 +10,8 @@ import pytest
 from bakeoff.config import yaml_document
 from bakeoff.errors import DataError, ExperimentError
 from bakeoff.runs.folder import read_tags
-from bakeoff.storage.archive import read_header
-from bakeoff.storage.shared_folder import MARK, ensure_marker
+from bakeoff.storage.shared_cache import read_header
+from bakeoff.storage.shared_location import MARKER, ensure_marker
 
 
 def test_a_number_of_thousands_of_digits_in_json() -> None:
@@ -27,15 +27,15 @@ def test_tags_that_are_no_object(said: str) -> None:
 
 
 def test_a_mark_of_any_bytes_is_a_mark(tmp_path: Path) -> None:
-    (tmp_path / MARK).write_bytes(b"\xff\x00mark")
+    (tmp_path / MARKER).write_bytes(b"\xff\x00mark")
     folder = ensure_marker(tmp_path)
-    assert folder.here()
-    (tmp_path / MARK).write_bytes(b"\xfe")
-    assert not folder.here()
+    assert folder.is_available()
+    (tmp_path / MARKER).write_bytes(b"\xfe")
+    assert not folder.is_available()
 
 
 @pytest.mark.parametrize("size", [float("inf"), float("nan"), "x", None, -1])
 def test_a_parcel_whose_sizes_are_none(size: object) -> None:
     head = json.dumps({"artifact": "a", "files": {"f": [size, "0"]}}).encode() + b"\n"
-    with pytest.raises(ValueError, match=r"is no artifact|strange name or size"):
+    with pytest.raises(ValueError, match=r"is not an artifact|invalid name or size"):
         read_header("a", head)

@@ -17,7 +17,7 @@ from bakeoff.benchmark.clients import driver
 from bakeoff.benchmark.results.cost import prices_of
 from bakeoff.benchmark.vectors import downloads, files
 from bakeoff.errors import DataError
-from bakeoff.runtime.shards import installed_version
+from bakeoff.runtime.scheduler import installed_version
 
 
 @pytest.mark.parametrize("content", [

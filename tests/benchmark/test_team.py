@@ -367,7 +367,7 @@ def test_a_client_without_the_drivers_cache_is_refused(home: Path, tiny: Path) -
     from bakeoff.benchmark.clients.read_only_cache import ReadOnlyCache
     from bakeoff.benchmark.load.experiment_targets import ExperimentTargets, SystemRecipe, choose_systems
     from bakeoff.config import experiment
-    from bakeoff.storage.shared_folder import SharedFolder, ensure_marker
+    from bakeoff.storage.shared_location import SharedFolder, ensure_marker
 
     plan = experiment.load(tiny)
     opened = ExperimentTargets(plan, tiny, StageContext(Cache(home / "cache")))
@@ -381,8 +381,8 @@ def test_a_client_without_the_drivers_cache_is_refused(home: Path, tiny: Path) -
         SystemRecipe(**elsewhere).open(home)
     folder = ensure_marker(home / "other")
     with pytest.raises(StoreError, match="finds no index"):
-        SystemRecipe(**{**elsewhere, "mark": folder.mark}).open(home)
-    lent = ReadOnlyCache(SharedFolder(home / "cache", ensure_marker(home / "cache").mark))
+        SystemRecipe(**{**elsewhere, "mark": folder.marker}).open(home)
+    lent = ReadOnlyCache(SharedFolder(home / "cache", ensure_marker(home / "cache").marker))
     with pytest.raises(StoreError, match="beside the driver"):
         lent.drop("index", "ab" * 16)
 

@@ -244,7 +244,7 @@ from pathlib import Path
 import numpy as np
 
 from bakeoff import registry, runner, turns
-from bakeoff.runtime.worker_pool import worker_pool
+from bakeoff.runtime.scheduler import worker_pool
 from bakeoff.storage.cache import Cache
 from bakeoff.benchmark import truth_blocks
 from bakeoff.benchmark.vectors.datasets import open_dataset

@@ -120,6 +120,34 @@ def test_the_review_of_another_run_does_not_count(finished: Result, cli: Cli) ->
     assert open_reviewed(finished.path).reviewed is None
 
 
+def test_a_repeated_run_prints_what_people_judged(small: Path, finished: Result, cli: Cli) -> None:
+    cli("review", "export", finished.path)
+    favoured = finished.comparison.ranking[-1]
+    judge(finished, favoured)
+    again = json.loads(cli("run", small, "--out", finished.path, "--json").out)
+    (mean,) = (
+        row["measures"][finished.record.primary]["mean"]
+        for row in again["systems"]
+        if row["system"] == favoured
+    )
+    assert mean == 1.0 != finished.summaries(finished.record.primary)[favoured].mean
+
+
+@pytest.mark.parametrize("runs", [".", "runs"])
+def test_a_review_next_to_the_run_counts_from_any_folder(
+    runs: str, finished: Result, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, elsewhere = finished.path.resolve().parent, tmp_path / "elsewhere"
+    cli("review", "export", finished.path)
+    judge(finished, finished.comparison.ranking[-1])
+    (work / runs).mkdir(exist_ok=True)
+    moved = finished.path.resolve().rename(work / runs / finished.path.name)
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    found = open_reviewed(moved)
+    assert found.reviewed is not None and found.reviewed.reviewers == ("ann",)
+
+
 def begin_again(small: Path) -> tuple[Result, Result]:
     """Two runs of one experiment, as if of two days."""
     small.write_text(small.read_text().replace("[dense]", "[dense, bm25]") + "preset: goldsql\n")

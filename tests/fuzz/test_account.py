@@ -53,7 +53,7 @@ NOT_FOREIGN = {
         "runs/recording.py:_readers, pipeline/encodings.py:*, presets/lineage/export.py:_model_name, testing/store_fixture.py:vectors"
     ),
     "bytes that are only compared, hashed, copied or shown": (
-        "cli/status.py:_is, storage/archive.py:pack, report/sections/scaling.py:attach, review/ledger.py:_cut_off, review/pooling.py:_holds, "
+        "cli/status.py:_is, storage/shared_cache.py:pack, report/sections/scaling.py:attach, review/ledger.py:_cut_off, review/pooling.py:_holds, "
         "servers/control.py:tail, storage/weights.py:*"
     ),
     "engines that this program made and started itself": "servers/redis.py:version, servers/weaviate.py:*",

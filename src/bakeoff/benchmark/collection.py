@@ -11,7 +11,7 @@ from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.errors import StoreError, describe_error
 from bakeoff.fingerprint import fingerprint
 from bakeoff.protocols import SupportsDrop
-from bakeoff.storage.shared_folder import ensure_marker
+from bakeoff.storage.shared_location import ensure_marker
 from bakeoff.storage.weights import home_folder
 
 try:
@@ -34,7 +34,7 @@ class Collection:
         self._shared = issubclass(candidate.plugin, SupportsDrop)  # others keep it in a folder of this run
         params = candidate.params.model_dump(mode="json")
         parts = (part, candidate.name, params, dataset.fingerprint, dataset.dims, dataset.metric.value)
-        mark = ensure_marker(self._cache).mark if self._shared else ""
+        mark = ensure_marker(self._cache).marker if self._shared else ""
         self.name = f"bench_{fingerprint('collection', mark, *parts)[:LENGTH]}"
         self._lock: int | None = None
 

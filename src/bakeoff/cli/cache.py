@@ -28,7 +28,7 @@ def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = 
 
     cache = open_cache(home_folder() / "cache")
     rows = cache.use()
-    shared = cache.depot.use() if isinstance(cache, RemoteBackedCache) else []
+    shared = cache.remote.use() if isinstance(cache, RemoteBackedCache) else []
     url = cache.url if isinstance(cache, RemoteBackedCache) else None
     if as_json:
         found = {"folder": str(cache.root), "stages": _stages(rows)}

@@ -124,12 +124,15 @@ def _run(
     from bakeoff.benchmark.run_and_repeat import run as run_experiment
     from bakeoff.cli import console
     from bakeoff.cli.views.summary import print_result, result_json
+    from bakeoff.review.reviewed_run import with_people
 
     same = "the same command" if out is not None else "the same command with --out FOLDER"
     console.on_interrupt(f"Finished systems are kept; run {same} to resume (see `bakeoff status`).")
     listening = console.listener(quiet or as_json)
     try:
-        result: Result = run_experiment(what, out=out, emit=listening, executor=executor, force=force)
+        result: Result = with_people(
+            run_experiment(what, out=out, emit=listening, executor=executor, force=force)
+        )
     finally:
         console.finish(listening)
     report = _report(result)

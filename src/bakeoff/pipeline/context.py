@@ -17,8 +17,7 @@ from bakeoff.runtime.events import (
     WarningRaised,
     no_listener,
 )
-from bakeoff.runtime.sharded_run import ShardedRun
-from bakeoff.runtime.shards import WorkSpec, is_picklable
+from bakeoff.runtime.shards import ShardedRun, WorkSpec, is_picklable
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.row_cache import RemoteRunner
 
@@ -56,7 +55,7 @@ class StageContext:
         if not is_picklable(order):
             self.emit(WarningRaised(f"{label}: its plug-in is known to this process only, so it runs here."))
             return None
-        return ShardedRun(self.executor, order, take, label, needs)
+        return ShardedRun(self.executor, order, take, label=label, needs=needs)
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ from bakeoff.pipeline.timing import (
     timings_table,
 )
 from bakeoff.pipeline.tuning import WeightTuner
-from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth

@@ -61,8 +61,10 @@ class ReviewFolder:
 
 
 def desk_for(run: Path) -> ReviewFolder:
-    """The folder of a run's review, below the working folder."""
-    return ReviewFolder(ROOT / run.resolve().name)
+    """The folder of a run's review: reviews/NAME in the working folder, else next to the run or to its runs/."""
+    folder = run.resolve()
+    places = [ReviewFolder(base / ROOT / folder.name) for base in (Path(), *folder.parents[:2])]
+    return next((place for place in places if place.pool_file.is_file()), places[0])
 
 
 def open_desk(folder: Path) -> ReviewFolder:

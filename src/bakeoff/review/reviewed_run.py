@@ -23,7 +23,7 @@ from bakeoff.types import SCORES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bakeoff.runtime.worker_pool import WorkerPool
+    from bakeoff.runtime.scheduler import WorkerPool
 
 Truth = Literal["reviewed", "rules"]
 Row = tuple[str, str, str, float | None]

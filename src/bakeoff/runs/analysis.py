@@ -21,7 +21,7 @@ from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from bakeoff.runtime.worker_pool import WorkerPool
+    from bakeoff.runtime.scheduler import WorkerPool
     from bakeoff.stats.compare import CompareSettings
     from bakeoff.stats.comparison import Comparison, PairComparison, ScoreMatrix, SystemSummary
     from bakeoff.stats.verdict import Verdict

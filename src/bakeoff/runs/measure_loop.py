@@ -28,7 +28,7 @@ from bakeoff.runs.empty_searches import empty_search_sentences, noteworthy_empty
 from bakeoff.runs.folder import RunFolder
 from bakeoff.runs.recording import RunInputs
 from bakeoff.runtime.events import SystemFinished, WarningRaised
-from bakeoff.runtime.worker_pool import WorkerPool, worker_pool
+from bakeoff.runtime.scheduler import WorkerPool, worker_pool
 from bakeoff.types import Status
 
 
@@ -145,7 +145,7 @@ def _running(workers: WorkerPool | None, context: StageContext) -> Iterator[None
         return
     with contextlib.ExitStack() as stack:
         with stage_progress(context, "start", "workers", 1, "executors") as report:
-            report.summary = stack.enter_context(workers.called())
+            report.summary = stack.enter_context(workers.keep_running())
         yield
 
 

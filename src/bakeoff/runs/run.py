@@ -8,7 +8,7 @@ from pathlib import Path
 from bakeoff.config import experiment
 from bakeoff import registry
 from bakeoff.runs.analysis import Result, open_run
-from bakeoff.runtime.worker_pool import worker_pool
+from bakeoff.runtime.scheduler import worker_pool
 from bakeoff.errors import BakeoffError, describe_error
 from bakeoff.runtime.events import Emit, WarningRaised, no_listener
 from bakeoff.runtime.progress_file import ProgressFile, tee

@@ -1,172 +1,284 @@
-"""gathering: pieces of work sent to workers and gathered as completed, tried again, never counted twice."""
+"""Runs tasks on workers: retries failed ones, duplicates very slow ones, counts every answer once."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from functools import cache as once
+from importlib.metadata import version
+from typing import Generic, Protocol, TypeVar
 
-from bakeoff.errors import CacheError, SystemFailure, UserError
+from bakeoff.errors import CacheError, SettingError, SystemFailure, UserError, describe_error
 from bakeoff.protocols import Executor, ResourceRequest
 
+B = TypeVar("B")
 P = TypeVar("P")
+R = TypeVar("R")
+A_contra = TypeVar("A_contra", contravariant=True)
 TRIES = 3
 PAUSES = (0.5, 4.0)
 """Seconds before the second and the third try."""
 QUEUED = 2
-"""Pieces on the way for each that runs, so that no worker waits for its next one."""
+"""Tasks submitted per running one, so that no worker waits for its next task."""
 SLOW_SECONDS = 30.0
 SLOW_TIMES = 10.0
-LOOK_SECONDS = 0.5
+POLL_SECONDS = 0.5
+APART = ResourceRequest(apart=True)
 
 
-class TaskSource(Protocol[P]):
-    """Where pieces come from, and where their answers go."""
+@once
+def installed_version() -> str:
+    """The version of bakeoff in this process."""
+    return version("bakeoff")
+
+
+def check_version(wanted: str) -> None:
+    """Refuse work from another version of bakeoff: its results may differ."""
+    if wanted != installed_version():
+        raise SettingError(
+            f"a worker has bakeoff {installed_version()}, the run {wanted}. Install the same version on every node."
+        )
+
+
+class WorkerPool:
+    """Workers that are started on demand and stopped afterwards."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self._users = 0
+
+    @contextmanager
+    def keep_running(self) -> Iterator[str]:
+        """Start the workers, or share those that run, until the block ends; yields a short description of them."""
+        description = self.executor.start()
+        self._users += 1
+        try:
+            yield description
+        finally:
+            self._users -= 1
+            if not self._users:
+                self.executor.close()
+
+    def __call__(
+        self,
+        work: Callable[[B], R],
+        blocks: Iterable[B],
+        label: str,
+        progress: Callable[[int], None] = lambda _number: None,
+    ) -> list[R]:
+        """The answers of all blocks in their order; `progress` gets the number of each finished block."""
+        with self.keep_running():
+            return map_blocks(self.executor, work, blocks, label, progress)
+
+
+def worker_pool(executor: Executor | None) -> WorkerPool | None:
+    """The workers of an executor that has its own processes, else None."""
+    return WorkerPool(executor) if executor is not None and executor.slots else None
+
+
+def map_blocks(
+    executor: Executor,
+    work: Callable[[B], R],
+    blocks: Iterable[B],
+    label: str,
+    progress: Callable[[int], None] = lambda _number: None,
+) -> list[R]:
+    """`work(block)` of every block by workers, in the order of the blocks. Both must be picklable.
+
+    For work with small answers, which are returned to the driver and not written. How the blocks are formed must
+    depend on the data alone, so that the answers do not depend on the workers.
+    """
+    source = _Blocks[B, R](work, iter(blocks), progress)
+    TaskScheduler(executor, _answer, source, label=label, needs=APART).run()
+    return [source.answers[number] for number in range(len(source.answers))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block(Generic[B, R]):
+    """One block and the function to apply to it."""
+
+    number: int
+    work: Callable[[B], R]
+    block: B
+    version: str = field(default_factory=installed_version)
+
+
+class _Blocks(Generic[B, R]):
+    """Hands out the blocks and collects their answers."""
+
+    after_failure = "Run the same command to try again."
+
+    def __init__(self, work: Callable[[B], R], blocks: Iterator[B], progress: Callable[[int], None]) -> None:
+        self._work, self._blocks, self._progress = work, enumerate(blocks), progress
+        self.answers: dict[int, R] = {}
+
+    def next(self) -> _Block[B, R] | None:
+        """The next block."""
+        return next((_Block(number, self._work, block) for number, block in self._blocks), None)
+
+    def done(self, task: _Block[B, R], answer: R) -> None:
+        """Store an answer."""
+        self.answers[task.number] = answer
+        self._progress(task.number)
+
+    def name(self, task: _Block[B, R]) -> str:
+        """A block by its number."""
+        return f"block {task.number + 1}"
+
+
+def _answer(task: _Block[B, R]) -> R:
+    check_version(task.version)
+    return task.work(task.block)
+
+
+class TaskSource(Protocol[P, A_contra]):
+    """Where tasks come from, and where their answers go."""
 
     def next(self) -> P | None:
-        """The next piece, or None when all are given out."""
+        """The next task, or None when there are no more."""
         ...
 
-    def done(self, piece: P, answer: Any) -> None:
-        """Take in the answer of a piece; called once for each, in the order they end."""
+    def done(self, task: P, answer: A_contra) -> None:
+        """Take the answer of a task; called once per task, in the order of completion."""
         ...
 
-    def name(self, piece: P) -> str:
-        """What to call a piece that fails."""
+    def name(self, task: P) -> str:
+        """What to call a task that fails."""
         ...
 
     @property
-    def kept(self) -> str:
-        """What becomes of the pieces that are done when another fails, as a sentence."""
+    def after_failure(self) -> str:
+        """What happens to finished tasks when another fails, as a sentence."""
         ...
 
 
 @dataclass(slots=True)
-class _Task(Generic[P]):
-    """One piece on its way: its tries so far, and when it may be and was sent (seconds of the monotonic clock)."""
+class _Attempt(Generic[P, R]):
+    """A submitted task: its failed tries, and when it may be and was submitted (monotonic seconds)."""
 
-    piece: P
+    task: P
     tries: int = 0
     after: float = 0.0
-    sent: float = 0.0
-    copied: bool = False
-    futures: list[Future[Any]] = field(default_factory=list)
+    submitted: float = 0.0
+    duplicated: bool = False
+    futures: list[Future[R]] = field(default_factory=list)
 
 
-class TaskScheduler(Generic[P]):
-    """Keeps the workers busy until every piece is done; one that fails three times ends it, and is named."""
+class TaskScheduler(Generic[P, R]):
+    """Keeps the workers busy until every task is done; a task that fails three times ends it with an error."""
 
     def __init__(
         self,
         executor: Executor,
-        work: Callable[[P], Any],
-        source: TaskSource[P],
+        work: Callable[[P], R],
+        source: TaskSource[P, R],
+        *,
         label: str,
         needs: ResourceRequest,
     ) -> None:
         self._executor, self._work, self._source = executor, work, source
         self._label, self._needs = label, needs
-        self._running: dict[Future[Any], _Task[P]] = {}
-        self._again: deque[_Task[P]] = deque()
+        self._running: dict[Future[R], _Attempt[P, R]] = {}
+        self._waiting: deque[_Attempt[P, R]] = deque()
         self._seconds: list[float] = []
-        self._given_out = False
+        self._exhausted = False
 
-    def all(self) -> None:
-        """Send and gather until nothing is left; what still runs when it ends otherwise is given up."""
+    def run(self) -> None:
+        """Submit and collect until nothing is left; an error cancels what still runs."""
         try:
-            self._all()
+            self._run()
         finally:
             for future in self._running:
                 self._executor.cancel(future)
             self._running.clear()
 
-    def _all(self) -> None:
+    def _run(self) -> None:
         while True:
-            self._send()
-            if not self._running and not self._again and self._given_out:
+            self._submit()
+            if not self._running and not self._waiting and self._exhausted:
                 return
-            ended, _ = wait(self._running, LOOK_SECONDS, FIRST_COMPLETED)
+            ended, _ = wait(self._running, POLL_SECONDS, FIRST_COMPLETED)
             if not self._running:
                 time.sleep(PAUSES[0] / 5)
             for future in ended:
-                self._settle(future)
-            self._copy_the_slow()
+                self._collect(future)
+            self._duplicate_slow_tasks()
 
-    def _send(self) -> None:
+    def _submit(self) -> None:
         room = QUEUED * max(1, self._executor.slots) - len(self._running)
         now = time.monotonic()
-        for _ in range(len(self._again)):
-            task = self._again.popleft()
-            if room > 0 and task.after <= now:
-                self._start(task)
+        for _ in range(len(self._waiting)):
+            attempt = self._waiting.popleft()
+            if room > 0 and attempt.after <= now:
+                self._start(attempt)
                 room -= 1
             else:
-                self._again.append(task)
-        while room > 0 and not self._given_out:
-            piece = self._source.next()
-            self._given_out = piece is None
-            if piece is not None:
-                self._start(_Task(piece))
+                self._waiting.append(attempt)
+        while room > 0 and not self._exhausted:
+            task = self._source.next()
+            self._exhausted = task is None
+            if task is not None:
+                self._start(_Attempt(task))
                 room -= 1
 
-    def _start(self, task: _Task[P]) -> None:
-        task.sent = time.monotonic()
-        future = self._executor.submit(self._work, task.piece, needs=self._needs)
-        task.futures.append(future)
-        self._running[future] = task
+    def _start(self, attempt: _Attempt[P, R]) -> None:
+        attempt.submitted = time.monotonic()
+        future = self._executor.submit(self._work, attempt.task, needs=self._needs)
+        attempt.futures.append(future)
+        self._running[future] = attempt
 
-    def _settle(self, future: Future[Any]) -> None:
-        task = self._running.pop(future, None)
-        if task is None:  # its copy was quicker, and is counted
+    def _collect(self, future: Future[R]) -> None:
+        attempt = self._running.pop(future, None)
+        if attempt is None:  # its duplicate was faster, and is counted
             return
-        task.futures.remove(future)
-        fault = _fault(future)
-        if fault is None:
-            self._done(task, future.result())
-        elif not task.futures:  # else its copy still runs
-            self._failed(task, fault)
+        attempt.futures.remove(future)
+        error = _error_of(future)
+        if error is None:
+            self._finish(attempt, future.result())
+        elif not attempt.futures:  # otherwise its duplicate still runs
+            self._retry(attempt, error)
 
-    def _done(self, task: _Task[P], answer: Any) -> None:
-        for other in task.futures:
+    def _finish(self, attempt: _Attempt[P, R], answer: R) -> None:
+        for other in attempt.futures:
             self._running.pop(other, None)
             self._executor.cancel(other)
-        self._seconds.append(time.monotonic() - task.sent)
-        self._source.done(task.piece, answer)
+        self._seconds.append(time.monotonic() - attempt.submitted)
+        self._source.done(attempt.task, answer)
 
-    def _failed(self, task: _Task[P], fault: BaseException) -> None:
-        if isinstance(fault, UserError | CacheError):
-            raise fault
-        task.tries += 1
-        if task.tries >= TRIES:
-            raise self._named(task.piece, fault) from fault
-        task.after = time.monotonic() + PAUSES[task.tries - 1]
-        task.copied = False
-        self._again.append(task)
+    def _retry(self, attempt: _Attempt[P, R], error: BaseException) -> None:
+        if isinstance(error, UserError | CacheError):
+            raise error
+        attempt.tries += 1
+        if attempt.tries >= TRIES:
+            raise self._failure(attempt.task, error) from error
+        attempt.after = time.monotonic() + PAUSES[attempt.tries - 1]
+        attempt.duplicated = False
+        self._waiting.append(attempt)
 
-    def _named(self, piece: P, fault: BaseException) -> SystemFailure:
-        kind = type(fault) if isinstance(fault, SystemFailure) else SystemFailure
-        said = str(fault) if isinstance(fault, SystemFailure) else f"{type(fault).__name__}: {fault}"
+    def _failure(self, task: P, error: BaseException) -> SystemFailure:
+        kind = type(error) if isinstance(error, SystemFailure) else SystemFailure
         return kind(
-            f"{self._label}: {self._source.name(piece)} failed {TRIES} times, the last time with "
-            f"{said.strip().splitlines()[0]} {self._source.kept}"
+            f"{self._label}: {self._source.name(task)} failed {TRIES} times, the last time with "
+            f"{describe_error(error).strip().splitlines()[0]} {self._source.after_failure}"
         )
 
-    def _copy_the_slow(self) -> None:
-        """Send a piece once more that takes far longer than the others did, when there is nothing else to send."""
-        if not self._given_out or self._again or not self._seconds:
+    def _duplicate_slow_tasks(self) -> None:
+        """Submit a task again that takes far longer than the others did, when nothing else is left to submit."""
+        if not self._exhausted or self._waiting or not self._seconds:
             return
         slow = max(SLOW_SECONDS, SLOW_TIMES * statistics.median(self._seconds))
-        for task in {id(task): task for task in self._running.values()}.values():
-            if not task.copied and time.monotonic() - task.sent > slow:
-                task.copied = True
-                self._start(task)
+        for attempt in {id(one): one for one in self._running.values()}.values():
+            if not attempt.duplicated and time.monotonic() - attempt.submitted > slow:
+                attempt.duplicated = True
+                self._start(attempt)
 
 
-def _fault(future: Future[Any]) -> BaseException | None:
+def _error_of(future: Future[R]) -> BaseException | None:
     try:
         return future.exception()
     except CancelledError as exc:

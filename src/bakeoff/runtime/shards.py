@@ -1,8 +1,8 @@
-"""Shards: batches of a pool's work, done by workers that share its cache: a folder, or a depot.
+"""Shards: batches of a row cache's work, done by workers that share its cache.
 
-A shard is sent with the rows it works on. Its worker makes the plug-in once, puts the segment of every batch
-there itself and answers with no more than its seconds. A segment appears whole or not at all and is named
-by its inputs, so a shard may be done twice, or half and then again: what is there counts once.
+A shard carries the rows it works on. Its worker makes the plug-in once, writes the segment of every batch to the shared
+location and returns only the seconds it took. A segment is complete or missing and is named by its inputs, so a shard
+may be done twice, or half and then again: a segment that exists counts once.
 """
 
 from __future__ import annotations
@@ -10,42 +10,31 @@ from __future__ import annotations
 import pickle
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache as once
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
-from bakeoff.errors import SettingError
-from bakeoff.storage.row_cache import BatchRows, SegmentLocation, from_bytes
-from bakeoff.storage.shared_folder import ArtifactWriter, SharedLocation
+from bakeoff.protocols import Executor, ResourceRequest
+from bakeoff.runtime.scheduler import TaskScheduler, check_version, installed_version
+from bakeoff.storage.row_cache import BatchRows, SegmentLocation, WorkBatch, from_bytes, to_bytes
+from bakeoff.storage.shared_location import ArtifactWriter, SharedLocation, retry_until_available
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Work = Callable[["pa.Table"], BatchRows]
-OPEN = 4
-"""Plug-ins a worker keeps open; one that was not used for the longest time is closed for another."""
-
-
-@once
-def installed_version() -> str:
-    """The version of this program here."""
-    return version("bakeoff")
-
-
-def same_version(wanted: str) -> None:
-    """Refuse work of another version of this program: what it makes may differ."""
-    if wanted != installed_version():
-        raise SettingError(
-            f"a worker has bakeoff {installed_version()}, the run {wanted}. Install the same version on every node."
-        )
+OPEN_PLUGINS = 4
+"""Plug-ins a worker keeps open; the least recently used one is closed for another."""
+SHARD_SECONDS = 2.0
+"""Work in one shard: enough that sending it costs nothing, little enough that losing it costs nothing."""
+SHARD_BATCHES = 64
+SHARD_BYTES = 4_000_000
 
 
 class WorkSpec(Protocol):
-    """What workers are to do, in a form that can be sent to them."""
+    """What workers do; picklable."""
 
     def open(self) -> LoadedPlugin:
         """Make the plug-in; called once in each worker."""
@@ -54,15 +43,15 @@ class WorkSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadedPlugin:
-    """A plug-in that is ready: what it makes of rows, and how it is closed."""
+    """A plug-in that is ready: what it makes of rows, and how to close it."""
 
     work: Work
     close: Callable[[], None] = lambda: None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """Some batches of one plan: the keys of their inputs, and the inputs themselves as an Arrow stream."""
+    """Batches of one plan: the keys of their inputs, and the inputs as an Arrow stream."""
 
     shared: SharedLocation
     place: SegmentLocation
@@ -77,8 +66,82 @@ class Shard:
         return sum(len(names) for names in self.batches)
 
 
+class ShardedRun:
+    """Has an executor's workers do a row cache's batches (the RemoteRunner of bakeoff.storage.row_cache)."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        order: WorkSpec,
+        take: Callable[[list[int]], pa.Table],
+        *,
+        label: str,
+        needs: ResourceRequest,
+    ) -> None:
+        self._executor, self._needs = executor, needs
+        self._order, self._take, self._label = pickle.dumps(order), take, label
+
+    def __call__(
+        self,
+        shared: SharedLocation,
+        place: SegmentLocation,
+        batches: Iterator[WorkBatch],
+        progress: Callable[[int], None],
+    ) -> None:
+        """Do all batches; the error names a shard that fails three times."""
+        make_shard = partial(Shard, shared=shared, place=place, order=self._order)
+        shards = _ShardBuilder(make_shard, self._take, batches, progress)
+        TaskScheduler(self._executor, run_shard, shards, label=self._label, needs=self._needs).run()
+        retry_until_available(shared, lambda: None)
+
+
+class _ShardBuilder:
+    """Groups batches into shards of about two seconds of work, estimated from the finished ones."""
+
+    after_failure = "Finished shards are kept; run the same command to try this one again."
+
+    def __init__(
+        self,
+        make_shard: Callable[..., Shard],
+        take: Callable[[list[int]], pa.Table],
+        batches: Iterator[WorkBatch],
+        progress: Callable[[int], None],
+    ) -> None:
+        self._make_shard, self._take, self._batches, self._progress = make_shard, take, batches, progress
+        self._seconds, self._done, self._bytes = 0.0, 0, 0
+
+    def next(self) -> Shard | None:
+        """The next shard, or None when there are no more batches."""
+        size, group = self._size(), []
+        for batch in self._batches:
+            group.append(batch)
+            if len(group) >= size:
+                break
+        if not group:
+            return None
+        rows = to_bytes(self._take([p for batch in group for p in batch.positions]))
+        self._bytes = max(self._bytes, len(rows) // len(group))
+        return self._make_shard(batches=tuple(batch.names for batch in group), rows=rows)
+
+    def done(self, task: Shard, answer: float) -> None:
+        """Record the seconds of a shard and report its inputs as done."""
+        self._seconds, self._done = self._seconds + answer, self._done + len(task.batches)
+        self._progress(task.inputs)
+
+    def name(self, task: Shard) -> str:
+        """A shard by the end of its first segment's key."""
+        return f"shard {task.place.key(task.batches[0])[-8:]} of {task.inputs:,} inputs"
+
+    def _size(self) -> int:
+        if not self._done:
+            return 1
+        by_time = SHARD_SECONDS * self._done / max(self._seconds, 1e-9)
+        by_bytes = SHARD_BYTES / max(self._bytes, 1)
+        return max(1, min(SHARD_BATCHES, int(by_time), int(by_bytes)))
+
+
 def is_picklable(order: WorkSpec) -> bool:
-    """Whether another process can do this order: one whose plug-in lives in this process only cannot be sent."""
+    """Whether another process can do this work: a plug-in defined in this process alone cannot be sent."""
     plugin = getattr(order, "plugin", type(order))
     if plugin.__module__ == "__main__":
         return False
@@ -90,46 +153,46 @@ def is_picklable(order: WorkSpec) -> bool:
 
 
 def run_shard(shard: Shard) -> float:
-    """Do a shard in this process and return the seconds of its work; batches that are there already take none.
+    """Do a shard in this process and return the seconds of its work; cached batches cost nothing.
 
-    A batch is written while the next one is worked on: a disk or a network that is waited for costs no core.
+    A batch is written while the next one is worked on: waiting for a disk or a network costs no core.
     """
-    same_version(shard.version)
-    keeper, table, first, seconds = _keeper(shard.shared), from_bytes(shard.rows), 0, 0.0
+    check_version(shard.version)
+    writer, table, first, seconds = _writer(shard.shared), from_bytes(shard.rows), 0, 0.0
     place, written = shard.place, Future[None]()
     written.set_result(None)
-    with ThreadPoolExecutor(1) as writer:
+    with ThreadPoolExecutor(1) as thread:
         for names in shard.batches:
             rows, first = table.slice(first, len(names)), first + len(names)
-            if keeper.has(place.stage, place.key(names)):
+            if writer.has(place.stage, place.key(names)):
                 continue
             begin = time.perf_counter()
-            made = _load_plugin(shard.order).work(rows)
+            result = _load_plugin(shard.order).work(rows)
             seconds += time.perf_counter() - begin
             written.result()
-            written = writer.submit(place.keep, keeper, names, partial(_same, made))
+            written = thread.submit(place.keep, writer, names, partial(_identity, result))
         written.result()
     return seconds
 
 
-def _same(made: BatchRows) -> BatchRows:
-    return made
+def _identity(rows: BatchRows) -> BatchRows:
+    return rows
 
 
-_keepers: dict[SharedLocation, ArtifactWriter] = {}
+_writers: dict[SharedLocation, ArtifactWriter] = {}
 _open: OrderedDict[bytes, LoadedPlugin] = OrderedDict()
 
 
-def _keeper(shared: SharedLocation) -> ArtifactWriter:
-    return _keepers.setdefault(shared, shared.keeper())
+def _writer(shared: SharedLocation) -> ArtifactWriter:
+    return _writers.setdefault(shared, shared.writer())
 
 
 def _load_plugin(order: bytes) -> LoadedPlugin:
-    """The plug-in of an order, made by the first shard that needs it."""
+    """The plug-in of a work specification, made by the first shard that needs it."""
     if order not in _open:
-        while len(_open) >= OPEN:
+        while len(_open) >= OPEN_PLUGINS:
             _open.popitem(last=False)[1].close()
-        found: WorkSpec = pickle.loads(order)  # noqa: S301 - from the run that started this worker
-        _open[order] = found.open()
+        spec: WorkSpec = pickle.loads(order)  # noqa: S301 - from the run that started this worker
+        _open[order] = spec.open()
     _open.move_to_end(order)
     return _open[order]

@@ -18,9 +18,8 @@ from bakeoff.errors import CacheError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.cache import Cache
-from bakeoff.storage.remote_artifacts import FetchCondition
-from bakeoff.storage.shared_cache import fetch_artifacts, shared_location
-from bakeoff.storage.shared_folder import ArtifactWriter, SharedLocation
+from bakeoff.storage.shared_cache import FetchCondition, fetch_artifacts, shared_location
+from bakeoff.storage.shared_location import ArtifactWriter, SharedLocation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,13 +49,13 @@ class SegmentLocation:
         """The key of the segment that holds the rows of these inputs."""
         return self.prefix + fingerprint(list(names))[:PREFIX]
 
-    def keep(self, keeper: ArtifactWriter, names: Sequence[str], rows: Callable[[], BatchRows]) -> None:
+    def keep(self, writer: ArtifactWriter, names: Sequence[str], rows: Callable[[], BatchRows]) -> None:
         """Write the segment of these inputs, unless it is there."""
 
         def write(folder: Path) -> None:
             _write_segment(folder, self.stage, names, rows())
 
-        keeper.keep(self.stage, self.key(names), write)
+        writer.keep(self.stage, self.key(names), write)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,15 +17,13 @@ from bakeoff.benchmark.clients.clock_sync import ClockCheck, RoundTrip, offset_o
 from bakeoff.benchmark.clients.merged_loop import ClientResult
 from bakeoff.benchmark.clients.messages import ClientCommand, ClientReport, Hello
 from bakeoff.benchmark.clients.wire import Line
-from bakeoff.runtime.shards import installed_version
+from bakeoff.runtime.scheduler import installed_version
 from bakeoff.servers.maven import _unpack_jars
 from bakeoff.servers.records import read_place, read_state
 from bakeoff.storage.cache import MANIFEST, Cache
-from bakeoff.storage.object_store import ObjectStoreClient
-from bakeoff.storage.remote_artifacts import SIGN, RemoteArtifactStore
 from bakeoff.storage.row_cache import BatchRows, RowCache
-from bakeoff.storage.shared_cache import RemoteBackedCache
-from bakeoff.storage.shared_folder import MARK, ensure_marker
+from bakeoff.storage.shared_cache import MARKER_CONTENT, RemoteArtifactStore, RemoteBackedCache
+from bakeoff.storage.shared_location import MARKER, ObjectStoreClient, ensure_marker
 from fuzzed.reader import Reader, lying, scratch
 
 STATE = {
@@ -67,7 +65,7 @@ def cached(path: Path) -> object:
 
 
 def depot(root: Path) -> RemoteArtifactStore:
-    (root / MARK).write_bytes(SIGN)
+    (root / MARKER).write_bytes(MARKER_CONTENT)
     return RemoteArtifactStore(ObjectStoreClient(str(root)))
 
 
@@ -190,7 +188,9 @@ READERS = [
     Reader("manifest", MANIFEST, cached, lying(artifact, MANIFEST)),
     Reader("file of an artifact", "rows.bin", cached, b"rows"),
     Reader("parcel", "object", parcel, lambda: segment().split(b"\n", 1)[1]),
-    Reader("mark of a shared folder", MARK, lambda path: ensure_marker(path.parent).here(), b"c0ffee"),
+    Reader(
+        "mark of a shared folder", MARKER, lambda path: ensure_marker(path.parent).is_available(), b"c0ffee"
+    ),
     Reader("orders to a client", "orders.jsonl", orders, lines(*ORDERS)),
     Reader("first line of a client", "hello.jsonl", first_line, lines(HELLO)),
     Reader("figures of a client", "told.jsonl", figures, lines(TOLD)),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from bakeoff.protocols import Executor, ResourceRequest
-from bakeoff.runtime.sharded_run import ShardedRun
+from bakeoff.runtime.shards import ShardedRun
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.row_cache import RowCache
 
@@ -26,7 +26,7 @@ def fill(
 ) -> RowCache:
     """The work done by an executor's processes."""
     pool, table = RowCache(cache, "double", KEY), pa.table({"word": words})
-    spread = ShardedRun(executor, order(), table.take, "double", APART)
+    spread = ShardedRun(executor, order(), table.take, label="double", needs=APART)
     pool.fill(words, lambda _: pytest.fail("done by the driver"), batch=2, progress=told, spread=spread)
     return pool
 

@@ -20,7 +20,7 @@ from bakeoff.plugins.executors.local import LocalExecutor
 from bakeoff.runs.run import run
 from bakeoff.runtime import scheduler
 from bakeoff.runtime.events import Event, StageAdvanced, StageFinished, StageStarted
-from bakeoff.runtime.worker_pool import WorkerPool, map_blocks, worker_pool
+from bakeoff.runtime.scheduler import WorkerPool, map_blocks, worker_pool
 from bakeoff.stats import block_mapper
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import CompareSettings, compare_all
@@ -160,7 +160,7 @@ def test_helpers_go_home_and_come_again(meddling: Callable[..., Meddling]) -> No
     for _ in range(2):
         assert called(meddlesome.squared, [2, 3], "squares") == [4, 9]
     assert executor.closes == 2
-    with called.called():
+    with called.keep_running():
         called(meddlesome.squared, [2], "squares")
         assert executor.closes == 2, "sent home while somebody else needs them"
     assert executor.closes == 3

@@ -19,10 +19,9 @@ from bakeoff.errors import CacheError, SettingError
 from bakeoff.plugins.executors.local import LocalExecutor
 from bakeoff.runs.run import run
 from bakeoff.runtime import scheduler
-from bakeoff.storage import object_store, shared_folder
-from bakeoff.storage.object_store import ObjectStoreClient
-from bakeoff.storage.remote_artifacts import RemoteArtifactStore
-from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
+from bakeoff.storage import shared_location
+from bakeoff.storage.shared_cache import RemoteArtifactStore, RemoteBackedCache, open_cache
+from bakeoff.storage.shared_location import ObjectStoreClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.scale]
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
@@ -33,9 +32,9 @@ def url(s3: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A place of its own in the bucket, as the setting names it."""
     given = f"s3://shared/{uuid.uuid4().hex}"
     monkeypatch.setenv("BAKEOFF_CACHE", given)
-    object_store._client.cache_clear()
+    shared_location._client.cache_clear()
     yield given
-    object_store._client.cache_clear()
+    shared_location._client.cache_clear()
 
 
 @pytest.fixture
@@ -135,13 +134,13 @@ def test_the_driver_waits_for_the_line(trouble: Path, s3: Any, url: str, tmp_pat
     one, two = open_cache(tmp_path / "one"), open_cache(tmp_path / "two")
     cut(s3, lambda: one.keep("stage", KEY, hello))
     assert isinstance(two, RemoteBackedCache)
-    assert cut(s3, lambda: two.depot.keys("stage", KEY[:4])) == [KEY]
+    assert cut(s3, lambda: two.remote.keys("stage", KEY[:4])) == [KEY]
     found = cut(s3, lambda: two.keep("stage", KEY, lambda _: pytest.fail("made twice")))
     assert (found / "hello").read_text() == "hello"
 
 
 def test_nobody_answers(s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_folder, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(shared_location, "FIRST_SECONDS", 0.0)
     s3.line.cut()
     try:
         with pytest.raises(CacheError, match=r"cannot use the shared cache s3://shared/\w+: EndpointConn"):
@@ -155,8 +154,8 @@ def test_wrong_keys_are_refused_at_once(
     s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "AKIAWRONGWRONGWRONGX")
-    object_store._client.cache_clear()
-    monkeypatch.setattr(shared_folder.time, "sleep", lambda _: pytest.fail("waited"))
+    shared_location._client.cache_clear()
+    monkeypatch.setattr(shared_location.time, "sleep", lambda _: pytest.fail("waited"))
     with pytest.raises(
         SettingError, match=r"the shared cache s3://shared/\w+ refuses \(PermissionError"
     ) as told:
@@ -169,7 +168,7 @@ def test_no_keys_at_all(s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    object_store._client.cache_clear()
+    shared_location._client.cache_clear()
     with pytest.raises(SettingError, match=r"refuses \(NoCredentialsError|refuses \(PermissionError"):
         open_cache(tmp_path).keep("stage", KEY, lambda _: None)
 
@@ -204,14 +203,14 @@ def test_two_processes_put_the_same_artifact(s3: Any, url: str) -> None:
     """Both put it again and again; who reads meanwhile finds it whole, always, and there is one at the end."""
     code = (
         "import sys\n"
-        "from bakeoff.storage.remote_artifacts import RemoteArtifactStore\nfrom bakeoff.storage.object_store import ObjectStoreClient\n"
+        "from bakeoff.storage.shared_cache import RemoteArtifactStore\nfrom bakeoff.storage.shared_location import ObjectStoreClient\n"
         "def write(folder):\n"
         "    (folder / 'a').write_bytes(bytes(200_000))\n"
         "for _ in range(20):\n"
         "    RemoteArtifactStore(ObjectStoreClient(sys.argv[1])).keep('stage', sys.argv[2], write)\n"
     )
     one = RemoteArtifactStore(ObjectStoreClient(url))
-    one.begin()
+    one.connect()
     writers = [subprocess.Popen([sys.executable, "-c", code, url, KEY]) for _ in range(2)]
     while any(writer.poll() is None for writer in writers):
         assert one.fetch("stage", KEY) in (None, {"a": bytes(200_000)})

@@ -106,13 +106,13 @@ def test_the_shared_folder_is_waited_for(executor: LocalExecutor, trouble: Path,
 def test_a_worker_that_sees_another_folder_is_refused(
     executor: LocalExecutor, trouble: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bakeoff.storage import shared_folder
+    from bakeoff.storage import shared_location
 
-    folder = shared_folder.ensure_marker(tmp_path / "cache")
-    (folder.root / shared_folder.MARK).write_text("of another machine")
-    monkeypatch.setattr(shared_folder, "FIRST_SECONDS", 0.3)
+    folder = shared_location.ensure_marker(tmp_path / "cache")
+    (folder.root / shared_location.MARKER).write_text("of another machine")
+    monkeypatch.setattr(shared_location, "FIRST_SECONDS", 0.3)
     with pytest.raises(CacheError, match=r"cannot use the shared cache folder .* is another folder"):
-        shared_folder.retry_until_available(folder, lambda: pytest.fail("written elsewhere"))
+        shared_location.retry_until_available(folder, lambda: pytest.fail("written elsewhere"))
 
 
 def test_a_slow_worker_does_not_hold_up_the_end(
@@ -138,11 +138,15 @@ def test_another_version_of_the_program_is_refused(trouble: Path, tmp_path: Path
 
     from bakeoff.runtime.shards import Shard, run_shard
     from bakeoff.storage.row_cache import SegmentLocation, to_bytes
-    from bakeoff.storage.shared_folder import ensure_marker
+    from bakeoff.storage.shared_location import ensure_marker
 
     rows = to_bytes(pa.table({"word": ["a"]}))
     shard = Shard(
-        ensure_marker(tmp_path), SegmentLocation("double", KEY[:16]), pickle.dumps(order()), (("a",),), rows
+        shared=ensure_marker(tmp_path),
+        place=SegmentLocation("double", KEY[:16]),
+        order=pickle.dumps(order()),
+        batches=(("a",),),
+        rows=rows,
     )
     assert run_shard(shard) > 0
     assert run_shard(shard) == 0, "the segment is there"

@@ -138,7 +138,7 @@ def test_the_driver_waits_for_a_shared_folder(
 
     class Told(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if "waited for" in record.getMessage():
+            if "shared cache is gone" in record.getMessage():
                 waits.set()
 
     def back() -> None:
@@ -153,10 +153,10 @@ def test_the_driver_waits_for_a_shared_folder(
             threading.Thread(target=back).start()
 
     told = Told()
-    logging.getLogger("bakeoff.storage.shared_folder").addHandler(told)
+    logging.getLogger("bakeoff.storage.shared_location").addHandler(told)
     try:
         result = run(laid_out(tmp_path), out=tmp_path / "run", home=tmp_path / "home", emit=go, executor=TWO)
     finally:
-        logging.getLogger("bakeoff.storage.shared_folder").removeHandler(told)
+        logging.getLogger("bakeoff.storage.shared_location").removeHandler(told)
     assert gone == ["chunk", "embed"] and not away.exists()
     assert tables(result.path) == tables(ran.result.path)

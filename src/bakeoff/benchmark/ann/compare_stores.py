@@ -29,7 +29,7 @@ from bakeoff.errors import SettingError
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.pipeline.loops.client_threads import HUNG, INTERRUPTED
 from bakeoff.pipeline.loops.closed_loop import TIMEOUT
-from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Status

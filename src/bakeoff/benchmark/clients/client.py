@@ -25,7 +25,7 @@ from bakeoff.benchmark.load.experiment_targets import SystemRecipe
 from bakeoff.benchmark.targets import LoadTarget, VectorRecipe
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.pipeline.loops.closed_loop import warm_up
-from bakeoff.runtime.shards import installed_version
+from bakeoff.runtime.scheduler import installed_version
 from bakeoff.runtime.signals import Terminated, TerminationGuard
 from bakeoff.storage.temp_dir import TempDir
 

@@ -36,7 +36,7 @@ from bakeoff.benchmark.clients.wire import FIRST_BYTES, MOST_BYTES, Line, LostEr
 from bakeoff.benchmark.targets import TargetSpec
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED, PATIENCE_SECONDS
-from bakeoff.runtime.shards import installed_version
+from bakeoff.runtime.scheduler import installed_version
 
 M = TypeVar("M", bound=Message)
 CALLING_SECONDS = 120.0

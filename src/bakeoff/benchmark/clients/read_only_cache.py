@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bakeoff.errors import StoreError
 from bakeoff.storage.cache import Cache
-from bakeoff.storage.shared_folder import SharedFolder
+from bakeoff.storage.shared_location import SharedFolder
 
 INDEX = "index"
 
@@ -21,7 +21,7 @@ class ReadOnlyCache(Cache):
 
     def __init__(self, folder: SharedFolder) -> None:
         super().__init__(folder.root)
-        if not folder.here():
+        if not folder.is_available():
             raise StoreError(
                 f"{socket.gethostname()} does not see the driver's cache folder {folder.root}. Set BAKEOFF_HOME to a "
                 "folder that every node sees under this path."

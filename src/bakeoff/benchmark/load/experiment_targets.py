@@ -29,7 +29,7 @@ from bakeoff.pipeline.query_pipeline import SearchRequest
 from bakeoff.pipeline.read import read_documents
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.runs.analysis import Result, open_run
-from bakeoff.storage.shared_folder import SharedFolder, ensure_marker
+from bakeoff.storage.shared_location import SharedFolder, ensure_marker
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Role
 
@@ -135,7 +135,7 @@ class ExperimentTargets:
             SystemRecipe(
                 str(self._path.resolve()),
                 str(self._shop.cache.root.resolve()),
-                ensure_marker(self._shop.cache.root).mark,
+                ensure_marker(self._shop.cache.root).marker,
                 system.label,
                 k,
                 end_to_end,

@@ -24,7 +24,7 @@ from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED
 from bakeoff.pipeline.loops.closed_loop import TIMEOUT
 from bakeoff.runtime.machine import describe_machine, package_versions
-from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.storage.cache import Cache, write_file
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Status

@@ -16,7 +16,7 @@ from bakeoff.benchmark.vectors.datasets import VectorSet, blocks
 from bakeoff.benchmark.vectors.neighbour_blocks import candidates_by, worth_parallel
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.storage.cache import Cache
 from bakeoff.types import Metric
 

@@ -13,10 +13,8 @@ import numpy as np
 
 from bakeoff.benchmark.vectors.candidates import BASE_BLOCK, Candidates, knn_candidates, merge_candidates
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
-from bakeoff.protocols import ResourceRequest
-from bakeoff.runtime.sharded_run import ShardedRun
-from bakeoff.runtime.shards import LoadedPlugin
-from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.runtime.scheduler import APART, WorkerPool
+from bakeoff.runtime.shards import LoadedPlugin, ShardedRun
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.row_cache import BatchRows, RowCache
 from bakeoff.types import Metric
@@ -46,10 +44,8 @@ def candidates_by(
     pool = RowCache(cache, STAGE, fingerprint(STAGE, VERSION, metric, depth, list(queries.shape), asked))
     order = NearOrder(np.ascontiguousarray(queries, np.float32), metric, depth)
     names = search.names()
-    with workers.called():
-        spread = ShardedRun(
-            workers.executor, order, search.take, "exact neighbours", ResourceRequest(apart=True)
-        )
+    with workers.keep_running():
+        spread = ShardedRun(workers.executor, order, search.take, label="exact neighbours", needs=APART)
         pool.fill(names, lambda at: _work(order, search.take(at)), batch=1, spread=spread)
     return _merge_blocks(pool, names, search.step, len(queries), depth)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.runtime.worker_pool import WorkerPool
+    from bakeoff.runtime.scheduler import WorkerPool
     from bakeoff.storage.cache import Cache
 
 Truth = Annotated[
@@ -35,7 +35,7 @@ def workers_of(executor: str | None) -> WorkerPool | None:
         return None
     from bakeoff import registry
     from bakeoff.config import experiment
-    from bakeoff.runtime.worker_pool import worker_pool
+    from bakeoff.runtime.scheduler import worker_pool
 
     part = experiment.executor(executor)
     return worker_pool(registry.load("executors", part.name)(part.params))

@@ -17,7 +17,7 @@ from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.losses import StageCandidates, best_reachable
 from bakeoff.pipeline.scoring.score import measure_values
 from bakeoff.pipeline.scoring.ties import TieRow, any_equal, tied_rows
-from bakeoff.runtime.worker_pool import WorkerPool
+from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.truth.resolve import Truth
 from bakeoff.types import Hits, Unit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,19 @@ import pyarrow as pa
 import pytest
 
 from bakeoff.errors import CacheError, MissingExtraError, SettingError
-from bakeoff.storage import shared_folder
-from bakeoff.storage.object_store import ObjectStoreClient, check_url
-from bakeoff.storage.remote_artifacts import FetchCondition, RemoteArtifactStore
+from bakeoff.storage import shared_location
 from bakeoff.storage.row_cache import BatchRows, RowCache
-from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache
+from bakeoff.storage.shared_cache import (
+    FetchCondition,
+    RemoteArtifactStore,
+    RemoteBackedCache,
+    open_cache,
+    pack,
+    read_header,
+    read_member,
+    unpack,
+)
+from bakeoff.storage.shared_location import ObjectStoreClient, check_url
 
 pytest.importorskip("fsspec", reason="needs bakeoff[s3]")
 KEY = "ab" * 16
@@ -29,7 +38,7 @@ def url(tmp_path: Path) -> str:
 
 def depot(url: str) -> RemoteArtifactStore:
     made = RemoteArtifactStore(ObjectStoreClient(url))
-    made.begin()
+    made.connect()
     return made
 
 
@@ -136,7 +145,7 @@ def test_a_damaged_object_counts_as_none(
 def test_a_killed_writer_leaves_nothing_that_counts(tmp_path: Path, url: str) -> None:
     code = (
         "import os, signal, sys, pathlib\n"
-        "from bakeoff.storage.remote_artifacts import RemoteArtifactStore\nfrom bakeoff.storage.object_store import ObjectStoreClient\n"
+        "from bakeoff.storage.shared_cache import RemoteArtifactStore\nfrom bakeoff.storage.shared_location import ObjectStoreClient\n"
         "def write(folder):\n"
         "    (folder / 'half').write_text('half')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -151,7 +160,7 @@ def test_two_processes_put_the_same_artifact(tmp_path: Path, url: str) -> None:
     """Both put it again and again; who reads meanwhile finds it whole, always."""
     code = (
         "import sys\n"
-        "from bakeoff.storage.remote_artifacts import RemoteArtifactStore\nfrom bakeoff.storage.object_store import ObjectStoreClient\n"
+        "from bakeoff.storage.shared_cache import RemoteArtifactStore\nfrom bakeoff.storage.shared_location import ObjectStoreClient\n"
         "def write(folder):\n"
         "    (folder / 'a').write_bytes(bytes(200_000))\n"
         "for _ in range(40):\n"
@@ -172,11 +181,9 @@ def test_what_cannot_be_put_is_not_here_either(
     """Else this machine would think that the others have it."""
     cache = machine(tmp_path, "one", url)
     cache.keep("stage", "cd" * 16, hello)
-    monkeypatch.setattr(shared_folder, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(shared_location, "PATIENCE_SECONDS", 0.3)
     (tmp_path / "depot").rename(tmp_path / "gone")
-    with pytest.raises(
-        CacheError, match=r"cannot use the shared cache file://.* what was finished before is kept"
-    ):
+    with pytest.raises(CacheError, match=r"cannot use the shared cache file://.* finished work is kept"):
         cache.keep("stage", KEY, hello)
     assert cache.get("stage", KEY) is None and not (tmp_path / "depot").exists()
 
@@ -200,10 +207,10 @@ def test_the_setting(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("s3://key:secret@bucket/here", "holds more than a place"),
-        ("s3://bucket/here?endpoint=x", "holds more than a place"),
-        ("here/and/there", "is no place"),
-        ("s3://[bucket", "is no URL"),
+        ("s3://key:secret@bucket/here", "must not contain credentials"),
+        ("s3://bucket/here?endpoint=x", "must not contain credentials"),
+        ("here/and/there", "is not a location"),
+        ("s3://[bucket", "is not a URL"),
     ],
 )
 def test_a_url_that_is_none_is_refused(given: str, said: str) -> None:
@@ -225,3 +232,66 @@ def _installed(name: str) -> bool:
     from importlib.util import find_spec
 
     return find_spec(name) is not None
+
+
+NAME = "stage/abcd"
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> bytes:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "b.txt").write_bytes(b"bee\n")
+    (tmp_path / "below" / "a.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "empty").write_bytes(b"")
+    return pack(NAME, tmp_path)
+
+
+def test_gives_back_what_went_in(packed: bytes) -> None:
+    assert unpack(NAME, packed) == {"b.txt": b"bee\n", "below/a.bin": bytes(range(256)), "empty": b""}
+
+
+def test_equal_files_make_equal_bytes(packed: bytes, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for name, content in reversed(unpack(NAME, packed).items()):
+        (other / name).parent.mkdir(exist_ok=True)
+        (other / name).write_bytes(content)
+    assert pack(NAME, other) == packed
+
+
+def test_a_file_is_had_from_the_beginning_alone(packed: bytes) -> None:
+    items = read_header(NAME, packed)
+    assert read_member(items, "b.txt", packed[: items["b.txt"].end]) == b"bee\n"
+
+
+def test_a_packed_that_is_not_whole_is_refused_wherever_it_ends(packed: bytes) -> None:
+    for end in range(len(packed)):
+        with pytest.raises(ValueError, match=r"is not an artifact|has a damaged file"):
+            unpack(NAME, packed[:end])
+
+
+def test_a_changed_byte_is_seen(packed: bytes) -> None:
+    for at in range(packed.index(b"\n") + 1, len(packed)):
+        changed = packed[:at] + bytes([packed[at] ^ 1]) + packed[at + 1 :]
+        with pytest.raises(ValueError, match="has a damaged file"):
+            unpack(NAME, changed)
+
+
+def test_another_artifact_is_refused(packed: bytes) -> None:
+    with pytest.raises(ValueError, match="is another artifact"):
+        unpack("stage/other", packed)
+
+
+@pytest.mark.parametrize("file", ["../out", "/etc/x", "", "a\\..\\b"])
+def test_a_file_that_would_leave_its_folder_is_refused(file: str) -> None:
+    header = json.dumps({"artifact": NAME, "files": {file: [0, "00"]}}).encode() + b"\n"
+    with pytest.raises(ValueError, match="invalid name"):
+        unpack(NAME, header)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"[1]\n", b"{}\n", b'{"artifact": "stage/abcd", "files": [1]}\n', b"\xff\n"]
+)
+def test_foreign_bytes_are_not_an_artifact(data: bytes) -> None:
+    with pytest.raises(ValueError, match="is not an artifact"):
+        unpack(NAME, data)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bakeoff.errors import CacheError
-from bakeoff.storage import shared_folder
+from bakeoff.storage import shared_location
 from bakeoff.storage.cache import verify_folder
-from bakeoff.storage.shared_folder import MARK, SharedFolderCache, ensure_marker, retry_until_available
+from bakeoff.storage.shared_location import MARKER, SharedFolderCache, ensure_marker, retry_until_available
 
 KEY = "ab" + "0" * 30
 
@@ -34,8 +34,8 @@ def hello(folder: Path) -> None:
 def while_gone(root: Path, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> object:
     """What `act` gives if the folder goes before it and comes back only when it is being waited for."""
     waited = threading.Event()
-    sleep = shared_folder.time.sleep
-    monkeypatch.setattr(shared_folder.time, "sleep", lambda seconds: (waited.set(), sleep(0.01)))
+    sleep = shared_location.time.sleep
+    monkeypatch.setattr(shared_location.time, "sleep", lambda seconds: (waited.set(), sleep(0.01)))
     away = root.with_name("away")
     root.rename(away)
 
@@ -87,7 +87,7 @@ def test_a_folder_that_goes_in_the_middle(
         assert not root.exists(), "written where nobody finds it"
         away.rename(root)
 
-    monkeypatch.setattr(shared_folder.time, "sleep", back)
+    monkeypatch.setattr(shared_location.time, "sleep", back)
     made = cache.make("stage", KEY, write)
     assert len(calls) == 2 and verify_folder(made, f"stage/{KEY}")
 
@@ -95,7 +95,7 @@ def test_a_folder_that_goes_in_the_middle(
 def test_a_fault_of_the_work_is_not_waited_out(
     cache: SharedFolderCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_folder.time, "sleep", lambda _: pytest.fail("waited"))
+    monkeypatch.setattr(shared_location.time, "sleep", lambda _: pytest.fail("waited"))
 
     def write(folder: Path) -> None:
         raise ConnectionRefusedError(errno.ECONNREFUSED, "the model is not there")
@@ -108,7 +108,7 @@ def test_a_fault_of_the_work_is_not_waited_out(
 
 def test_a_fault_that_passes_is_waited_out(cache: SharedFolderCache, monkeypatch: pytest.MonkeyPatch) -> None:
     faults = [OSError(errno.ESTALE, "stale"), OSError(errno.EIO, "broken")]
-    monkeypatch.setattr(shared_folder.time, "sleep", lambda _: None)
+    monkeypatch.setattr(shared_location.time, "sleep", lambda _: None)
 
     def act() -> str:
         if faults:
@@ -122,19 +122,19 @@ def test_a_folder_that_stays_away_is_told(
     cache: SharedFolderCache, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     cache.get("stage", KEY)
-    monkeypatch.setattr(shared_folder, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(shared_location, "PATIENCE_SECONDS", 0.3)
     root.rename(root.with_name("away"))
     with pytest.raises(CacheError, match=r"cannot use the shared cache folder .* finished shards are kept"):
         cache.get("stage", KEY)
-    assert len([record for record in caplog.records if "waited for" in record.message]) == 1
+    assert len([record for record in caplog.records if "shared cache is gone" in record.message]) == 1
     assert not root.exists()
 
 
 def test_another_folder_in_its_place_is_not_used(
     cache: SharedFolderCache, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_folder, "PATIENCE_SECONDS", 0.3)
-    monkeypatch.setattr(shared_folder, "FIRST_SECONDS", 0.3)
-    (root / MARK).write_text("of another machine")
+    monkeypatch.setattr(shared_location, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(shared_location, "FIRST_SECONDS", 0.3)
+    (root / MARKER).write_text("of another machine")
     with pytest.raises(CacheError, match="is another folder"):
         cache.make("stage", KEY, lambda _: pytest.fail("written elsewhere"))
