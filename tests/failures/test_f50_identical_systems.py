@@ -41,7 +41,7 @@ def test_f50_identical_rankings_are_said_in_the_record_and_in_the_report(
         "and the same model here."
     )
     assert "wordllama · dense" in note and "quantised · dense" in note and "dims=64" not in note
-    assert "returned identical rankings for every query: this run cannot tell them apart" in note
+    assert "identical rankings" in note
     assert {vectors, note} <= set(build_report(result).background.notes)
 
 

@@ -8,7 +8,8 @@ from bakeoff.report.build import build_report
 from bakeoff.report.render.html import page
 from bakeoff.report.render.markdown import text
 from bakeoff.report.sections.lower_bounds import is_lower_bound, queries_by_words
-from bakeoff.runs.analysis import Result, ReviewedTruth
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.record import ReviewedTruth
 
 MEASURES = ("nDCG@10(document)", "RR@10(document)", "Hit@1(document)", "P@5(document)", "R@10(document)")
 BOUNDS = {"RR@10(document)", "Hit@1(document)", "P@5(document)"}

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.errors import DataError
+from bakeoff.pipeline.system_tables import CELL
 from bakeoff.runs.folder import QUERIES, RunFolder, read_record, read_table
 from bakeoff.runs.record import RunRecord
-from bakeoff.pipeline.system_tables import CELL
 from bakeoff.types import SCORES, Schema
 
 

@@ -17,9 +17,9 @@ import pytest
 import bakeoff
 from bakeoff import registry
 from bakeoff.errors import CorpusError, ExperimentError, StoreError, TruthError
-from bakeoff.runtime.events import Event, StageFinished, SystemFinished, WarningRaised
 from bakeoff.runs.folder import read_record
 from bakeoff.runs.run import run
+from bakeoff.runtime.events import Event, StageFinished, SystemFinished, WarningRaised
 from bakeoff.types import Document, Hits, Piece, Role
 
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
@@ -325,7 +325,9 @@ def test_a_server_that_cannot_even_be_closed_does_not_take_the_others_with_it(se
     events: list[Event] = []
     result = run(path, out=Path("run"), emit=events.append)
     assert len(result.done) == 1 and len(result.failed) == 1
-    assert any("closing: close: connection refused" in e.message for e in events if isinstance(e, WarningRaised))
+    assert any(
+        "closing: close: connection refused" in e.message for e in events if isinstance(e, WarningRaised)
+    )
 
 
 def test_an_index_in_a_server_is_reopened_by_name_and_built_again_where_it_is_lost(served: Any) -> None:

@@ -15,10 +15,10 @@ import pytest
 
 import bakeoff
 from bakeoff import registry
-from bakeoff.runs.verdict import gather_evidence, false_alarms, decide_run, loss_waterfall
+from bakeoff.pipeline import embed, query_pipeline
 from bakeoff.presets.decisions import decision_lines, preset_lines
 from bakeoff.runs.run import run
-from bakeoff.pipeline import embed, retrieve
+from bakeoff.runs.verdict import decide_run, false_alarms, gather_evidence, loss_waterfall
 from bakeoff.types import Hits
 
 
@@ -108,7 +108,7 @@ def test_a_weighted_score_says_which_of_its_terms_lie_outside(
     small: Path, register: Any, made_clock: Any
 ) -> None:
     """A search of 300 ms, by a made clock: the term of the latency is −0.5, and 0 where it is held."""
-    clock = made_clock(embed, retrieve)
+    clock = made_clock(embed, query_pipeline)
 
     class Slow(registry.load("stores", "exact")):
         def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:

@@ -15,7 +15,7 @@ from bakeoff import registry
 from bakeoff.errors import BakeoffError
 from bakeoff.report.exports.ir_formats import ExportChoice, Format, _file_name
 from bakeoff.review.sheet_writer import file_name
-from bakeoff.runs.recording import _slug
+from bakeoff.runs.choose_folder import slug
 from bakeoff.runs.run import run
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Skipped, SourceItem
@@ -36,7 +36,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_become_one_plain_file_name(name: str) -> None:
-    for made in (_slug(name), file_name(name, name)):
+    for made in (slug(name), file_name(name, name)):
         assert Path(made).name == made and made not in ("", ".", "..")
         assert not set(made) & set("/\\\x00:~") and not made.startswith(("-", "."))
 

@@ -179,7 +179,7 @@ def _rules(
     rows: Mapping[str, Row], queries: QuerySet | None, result: Result
 ) -> tuple[dict[str, Rule], tuple[str, ...]]:
     """The rules of the queries of a run, and what should be said about them."""
-    from bakeoff.runs.recording import queries_key
+    from bakeoff.runs.prepare import queries_key
 
     notes: tuple[str, ...] = ()
     own: dict[str, Rule | None] = {}

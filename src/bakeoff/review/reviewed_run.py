@@ -16,8 +16,8 @@ from bakeoff.review.judgment_set import HUMAN, reviewers
 from bakeoff.review.measures import NAMES, pool_rankings
 from bakeoff.review.outcomes import OutcomeState, labels_of
 from bakeoff.review.review_folder import ReviewState, load_state, open_desk
-from bakeoff.runs.analysis import Result, ReviewedTruth, open_run
-from bakeoff.runs.record import ExcludedQuery
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.record import ExcludedQuery, ReviewedTruth
 from bakeoff.types import SCORES
 
 if TYPE_CHECKING:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bakeoff.config.plan import fits_words
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
-from bakeoff.config.plan import fits_words
-from bakeoff.runs.folder import QUERIES, changed_tables, read_record, read_table, require_finished, require_unchanged
-from bakeoff.runs.record import RunRecord
 from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
+from bakeoff.runs.folder import (
+    QUERIES,
+    describe_changes,
+    read_record,
+    read_table,
+    require_finished,
+    require_unchanged,
+)
+from bakeoff.runs.record import ReviewedTruth, RunRecord
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
 
 if TYPE_CHECKING:
@@ -27,34 +34,13 @@ if TYPE_CHECKING:
     from bakeoff.stats.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewedTruth:
-    """Which queries of a run people judged completely for every system, who judged, and to which rank."""
-
-    queries: tuple[str, ...]
-    reviewers: tuple[str, ...]
-    k: int
-    of: int
-
-    @property
-    def sentence(self) -> str:
-        """Whose judgments the scores follow."""
-        people = ", ".join(self.reviewers)
-        rest = self.of - len(self.queries)
-        others = f"; rules judge the other {rest:,}" if rest else ""
-        return (
-            f"People ({people}) judged the first {self.k} results of every system for {len(self.queries):,} of "
-            f"{self.of:,} questions, and their judgments replace the rules there{others}."
-        )
-
-
 class Result:
     """A run's folder, read when asked: rows as Arrow tables, and what follows from them."""
 
     def __init__(self, path: Path, workers: WorkerPool | None = None, *, trust: bool = False) -> None:
         self.path, self._workers, self._trust = path, workers, trust
         record = read_record(path)
-        self.trusted_changes = _describe_changes(path, record) if trust else ()
+        self.trusted_changes = describe_changes(path, record) if trust else ()
         self.record: RunRecord = record.model_copy(update={"notes": [*record.notes, *self.trusted_changes]})
         self.reviewed: ReviewedTruth | None = None
         self.review_folder: Path | None = None
@@ -235,39 +221,17 @@ class Result:
         return CompareSettings(BootstrapSettings(self.record.seed))
 
     def matrix(self, measure: str) -> ScoreMatrix:
-        """The scores of a measure, systems × queries; negative queries are structural."""
-        import numpy as np
+        """The scores of a measure, systems × queries."""
+        from bakeoff.runs.score_matrix import score_matrix
 
-        from bakeoff.stats.comparison import ScoreMatrix
-
-        name = self.measure(measure)
-        definition = parse(name).definition
-        rows = self.queries.to_pylist()
-        queries = tuple(row["query_id"] for row in rows)
-        values = np.full((len(self.done), len(queries)), np.nan)
-        place = {query: i for i, query in enumerate(queries)}
-        at = {system: i for i, system in enumerate(self.done)}
-        for system, query, value in self._values(name):
-            if value is not None and system in at and query in place:
-                values[at[system], place[query]] = value
-        return ScoreMatrix(
-            systems=self.done,
-            queries=queries,
-            values=values,
-            measure=name,
-            categories=tuple(row["category"] or "" for row in rows),
-            structural=_not_asked(rows, definition.needs),
-            missing={
-                (system, query): why for query, why in self._excluded(name).items() for system in self.done
-            },
-            higher_is_better=definition.higher_is_better,
-            bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
-            clusters=_clusters(rows),
-        )
+        return score_matrix(self, self.measure(measure))
 
     def incomplete(self, measure: str) -> tuple[str, ...]:
         """The queries of a measure's means whose truth names files that were not read (F55)."""
-        if parse(self.measure(measure)).definition.needs not in (RequiredInput.JUDGMENTS, RequiredInput.SPANS):
+        if parse(self.measure(measure)).definition.needs not in (
+            RequiredInput.JUDGMENTS,
+            RequiredInput.SPANS,
+        ):
             return ()
         return tuple(dict.fromkeys(one.query_id for one in self.record.unread_truth))
 
@@ -303,17 +267,6 @@ class Result:
         rows = self.timings.to_pylist()
         return {(row["system"], row["phase"], row["statistic"]): row["value"] for row in rows}
 
-    def _excluded(self, measure: str) -> dict[str, str]:
-        """The queries that the means of a measure do not count, with the reason."""
-        return {one.query_id: one.reason for one in self.record.excluded if one.measure == measure}
-
-    def _values(self, measure: str) -> Iterable[tuple[str, str, float | None]]:
-        import pyarrow.compute as pc
-
-        rows = self.scores.filter(pc.equal(self.scores["measure"], measure))
-        columns = [rows[name].to_pylist() for name in ("system", "query_id", "value")]
-        return zip(*columns, strict=True)
-
     def table_file(self, schema: Schema) -> Path:
         """The file of a table, for who reads a part of it; one of an unfinished run or changed since is refused."""
         require_finished(self.path, self.record)
@@ -330,26 +283,6 @@ class Result:
     def _with_status(self, status: Status) -> tuple[str, ...]:
         rows = zip(self.systems["system"].to_pylist(), self.systems["status"].to_pylist(), strict=True)
         return tuple(system for system, state in rows if state == status)
-
-
-def _clusters(rows: list[dict[str, Any]]) -> tuple[str, ...]:
-    """The cluster of each query; none where the run was written before clusters were recorded."""
-    if not any(row["cluster"] for row in rows):
-        return ()
-    return tuple(row["cluster"] or f"query {row['query_id']}" for row in rows)
-
-
-def _describe_changes(path: Path, record: RunRecord) -> tuple[str, ...]:
-    """A note that names the tables changed since the run; none where none was."""
-    changed = [f"{name}.parquet" for name in changed_tables(path, record)]
-    return (f"Read with --trust although changed after the run: {', '.join(changed)}.",) if changed else ()
-
-
-def _not_asked(rows: list[dict[str, Any]], needs: RequiredInput) -> dict[str, str]:
-    """Queries that a measure is not asked of, with the reason: negative ones, or all others if it is made for those."""
-    if needs is RequiredInput.TOP_SCORES:
-        return {row["query_id"]: "asked of negative queries only" for row in rows if not row["negative"]}
-    return {row["query_id"]: "no right answer (negative)" for row in rows if row["negative"]}
 
 
 def open_run(folder: str | Path, workers: WorkerPool | None = None, *, trust: bool = False) -> Result:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bakeoff.runs.analysis import Result
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.conventions import Conventions, check_same
+from bakeoff.runs.analysis import Result
 
 if TYPE_CHECKING:
     from bakeoff.stats.comparison import Comparison, ScoreMatrix

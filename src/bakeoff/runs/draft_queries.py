@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.config import experiment
-from bakeoff.storage.cache import Cache
-from bakeoff.errors import CorpusError, MissingExtraError, SettingError
 from bakeoff.config.plan import Plan
-from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.errors import CorpusError, MissingExtraError, SettingError
 from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.runs.checks.context import read_corpus
+from bakeoff.storage.cache import Cache
+from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.drafting.docstrings import from_docstrings
 from bakeoff.truth.drafting.draft import QueryDraft, choose
 from bakeoff.truth.drafting.masking import write_masked
 from bakeoff.truth.drafting.sections import from_headings
 from bakeoff.truth.drafting.writing import query_text, read_back
 from bakeoff.truth.resolve import resolve
-from bakeoff.runs.checks.context import read_corpus
-from bakeoff.storage.weights import home_folder as default_home
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bakeoff.runs.record import EmptySearchRecord
 from bakeoff.pipeline.system_tables import SystemResult
+from bakeoff.runs.record import EmptySearchRecord
 from bakeoff.truth.queries import QuerySet
 
 NOTEWORTHY = 0.02

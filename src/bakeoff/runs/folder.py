@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from bakeoff.storage.cache import durable_folder, verify_folder, write_file
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, file_fingerprint
-from bakeoff.runs.record import SCHEMA_VERSION, RunRecord
 from bakeoff.pipeline.system_tables import CELL, SystemResult
+from bakeoff.runs.record import SCHEMA_VERSION, RunRecord
+from bakeoff.storage.cache import durable_folder, verify_folder, write_file
 from bakeoff.storage.parquet_io import read_parquet
 from bakeoff.types import SYSTEMS, Schema
 
@@ -175,6 +175,12 @@ def changed_tables(folder: Path, record: RunRecord) -> list[str]:
     return [
         name for name, path in paths.items() if not path.is_file() or _digest(path) != record.tables[name]
     ]
+
+
+def describe_changes(folder: Path, record: RunRecord) -> tuple[str, ...]:
+    """A note that names the tables changed since the run; nothing where none was."""
+    changed = [f"{name}.parquet" for name in changed_tables(folder, record)]
+    return (f"Read with --trust although changed after the run: {', '.join(changed)}.",) if changed else ()
 
 
 def _digest(path: Path) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bakeoff.runs.analysis import Result
 from bakeoff.errors import ComparisonError, DataError
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.compare_runs import check_comparable, join_matrices
 from bakeoff.runs.folder import changed_tables
 from bakeoff.stats.arrays import NOISE
 from bakeoff.stats.comparison import PairComparison, ScoreMatrix
-from bakeoff.runs.compare_runs import check_comparable, join_matrices
 
 ALPHA = 0.05
 SMALLEST_CATEGORY = 5
@@ -148,7 +148,9 @@ def _require_unchanged(result: Result) -> None:
         )
 
 
-def _check(system: str, matrix: ScoreMatrix, runs: tuple[str, str], rules: GateRules, seed: int) -> SystemCheck:
+def _check(
+    system: str, matrix: ScoreMatrix, runs: tuple[str, str], rules: GateRules, seed: int
+) -> SystemCheck:
     from bakeoff.stats.compare import compare
 
     old, new = (f"{system} @ {run}" for run in runs)

@@ -26,7 +26,7 @@ from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.system_tables import SystemResult
 from bakeoff.runs.empty_searches import empty_search_sentences, noteworthy_empty_searches
 from bakeoff.runs.folder import RunFolder
-from bakeoff.runs.recording import RunInputs
+from bakeoff.runs.prepare import RunInputs
 from bakeoff.runtime.events import SystemFinished, WarningRaised
 from bakeoff.runtime.scheduler import WorkerPool, worker_pool
 from bakeoff.types import Status
@@ -166,7 +166,11 @@ def _result_key(inputs: RunInputs, system: System, run: str) -> str:
     """Everything that a finished system depends on; it is kept when anything else changes."""
     plan, settings = inputs.plan, inputs.plan.settings
     shape = [settings.depth, settings.runs, settings.metric, plan.conventions.to_dict(), list(plan.measures)]
-    content = [inputs.corpus.fingerprint, inputs.queries_key, inputs.truth_key]  # the queries include their leaks
+    content = [
+        inputs.corpus.fingerprint,
+        inputs.queries_key,
+        inputs.truth_key,
+    ]  # the queries include their leaks
     names = [run, system.label]  # both are in every row
     if isinstance(system.mode.params, Hybrid) and system.mode.params.tuned:
         shape.append(settings.seed)  # it assigns the folds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -167,3 +168,24 @@ class RunRecord(_Record):
     notes: list[str] = []
     tables: dict[str, str] = {}
     """The hash of each result table's file, by the table's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedTruth:
+    """Which queries of a run people judged completely for every system, who judged, and to which rank."""
+
+    queries: tuple[str, ...]
+    reviewers: tuple[str, ...]
+    k: int
+    of: int
+
+    @property
+    def sentence(self) -> str:
+        """Whose judgments the scores follow."""
+        people = ", ".join(self.reviewers)
+        rest = self.of - len(self.queries)
+        others = f"; rules judge the other {rest:,}" if rest else ""
+        return (
+            f"People ({people}) judged the first {self.k} results of every system for {len(self.queries):,} of "
+            f"{self.of:,} questions, and their judgments replace the rules there{others}."
+        )

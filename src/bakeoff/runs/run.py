@@ -5,36 +5,30 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from bakeoff.config import experiment
 from bakeoff import registry
-from bakeoff.runs.analysis import Result, open_run
-from bakeoff.runtime.scheduler import worker_pool
-from bakeoff.errors import BakeoffError, describe_error
-from bakeoff.runtime.events import Emit, WarningRaised, no_listener
-from bakeoff.runtime.progress_file import ProgressFile, tee
+from bakeoff.config import experiment
 from bakeoff.config.plan import Plan
-from bakeoff.runs.prepare import prepare_run
-from bakeoff.protocols import Executor
-from bakeoff.runs.recording import (
-    RunInputs,
-    choose_folder,
-    earlier_results,
-    finish_run_record,
-    new_run_record,
-    write_tables,
-)
-from bakeoff.runs.folder import RunFolder
-from bakeoff.storage.shared_cache import open_cache
+from bakeoff.errors import BakeoffError, describe_error
+from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
+from bakeoff.pipeline.context import StageContext, stage_progress
 from bakeoff.pipeline.encodings import encoding_sentence, other_encodings
 from bakeoff.pipeline.query_executor import QueryExecutor
-from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
 from bakeoff.pipeline.read import read_documents
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.system_tables import SystemResult
-from bakeoff.pipeline.context import StageContext, stage_progress
-from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.protocols import Executor
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.choose_folder import choose_folder, earlier_results
+from bakeoff.runs.folder import RunFolder
 from bakeoff.runs.measure_loop import measure_systems
+from bakeoff.runs.prepare import RunInputs, prepare_run
+from bakeoff.runs.recording import finish_run_record, new_run_record, write_tables
+from bakeoff.runtime.events import Emit, WarningRaised, no_listener
+from bakeoff.runtime.progress_file import ProgressFile, tee
+from bakeoff.runtime.scheduler import worker_pool
+from bakeoff.storage.shared_cache import open_cache
 from bakeoff.storage.weights import home_folder as default_home
+from bakeoff.truth.queries import QuerySet, read_queries
 
 
 def run(

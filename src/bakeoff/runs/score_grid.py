@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bakeoff.runs.analysis import Result
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
-from bakeoff.runs.table_rows import score_rows
+from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import read_tags
+from bakeoff.runs.table_rows import score_rows
 from bakeoff.stats.arrays import BoolArray, FloatArray
 from bakeoff.stats.bootstrap import BootstrapSettings, mean_intervals
 from bakeoff.stats.clusters import Clusters

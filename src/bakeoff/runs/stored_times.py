@@ -26,6 +26,7 @@ SPEED = "embeddings/s"
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
+
 @dataclass(frozen=True, slots=True)
 class StoredTime:
     """A stored time, or None with the reason."""

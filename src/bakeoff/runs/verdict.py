@@ -7,23 +7,23 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from bakeoff.runs.analysis import Result
-from bakeoff.runs.empty_searches import empty_search_sentences
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.empty_searches import empty_search_sentences
 from bakeoff.stats.bootstrap import BootstrapSettings
-from bakeoff.stats.verdict_input import VerdictInput
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison
-from bakeoff.stats.evidence import Costs, Evidence, CostLimits
+from bakeoff.stats.evidence import CostLimits, Costs, Evidence
 from bakeoff.stats.factors import FactorAnalysis, factor_shares
 from bakeoff.stats.interaction import Interaction, interactions
 from bakeoff.stats.loss import Stage, Waterfall, waterfall
 from bakeoff.stats.quantiles import quantile_between
 from bakeoff.stats.selection import Selection, select
 from bakeoff.stats.verdict import Verdict, decide
+from bakeoff.stats.verdict_input import VerdictInput
 
 
 def decide_run(result: Result) -> Verdict:
@@ -127,7 +127,9 @@ def false_alarms(result: Result, system: str) -> FalseAlarmStats | None:
         others = np.arange(len(ids)) != place
         threshold = choose_threshold(scores[~wrong], scores[wrong & others])
         above += int(scores[place] >= threshold)
-    return FalseAlarmStats(int(wrong.sum()), above if wrong.sum() > 1 else None, auroc(scores[~wrong], scores[wrong]))
+    return FalseAlarmStats(
+        int(wrong.sum()), above if wrong.sum() > 1 else None, auroc(scores[~wrong], scores[wrong])
+    )
 
 
 def tie_notes(result: Result) -> list[str]:
@@ -229,8 +231,8 @@ def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, flo
     """The 95 % intervals of each system's p50 and p95 in milliseconds; none where the samples are not stored."""
     import numpy as np
 
-    from bakeoff.runs.folder import translate_table_errors
     from bakeoff.pipeline.system_tables import LATENCIES
+    from bakeoff.runs.folder import translate_table_errors
     from bakeoff.storage.parquet_io import read_parquet
 
     path = result.table_file(LATENCIES)

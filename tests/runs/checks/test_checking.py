@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bakeoff.examples import find
 from bakeoff.corpus.skipped_files import SkippedFiles
+from bakeoff.examples import find
 from bakeoff.runs.checks.checking import validate
 
 Make = Callable[..., Any]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.stats.power import detectable_difference
 from bakeoff.runs.checks.power import power_of
+from bakeoff.stats.power import detectable_difference
 
 
 def test_before_a_run_the_spread_is_assumed_and_said() -> None:

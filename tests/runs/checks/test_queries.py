@@ -5,9 +5,9 @@ from __future__ import annotations
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError
 from bakeoff.measures.conventions import DEFAULT
-from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.runs.checks.findings import Finding
 from bakeoff.runs.checks.queries import check_queries, check_sections
+from bakeoff.truth.queries import QuerySet, query_set
 
 
 def queries(*lines: str, head: str = "") -> QuerySet:

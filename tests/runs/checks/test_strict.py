@@ -9,9 +9,9 @@ import pytest
 
 from bakeoff.errors import QueryFileError
 from bakeoff.measures.names import parse
-from bakeoff.runs.run import run
-from bakeoff.runs.checks.findings import Finding
 from bakeoff.runs.checks.blocking import apply_allow_list, chunk_unit_conflict
+from bakeoff.runs.checks.findings import Finding
+from bakeoff.runs.run import run
 
 Make = Callable[..., Any]
 ASKED = "the same question for all of them"

@@ -10,12 +10,12 @@ from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
 from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.truth.queries import QuerySet
-from bakeoff.types import Unit
 from bakeoff.runs.checks.corpus import check_leaks, copied_queries, find_leaks
 from bakeoff.runs.checks.findings import Finding
 from bakeoff.runs.checks.queries import check_repeated
-from bakeoff.runs.checks.text import number, name_some
+from bakeoff.runs.checks.text import name_some, number
+from bakeoff.truth.queries import QuerySet
+from bakeoff.types import Unit
 
 SHOWN = 5
 ALLOWABLE = ("leak", "duplicate", "split-overlap")
@@ -55,15 +55,17 @@ def chunk_unit_conflict(primary: Measure, chunkers: Sequence[str]) -> str:
     if len(chunkers) < 2 or not counts_chunks(primary):
         return ""
     return (
-        f"{primary} counts chunks, and each of the chunkers {name_some(chunkers)} cuts others, so it cannot compare them."
-        " Name one chunker, or let a measure by document or answer decide."
+        f"{primary} counts chunks, and those of {name_some(chunkers)} differ, so it cannot compare these chunkers. "
+        "Use one chunker, or a primary measure that counts documents or answers."
     )
 
 
 def counts_chunks(measure: Measure) -> bool:
     """Whether a measure of quality depends on how documents are cut."""
     needs = measure.definition.needs
-    return needs is RequiredInput.SECTIONS or (needs is RequiredInput.JUDGMENTS and measure.unit is Unit.CHUNK)
+    return needs is RequiredInput.SECTIONS or (
+        needs is RequiredInput.JUDGMENTS and measure.unit is Unit.CHUNK
+    )
 
 
 def _is_allowed(finding: Finding, allowed: Sequence[str]) -> bool:

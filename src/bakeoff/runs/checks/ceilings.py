@@ -13,11 +13,11 @@ from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.measures.sections import matches
 from bakeoff.pipeline.scoring.scorable import searches_vectors, unscorable_reason
+from bakeoff.runs.checks.blocking import chunk_unit_conflict
+from bakeoff.runs.checks.context import ValidationContext, chunkers
+from bakeoff.runs.checks.findings import Ceiling, Finding
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import Unit
-from bakeoff.runs.checks.findings import Ceiling, Finding
-from bakeoff.runs.checks.context import ValidationContext, chunkers
-from bakeoff.runs.checks.blocking import chunk_unit_conflict
 
 IMPOSSIBLE = (RequiredInput.LABELS,)
 """What a run does not have before people have reviewed it."""

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bakeoff.config import experiment
 from bakeoff import registry
-from bakeoff.storage.cache import Cache
-from bakeoff.errors import BakeoffError, UserError
-from bakeoff.runtime.events import Emit, no_listener
-from bakeoff.measures.names import parse
-from bakeoff.runtime.offline import no_network
+from bakeoff.config import experiment
 from bakeoff.config.plan import Plan
+from bakeoff.errors import BakeoffError, UserError
+from bakeoff.measures.names import parse
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus
-from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.context import StageContext
-from bakeoff.truth.clusters import query_clusters
-from bakeoff.truth.queries import QuerySet, read_queries
-from bakeoff.runs.checks.rule_coverage import automation_rows, check_automation
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.runs.checks.blocking import apply_allow_list
 from bakeoff.runs.checks.ceilings import Ceilings, check_measures
-from bakeoff.runs.checks.corpus import check_corpus, corpus_facts
-from bakeoff.runs.checks.filters import check_filters
-from bakeoff.runs.checks.findings import LEVELS, Ceiling, Finding, Power, ValidationReport, TargetCheck
 from bakeoff.runs.checks.context import (
     ValidationContext,
     chunkers,
@@ -31,13 +23,21 @@ from bakeoff.runs.checks.context import (
     plan_truth,
     read_corpus,
 )
+from bakeoff.runs.checks.corpus import check_corpus, corpus_facts
+from bakeoff.runs.checks.filters import check_filters
+from bakeoff.runs.checks.findings import LEVELS, Ceiling, Finding, Power, TargetCheck, ValidationReport
 from bakeoff.runs.checks.parts import check_weights, load_faults
 from bakeoff.runs.checks.power import power_of
 from bakeoff.runs.checks.queries import check_queries, check_sections
-from bakeoff.runs.checks.blocking import apply_allow_list
+from bakeoff.runs.checks.rule_coverage import automation_rows, check_automation
 from bakeoff.runs.checks.targets import check_targets
 from bakeoff.runs.checks.truth import check_truth, query_rows, rule_rows
+from bakeoff.runtime.events import Emit, no_listener
+from bakeoff.runtime.offline import no_network
+from bakeoff.storage.cache import Cache
 from bakeoff.storage.weights import home_folder as default_home
+from bakeoff.truth.clusters import query_clusters
+from bakeoff.truth.queries import QuerySet, read_queries
 
 
 def validate(
@@ -65,7 +65,9 @@ def _validate_plan(what: Path, home: Path | None, pilot: Path | None, emit: Emit
     return _judge(_material(plan, queries, corpus, context, path, findings), findings, pilot)
 
 
-def _read(plan: Plan, context: StageContext, findings: list[Finding]) -> tuple[QuerySet | None, ReadCorpus | None]:
+def _read(
+    plan: Plan, context: StageContext, findings: list[Finding]
+) -> tuple[QuerySet | None, ReadCorpus | None]:
     """Queries and documents; what cannot be read is a finding, and the other is read all the same."""
     queries, corpus = None, None
     try:
@@ -80,7 +82,12 @@ def _read(plan: Plan, context: StageContext, findings: list[Finding]) -> tuple[Q
 
 
 def _material(
-    plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext, path: Path, findings: list[Finding]
+    plan: Plan,
+    queries: QuerySet,
+    corpus: ReadCorpus,
+    context: StageContext,
+    path: Path,
+    findings: list[Finding],
 ) -> ValidationContext:
     """Chunk where something speaks of chunks, and execute every rule."""
     chunkings = _chunkings(plan, corpus, context, findings) if needs_chunks(plan, queries) else {}
@@ -89,11 +96,15 @@ def _material(
     return ValidationContext(plan, queries, corpus, chunkings, truth, experiment_text(plan, path.name))
 
 
-def _chunkings(plan: Plan, corpus: ReadCorpus, context: StageContext, findings: list[Finding]) -> dict[str, ChunkedCorpus]:
+def _chunkings(
+    plan: Plan, corpus: ReadCorpus, context: StageContext, findings: list[Finding]
+) -> dict[str, ChunkedCorpus]:
     made = {}
     for part in chunkers(plan):
         try:
-            made[part.label] = chunk_corpus(part, registry.load("chunkers", part.name)(part.params), corpus, context)
+            made[part.label] = chunk_corpus(
+                part, registry.load("chunkers", part.name)(part.params), corpus, context
+            )
         except BakeoffError as exc:
             findings.append(Finding("error", "chunker", part.label, str(exc)))
     return made
@@ -115,7 +126,9 @@ def _judge(material: ValidationContext, findings: list[Finding], pilot: Path | N
     findings += check_corpus(material.corpus, queries)
     findings += check_sections(queries, plan.measures, material.conventions)
     findings += [*check_measures(material, ceilings), *unreachable, *weak]
-    return _report(plan.name, apply_allow_list(findings, plan.settings.allow), material, ceilings, targets, power)
+    return _report(
+        plan.name, apply_allow_list(findings, plan.settings.allow), material, ceilings, targets, power
+    )
 
 
 def _clusters(material: ValidationContext) -> tuple[str, ...]:

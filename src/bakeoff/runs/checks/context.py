@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 
 from bakeoff import registry
 from bakeoff.config import yaml_document
+from bakeoff.config.plan import Plan, PluginSpec
+from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import ExperimentError, TruthError
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
-from bakeoff.config.plan import PluginSpec, Plan
 from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.read import ReadCorpus, Sample, read_documents
 from bakeoff.pipeline.scoring.scorable import needs_chunk_counts
-from bakeoff.pipeline.context import StageContext
+from bakeoff.runs.checks.filters import left_documents, needs_chunk_fields
+from bakeoff.truth.human_judgments import read_judgments, with_judgments
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import UNREAD, Truth, resolve
-from bakeoff.truth.human_judgments import read_judgments, with_judgments
 from bakeoff.truth.rules import leaves
 from bakeoff.types import Unit
-from bakeoff.runs.checks.filters import left_documents, needs_chunk_fields
-from bakeoff.config.yaml_document import Keys, YamlDocument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,7 +99,9 @@ class ValidationContext:
 
             table = table.filter(pc.is_valid(table["start"]))
         if not self.bound and unit in (Unit.DOCUMENT, Unit.ANSWER):
-            return {"": derive_units(table, CHUNKS.arrow().empty_table(), "", unit, conventions=self.conventions)}
+            return {
+                "": derive_units(table, CHUNKS.arrow().empty_table(), "", unit, conventions=self.conventions)
+            }
         found = {}
         for label, made in self.chunkings.items():
             # where no rule holds for a chunker's chunks there is nothing to derive, and the truth checks say so
@@ -127,7 +129,9 @@ def named_preset(plan: Plan) -> Preset | None:
 
 def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None) -> ReadCorpus:
     """The documents of a plan, or a sample of them."""
-    return read_documents(plan.source, registry.load("sources", plan.source.name)(plan.source.params), context, sample)
+    return read_documents(
+        plan.source, registry.load("sources", plan.source.name)(plan.source.params), context, sample
+    )
 
 
 def plan_truth(plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table]) -> Truth:

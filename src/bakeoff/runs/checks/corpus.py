@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bakeoff.corpus.segmentation import word_spans
-from bakeoff.corpus.skipped_files import summarise_skipped, describe_skipped
+from bakeoff.corpus.skipped_files import describe_skipped, summarise_skipped
 from bakeoff.pipeline.encodings import documents_with_a_mark, encoding_sentence, other_encodings
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.truth.leaked_sentences import LEAK
-from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.rules import CharacterRange, Rule, SpansRule, leaves
 from bakeoff.runs.checks.findings import CorpusFacts, Finding, Level
 from bakeoff.runs.checks.leaks import RUN, Leak, leaks
 from bakeoff.runs.checks.queries import is_imported
-from bakeoff.runs.checks.text import number, quote, name_some
+from bakeoff.runs.checks.text import name_some, number, quote
+from bakeoff.truth.leaked_sentences import LEAK
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.rules import CharacterRange, Rule, SpansRule, leaves
 
 
 def corpus_facts(corpus: ReadCorpus, chunks: dict[str, int]) -> CorpusFacts:
@@ -102,9 +102,7 @@ def _leak(queries: QuerySet, leak: Leak, documents: list[str]) -> Finding:
         said = f"this question is copied from {name_some(documents)} word for word, so it is too easy."
         fix = "Ask in other words, take that document out, or mark the query synthetic: true."
         return Finding("error", "leak", where, f"{said} {fix}")
-    said = (
-        f"{RUN} words of it in a row, from {quote(_words_from(text, leak.at))}, occur in {name_some(documents)}."
-    )
+    said = f"{RUN} words of it in a row, from {quote(_words_from(text, leak.at))}, occur in {name_some(documents)}."
     return Finding("warning", "leak-run", where, f"{said} Ask in other words.")
 
 
@@ -114,9 +112,10 @@ def _synthetic(queries: QuerySet, found: list[Leak]) -> Iterator[Finding]:
     tagged = [query.id for query in whole if LEAK in query.tags]
     others = [query.id for query in whole if LEAK not in query.tags]
     if tagged:
-        text = f"{number(len(tagged), 'synthetic query', 'synthetic queries')} ({name_some(tagged)}) stand in the corpus"
+        named = f"{number(len(tagged), 'synthetic query', 'synthetic queries')} ({name_some(tagged)})"
+        text = f"{named} {'occurs' if len(tagged) == 1 else 'occur'} verbatim in the corpus"
         fix = "A run blanks these sentences before it embeds the documents."
-        yield Finding("note", "leak-synthetic", queries.name, f"{text}, as their {LEAK} tags say. {fix}")
+        yield Finding("note", "leak-synthetic", queries.name, f"{text} (tagged {LEAK}). {fix}")
     if others:
         text = f"{number(len(others), 'synthetic query', 'synthetic queries')} ({name_some(others)}) share {RUN} words"
         fix = "Word search is favoured by them; reword them, or tell their scores apart."

@@ -10,9 +10,9 @@ import numpy as np
 
 from bakeoff.errors import QueryFileError
 from bakeoff.pipeline.payload import ChunkPayload, build_payload
+from bakeoff.runs.checks.findings import Finding
 from bakeoff.truth.queries import QuerySet
 from bakeoff.types import Where
-from bakeoff.runs.checks.findings import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,9 @@ def _empty_filter_findings(
         text = f"its filter {_show_filter(where)} leaves out every relevant document, so its best score is 0."
         yield Finding("error", CODE, at, f"{text} Correct the filter, or the truth.")
     elif lost:
-        text = f"its filter {_show_filter(where)} leaves out {len(lost)} of {len(relevant)} relevant documents."
+        text = (
+            f"its filter {_show_filter(where)} leaves out {len(lost)} of {len(relevant)} relevant documents."
+        )
         yield Finding("warning", CODE, at, f"{text} No system can find them.")
 
 

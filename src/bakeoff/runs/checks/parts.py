@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bakeoff import registry
 from bakeoff.config import yaml_document
+from bakeoff.config.plan import Plan, PluginSpec
 from bakeoff.errors import BakeoffError, ConsentError, ExperimentError, MissingExtraError, UserError
-from bakeoff.config.plan import PluginSpec, Plan
 from bakeoff.runs.checks.findings import Finding
 
 _LISTS = ("chunkers", "embedders", "stores", "rerankers")

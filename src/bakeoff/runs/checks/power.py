@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff.runs.analysis import Result, open_run
 from bakeoff.errors import ComparisonError, UserError
 from bakeoff.measures.names import Measure, parse
+from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.checks.findings import Finding, Power
 from bakeoff.stats.clusters import WORKING_ICC, Clusters, expected_dependence, intraclass_correlation
 from bakeoff.stats.power import ALPHA, ASSUMED_SPREADS, AssumedSpread, detectable_difference
-from bakeoff.runs.checks.findings import Finding, Power
 
 FEWEST = 20
 _BY_FIRST_HIT = ("RR", "Hit")
@@ -57,7 +57,9 @@ def _few(queries: int, primary: str) -> Iterator[Finding]:
         yield Finding("warning", "few-queries", "queries", text)
 
 
-def _power(primary: str, queries: int, systems: int, spread: ScoreSpread, clusters: Sequence[str]) -> Power | None:
+def _power(
+    primary: str, queries: int, systems: int, spread: ScoreSpread, clusters: Sequence[str]
+) -> Power | None:
     pairs = max(1, systems * (systems - 1) // 2)
     depends = expected_dependence(Clusters.of(clusters, queries), spread.icc)
     one = detectable_difference(spread.sd, queries, dependence=depends)

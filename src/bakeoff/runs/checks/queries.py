@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from bakeoff.measures.conventions import Conventions
+from bakeoff.runs.checks.findings import Finding
+from bakeoff.runs.checks.text import name_some, number, quote
 from bakeoff.truth.declared import check_declared
+from bakeoff.truth.duplicates import SimilarQueries, find_similar
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import section_titles
-from bakeoff.truth.duplicates import SimilarQueries, find_similar
-from bakeoff.runs.checks.findings import Finding
-from bakeoff.runs.checks.text import number, quote, name_some
 
 SPLIT = "split"
 SYNTHETIC = "synthetic"
@@ -38,9 +38,7 @@ def check_sections(
         _, given = section_titles(rule, ())
         extra = [name for name in given if name.casefold() not in known]
         if extra:
-            text = (
-                f"universal sections that the conventions do not have: {name_some(extra)}. They widen its SecAcc"
-            )
+            text = f"universal sections that the conventions do not have: {name_some(extra)}. They widen its SecAcc"
             fix = "Name them as targets of this query, or remove them, unless they are meant."
             yield Finding("warning", "universal-sections", queries.where(place), f"{text}. {fix}")
 
@@ -88,7 +86,9 @@ def _check_synthetic_mix(queries: QuerySet) -> Iterator[Finding]:
         text = f"metadata.extra.{SYNTHETIC} says {said}, there are {len(synthetic)}. Correct the number."
         yield Finding("warning", "synthetic", queries.name, text)
     elif synthetic and len(synthetic) < total and said is None:
-        text = f"{len(synthetic)} of {total} queries are synthetic ({name_some(synthetic)}), the others are not."
+        text = (
+            f"{len(synthetic)} of {total} queries are synthetic ({name_some(synthetic)}), the others are not."
+        )
         fix = f"Keep them in another file, or declare it: metadata: {{extra: {{{SYNTHETIC}: {len(synthetic)}}}}}."
         yield Finding("warning", "synthetic", queries.name, f"{text} {fix}")
     if synthetic and len(synthetic) == total:
@@ -121,6 +121,8 @@ def _negatives(queries: QuerySet) -> Iterator[Finding]:
         yield Finding("error", "negative", queries.name, text)
     elif negative:
         have = "has" if len(negative) == 1 else "have"
-        text = f"{number(len(negative), 'query', 'queries')} {have} no right answer ({name_some(negative, 5)})"
+        text = (
+            f"{number(len(negative), 'query', 'queries')} {have} no right answer ({name_some(negative, 5)})"
+        )
         how = "by its top score (AUROC)" if len(negative) == 1 else "as false alarms"
         yield Finding("note", "negative", queries.name, f"{text}: scored apart {how}, in no other mean.")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bakeoff.errors import DataError, QueryFileError
-from bakeoff.truth.queries import QuerySet, read_queries
-from bakeoff.runs.checks.rule_coverage import automation_rows, check_automation
 from bakeoff.runs.checks.findings import LEVELS, Finding, ValidationReport
 from bakeoff.runs.checks.queries import check_queries
+from bakeoff.runs.checks.rule_coverage import automation_rows, check_automation
+from bakeoff.truth.queries import QuerySet, read_queries
 
 
 def validate_queries(path: Path, read: Callable[[Path], QuerySet] = read_queries) -> ValidationReport:

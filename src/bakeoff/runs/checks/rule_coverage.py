@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bakeoff.truth.queries import QuerySet
-from bakeoff.truth.rules import Rule, Sql, WordsRule, leaves
 from bakeoff.runs.checks.findings import AUTOMATED, Automated, AutomationRow, Finding
 from bakeoff.runs.checks.text import number
+from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.rules import Rule, Sql, WordsRule, leaves
 
 
 def automation_rows(queries: QuerySet) -> tuple[AutomationRow, ...]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from bakeoff.measures.names import parse
+from bakeoff.runs.checks.context import ValidationContext
+from bakeoff.runs.checks.findings import Finding, RuleRow, TruthRow
+from bakeoff.runs.checks.text import name_some, number
 from bakeoff.truth.problems import Problem
 from bakeoff.truth.queries import QuerySet
 from bakeoff.types import Unit
-from bakeoff.runs.checks.findings import Finding, TruthRow, RuleRow
-from bakeoff.runs.checks.context import ValidationContext
-from bakeoff.runs.checks.text import number, name_some
 
 MOST = 0.5
 """A query to which more than this share of the units is relevant tells no systems apart."""

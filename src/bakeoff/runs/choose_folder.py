@@ -1,0 +1,117 @@
+"""Which folder a run writes to, and what happens to an earlier run there."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from pathlib import Path
+
+from bakeoff import registry
+from bakeoff.config.plan import Plan
+from bakeoff.errors import DataError, SettingError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.protocols import SupportsReadsFrom
+from bakeoff.runs.folder import read_record
+from bakeoff.runs.record import RunRecord
+
+RUNS = Path("runs")
+
+
+def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
+    """The folder of a run: the one given, that of the same plan's unfinished run, or a new one.
+
+    A folder that holds the run of another experiment is refused; with `force` that run is moved aside (F64).
+    """
+    given, out = out, out or _find_unfinished(plan) or RUNS / f"{slug(plan.name)}-{_timestamp()}"
+    _refuse_inside_corpus(plan, out)
+    if given is not None and (out / "run.json").is_file():
+        _claim(plan, out, force)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise SettingError(
+            f"cannot make the folder {out}: {exc.strerror}. Choose another with --out."
+        ) from exc
+    return out
+
+
+def _find_unfinished(plan: Plan) -> Path | None:
+    """The newest folder of the same plan whose run did not finish."""
+    found = sorted(RUNS.glob(f"{slug(plan.name)}-*/run.json"), reverse=True)
+    for path in found[:1]:
+        try:
+            record = read_record(path.parent)
+        except DataError:
+            continue
+        if record.plan == plan.fingerprint() and record.status != "done":
+            return path.parent
+    return None
+
+
+def _refuse_inside_corpus(plan: Plan, out: Path) -> None:
+    """Results among the documents would be documents of the next run."""
+    source = registry.load("sources", plan.source.name)(plan.source.params)
+    if isinstance(source, SupportsReadsFrom) and source.reads_from(out):
+        raise SettingError(
+            f"{out} is inside the corpus folder, so the next run would read these results as documents. Choose another "
+            "folder with --out, or leave it out of the corpus with `exclude`."
+        )
+
+
+def _claim(plan: Plan, out: Path, force: bool) -> None:
+    """Move the run of another experiment aside with `force`, else refuse to replace it."""
+    try:
+        other = read_record(out)
+    except DataError as exc:
+        found = f"a run that cannot be read ({exc})"
+    else:
+        if _is_same_experiment(other, plan, out):
+            return
+        file = f" ({other.experiment_file})" if other.experiment_file else ""
+        done = f"{other.status}, started {other.started}, {len(other.systems)} systems"
+        found = f"the run of another experiment: {other.name}{file}, {done}"
+    if not force:
+        raise SettingError(
+            f"{out} holds {found}. Choose another folder with --out, or move that run aside with --force."
+        )
+    aside = out.with_name(f"{out.name}.replaced-{_timestamp()}")
+    try:
+        out.rename(aside)
+    except OSError as exc:
+        raise SettingError(f"cannot move {out} aside to {aside}: {exc.strerror}.") from exc
+
+
+def earlier_results(plan: Plan, folder: Path) -> str:
+    """A warning where a run replaces finished results of an earlier text of its experiment, else ''."""
+    try:
+        record = read_record(folder)
+    except DataError:
+        return ""
+    if record.plan == plan.fingerprint() or record.status not in ("done", "partial"):
+        return ""
+    return (
+        f"{folder} holds results of an earlier text of {plan.file or 'this experiment'}, started {record.started}. "
+        "Systems that did not change are kept; the other results are replaced."
+    )
+
+
+def _is_same_experiment(record: RunRecord, plan: Plan, out: Path) -> bool:
+    """Whether a record is of this plan, or of an earlier text of the same file."""
+    if record.name == plan.name and record.plan == plan.fingerprint():
+        return True
+    return bool(record.experiment_place) and record.experiment_place == experiment_place(plan, out)
+
+
+def experiment_place(plan: Plan, folder: Path) -> str:
+    """Where the experiment's file is, as a fingerprint: a path may hold names that must not be published."""
+    place = os.path.relpath(plan.folder / plan.file, folder.resolve())
+    return fingerprint("experiment place", Path(place).as_posix()) if plan.file else ""
+
+
+def slug(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+
+
+def _timestamp() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")

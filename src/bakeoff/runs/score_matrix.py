@@ -1,0 +1,72 @@
+"""The stored scores of one measure as a matrix of systems × queries, ready for the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypedDict
+
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import parse
+from bakeoff.stats.comparison import ScoreMatrix
+
+if TYPE_CHECKING:
+    from bakeoff.runs.analysis import Result
+
+
+class QueryRow(TypedDict):
+    """What the statistics need of a row of the queries table."""
+
+    query_id: str
+    category: str | None
+    negative: bool
+    cluster: str | None
+
+
+def score_matrix(result: Result, measure: str) -> ScoreMatrix:
+    """The scores of a measure by its full name; a missing score is NaN, and negative queries are structural."""
+    import numpy as np
+
+    definition = parse(measure).definition
+    rows: list[QueryRow] = result.queries.to_pylist()
+    queries = tuple(row["query_id"] for row in rows)
+    values = np.full((len(result.done), len(queries)), np.nan)
+    column = {query: i for i, query in enumerate(queries)}
+    line = {system: i for i, system in enumerate(result.done)}
+    for system, query, value in _values(result, measure):
+        if value is not None and system in line and query in column:
+            values[line[system], column[query]] = value
+    excluded = {one.query_id: one.reason for one in result.record.excluded if one.measure == measure}
+    return ScoreMatrix(
+        systems=result.done,
+        queries=queries,
+        values=values,
+        measure=measure,
+        categories=tuple(row["category"] or "" for row in rows),
+        structural=_not_asked(rows, definition.needs),
+        missing={(system, query): why for query, why in excluded.items() for system in result.done},
+        higher_is_better=definition.higher_is_better,
+        bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
+        clusters=_clusters(rows),
+    )
+
+
+def _values(result: Result, measure: str) -> Iterable[tuple[str, str, float | None]]:
+    import pyarrow.compute as pc
+
+    rows = result.scores.filter(pc.equal(result.scores["measure"], measure))
+    columns = [rows[name].to_pylist() for name in ("system", "query_id", "value")]
+    return zip(*columns, strict=True)
+
+
+def _clusters(rows: list[QueryRow]) -> tuple[str, ...]:
+    """The cluster of each query; none where the run was written before clusters were recorded."""
+    if not any(row["cluster"] for row in rows):
+        return ()
+    return tuple(row["cluster"] or f"query {row['query_id']}" for row in rows)
+
+
+def _not_asked(rows: list[QueryRow], needs: RequiredInput) -> dict[str, str]:
+    """Queries that a measure does not apply to, with the reason: negative ones, or all others for some measures."""
+    if needs is RequiredInput.TOP_SCORES:
+        return {row["query_id"]: "asked of negative queries only" for row in rows if not row["negative"]}
+    return {row["query_id"]: "no right answer (negative)" for row in rows if row["negative"]}
