@@ -64,7 +64,7 @@ def test_debug_shows_the_traceback(capsys: Any) -> None:
 def test_an_interrupt_says_what_is_kept(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     app = typer.Typer()
     app.command()(fails(KeyboardInterrupt()))
-    monkeypatch.setattr(console, "_kept", "")
+    monkeypatch.setattr(console, "_resume_hint", "")
     assert console.run_guarded(lambda: app([], standalone_mode=False)) == 130
     assert capsys.readouterr().err == "stopped\n"
     console.on_interrupt("What was finished is kept.")

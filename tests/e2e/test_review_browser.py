@@ -271,7 +271,7 @@ def test_two_reviewers_at_once_and_who_decides_between_them(
     assert {entry.reviewer for entry in desk.ledger.read().entries} == {"ann", "bob"}
     said = server.end()
     assert "12 judged (ann 6, bob 6)" in said
-    assert "reviewers differ on 6" in said
+    assert "reviewers disagree on 6" in said
     judge = visit(serve(desk.folder, "--adjudicate").address, "eve")
     assert judge.locator("#said").inner_text().splitlines() == ["Semantic match ann", "False positive bob"]
     assert judge.locator("#cannot").is_hidden()

@@ -18,7 +18,7 @@ _PLAIN = re.compile(r"[^a-z0-9]+")
 TOP = 10
 
 
-class LossStep(NamedTuple):
+class StepLatency(NamedTuple):
     """Mean milliseconds of one query: embedding, searching (with fusing and reranking), both."""
 
     embed: float | None
@@ -131,7 +131,7 @@ class ExportContext:
             found[name] = (_mean(kept), sum(value is not None for value in kept))
         return found
 
-    def steps(self, system: str) -> dict[str, LossStep]:
+    def steps(self, system: str) -> dict[str, StepLatency]:
         """The mean of each query's repeats in milliseconds."""
         return self._latencies.get(system, {})
 
@@ -157,16 +157,16 @@ class ExportContext:
         }
 
     @cached_property
-    def _latencies(self) -> dict[str, dict[str, LossStep]]:
-        rows: dict[tuple[str, str], list[LossStep]] = {}
+    def _latencies(self) -> dict[str, dict[str, StepLatency]]:
+        rows: dict[tuple[str, str], list[StepLatency]] = {}
         for row in self.result.latencies.to_pylist():
             parts = [row[name] for name in ("search_ms", "fuse_ms", "rerank_ms")]
             known = [part for part in parts if part is not None]
-            step = LossStep(row["embed_ms"], sum(known) if known else None, row["total_ms"])
+            step = StepLatency(row["embed_ms"], sum(known) if known else None, row["total_ms"])
             rows.setdefault((row["system"], row["query_id"]), []).append(step)
-        found: dict[str, dict[str, LossStep]] = {}
+        found: dict[str, dict[str, StepLatency]] = {}
         for (system, query), steps in rows.items():
-            found.setdefault(system, {})[query] = LossStep(
+            found.setdefault(system, {})[query] = StepLatency(
                 *(_mean(list(part)) for part in zip(*steps, strict=True))
             )
         return found

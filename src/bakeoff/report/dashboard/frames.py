@@ -13,7 +13,7 @@ import pandas as pd
 from bakeoff.report.render.scatter_svg import Axis, middles
 from bakeoff.report.render.svg import Scale, padded_range
 from bakeoff.report.run_history import HistoryEntry as Past
-from bakeoff.report.sections.explorer import QueryOverview, QueryScores, ShownPassage
+from bakeoff.report.sections.explorer import ExploredQuery, QueryOverview, ShownPassage
 from bakeoff.report.sections.parts import BarChart, Chart, LineChart, TextTable
 from bakeoff.review.ledger import LedgerEntry
 from bakeoff.stats.comparison import PairComparison
@@ -90,7 +90,7 @@ def trade(table: QueryOverview) -> alt.Chart:
     )
 
 
-def queries(rows: Sequence[QueryScores], names: Sequence[str]) -> pd.DataFrame:
+def queries(rows: Sequence[ExploredQuery], names: Sequence[str]) -> pd.DataFrame:
     """One row a query with its scores."""
     frame = [
         {"query": row.id, "text": row.text, "category": row.category, "difficulty": row.difficulty}

@@ -144,7 +144,7 @@ def queries() -> None:
         _side_by_side(result, kept, shown)
 
 
-def _side_by_side(result: Result, rows: list[explorer.QueryScores], systems: list[str]) -> None:
+def _side_by_side(result: Result, rows: list[explorer.ExploredQuery], systems: list[str]) -> None:
     labels = {row.id: f"{row.id} · {row.text}" for row in rows[:MOST]}
     query = st.selectbox("Question", list(labels), format_func=labels.__getitem__)
     text = next(row.text for row in rows if row.id == query)

@@ -83,7 +83,7 @@ def query_overview(result: Result, grid: ScoreGrid | None = None) -> QueryOvervi
 
 
 @dataclass(frozen=True, slots=True)
-class QueryScores:
+class ExploredQuery:
     """One query's labels, and its score by system; None is not computed."""
 
     id: str
@@ -96,12 +96,12 @@ class QueryScores:
 
 def query_scores(
     result: Result, measure: str, systems: Sequence[str], grid: ScoreGrid | None = None
-) -> list[QueryScores]:
+) -> list[ExploredQuery]:
     """Every query with its scores, in the order of the query file."""
     grid = grid or read_grid(result)
     values = grid.values[result.measure(measure)][[grid.systems.index(system) for system in systems]]
     return [
-        QueryScores(
+        ExploredQuery(
             query.id,
             query.text,
             query.category,
