@@ -23,5 +23,5 @@ def test_what_is_no_value(text: str) -> None:
 
 
 def test_a_part_of_what_has_none() -> None:
-    with pytest.raises(SettingError, match=r"--set 'build\.m=32': build is 3 already"):
+    with pytest.raises(SettingError, match=r"--set 'build\.m=32': build is already 3"):
         _nest_settings(["build=3", "build.m=32"])

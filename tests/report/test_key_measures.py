@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bakeoff.cli.views.key_measures import key_measures_json, print_key_measures
-from bakeoff.presets.export import export_run
+from bakeoff.report.exports.preset_files import export_run
 from bakeoff.report.sections.key_measures import key_section
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.key_measures import key_measures

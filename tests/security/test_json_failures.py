@@ -104,7 +104,7 @@ def test_any_fault_is_json(
 ) -> None:
     from bakeoff.cli import status
 
-    def fail(_: Path) -> Any:
+    def fail(*_: object) -> Any:
         raise fault
 
     monkeypatch.setattr(status, "status_json", fail)

@@ -61,8 +61,7 @@ def clear(
     console.print_line(f"{cache.clear(stage) / 1e6:,.1f} MB freed.")
     if on_servers:
         console.print_line(
-            f"{on_servers} cached indexes are collections on servers and were not removed: "
-            "`bakeoff servers collections STORE --drop`."
+            f"Collections on servers stay ({on_servers}). Remove them: bakeoff servers collections STORE --drop"
         )
     if isinstance(cache, RemoteBackedCache):
         console.print_line(

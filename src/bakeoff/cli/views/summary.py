@@ -29,6 +29,7 @@ from bakeoff.runs.verdict import (
 from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import SystemSummary
 from bakeoff.stats.loss import Waterfall
+from bakeoff.stats.number_format import join_names
 from bakeoff.stats.verdict import Verdict
 
 SHOWN = 25
@@ -36,6 +37,7 @@ PRESET_LINES = 3
 LABEL = 9
 KEY_SYSTEMS = 5
 HARD_SPACE = "\u00a0"
+Column = tuple[str, list[str]]
 LOSSES = {
     "in no chunk": "in no chunk",
     "search misses": "missed by the search",
@@ -162,19 +164,25 @@ def _print_table(result: Result) -> None:
         *_speed_columns(result, shown),
         *_cost_columns(result, shown),
     ]
-    kept = measures[:1]
-    for column in measures[1:]:
-        if _width([*first, *kept, column, *last]) <= console.out.width:
-            kept.append(column)
-    columns = [*first, *kept, *last]
+    columns = _fitting([*first, measures[0], *last[:2]], [*last[2:], *measures[1:]])
+    columns = [column for column in (*first, *measures, *last) if column in columns]
     rows = [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
     console.table([header for header, _ in columns], rows, right=(0, *range(2, len(columns))))
     left = [f"{len(ordered) - SHOWN} more systems"] if len(ordered) > SHOWN else []
-    hidden = len(measures) - len(kept)
+    hidden = sum(column not in columns for column in measures)
     left += [f"{hidden} more measure{'s' if hidden > 1 else ''}"] if hidden else []
+    left += [header.replace("\n", " ") for header, cells in last if (header, cells) not in columns]
     if left:
-        console.print_line(f"… and {' and '.join(left)} in the report")
+        console.print_line(f"… and {join_names(tuple(left))} in the report")
     _print_prices(result)
+
+
+def _fitting(columns: list[Column], optional: list[Column]) -> list[Column]:
+    """The columns and, one after another, those optional ones that fit the terminal's width."""
+    for column in optional:
+        if _width([*columns, column]) <= console.out.width:
+            columns = [*columns, column]
+    return columns
 
 
 def _print_prices(result: Result) -> None:
@@ -189,7 +197,7 @@ def _print_prices(result: Result) -> None:
         console.print_line(f"– {note}", style="dim")
 
 
-def _speed_columns(result: Result, systems: list[str]) -> list[tuple[str, list[str]]]:
+def _speed_columns(result: Result, systems: list[str]) -> list[Column]:
     """Chunks embedded per second, dated if an earlier run computed the vectors; empty if no system embeds."""
     speeds = embed_speeds(result)
     if not speeds:
@@ -198,7 +206,7 @@ def _speed_columns(result: Result, systems: list[str]) -> list[tuple[str, list[s
     return [(SPEED, cells)]
 
 
-def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[str]]]:
+def _cost_columns(result: Result, systems: list[str]) -> list[Column]:
     """The cost of a million queries and of a refresh; empty if the experiment has no prices."""
     from bakeoff.benchmark.results.cost import prices_of, run_costs
     from bakeoff.cli.views.load import cost_cells
@@ -213,13 +221,13 @@ def _cost_columns(result: Result, systems: list[str]) -> list[tuple[str, list[st
     return [(name, values) for name, values in columns if set(values) != {"–"}]  # a note gives the reason
 
 
-def _measure_column(result: Result, name: str, systems: list[str]) -> tuple[str, list[str]]:
+def _measure_column(result: Result, name: str, systems: list[str]) -> Column:
     summaries, interval = result.summaries(name), name == result.record.primary
     mark = "*" if result.incomplete(name) else ""
     return _heading(name), [mean_text(summaries[system], interval=interval, mark=mark) for system in systems]
 
 
-def _width(columns: list[tuple[str, list[str]]]) -> int:
+def _width(columns: list[Column]) -> int:
     gap = 2
     return sum(max(len(text) for text in (*header.split("\n"), *cells)) + gap for header, cells in columns)
 
