@@ -14,7 +14,7 @@ _BUDGET = (
 _UNDECLARED = {True: "the value of an ideal ranking on the truth", False: "not known"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Everything a reader needs to know about one measure."""
 
@@ -36,17 +36,19 @@ def explain(measure: str | Measure) -> Explanation:
     wanted = parse(measure)
     row = wanted.definition
     return Explanation(
-        str(wanted),
-        row.meaning,
-        row.formula,
-        f"counts {wanted.unit}s"
+        name=str(wanted),
+        meaning=row.meaning,
+        formula=row.formula,
+        unit=f"counts {wanted.unit}s"
         if wanted.unit
         else f"counts the unit of the experiment ({', '.join(row.units)})",
-        "higher is better" if row.higher_is_better else "lower is better",
-        f"{row.low:g} to {row.high:g}",
-        row.ceiling or _UNDECLARED[row.needs is RequiredInput.JUDGMENTS],
-        row.bounds if row.bounds is Bounds.NONE else f"unjudged results count as not relevant; {row.bounds}",
-        row.needs,
-        row.long_names,
-        f"{_BUDGET.format(wanted.budget)} {row.note}".strip() if wanted.budget is not None else row.note,
+        direction="higher is better" if row.higher_is_better else "lower is better",
+        range=f"{row.low:g} to {row.high:g}",
+        ceiling=row.ceiling or _UNDECLARED[row.needs is RequiredInput.JUDGMENTS],
+        unjudged=row.bounds
+        if row.bounds is Bounds.NONE
+        else f"unjudged results count as not relevant; {row.bounds}",
+        needs=row.needs,
+        also_called=row.long_names,
+        note=f"{_BUDGET.format(wanted.budget)} {row.note}".strip() if wanted.budget is not None else row.note,
     )

@@ -47,7 +47,15 @@ def _score(task: Task, orders: list[list[str]]) -> Evaluation:
         left += [OmittedQuery(query, reason) for reason in _reasons(ranked, task)]
     columns = tuple(tuple(_value(ranked, measure, task) for ranked in rows) for measure in task.measures)
     ends = cache(lambda: _ends(rows, task))
-    return Evaluation(task.queries, task.measures, columns, ends, tuple(left), task.conventions, {})
+    return Evaluation(
+        queries=task.queries,
+        measures=task.measures,
+        columns=columns,
+        ends=ends,
+        excluded=tuple(left),
+        conventions=task.conventions,
+        ties={},
+    )
 
 
 def _value(ranked: RankedGrades, measure: Measure, task: Task) -> float | None:

@@ -21,7 +21,7 @@ class PresetTarget:
     poor: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
     """What one source system reports, on this engine."""
 
@@ -35,7 +35,7 @@ class Preset:
     targets: tuple[PresetTarget, ...] = ()
     runs: int = 1
     top_k: tuple[int, ...] = ()
-    """How often a run repeats its measurement, and the depths it measures by themselves, unless the file says so."""
+    """How often a run repeats its measurement, and the depths it measures one by one; an experiment can set both."""
     key_measures: tuple[tuple[str, str], ...] = ()
     """The measure that matters for the categories whose name has a word."""
 
@@ -57,13 +57,13 @@ def _from_file(name: str) -> Preset:
         if one.measure and one.good is not None
     ]
     return Preset(
-        name,
-        data.source,
-        data.summary,
-        Unit(data.unit),
-        data.measures,
-        data.primary,
-        DEFAULT.changed(data.conventions),
+        name=name,
+        source=data.source,
+        summary=data.summary,
+        unit=Unit(data.unit),
+        names=data.measures,
+        primary=data.primary,
+        conventions=DEFAULT.changed(data.conventions),
         targets=tuple(bands),
         runs=data.runs,
         top_k=data.top_k,
@@ -73,11 +73,11 @@ def _from_file(name: str) -> Preset:
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
-        "trec_eval",
-        "trec_eval",
-        "As trec_eval scores: sorted by score then id; queries without relevant items score 0.",
-        Unit.DOCUMENT,
-        (
+        name="trec_eval",
+        source="trec_eval",
+        summary="As trec_eval scores: sorted by score then id; queries without relevant items score 0.",
+        unit=Unit.DOCUMENT,
+        names=(
             "AP",
             "Rprec",
             "bpref",
@@ -87,8 +87,8 @@ PRESETS: tuple[Preset, ...] = (
             "infAP",
             "nDCG",
         ),
-        "AP",
-        TREC_EVAL,
+        primary="AP",
+        conventions=TREC_EVAL,
     ),
     *map(_from_file, ("lineage", "ann", "code", "vectordb", "goldsql")),
 )

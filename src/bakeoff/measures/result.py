@@ -42,7 +42,7 @@ class TieRange:
     expected: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """Values by measure and query; None means not computed, and never enters a mean.
 

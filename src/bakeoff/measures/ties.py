@@ -50,13 +50,13 @@ class TiedRange:
         first = np.repeat(starts_of_groups(row), np.diff(np.append(starts_of_groups(row), len(row))))
         right_before, wrong_before = np.cumsum(right) - right, np.cumsum(wrong) - wrong
         return TieGroups(
-            row,
-            self.rank[self.starts] - 1,
-            self.sizes,
-            right,
-            wrong,
-            right_before - right_before[first],
-            wrong_before - wrong_before[first],
+            row=row,
+            above=self.rank[self.starts] - 1,
+            size=self.sizes,
+            relevant=right,
+            wrong=wrong,
+            relevant_above=right_before - right_before[first],
+            wrong_above=wrong_before - wrong_before[first],
         )
 
 
@@ -114,8 +114,8 @@ def tie_range(tied: TiedRange, block: HitBlock, measure: Measure) -> tuple[Float
     if not measure.definition.has_tie_range:
         return tuple(np.full(block.size, np.nan) for _ in range(3))  # type: ignore[return-value]
     value = measure.definition.values
-    low = value(order_ties(tied, block, best=False), measure)
-    high = value(order_ties(tied, block, best=True), measure)
+    ends = [value(order_ties(tied, block, best=best), measure) for best in (False, True)]
+    low, high = np.minimum(*ends), np.maximum(*ends)
     mean = measure.definition.expected_value(tied, block, measure)
     same = high - low <= 1e-12
     return np.where(same, np.nan, low), np.where(same, np.nan, high), np.where(same, np.nan, mean)

@@ -1,4 +1,4 @@
-"""Array scores as a Result with string ids."""
+"""Array scores as an Evaluation with string ids."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from bakeoff.measures.result import Evaluation, OmittedQuery, TieRange
 
 
 def from_scores(scores: ScoreArrays, names: Sequence[str], conventions: Conventions) -> Evaluation:
-    """A Result from array scores; row i belongs to the query `names[i]`."""
+    """An Evaluation from array scores; row i belongs to the query `names[i]`."""
     ends = cache(lambda: (_columns(scores.lower), _columns(scores.upper)))
     place = {int(query): at for at, query in enumerate(scores.queries)}
     left = tuple(OmittedQuery(names[place[one.query]], one.reason) for one in scores.excluded)
-    columns, ties = _columns(scores.values), _ties(scores, names)
-    return Evaluation(tuple(names), scores.measures, columns, ends, left, conventions, ties)
+    return Evaluation(
+        queries=tuple(names),
+        measures=scores.measures,
+        columns=_columns(scores.values),
+        ends=ends,
+        excluded=left,
+        conventions=conventions,
+        ties=_ties(scores, names),
+    )
 
 
 def _columns(layer: Floats) -> tuple[tuple[float | None, ...], ...]:

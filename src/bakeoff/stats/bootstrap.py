@@ -6,7 +6,7 @@ Where queries come in clusters, clusters are drawn.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -182,21 +182,24 @@ def _snap_to_zero(ends: FloatArray) -> FloatArray:
 
 
 def _intervals(ends: Ends, settings: BootstrapSettings, bounds: tuple[float, float] | None) -> list[Interval]:
-    made = []
+    intervals, blank = [], _undefined_interval(settings, "")
     for low, high in zip(*ends, strict=True):
         inside = (float(low), float(high)) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
         clipped = bounds is not None and (low < bounds[0] or high > bounds[1])
-        made.append(
-            Interval(
-                float(inside[0]), float(inside[1]), settings.level, settings.method,
-                settings.resamples, settings.seed, clipped=bool(clipped),
-            )
-        )  # fmt: skip
-    return made
+        intervals.append(replace(blank, low=float(inside[0]), high=float(inside[1]), clipped=bool(clipped)))
+    return intervals
 
 
 def _undefined_interval(settings: BootstrapSettings, reason: str) -> Interval:
-    return Interval(None, None, settings.level, settings.method, settings.resamples, settings.seed, reason)
+    return Interval(
+        low=None,
+        high=None,
+        level=settings.level,
+        method=settings.method,
+        resamples=settings.resamples,
+        seed=settings.seed,
+        reason=reason,
+    )
 
 
 def _why_undefined(column: FloatArray, clusters: Clusters, queries: int) -> str:

@@ -161,19 +161,19 @@ def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNum
     shared: BoolArray = np.logical_not(np.isnan(scored.values[ranked]).any(axis=0))
     ranking = _ranking(scored, ranked, shared)
     return Comparison(
-        matrix.measure,
-        _summaries(scored),
-        pairs,
-        ranking,
-        _not_beaten(matrix.systems, pairs, ranking[0] if ranking else None),
-        int(shared.sum()),
-        settings.correction,
-        settings.alpha,
-        settings.bootstrap.seed,
-        _notes(scored, pairs, ranking, int(shared.sum())),
-        matrix.higher_is_better,
-        matrix.bounds,
-        _questions(scored, ranked, shared),
+        measure=matrix.measure,
+        systems=_summaries(scored),
+        pairs=pairs,
+        ranking=ranking,
+        indistinguishable_from_best=_not_beaten(matrix.systems, pairs, ranking[0] if ranking else None),
+        common=int(shared.sum()),
+        correction=settings.correction,
+        alpha=settings.alpha,
+        seed=settings.bootstrap.seed,
+        notes=_notes(scored, pairs, ranking, int(shared.sum())),
+        higher_is_better=matrix.higher_is_better,
+        bounds=matrix.bounds,
+        questions=_questions(scored, ranked, shared),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,9 +41,7 @@ class Interval:
         """The interval of the opposite difference."""
         low = None if self.high is None else 0.0 - self.high
         high = None if self.low is None else 0.0 - self.low
-        return Interval(
-            low, high, self.level, self.method, self.resamples, self.seed, self.reason, self.clipped
-        )
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,44 +21,45 @@ FEWEST_RUNS = 3
 NO_VARIANCE = "no run-to-run variance"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """Values across runs: median, quartiles, sample standard deviation (ddof 1, null for one run)."""
 
     n: int
-    median: float | None
-    q1: float | None
-    q3: float | None
-    sd: float | None
-    values: tuple[float, ...]
+    median: float | None = None
+    q1: float | None = None
+    q3: float | None = None
+    sd: float | None = None
+    values: tuple[float, ...] = ()
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
     """Two stores over independent runs; p-values are null with the reason in `note`."""
 
     a: str
     b: str
     median_difference: float | None
-    low: float | None
-    high: float | None
-    t: float | None
-    df: float | None
-    p: float | None
-    p_holm: float | None
+    low: float | None = None
+    high: float | None = None
+    t: float | None = None
+    df: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
     note: str = ""
 
 
 def summarise(values: Sequence[float]) -> RunSummary:
     """The summary of one quantity across runs, every run kept in its order."""
-    kept = without_nan(values)
-    if len(kept) == 0:
-        return RunSummary(0, None, None, None, None, (), "no run was measured")
-    q1, median, q3 = (float(value) for value in np.quantile(kept, (0.25, 0.5, 0.75)))
-    sd = float(kept.std(ddof=1)) if len(kept) > 1 else None
-    note = "one run has no spread" if sd is None else NO_VARIANCE if np.ptp(kept) == 0 else ""
-    return RunSummary(len(kept), median, q1, q3, sd, tuple(float(value) for value in kept), note)
+    known = without_nan(values)
+    if len(known) == 0:
+        return RunSummary(n=0, note="no run was measured")
+    q1, median, q3 = (float(value) for value in np.quantile(known, (0.25, 0.5, 0.75)))
+    sd = float(known.std(ddof=1)) if len(known) > 1 else None
+    note = "one run has no spread" if sd is None else NO_VARIANCE if np.ptp(known) == 0 else ""
+    values = tuple(float(value) for value in known)
+    return RunSummary(n=len(known), median=median, q1=q1, q3=q3, sd=sd, values=values, note=note)
 
 
 def compare_runs(runs: Mapping[str, Sequence[float]], seed: int) -> tuple[RunComparison, ...]:
@@ -80,17 +81,15 @@ def welch(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
 
 
 def _pair(a: str, b: str, first: FloatArray, second: FloatArray, seed: int) -> RunComparison:
+    difference = _median_difference(first, second)
     if min(len(first), len(second)) < FEWEST_RUNS:
         note = f"{len(first)} and {len(second)} runs; at least {FEWEST_RUNS} each are needed"
-        return RunComparison(
-            a, b, _median_difference(first, second), None, None, None, None, None, None, note
-        )
-    difference = _median_difference(first, second)
+        return RunComparison(a=a, b=b, median_difference=difference, note=note)
     if np.ptp(first) == 0 and np.ptp(second) == 0:
-        return RunComparison(a, b, difference, None, None, None, None, None, None, NO_VARIANCE)
+        return RunComparison(a=a, b=b, median_difference=difference, note=NO_VARIANCE)
     low, high = _median_interval(first, second, seed)
     t, df, p = welch(first, second)
-    return RunComparison(a, b, difference, low, high, t, df, p, None)
+    return RunComparison(a=a, b=b, median_difference=difference, low=low, high=high, t=t, df=df, p=p)
 
 
 def _median_difference(a: FloatArray, b: FloatArray) -> float | None:
