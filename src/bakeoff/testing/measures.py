@@ -64,7 +64,7 @@ class MeasureContract:
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_values_agree_with_the_formula(self, measures: list[Measure], seed: int) -> None:
-        sample = Sample(seed)
+        sample = RandomRankings(seed)
         scores = sample.evaluate(measures)
         for row, ranked in enumerate(sample.rankings()):
             for value, measure in zip(scores.values[row], measures, strict=True):
@@ -87,7 +87,7 @@ class MeasureContract:
     @pytest.mark.parametrize("seed", SEEDS)
     def test_bounds_hold_for_every_judging(self, measures: list[Measure], seed: int) -> None:
         bounded = [one for one in measures if one.definition.bounds in (Bounds.BOTH, Bounds.UPPER)]
-        sample = Sample(seed)
+        sample = RandomRankings(seed)
         scores = sample.evaluate(measures)
         for row, ranked in enumerate(sample.rankings()):
             for measure in bounded:
@@ -101,14 +101,14 @@ class MeasureContract:
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_bounds_contain_the_value(self, measures: list[Measure], seed: int) -> None:
-        scores = Sample(seed).evaluate(measures)
+        scores = RandomRankings(seed).evaluate(measures)
         known = ~np.isnan(scores.lower)
         assert (scores.lower[known] <= scores.values[known] + TOLERANCE).all()
         assert (scores.values[known] <= scores.upper[known] + TOLERANCE).all()
 
     @pytest.mark.parametrize("seed", SEEDS)
     def test_the_tie_range_contains_the_served_order(self, measures: list[Measure], seed: int) -> None:
-        scores = Sample(seed, levels=3).evaluate(measures)
+        scores = RandomRankings(seed, levels=3).evaluate(measures)
         low, high, expected = scores.tied_low, scores.tied_high, scores.tied_expected
         if low is None or high is None or expected is None:
             return
@@ -135,7 +135,7 @@ def every_judging(ranked: RankedGrades) -> Iterator[RankedGrades]:
         yield RankedGrades(grades, [*ranked.judged, *added], ranked.rel)
 
 
-class Sample:
+class RandomRankings:
     """Random rankings and judgments: graded, partly unjudged, some queries without relevant items or results."""
 
     def __init__(self, seed: int, levels: int = DEEPEST) -> None:
