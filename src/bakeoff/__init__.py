@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bakeoff.benchmark.run_and_repeat import run
+    from pathlib import Path
+
+    from bakeoff.config.plan import Plan
     from bakeoff.errors import BakeoffError
     from bakeoff.measures.api import evaluate
     from bakeoff.presets.vectordb.metrics import calculate_all_metrics
     from bakeoff.review.reviewed_run import open_reviewed as open_run
     from bakeoff.runs.analysis import Result, compare
     from bakeoff.runs.score_files import compare_scores
+    from bakeoff.runtime.events import Emit
 
 _HOMES = {
     "BakeoffError": "bakeoff.errors",
@@ -31,7 +34,6 @@ _HOMES = {
     "compare_scores": "bakeoff.runs.score_files",
     "evaluate": "bakeoff.measures.api",
     "open_run": "bakeoff.review.reviewed_run:open_reviewed",
-    "run": "bakeoff.benchmark.run_and_repeat",
 }
 
 __all__ = [
@@ -45,6 +47,42 @@ __all__ = [
     "open_run",
     "run",
 ]
+
+
+def run(
+    what: str | Path | Plan,
+    *,
+    out: str | Path | None = None,
+    home: str | Path | None = None,
+    emit: Emit | None = None,
+    executor: str | None = None,
+    force: bool = False,
+    runs: int | None = None,
+) -> Result:
+    """Run an experiment and return its result; the finished systems of an interrupted run are kept.
+
+    `executor` replaces that of the experiment: `ray`, or `{ray: {address: auto}}`. With `force`, the run of another
+    experiment in `out` is moved aside. `runs` replaces that of the experiment: how often timings are repeated. With
+    `top_k` or the preset vectordb, the whole configuration is repeated, ingestion and index included, each time in new
+    processes.
+    """
+    from pathlib import Path
+
+    from bakeoff.config import experiment
+    from bakeoff.config.plan import Plan
+    from bakeoff.runs import run as runner
+    from bakeoff.runtime.events import no_listener
+
+    plan = what if isinstance(what, Plan) else experiment.load(Path(what))
+    plan = plan if runs is None else plan.with_runs(runs)
+    listener = emit or no_listener
+    result = runner.run(plan, out=out, home=home, emit=listener, executor=executor, force=force)
+    if not plan.settings.top_k:
+        return result
+    from bakeoff.benchmark.configurations.repeats import repeat_configurations
+    from bakeoff.servers.control import pids_of
+
+    return repeat_configurations(plan, result, listener, pids_of)
 
 
 def __getattr__(name: str) -> Any:

@@ -16,12 +16,8 @@ import bakeoff
 from bakeoff import registry
 from bakeoff.benchmark.configurations import repeats as configurations_module
 from bakeoff.benchmark.configurations import trial
-from bakeoff.benchmark.configurations.trial import (
-    IngestionJob,
-    SystemJob,
-    ingest_documents,
-    measure_configuration,
-)
+from bakeoff.benchmark.configurations.jobs import IngestionJob, SystemJob
+from bakeoff.benchmark.configurations.trial import ingest_documents, measure_configuration
 from bakeoff.benchmark.results.configurations import CONFIGURATIONS, Configurations, read_configurations
 from bakeoff.cli.app import app
 from bakeoff.config.experiment import load

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from bakeoff.benchmark.clients import driver
-from bakeoff.benchmark.results.cost import prices_of
 from bakeoff.benchmark.vectors import downloads, files
 from bakeoff.errors import DataError
+from bakeoff.runs.cost import prices_of
 from bakeoff.runtime.scheduler import installed_version
 
 

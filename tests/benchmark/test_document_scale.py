@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from bakeoff.benchmark.configurations.trial import TrialFigure, TrialIngestion
+from bakeoff.benchmark.configurations.jobs import TrialFigure, TrialIngestion
 from bakeoff.benchmark.results.scale_rows import fits_of, read_rows
 from bakeoff.benchmark.results.scale_tables import document_rows
 from bakeoff.benchmark.scale import document_sizes
 from bakeoff.benchmark.scale.document_sizes import (
-    DocumentScaled,
     DocumentScaleOptions,
+    DocumentScaleOutcome,
     Servers,
     measure_document_scale,
 )
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measured(options: DocumentScaleOptions) -> DocumentScaled:
+def measured(options: DocumentScaleOptions) -> DocumentScaleOutcome:
     plan = experiment.load(Path("bakeoff.yaml"))
     return measure_document_scale(
         plan, plan.systems, options, NO_SERVERS, folder=Path("out"), tell=lambda _: None
@@ -133,7 +133,18 @@ def test_sizes_that_the_corpus_does_not_have_are_refused(folder: Path) -> None:
         DocumentScaleOptions((4, 2))
 
 
-@pytest.mark.parametrize("option", [["--stores", "faiss"], ["--filters", "0.1"], ["--target-recall", "0.9"]])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--stores", "faiss"],
+        ["--filters", "0.1"],
+        ["--target-recall", "0.9"],
+        ["--seconds", "5"],
+        ["--queries", "500"],
+        ["--timeout", "60"],
+        ["--executor", "ray"],
+    ],
+)
 def test_options_of_vector_datasets_are_refused(folder: Path, option: list[str]) -> None:
     found = CliRunner().invoke(app, ["scale", "bakeoff.yaml", *option])
     assert isinstance(found.exception, SettingError) and option[0] in str(found.exception)

@@ -338,8 +338,8 @@ def test_energy(tmp_path: Path) -> None:
 
 
 def test_folders_that_hold_no_load(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no load"):
+    with pytest.raises(DataError, match="bakeoff load"):
         open_load(tmp_path)
     (tmp_path / "record.json").write_text('{"kind": "ann"}')
-    with pytest.raises(DataError, match="no load of format"):
+    with pytest.raises(DataError, match="`bakeoff load` in format 1"):
         open_load(tmp_path)

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from bakeoff.benchmark.ann.store_specs import parse_store_specs
 from bakeoff.benchmark.load.insert_while_search import Writer, insert_while_search
-from bakeoff.benchmark.results.scale_rows import SIZE, ScaleRow, read_rows, values, write_rows
+from bakeoff.benchmark.results.scale_rows import SIZE, ScaleRow, read_rows, values, write_scale_rows
 from bakeoff.benchmark.results.scale_tables import (
     ScaleTable,
     concurrency_rows,
@@ -31,10 +31,10 @@ from bakeoff.benchmark.scale.measure_sizes import (
     ScaleOptions,
     ScaleOutcome,
     check_sizes,
-    default_sizes,
     measure_scale,
     needed_bytes,
 )
+from bakeoff.benchmark.scale.session import default_sizes
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.benchmark.vectors.filtered_search import (
     FIELD,
@@ -106,9 +106,9 @@ def test_rows_come_back_as_written(tmp_path: Path) -> None:
         ScaleRow("size", "a", "ef=1", 10, 0, None, "qps", 1.5),
         ScaleRow("filter", "b", "", 10, 1, 0.5, "knn", None, "why"),
     ]
-    (tmp_path / "rows.parquet").write_bytes(write_rows(rows))
+    write_scale_rows(tmp_path / "rows.parquet", rows)
     assert list(read_rows(tmp_path / "rows.parquet")) == rows
-    (tmp_path / "none.parquet").write_bytes(write_rows([]))
+    write_scale_rows(tmp_path / "none.parquet", [])
     assert read_rows(tmp_path / "none.parquet") == ()
 
 

@@ -14,7 +14,7 @@ from bakeoff.benchmark.ann import recall_tuning
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
 from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.ann.verdict import closing_sentences, compare_tuned_stores
-from bakeoff.benchmark.results.claims import OnFront, OnlyReaches, ReachesClaim, SpeedClaim
+from bakeoff.benchmark.results.claims import claim
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.pipeline.loops import client_threads, closed_loop
 from bakeoff.storage.cache import Cache
@@ -64,8 +64,8 @@ def test_f36_the_fast_and_wrong_store_wins_nothing(outcome: Callable[[float | No
     )
     assert set(found.unreached) == {"sloppy"} and not found.tuned["sloppy"].reached
     (only,) = closing_sentences(found)
-    assert [type(claim) for claim in only.claims] == [OnlyReaches, ReachesClaim, SpeedClaim]
-    assert {claim.system for claim in only.claims} == {"exact"}
+    assert [one.kind for one in only.claims] == ["OnlyReaches", "Reaches", "Speed"]
+    assert {one.figures["system"] for one in only.claims} == {"exact"}
     assert compare_tuned_stores(found) == ()
 
 
@@ -74,7 +74,7 @@ def test_f36_without_a_target_there_is_a_front_and_no_winner(
 ) -> None:
     found = outcome(None)
     assert found.on_front() == (True, True) and found.comparable() == ()
-    assert [type(claim) for one in closing_sentences(found) for claim in one.claims] == [OnFront]
+    assert [part.kind for one in closing_sentences(found) for part in one.claims] == ["OnFront"]
 
 
 def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_path: Path) -> None:
@@ -98,4 +98,6 @@ def test_f36_a_recall_that_only_the_tuning_queries_have_is_no_equal_recall(tmp_p
     )
     assert found.tuned["learnt"].reached and set(found.unreached) == {"learnt"}
     assert [point.system for point in found.comparable()] == ["exact"]
-    assert closing_sentences(found)[0].claims[0] == OnlyReaches("exact", "kNN@10", 0.9)
+    assert closing_sentences(found)[0].claims[0] == claim(
+        "OnlyReaches", system="exact", measure="kNN@10", target=0.9
+    )

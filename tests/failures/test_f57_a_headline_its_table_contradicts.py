@@ -21,21 +21,8 @@ from bakeoff.benchmark.building import BuiltStore
 from bakeoff.benchmark.collection import Collection
 from bakeoff.benchmark.resources.memory import IndexMemory
 from bakeoff.benchmark.resources.usage import Resources
-from bakeoff.benchmark.results.claims import (
-    BestRecall,
-    FastestClaim,
-    NoneReaches,
-    NotCompared,
-    OnFront,
-    OnlyReaches,
-    ReachesClaim,
-    Sentence,
-    SpeedClaim,
-    SpeedRow,
-    SpeedRows,
-    recall_text,
-    supported_sentences,
-)
+from bakeoff.benchmark.results.claims import Claim, Sentence, claim, speed_claim, supported_sentences
+from bakeoff.benchmark.results.speed_rows import SpeedRow, SpeedRows, recall_text
 from bakeoff.benchmark.results.speeds import compare_speeds
 from bakeoff.benchmark.results.stability import unstable_share
 from bakeoff.benchmark.vectors.datasets import open_dataset
@@ -93,6 +80,10 @@ def outcomes(draw: st.DrawFn) -> AnnOutcome:
     return outcome
 
 
+def _claims(outcome: AnnOutcome) -> list[Claim]:
+    return [made for one in closing_sentences(outcome) for made in one.claims]
+
+
 def _median(values: list[float]) -> float:
     return float(np.quantile(values, 0.5))
 
@@ -111,33 +102,34 @@ def test_f57_every_sentence_is_what_the_recorded_rows_say(outcome: AnnOutcome) -
     }
     at_target = {key for key, recall in recalls.items() if recall is not None and recall >= (target or 2)}
     assert "withheld" not in record["verdict"]
-    for claim in (claim for one in closing_sentences(outcome) for claim in one.claims):
-        match claim:
-            case ReachesClaim(system, setting, recall, _):
+    for made in _claims(outcome):
+        match made.kind, made.figures:
+            case "Reaches", {"system": system, "setting": setting, "recall": recall}:
                 assert (system, setting) in at_target and recalls[system, setting] == recall
                 assert system not in outcome.failed
-            case OnlyReaches(system):
+            case "OnlyReaches", {"system": system}:
                 assert {one for one, _ in at_target} == {system}
-            case NoneReaches():
+            case "NoneReaches", _:
                 assert not at_target
-            case BestRecall(system, setting, recall):
+            case "BestRecall", {"system": system, "setting": setting, "recall": recall}:
                 assert (
                     recall
                     == recalls[system, setting]
                     == max(one for one in recalls.values() if one is not None)
                 )
-            case NotCompared(system, setting):
+            case "NotCompared", {"system": system, "setting": setting}:
                 assert (system, setting) in at_target
-            case SpeedClaim(system, setting, rate, runs, clients, spread):
+            case "Speed", {"system": system, "setting": setting, "spread": spread, **figures}:
                 values = speeds[system, setting]
-                assert (rate, runs, clients) == (pytest.approx(_median(values)), len(values), "1 thread")
+                assert figures["rate"] == pytest.approx(_median(values))
+                assert (figures["runs"], figures["with_clients"]) == (len(values), "1 thread")
                 noisy = len(values) > 1 and np.std(values, ddof=1) > 0.1 * np.mean(values)
                 assert (spread is not None) == noisy
-            case FastestClaim(first, second, _, ratio, p):
+            case "Fastest", {"first": first, "second": second, "ratio": ratio, "p": p}:
                 assert ratio >= 1 and first != second and {first, second} <= {one for one, _ in at_target}
                 (pair,) = [one for one in record["comparisons"] if {one["a"], one["b"]} == {first, second}]
                 assert pair["p_holm"] == p
-            case OnFront(found):
+            case "OnFront", {"settings": found}:
                 assert set(found) <= set(speeds)
     named = " ".join(one["text"] for one in record["sentences"])
     assert all(system in named for system in outcome.failed), "a store that failed is named"
@@ -151,21 +143,22 @@ def test_f57_a_sentence_of_other_rows_is_withheld(outcome: AnnOutcome, data: st.
     """The rows of the table change under a sentence: no claim about a changed figure is printed."""
     sentences = closing_sentences(outcome)
     rows = table_rows(outcome)
-    figures = (ReachesClaim, SpeedClaim, BestRecall, NotCompared)
-    spoken = [claim for one in sentences for claim in one.claims if isinstance(claim, figures)]
+    kinds = ("Reaches", "Speed", "BestRecall", "NotCompared")
+    spoken = [one for one in _claims(outcome) if one.kind in kinds]
     if not spoken:
         return
-    claim = data.draw(st.sampled_from(spoken))
-    kept = tuple(one for one in rows.rows if (one.system, one.setting) != (claim.system, claim.setting))
+    drawn = data.draw(st.sampled_from(spoken))
+    place = (drawn.figures["system"], drawn.figures["setting"])
+    kept = tuple(one for one in rows.rows if (one.system, one.setting) != place)
     for changed in supported_sentences(sentences, SpeedRows(kept, rows.failures, rows.seed)):
-        assert claim not in changed.claims
+        assert drawn not in changed.claims
 
 
 def test_f57_the_same_words_are_refused_next_to_rows_that_do_not_reach() -> None:
     row = SpeedRow("pgvector", "ef=14", (900.0, 910.0, 905.0), 0.9376, compared=True)
-    claim = ReachesClaim("pgvector", "ef=14", 0.9376, 0.95)
-    (shown,) = supported_sentences([Sentence((claim, "."))], SpeedRows((row,)))
-    assert not claim.holds(SpeedRows((row,))) and shown.claims == ()
+    made = claim("Reaches", system="pgvector", setting="ef=14", recall=0.9376, target=0.95)
+    (shown,) = supported_sentences([Sentence((made, "."))], SpeedRows((row,)))
+    assert not made.holds(SpeedRows((row,))) and shown.claims == ()
 
 
 def test_f57_a_dead_server_is_named_and_its_good_row_is_not_denied() -> None:
@@ -179,9 +172,9 @@ def test_f57_a_dead_server_is_named_and_its_good_row_is_not_denied() -> None:
     outcome.failed["pgvector"] = "25 searches in a row failed"
     (point,) = outcome.points()
     assert (point.knn.median, point.runs, point.cut_short, point.qps()) == (0.9508, 1, 1, 900.0)
-    claims = [claim for one in closing_sentences(outcome) for claim in one.claims]
-    assert not any(isinstance(claim, NoneReaches) for claim in claims)
-    assert [claim.system for claim in claims if isinstance(claim, NotCompared)] == ["pgvector"]
+    claims = _claims(outcome)
+    assert "NoneReaches" not in {one.kind for one in claims}
+    assert [one.figures["system"] for one in claims if one.kind == "NotCompared"] == ["pgvector"]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -237,7 +230,7 @@ def test_f57_nothing_measured_is_no_recall_of_zero(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "connection refused" in found.failed["silent"] and not found.tuned and not found.points()
     assert not any("recall 0" in line for line in heard)
-    assert not any(isinstance(claim, NoneReaches) for one in closing_sentences(found) for claim in one.claims)
+    assert "NoneReaches" not in {one.kind for one in _claims(found)}
 
 
 def test_f57_speeds_are_compared_as_ratios() -> None:
@@ -260,8 +253,8 @@ def test_f57_a_rounded_recall_stays_on_its_side_of_the_target(recall: float, sho
 
 def test_f57_unstable_runs_are_part_of_the_speed() -> None:
     values = (1000.0, 2000.0, 1400.0)
-    claim = SpeedClaim("a", "4 threads", 1400.0, 3, "4 threads", unstable_share(values))
-    rows = SpeedRows((SpeedRow("a", "4 threads", values),))
-    assert claim.spread == pytest.approx(0.343, abs=1e-3) and claim.holds(rows)
-    assert "4 threads" in claim.text and "34%" in claim.text
-    assert not SpeedClaim("a", "4 threads", 1400.0, 3, "4 threads", None).holds(rows)
+    row = SpeedRow("a", "4 threads", values)
+    made, rows = speed_claim(row, "4 threads"), SpeedRows((row,))
+    assert made.figures["spread"] == pytest.approx(0.343, abs=1e-3) == unstable_share(values)
+    assert made.holds(rows) and "4 threads" in made.text and "34%" in made.text
+    assert not Claim("Speed", {**made.figures, "spread": None}).holds(rows)

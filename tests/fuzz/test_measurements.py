@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from fuzzed.measurements import measured
 
-from bakeoff.benchmark.results.ann_results import read_ann, record_of
+from bakeoff.benchmark.results.ann_results import read_ann
 from bakeoff.benchmark.results.load_folder import open_load
+from bakeoff.benchmark.results.records import read_record
 from bakeoff.benchmark.results.scale_rows import read_rows
 from bakeoff.errors import DataError
 
@@ -42,8 +43,8 @@ def test_a_foreign_table_is_none_of_ours(tmp_path: Path) -> None:
 def test_a_record_of_another_kind_or_format(tmp_path: Path) -> None:
     for text in ("[]", "3", '{"kind": "ann", "format": 2}', '{"kind": "run"}'):
         (tmp_path / "record.json").write_text(text)
-        with pytest.raises(DataError, match="no record of `bakeoff ann`"):
-            record_of(tmp_path, "ann")
+        with pytest.raises(DataError, match="record of `bakeoff ann` in format 1"):
+            read_record(tmp_path, "ann")
 
 
 def test_a_load_of_an_earlier_version_is_read(tmp_path: Path) -> None:

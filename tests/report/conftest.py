@@ -16,20 +16,21 @@ import pytest
 
 from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
 from bakeoff.benchmark.load.load_systems import EMBEDDED_BEFORE
+from bakeoff.benchmark.load.record import save_load
 from bakeoff.benchmark.load.session import LoadOrigin, LoadSession
 from bakeoff.benchmark.passes import Pass
 from bakeoff.benchmark.resources.usage import Resources, ResourceUse
-from bakeoff.benchmark.results.cost import Cost, PricedCost
 from bakeoff.benchmark.results.histogram import Histogram
-from bakeoff.benchmark.results.load_folder import LoadResult, open_load, save_load
+from bakeoff.benchmark.results.load_folder import LoadResult, open_load
 from bakeoff.benchmark.results.scale_rows import SIZE, ScaleRow
-from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome, save_scale
+from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
 from bakeoff.benchmark.targets import LoadTarget, OpenStats
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.config.plan import Prices
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
 from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.cost import Cost, PricedCost
 from bakeoff.runs.folder import QUERIES, RunFolder
 from bakeoff.runs.record import ChunkingRecord, CorpusRecord, ExcludedQuery, RuleHit, RunRecord
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Metric, Schema, Status
@@ -394,7 +395,7 @@ def write_scale(
     options = ScaleOptions(tuple(sizes), runs=2, command="bakeoff scale synthetic:10000x8")
     vectors = VectorSet("made-up", np.zeros((sizes[-1], 8), np.float32), np.zeros((50, 8), np.float32), Metric.L2,
                         None, 0, 0, (), "f" * 16)  # fmt: skip
-    outcome = ScaleOutcome(vectors, options, status=Status.DONE)
+    outcome = ScaleOutcome(dataset=vectors, options=options, status=Status.DONE)
     for place, store in enumerate(stores, start=1):
         for size in sizes:
             for number in range(2):
@@ -408,7 +409,7 @@ def write_scale(
                         )
                     )
     folder.mkdir(parents=True, exist_ok=True)
-    save_scale(folder, outcome)
+    outcome.save(folder)
     return folder
 
 

@@ -105,7 +105,7 @@ def test_what_is_no_record(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         read_ann(tmp_path)
     (tmp_path / "record.json").write_text('{"kind": "load", "format": 1}')
-    with pytest.raises(DataError, match="no record of `bakeoff ann`"):
+    with pytest.raises(DataError, match="record of `bakeoff ann` in format 1"):
         read_ann(tmp_path)
 
 

@@ -200,7 +200,7 @@ def test_what_is_no_growth_is_refused(
     loaded = make_load(result)
     for wrong, message in (
         (tmp_path / "nothing", "cannot be read"),
-        (loaded.path, "is no record of `bakeoff scale`"),
+        (loaded.path, "record of `bakeoff scale` in format 1"),
     ):
         with pytest.raises(DataError, match=message):
             scaling.attach(result.path, wrong)
@@ -223,7 +223,7 @@ def test_a_damaged_load_is_said_in_its_section(make_run: Make, make_load: MakeLo
     path.write_bytes(path.read_bytes()[:-30])
     assert "cannot be read as a load" in sections(result)["load"].finding
     (found.path / "record.json").write_text("{")
-    assert "is not JSON" in sections(result)["load"].finding
+    assert "record.json cannot be read" in sections(result)["load"].finding
     assert "Under load" in page(build_report(result))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from bakeoff.benchmark.results.cost import run_costs
 from bakeoff.benchmark.results.load_folder import LoadResult
 from bakeoff.config.plan import Prices
 from bakeoff.report.build import build_report
@@ -16,6 +15,7 @@ from bakeoff.report.render.markdown import text
 from bakeoff.report.sections.cost_quality import bill_of, money
 from bakeoff.report.sections.findings import of_trade
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.cost import run_costs
 
 Make = Callable[..., Result]
 MakeLoad = Callable[..., LoadResult]

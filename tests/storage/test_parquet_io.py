@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bakeoff.benchmark.load.tables import LOAD_PASSES
-from bakeoff.benchmark.load.tables import read_table as read_load
+from bakeoff.benchmark.results.load_tables import LOAD_PASSES
+from bakeoff.benchmark.results.load_tables import read_table as read_load
 from bakeoff.errors import DataError
 from bakeoff.pipeline.system_tables import TIES
 from bakeoff.runs.folder import read_table

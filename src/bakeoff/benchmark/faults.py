@@ -12,9 +12,9 @@ ENGINE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeErro
 
 
 @contextlib.contextmanager
-def translate_engine_errors(failed: dict[str, str], label: str) -> Iterator[None]:
-    """A failure of one system is written down under its label; the others go on (F39)."""
+def record_failure(failed: dict[str, str], label: str, place: str = "") -> Iterator[None]:
+    """Record the failure of one system under its label, so that the others are still measured (F39)."""
     try:
         yield
     except (SystemFailure, *ENGINE_FAULTS) as exc:
-        failed[label] = describe_error(exc)
+        failed[label] = f"{place}{describe_error(exc)}"

@@ -172,7 +172,7 @@ def _points_table(outcome: AnnOutcome) -> None:
 
 
 def _recall_row(point: SweepPoint, on_front: bool, target: float | None) -> list[str]:
-    from bakeoff.benchmark.results.claims import recall_text
+    from bakeoff.benchmark.results.speed_rows import recall_text
 
     found, recall = point.quality, point.knn.median
     shown = "–" if recall is None else recall_text(recall, target)

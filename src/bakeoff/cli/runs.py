@@ -121,7 +121,7 @@ def _run(
     *,
     force: bool = False,
 ) -> int:
-    from bakeoff.benchmark.run_and_repeat import run as run_experiment
+    from bakeoff import run as run_experiment
     from bakeoff.cli import console
     from bakeoff.cli.views.summary import print_result, result_json
     from bakeoff.review.reviewed_run import with_people

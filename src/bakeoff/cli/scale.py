@@ -11,8 +11,6 @@ from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.vectors import (
     Json,
     MetricName,
-    Queries,
-    Timeout,
     VectorCommand,
     command_line,
     exit_code,
@@ -86,7 +84,15 @@ SearchRate = Annotated[
     float | None,
     typer.Option("--rate", help="Searches per second during inserts, open loop. [default: closed loop]"),
 ]
-Seconds = Annotated[float, typer.Option("--seconds", help="Length of the search during inserts.")]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", help="Length of the search during inserts. [default: 5]")
+]
+Queries = Annotated[
+    int | None, typer.Option("--queries", help="Use only the first N queries of the dataset. [default: 500]")
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", help="Seconds one search may take. [default: 60]")
+]
 Memory = Annotated[
     float | None,
     typer.Option(
@@ -117,11 +123,11 @@ def scale(
     filters: Filters = None,
     insert_rate: InsertRate = None,
     search_rate: SearchRate = None,
-    seconds: Seconds = 5.0,
+    seconds: Seconds = None,
     memory: Memory = None,
     metric: MetricName = None,
-    queries: Queries = 500,
-    timeout: Timeout = 60.0,
+    queries: Queries = None,
+    timeout: Timeout = None,
     seed: Seed = 7,
     out: Out = None,
     executor: Truth = None,
@@ -136,7 +142,8 @@ def scale(
     if is_experiment(dataset):
         refuse_vector_options(
             {"--stores": stores, "--target-recall": target, "--concurrency": concurrency, "--filters": filters,
-             "--insert-while-search": insert_rate, "--rate": search_rate, "--memory": memory, "--metric": metric},
+             "--insert-while-search": insert_rate, "--rate": search_rate, "--memory": memory, "--metric": metric,
+             "--seconds": seconds, "--queries": queries, "--timeout": timeout, "--executor": executor},
         )  # fmt: skip
         counts = DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
         raise typer.Exit(
@@ -144,6 +151,8 @@ def scale(
         )
     if systems is not None:
         raise SettingError(f"--systems applies only to experiments; {dataset} is a vector dataset.")
+    seconds, timeout = (5.0 if seconds is None else seconds), (60.0 if timeout is None else timeout)
+    queries = 500 if queries is None else queries
     stores = stores or "exact,faiss"
     chosen, wanted = parse_store_specs(stores.split(",")), _wholes("--sizes", sizes)
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
@@ -161,7 +170,7 @@ def scale(
 
 
 def _default_sizes(vectors: VectorSet) -> tuple[int, ...]:
-    from bakeoff.benchmark.scale.measure_sizes import default_sizes
+    from bakeoff.benchmark.scale.session import default_sizes
 
     return default_sizes(len(vectors.base))
 
@@ -172,7 +181,7 @@ def _measure_and_show(
     """Measure, write and print the scaling; return its exit code."""
     from bakeoff.benchmark.run_in_subprocess import run_isolated
     from bakeoff.benchmark.scale.measure_size import run_job
-    from bakeoff.benchmark.scale.measure_sizes import measure_scale, scale_record
+    from bakeoff.benchmark.scale.measure_sizes import measure_scale
     from bakeoff.cli import console
     from bakeoff.report.pages.scale import write_scale_page
 
@@ -184,7 +193,7 @@ def _measure_and_show(
     )  # fmt: skip
     written = write_scale_page(folder)
     if command.as_json:
-        console.print_json({**scale_record(outcome), "folder": str(folder)})
+        console.print_json({**outcome.record(), "folder": str(folder)})
     else:
         _show(outcome)
         console.print_line(str(written))
@@ -207,7 +216,7 @@ def page(
     folder: Annotated[Path, typer.Argument(help="A result folder of `bakeoff ann` or `bakeoff scale`.")],
 ) -> None:
     """Write the page of an `ann` or `scale` result again."""
-    from bakeoff.benchmark.results.ann_results import kind_of
+    from bakeoff.benchmark.results.records import kind_of
     from bakeoff.cli import console
     from bakeoff.report.pages.ann import write_ann_page
     from bakeoff.report.pages.scale import write_scale_page

@@ -11,7 +11,7 @@ from bakeoff.cli.options.vectors import VectorCommand, command_line, exit_code
 
 if TYPE_CHECKING:
     from bakeoff.benchmark.results.scale_tables import ScaleTable
-    from bakeoff.benchmark.scale.document_sizes import DocumentScaled
+    from bakeoff.benchmark.scale.document_sizes import DocumentScaleOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def refuse_vector_options(given: Mapping[str, object]) -> None:
 
     for name, value in given.items():
         if value is not None:
-            raise SettingError(f"{name} applies only to vector datasets; an experiment has its own systems.")
+            raise SettingError(f"{name} applies only to vector datasets; leave it out for an experiment.")
 
 
 def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, command: VectorCommand) -> int:
@@ -69,8 +69,7 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, comm
     return exit_code(outcome)
 
 
-def _show(outcome: DocumentScaled) -> None:
-    from bakeoff.benchmark.results.scale_rows import fits_of
+def _show(outcome: DocumentScaleOutcome) -> None:
     from bakeoff.benchmark.results.scale_tables import document_rows, fit_rows
     from bakeoff.cli import console
 
@@ -82,9 +81,7 @@ def _show(outcome: DocumentScaled) -> None:
     print_tables(
         {
             "Medians of the runs": document_rows(outcome.rows),
-            "Growth: figure ~ documents^exponent [95 % interval over sizes × runs]": fit_rows(
-                fits_of(outcome.rows)
-            ),
+            "Growth: figure ~ documents^exponent [95 % interval over sizes × runs]": fit_rows(outcome.fits()),
         },
         outcome.failed,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bakeoff.benchmark.results.ann_results import RECORD, kind_of
+from bakeoff.benchmark.results.records import RECORD, kind_of
 from bakeoff.errors import DataError, MeasureError, SettingError
 from bakeoff.measures import presets
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS

@@ -12,9 +12,9 @@ from bakeoff.benchmark.ann.record import save_record
 from bakeoff.benchmark.ann.store_specs import parse_store_specs
 from bakeoff.benchmark.load.load_spec import LoadSpec
 from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
-from bakeoff.benchmark.results.ann_results import kind_of
 from bakeoff.benchmark.results.load_folder import open_load
-from bakeoff.benchmark.results.scale_rows import FIGURES, SIZE, ScaleRow, write_rows
+from bakeoff.benchmark.results.records import kind_of
+from bakeoff.benchmark.results.scale_rows import FIGURES, SIZE, ScaleRow, write_scale_rows
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.pipeline.context import StageContext
 from bakeoff.report.pages.ann import write_ann_page
@@ -49,7 +49,7 @@ def measured(command: str) -> Path:
     elif command == "scale":
         folder.mkdir()
         (folder / "record.json").write_text(json.dumps(SCALE))
-        (folder / "rows.parquet").write_bytes(write_rows(ROWS))
+        write_scale_rows(folder / "rows.parquet", ROWS)
     else:
         tools = LoadDeps(StageContext(store), lambda _: None, lambda _: None, lambda *_: ())
         demand = LoadSpec(runs=1, seconds=0.001)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bakeoff.benchmark.results.cost import run_costs
 from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
 from bakeoff.report.sections.sanity import _short_lists
 from bakeoff.review.autofill import parsed_tags
 from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.cost import run_costs
 from bakeoff.runs.folder import QUERIES, RunFolder
 from bakeoff.runs.run import run
 from bakeoff.runs.score_grid import read_grid

@@ -19,10 +19,11 @@ from bakeoff.benchmark.ann.sweep import (
     tune_stores,
 )
 from bakeoff.benchmark.building import BuiltStore, build_store
-from bakeoff.benchmark.faults import translate_engine_errors
+from bakeoff.benchmark.faults import record_failure
 from bakeoff.benchmark.null_store import harness_seconds
 from bakeoff.benchmark.resources.memory import IndexMemory, measure_growth, resident_bytes
-from bakeoff.benchmark.results.claims import recall_text
+from bakeoff.benchmark.results.speed_rows import reaches_target, recall_text
+from bakeoff.benchmark.session import Session, Tell, finish_session
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, truth_of
 from bakeoff.errors import SettingError
@@ -32,7 +33,6 @@ from bakeoff.pipeline.loops.closed_loop import TIMEOUT
 from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.types import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class AnnOptions:
 
 
 @dataclass(slots=True)
-class AnnOutcome:
-    """What is known so far; `failed`, `unreached` and `left` (on a server) say why by system."""
+class AnnOutcome(Session):
+    """What is known so far; `failed`, `unreached` and `left` (on a server) have the reason by system."""
 
     dataset: VectorSet
     options: AnnOptions
@@ -70,11 +70,8 @@ class AnnOutcome:
     memory: dict[str, IndexMemory] = field(default_factory=dict)
     tuned: dict[str, recall_tuning.TunedSetting] = field(default_factory=dict)
     passes: list[SweepPass] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
     unreached: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
-    status: Status = Status.PARTIAL
-    stopped: str = ""
 
     def points(self) -> tuple[SweepPoint, ...]:
         """All settings measured so far."""
@@ -103,7 +100,6 @@ class AnnOutcome:
 
 
 Save = Callable[[AnnOutcome, SweepPass | None], None]
-Tell = Callable[[str], None]
 
 
 def compare_stores(
@@ -131,17 +127,12 @@ def compare_stores(
             f"--threads is {options.threads}; there are {len(dataset.queries)} queries to share."
         )
     outcome = AnnOutcome(dataset, options)
-    with TempDir("ann") as folder:
+    with finish_session(outcome, lambda: save(outcome, None)), TempDir("ann") as folder:
         try:
             truth = _truth(outcome, cache, workers, tell)
             _measure_stores(outcome, stores, truth, folder, save, tell)
-        except KeyboardInterrupt:
-            outcome.stopped = INTERRUPTED
         finally:
             _close(outcome)
-    if not outcome.stopped:
-        outcome.status = Status.FAILED if outcome.failed else Status.DONE
-    save(outcome, None)
     return outcome
 
 
@@ -170,7 +161,7 @@ def _measure_stores(
     for number, candidate in enumerate(stores):
         tell(f"{candidate.label}: building")
         before = resident_bytes()
-        with translate_engine_errors(outcome.failed, candidate.label):
+        with record_failure(outcome.failed, candidate.label):
             built = build_store(candidate, dataset, folder / str(number))
             held = (built.index_bytes or 0) if built.in_memory else 0
             outcome.memory[candidate.label] = measure_growth(
@@ -194,7 +185,7 @@ def _settings(
     for built in outcome.built:
         label = built.candidate.label
         values.append(())
-        with translate_engine_errors(outcome.failed, label):
+        with record_failure(outcome.failed, label):
             found = outcome.tuned[label] = tune_stores(built, target, whole.of(tuning))
             setting = built.candidate.setting(found.value)
             tell(f"{label}: {setting} has recall {found.recall:.4f} on the tuning queries")
@@ -213,7 +204,7 @@ def _runs(
             if label in outcome.failed:
                 continue
             tell(f"run {run + 1} of {outcome.options.runs}: {label} {built.candidate.setting(value)}")
-            with translate_engine_errors(outcome.failed, label):
+            with record_failure(outcome.failed, label):
                 one = measure_sweep(built, value, run, work)
                 outcome.passes.append(one)
                 save(outcome, one)
@@ -232,7 +223,7 @@ def _check_targets(outcome: AnnOutcome) -> None:
         return
     stores = {built.candidate.label: built.candidate for built in outcome.built}
     for point in outcome.comparable():
-        if not recall_tuning.reaches_target(point.knn.median, target):
+        if not reaches_target(point.knn.median, target):
             tuned = outcome.tuned[point.system]
             outcome.unreached[point.system] = _shortfall(stores[point.system], point, tuned, target)
 
@@ -257,5 +248,5 @@ def _close(outcome: AnnOutcome) -> None:
     """Close every store, and drop its collection unless it is to stay."""
     for built in outcome.built:
         label = built.candidate.label
-        with translate_engine_errors(outcome.left, label):
+        with record_failure(outcome.left, label):
             built.close(keep=outcome.options.keep, hung=HUNG in outcome.failed.get(label, ""))

@@ -85,8 +85,3 @@ def least_effort(
         middle = (effort + failing) // 2
         failing, effort = (failing, middle) if look(middle) >= target else (middle, effort)
     return tuned(value_of(effort), reached=True)
-
-
-def reaches_target(recall: float | None, target: float) -> bool:
-    """Whether a measured recall is at the target: the figure itself, as it is in the table."""
-    return recall is not None and recall >= target

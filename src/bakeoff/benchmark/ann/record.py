@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import io
-import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bakeoff.benchmark.ann.compare_stores import AnnOutcome
-from bakeoff.benchmark.ann.recall_tuning import reaches_target
 from bakeoff.benchmark.ann.sweep import SweepPass, SweepPoint
 from bakeoff.benchmark.ann.verdict import closing_sentences, compare_tuned_stores
 from bakeoff.benchmark.building import BuiltStore
+from bakeoff.benchmark.results.records import make_record, write_record
+from bakeoff.benchmark.results.speed_rows import reaches_target
+from bakeoff.benchmark.results.tables import write_rows
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
-from bakeoff.runtime.machine import describe_machine, package_versions
 from bakeoff.stats.repeat_summary import RunSummary
-from bakeoff.storage.cache import write_file
 from bakeoff.types import Schema
 
-FORMAT = 1
 PASSES = Schema(
     "passes",
     (
@@ -52,21 +50,16 @@ def save_record(folder: Path, outcome: AnnOutcome, one: SweepPass | None) -> Non
     (folder / "latencies").mkdir(parents=True, exist_ok=True)
     if one is not None:
         name = f"{len(outcome.passes):04d}.parquet"
-        _parquet(folder / "latencies" / name, LATENCIES, _samples(one))
-        _parquet(folder / "passes.parquet", PASSES, _columns(outcome.passes))
-    text = json.dumps(to_dict(outcome), indent=1, ensure_ascii=False)
-    write_file(folder / "record.json", text.encode())
+        write_rows(folder / "latencies" / name, LATENCIES, _samples(one))
+        write_rows(folder / "passes.parquet", PASSES, _pass_rows(outcome.passes))
+    write_record(folder, to_dict(outcome))
 
 
 def to_dict(outcome: AnnOutcome) -> dict[str, Any]:
     """Everything but the samples, as plain values."""
     dataset, options = outcome.dataset, outcome.options
     flags, sentences = outcome.on_front(), closing_sentences(outcome)
-    return {
-        "format": FORMAT,
-        "kind": "ann",
-        "status": outcome.status.value,
-        "stopped": outcome.stopped,
+    content = {
         "verdict": " ".join(one.text for one in sentences),
         "sentences": [one.to_dict() for one in sentences],
         "dataset": {
@@ -90,9 +83,8 @@ def to_dict(outcome: AnnOutcome) -> dict[str, Any]:
             _point(point, on_front, outcome) for point, on_front in zip(outcome.points(), flags, strict=True)
         ],
         "comparisons": [asdict(pair) for pair in compare_tuned_stores(outcome)],
-        "machine": describe_machine(),
-        "versions": package_versions(),
     }
+    return make_record("ann", outcome.status, outcome.stopped, content)
 
 
 def _store(built: BuiltStore, outcome: AnnOutcome) -> dict[str, Any]:
@@ -165,14 +157,11 @@ def _latency(row: Any) -> dict[str, Any]:
     return {"value": row.milliseconds, "samples": row.count, "note": row.note}
 
 
-def _columns(passes: list[SweepPass]) -> dict[str, list[Any]]:
-    rows = [_row(one, threads, qps) for one in passes for threads, qps in one.qps_measured]
-    return {
-        name: list(column) for (name, _), column in zip(PASSES.columns, zip(*rows, strict=True), strict=True)
-    }
+def _pass_rows(passes: Sequence[SweepPass]) -> list[tuple[object, ...]]:
+    return [_row(one, threads, qps) for one in passes for threads, qps in one.qps_measured]
 
 
-def _row(one: SweepPass, threads: int, qps: float | None) -> tuple[Any, ...]:
+def _row(one: SweepPass, threads: int, qps: float | None) -> tuple[object, ...]:
     found = one.quality
     return (
         one.system, one.setting, one.run, found.knn, found.r100, found.precision, found.mrr, found.queries,
@@ -181,19 +170,5 @@ def _row(one: SweepPass, threads: int, qps: float | None) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _samples(one: SweepPass) -> dict[str, Any]:
-    count = len(one.nanoseconds)
-    return {
-        "system": [one.system] * count,
-        "setting": [one.setting] * count,
-        "run": [one.run] * count,
-        "ns": one.nanoseconds,
-    }
-
-
-def _parquet(path: Path, schema: Schema, columns: dict[str, Any]) -> None:
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    pq.write_table(schema.table(columns), buffer)
-    write_file(path, buffer.getvalue())
+def _samples(one: SweepPass) -> list[tuple[object, ...]]:
+    return [(one.system, one.setting, one.run, int(nanoseconds)) for nanoseconds in one.nanoseconds]

@@ -9,21 +9,14 @@ from bakeoff.benchmark.load.load_spec import threads_text
 from bakeoff.benchmark.results.claims import (
     FAILED,
     NOT_TUNED,
-    BestRecall,
     Claim,
-    FailedClaim,
-    FastestClaim,
-    NoneReaches,
-    NotCompared,
-    OnFront,
-    OnlyReaches,
-    ReachesClaim,
     Sentence,
-    SpeedRow,
-    SpeedRows,
-    speed_of,
+    claim,
+    reaches_claim,
+    speed_claim,
     supported_sentences,
 )
+from bakeoff.benchmark.results.speed_rows import SpeedRow, SpeedRows
 from bakeoff.benchmark.results.speeds import SpeedComparison
 
 
@@ -102,31 +95,31 @@ def _comparison(
     return Sentence(
         (
             f"At {measure} ≥ {target:g}: ",
-            _reaches(first, target), " with ", speed_of(first, clients), ", ",
-            _reaches(second, target), " with ", speed_of(second, clients), "; ",
-            FastestClaim(first.system, second.system, target, first.rate / second.rate, pair.p_holm,
-                    note if pair.p_holm is None else ""),
+            reaches_claim(first, target), " with ", speed_claim(first, clients), ", ",
+            reaches_claim(second, target), " with ", speed_claim(second, clients), "; ",
+            claim("Fastest", first=first.system, second=second.system, target=target,
+                  ratio=first.rate / second.rate, p=pair.p_holm, note=note if pair.p_holm is None else ""),
             ".",
         )
     )  # fmt: skip
 
 
 def _single(rows: SpeedRows, row: SpeedRow, target: float, measure: str, clients: str) -> Sentence:
-    only: Claim = OnlyReaches(row.system, measure, target)
+    only = claim("OnlyReaches", system=row.system, measure=measure, target=target)
     begin: tuple[str | Claim, ...] = (only, ": ") if only.holds(rows) else (f"At {measure} ≥ {target:g}: ",)
     end = "; there is no other store to compare its speed with."
-    return Sentence((*begin, _reaches(row, target), " with ", speed_of(row, clients), end))
+    return Sentence((*begin, reaches_claim(row, target), " with ", speed_claim(row, clients), end))
 
 
 def _nothing_to_compare(rows: SpeedRows, target: float, measure: str) -> Iterator[Sentence]:
     known = [one for one in rows.rows if one.recall is not None]
-    none = NoneReaches(measure, target)
+    none = claim("NoneReaches", measure=measure, target=target)
     if not known:
         yield Sentence(("No recall was measured; speeds are not compared.",))
     elif none.holds(rows):
         best = max(known, key=lambda one: one.recall or 0.0)
-        claim = BestRecall(best.system, best.setting, best.recall or 0.0, target)
-        yield Sentence((none, ": ", claim, "; speeds are not compared."))
+        figures = {"system": best.system, "setting": best.setting, "recall": best.recall, "target": target}
+        yield Sentence((none, ": ", claim("BestRecall", **figures), "; speeds are not compared."))
     else:
         yield Sentence((f"No two stores can be compared at {measure} ≥ {target:g}.",))
 
@@ -138,11 +131,14 @@ def _reaching_but_not_compared(rows: SpeedRows, ranked: set[str], target: float)
         if row.recall is not None and row.reaches(target) and not row.compared and row.system not in named:
             named.add(row.system)
             why = FAILED if row.system in rows.failures else NOT_TUNED
-            yield Sentence((NotCompared(row.system, row.setting, row.recall, target, why), "."))
+            figures = {"system": row.system, "setting": row.setting, "recall": row.recall, "target": target}
+            yield Sentence((claim("NotCompared", **figures, why=why), "."))
 
 
 def _failures(rows: SpeedRows) -> tuple[Sentence, ...]:
-    return tuple(Sentence((FailedClaim(system, why), ".")) for system, why in rows.failures.items())
+    return tuple(
+        Sentence((claim("Failed", system=system, why=why), ".")) for system, why in rows.failures.items()
+    )
 
 
 def _front(outcome: AnnOutcome) -> tuple[Sentence, ...]:
@@ -151,7 +147,7 @@ def _front(outcome: AnnOutcome) -> tuple[Sentence, ...]:
     if not found:
         return (Sentence(("No verdict: nothing was measured.",)),)
     return (
-        Sentence(("On the front of recall and speed: ", OnFront(found), ".")),
+        Sentence(("On the front of recall and speed: ", claim("OnFront", settings=found), ".")),
         Sentence(
             (
                 "Speeds at unequal recall are not compared; "
@@ -159,8 +155,3 @@ def _front(outcome: AnnOutcome) -> tuple[Sentence, ...]:
             )
         ),
     )
-
-
-def _reaches(row: SpeedRow, target: float) -> ReachesClaim:
-    assert row.recall is not None
-    return ReachesClaim(row.system, row.setting, row.recall, target)

@@ -12,14 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import __version__
-from bakeoff.benchmark.configurations.trial import (
-    IngestionJob,
-    SystemJob,
-    TrialFigure,
-    TrialIngestion,
-    ingest_documents,
-    measure_configuration,
-)
+from bakeoff.benchmark.configurations.jobs import IngestionJob, SystemJob, TrialFigure, TrialIngestion
+from bakeoff.benchmark.configurations.trial import ingest_documents, measure_configuration
 from bakeoff.benchmark.results.configurations import (
     CONFIGURATIONS,
     FAILED,

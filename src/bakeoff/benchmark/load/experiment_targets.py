@@ -13,7 +13,6 @@ import numpy as np
 from bakeoff import registry
 from bakeoff.benchmark.clients.read_only_cache import ReadOnlyCache
 from bakeoff.benchmark.resources.usage import Sampler
-from bakeoff.benchmark.results.cost import CHARACTERS_A_TOKEN, TokenUse
 from bakeoff.benchmark.targets import LoadTarget, OpenStats, Pids, QualityReference
 from bakeoff.config import experiment
 from bakeoff.config.modes import MODES, WEIGHT, Hybrid
@@ -29,6 +28,7 @@ from bakeoff.pipeline.query_pipeline import SearchRequest
 from bakeoff.pipeline.read import read_documents
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.runs.analysis import Result, open_run
+from bakeoff.runs.cost import CHARACTERS_A_TOKEN, TokenUse
 from bakeoff.storage.shared_location import SharedFolder, ensure_marker
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Role

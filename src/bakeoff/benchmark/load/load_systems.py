@@ -11,12 +11,12 @@ from pathlib import Path
 
 from bakeoff.benchmark.ann.store_specs import parse_store_specs
 from bakeoff.benchmark.clients.launch import Launcher, choose_launcher
-from bakeoff.benchmark.faults import translate_engine_errors
+from bakeoff.benchmark.faults import record_failure
 from bakeoff.benchmark.load.experiment_targets import ExperimentTargets, choose_systems, plan_of_run
 from bakeoff.benchmark.load.load_spec import LoadSpec
+from bakeoff.benchmark.load.record import save_load
 from bakeoff.benchmark.load.session import LoadOrigin, LoadSession, run_systems_under_load
-from bakeoff.benchmark.results.cost import Cost, PricedCost, TokenUse, Usage, estimate_cost, run_usage
-from bakeoff.benchmark.results.load_folder import LOADS, save_load
+from bakeoff.benchmark.results.load_folder import LOADS
 from bakeoff.benchmark.targets import LoadTarget, Pids, check_dataset, dataset_truth, vector_target
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.config import experiment
@@ -26,6 +26,7 @@ from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.loops.client_threads import HUNG
 from bakeoff.pipeline.loops.closed_loop import check_workers
 from bakeoff.pipeline.shared_artifacts import STAND_IN
+from bakeoff.runs.cost import Cost, PricedCost, TokenUse, Usage, estimate_cost, run_usage
 from bakeoff.stats.repeat_summary import summarise
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Metric
@@ -184,7 +185,7 @@ def _close(found: LoadSession, warn: Callable[[str], None]) -> None:
     """Close every store; what stays on a server is a warning."""
     left: dict[str, str] = {}
     for target in found.targets:
-        with translate_engine_errors(left, target.label):
+        with record_failure(left, target.label):
             target.close(hung=HUNG in found.failed.get(target.label, found.stopped))
     for label, why in left.items():
         warn(f"{label}: {why}")

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from bakeoff import registry
+from bakeoff.benchmark.load.compare_loads import compare_loads
 from bakeoff.benchmark.load.sentences import closing_sentences
 from bakeoff.benchmark.load.session import LoadSession
-from bakeoff.benchmark.load.tables import USES, client_dicts
+from bakeoff.benchmark.load.tables import (
+    client_dicts,
+    client_histogram_rows,
+    client_rows,
+    histogram_rows,
+    pass_row,
+)
 from bakeoff.benchmark.points import LoadPoint
 from bakeoff.benchmark.resources.usage import Resources
-from bakeoff.benchmark.results.load_speeds import compare_loads
+from bakeoff.benchmark.results.load_tables import (
+    LOAD_CLIENT_HISTOGRAMS,
+    LOAD_CLIENTS,
+    LOAD_HISTOGRAMS,
+    LOAD_PASSES,
+    USES,
+)
+from bakeoff.benchmark.results.records import make_record, write_record
+from bakeoff.benchmark.results.tables import write_rows
 from bakeoff.benchmark.targets import LoadTarget
 from bakeoff.config.plan import Prices
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.protocols import declared_guarantees
-from bakeoff.runtime.machine import describe_machine, package_versions
 from bakeoff.stats.repeat_summary import RunSummary, summarise
+from bakeoff.types import Schema
 
-FORMAT = 1
+
+def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
+    """Write everything that is known, each file in one step, and return the record."""
+    record, passes = to_dict(found, prices), found.passes
+    rows: dict[Schema, Iterable[tuple[Any, ...]]] = {
+        LOAD_PASSES: map(pass_row, passes),
+        LOAD_HISTOGRAMS: chain.from_iterable(map(histogram_rows, passes)),
+    }
+    if any(one.team for one in passes):
+        rows[LOAD_CLIENTS] = chain.from_iterable(map(client_rows, passes))
+        rows[LOAD_CLIENT_HISTOGRAMS] = chain.from_iterable(map(client_histogram_rows, passes))
+    folder.mkdir(parents=True, exist_ok=True)
+    for schema, table in rows.items():
+        write_rows(folder / f"{schema.name}.parquet", schema, table, compression="zstd")
+    write_record(folder, record)
+    return record
 
 
 def to_dict(found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
     """Everything but the rows, as plain values."""
     points, sentences = found.points(), closing_sentences(found)
-    return {
-        "format": FORMAT,
-        "kind": "load",
-        "status": found.status.value,
-        "stopped": found.stopped,
+    content = {
         "sentence": " ".join(one.text for one in sentences),
         "sentences": [one.to_dict() for one in sentences],
         "origin": asdict(found.origin),
@@ -45,9 +73,8 @@ def to_dict(found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
         "prices": prices.model_dump(mode="json") if prices else None,
         "costs": {system: one.to_dict() for system, one in found.costs.items()},
         "notes": [note for point in points for note in point.notes],
-        "machine": describe_machine(),
-        "versions": package_versions(),
     }
+    return make_record("load", found.status, found.stopped, content)
 
 
 def _system(target: LoadTarget, found: LoadSession) -> dict[str, Any]:

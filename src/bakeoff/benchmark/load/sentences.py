@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from bakeoff.benchmark.load.session import LoadSession
 from bakeoff.benchmark.points import LoadPoint
 from bakeoff.benchmark.results.claims import (
-    CutShort,
-    FailedClaim,
-    HoldsRate,
     Sentence,
-    SpeedRow,
-    SpeedRows,
-    promise_of,
-    speed_of,
+    claim,
+    rate_claim,
+    slo_claim,
+    speed_claim,
     supported_sentences,
 )
+from bakeoff.benchmark.results.speed_rows import SpeedRow, SpeedRows
 
 
 def closing_sentences(found: LoadSession) -> tuple[Sentence, ...]:
@@ -51,12 +49,12 @@ def _of_systems(found: LoadSession, rows: SpeedRows) -> Iterator[Sentence]:
         if slo is not None:
             if system in found.highest:
                 promise = f"p{slo.percentile} below {slo.milliseconds:g} ms"
-                yield Sentence((promise_of(system, promise, rows.highest[system]), "."))
+                yield Sentence((slo_claim(system, promise, rows.highest[system]), "."))
         else:
             mine = [row for row in rows.rows if row.system == system]
             yield from _rates(mine) if found.demand.rates else _fastest(system, mine)
         if system in found.failed:
-            yield Sentence((FailedClaim(system, found.failed[system]), "."))
+            yield Sentence((claim("Failed", system=system, why=found.failed[system]), "."))
 
 
 def _fastest(system: str, rows: list[SpeedRow]) -> Iterator[Sentence]:
@@ -64,7 +62,7 @@ def _fastest(system: str, rows: list[SpeedRow]) -> Iterator[Sentence]:
     known = [row for row in rows if row.rate is not None]
     if known:
         best = max(known, key=lambda row: row.rate or 0.0)
-        yield Sentence((f"{system}: ", speed_of(best, best.setting), "."))
+        yield Sentence((f"{system}: ", speed_claim(best, best.setting), "."))
     yield from _cut_short(rows)
 
 
@@ -73,15 +71,14 @@ def _rates(rows: list[SpeedRow]) -> Iterator[Sentence]:
     missed = [row for row in rows if row.held is False and row.rate is not None]
     held = [row for row in rows if row.held]
     if missed:
-        yield Sentence(
-            (HoldsRate(missed[0].system, missed[0].setting, False, missed[0].rate, missed[0].p99), ".")
-        )
+        yield Sentence((rate_claim(missed[0]), "."))
     elif held:
-        yield Sentence((HoldsRate(held[-1].system, held[-1].setting, True, held[-1].rate, held[-1].p99), "."))
+        yield Sentence((rate_claim(held[-1]), "."))
     yield from _cut_short(rows)
 
 
 def _cut_short(rows: list[SpeedRow]) -> Iterator[Sentence]:
     for row in rows:
         if row.cut_short:
-            yield Sentence((CutShort(row.system, row.setting, row.cut_short), "."))
+            cut = claim("CutShort", system=row.system, setting=row.setting, runs=row.cut_short)
+            yield Sentence((cut, "."))

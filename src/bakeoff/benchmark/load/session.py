@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from bakeoff.benchmark.clients.launch import Launcher, Processes
-from bakeoff.benchmark.faults import translate_engine_errors
+from bakeoff.benchmark.faults import record_failure
 from bakeoff.benchmark.load.highest_rate import HIGHEST, MaxRate, RateTrial, lowest_rate, max_rate
 from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
 from bakeoff.benchmark.passes import LOST, Pass
 from bakeoff.benchmark.points import LoadPoint, load_points
-from bakeoff.benchmark.results.cost import Cost
 from bakeoff.benchmark.run_pass import PassContext, harness_overhead, one_pass, open_loop_sender
+from bakeoff.benchmark.session import Job, Session, Tell, finish_session, run_jobs
 from bakeoff.benchmark.targets import LoadTarget, Pids
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.client_threads import GONE, HUNG, INTERRUPTED
 from bakeoff.pipeline.loops.closed_loop import WarmUp, warm_up
-from bakeoff.types import Status
+from bakeoff.runs.cost import Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ class LoadOrigin:
 
 
 @dataclass(slots=True)
-class LoadSession:
-    """What is known so far; `failed` says why by system, `cold` is what came before the measured queries."""
+class LoadSession(Session):
+    """What is known so far; `cold` is the warm-up before the first measured queries, by system."""
 
     origin: LoadOrigin
     demand: LoadSpec
@@ -41,10 +42,7 @@ class LoadSession:
     cold: dict[str, WarmUp] = field(default_factory=dict)
     passes: list[Pass] = field(default_factory=list)
     highest: dict[str, list[MaxRate]] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
     costs: dict[str, Cost] = field(default_factory=dict)
-    status: Status = Status.PARTIAL
-    stopped: str = ""
 
     def points(self) -> tuple[LoadPoint, ...]:
         """One point a system and load."""
@@ -57,7 +55,6 @@ class LoadSession:
 
 
 Save = Callable[[LoadSession], object]
-Tell = Callable[[str], None]
 
 
 def run_systems_under_load(
@@ -71,20 +68,16 @@ def run_systems_under_load(
 ) -> None:
     """Open every target, then measure; one that fails is recorded and the others go on; Ctrl-C keeps what is there."""
     ground = PassContext(found.demand, pids, launcher or Processes())
-    try:
+    keep = partial(save, found)
+    with finish_session(found, keep):
         for label, opened in opening:
             tell(f"{label}: opening")
-            with translate_engine_errors(found.failed, label):
+            with record_failure(found.failed, label):
                 found.targets.append(opened())
         if found.targets:
             _null_store(found, tell)
-            save(found)
-            _measure_all(found, save, tell, ground)
-    except KeyboardInterrupt:
-        found.stopped = INTERRUPTED
-    if not found.stopped:
-        found.status = Status.FAILED if found.failed else Status.DONE
-    save(found)
+            keep()
+            run_jobs(found, _jobs(found, ground), keep, tell)
 
 
 def _null_store(found: LoadSession, tell: Tell) -> None:
@@ -95,20 +88,14 @@ def _null_store(found: LoadSession, tell: Tell) -> None:
             found.harness[load] = harness_overhead(found.targets[0], load, found.demand)
 
 
-def _measure_all(found: LoadSession, save: Save, tell: Tell, ground: PassContext) -> None:
-    """Every run goes through every load; within a load systems take turns, and each run begins with another (F35)."""
+def _jobs(found: LoadSession, ground: PassContext) -> Iterator[Job]:
+    """Every load in every run; within a load systems take turns, and each run begins with another (F35)."""
     for run in range(found.demand.runs):
         for load in found.demand.loads or (None,):
             for target in _turn(found.targets, run):
-                if target.label in found.failed:
-                    continue
                 what = load.name if load else "searching the highest rate"
-                tell(f"run {run + 1} of {found.demand.runs}: {target.label}, {what}")
-                with translate_engine_errors(found.failed, target.label):
-                    _one(found, target, load, run, ground)
-                save(found)
-                if found.stopped:
-                    return
+                title = f"run {run + 1} of {found.demand.runs}: {target.label}, {what}"
+                yield Job(target.label, title, partial(_one, found, target, load, run, ground))
 
 
 def _turn(targets: Sequence[LoadTarget], run: int) -> list[LoadTarget]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bakeoff.errors import DataError
+from bakeoff.benchmark.results.records import environment_of, read_record, reading
 from bakeoff.protocols import Guarantee
-
-FORMAT = 1
-RECORD = "record.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,42 +85,10 @@ class AnnData:
     comparisons: tuple[Mapping[str, Any], ...]
 
 
-def kind_of(folder: Path) -> str:
-    """What a folder's record is of: ann, scale, load."""
-    try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as exc:
-        raise DataError(f"{folder / RECORD} cannot be read: {exc}. Give a folder of `bakeoff ann`.") from exc
-    return str(record.get("kind", "")) if isinstance(record, dict) else ""
-
-
-def record_of(folder: Path, kind: str) -> dict[str, Any]:
-    """The stored record of a folder, if it is of this kind and format."""
-    path = folder / RECORD
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as exc:
-        raise DataError(f"{path} cannot be read: {exc}. Give a folder of `bakeoff {kind}`.") from exc
-    if not isinstance(record, dict) or record.get("kind") != kind or record.get("format") != FORMAT:
-        raise DataError(f"{path} is no record of `bakeoff {kind}` in format {FORMAT}.")
-    return record
-
-
-@contextlib.contextmanager
-def making(folder: Path) -> Iterator[None]:
-    """What cannot be made of a stored record is the record's fault: it was damaged, or another program wrote it."""
-    try:
-        yield
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as exc:
-        raise DataError(
-            f"{folder} is damaged, or of another version: {type(exc).__name__}: {exc}. Measure again."
-        ) from exc
-
-
 def read_ann(folder: Path) -> AnnData:
     """The comparison of a folder."""
-    record = record_of(folder, "ann")
-    with making(folder):
+    record = read_record(folder, "ann")
+    with reading(folder):
         return _data(record)
 
 
@@ -161,12 +124,6 @@ def _guarantees(record: Mapping[str, Any]) -> Iterator[str]:
         found = [Guarantee(**one).text for one in store.get("guarantees", [])]
         if found:
             yield f"{store['system']}: {'; '.join(found)}"
-
-
-def environment_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Machine and versions as rows."""
-    both = {**record["machine"], **record["versions"]}
-    return tuple((name, str(value)) for name, value in both.items())
 
 
 def spread(stored: Mapping[str, Any] | None) -> StoredFigure:

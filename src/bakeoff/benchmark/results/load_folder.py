@@ -18,39 +18,29 @@ Null means not measured, with the reason in a note. Latencies of an open loop co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bakeoff.benchmark.load.record import FORMAT, to_dict
-from bakeoff.benchmark.load.session import LoadSession
-from bakeoff.benchmark.load.tables import (
+from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
+from bakeoff.benchmark.results.load_tables import (
     LOAD_CLIENT_HISTOGRAMS,
     LOAD_CLIENTS,
     LOAD_HISTOGRAMS,
     LOAD_PASSES,
     MISSING,
-    client_histogram_rows,
-    client_rows,
     histogram_of,
-    histogram_rows,
-    pass_row,
     read_table,
-    write_table,
 )
-from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
-from bakeoff.config.plan import Prices
+from bakeoff.benchmark.results.records import RECORD, read_record
 from bakeoff.errors import DataError
-from bakeoff.storage.cache import write_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "FORMAT",
     "LOADS",
     "LOAD_HISTOGRAMS",
     "LOAD_PASSES",
@@ -59,7 +49,6 @@ __all__ = [
     "all_loads",
     "load_weight",
     "open_load",
-    "save_load",
 ]
 LOADS = "load"
 
@@ -104,39 +93,15 @@ class LoadResult:
         return merge_histograms(histogram_of(rows) for rows in parts.values())
 
 
-def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
-    """Write everything that is known, each file in one step, and return the record."""
-    folder.mkdir(parents=True, exist_ok=True)
-    record = to_dict(found, prices)
-    write_table(folder, LOAD_PASSES, [pass_row(one) for one in found.passes])
-    write_table(folder, LOAD_HISTOGRAMS, [row for one in found.passes for row in histogram_rows(one)])
-    if any(one.team for one in found.passes):
-        write_table(folder, LOAD_CLIENTS, [row for one in found.passes for row in client_rows(one)])
-        kept = [row for one in found.passes for row in client_histogram_rows(one)]
-        write_table(folder, LOAD_CLIENT_HISTOGRAMS, kept)
-    write_file(folder / "record.json", json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n")
-    return record
-
-
 def open_load(folder: str | Path) -> LoadResult:
     """The load in a folder; of a run's folder, or of its load folder, the newest."""
     path = Path(folder)
-    if not (path / "record.json").is_file():
+    if not (path / RECORD).is_file():
         inside = sorted(all_loads(path))
         if not inside:
-            raise DataError(f"{path} holds no load. Make one with: bakeoff load {path}")
+            raise DataError(f"{path} has no stored load. Make one with: bakeoff load {path}")
         path = inside[-1]
-    try:
-        record = json.loads((path / "record.json").read_bytes())
-    except (ValueError, RecursionError) as exc:
-        raise DataError(
-            f"{path}/record.json is not JSON ({exc}). The file is damaged; measure again."
-        ) from exc
-    if not isinstance(record, dict) or record.get("kind") != "load" or record.get("format") != FORMAT:
-        raise DataError(
-            f"{path}/record.json is no load of format {FORMAT}. Give a folder that `bakeoff load` wrote."
-        )
-    return LoadResult(path, record)
+    return LoadResult(path, read_record(path, "load"))
 
 
 def all_loads(folder: str | Path) -> tuple[Path, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from bakeoff.benchmark.results.power_law import PowerLaw, fit_power_law
+from bakeoff.benchmark.results.tables import write_rows
 from bakeoff.errors import DataError
 from bakeoff.storage.parquet_io import read_parquet
 from bakeoff.types import Schema
@@ -63,21 +63,13 @@ class ScaleRow:
     note: str = ""
 
 
-def write_rows(rows: Sequence[ScaleRow]) -> bytes:
-    """The rows as a Parquet file."""
-    import pyarrow.parquet as pq
-
-    columns = zip(*(astuple(row) for row in rows), strict=True) if rows else ([] for _ in ROWS.columns)
-    buffer = io.BytesIO()
-    pq.write_table(
-        ROWS.table({name: list(column) for (name, _), column in zip(ROWS.columns, columns, strict=True)}),
-        buffer,
-    )
-    return buffer.getvalue()
+def write_scale_rows(path: Path, rows: Iterable[ScaleRow]) -> None:
+    """Write the rows as a Parquet file."""
+    write_rows(path, ROWS, (astuple(row) for row in rows))
 
 
 def read_rows(path: Path) -> tuple[ScaleRow, ...]:
-    """The rows of a file that `write_rows` made."""
+    """The rows of a file that `write_scale_rows` wrote."""
     import pyarrow as pa
 
     try:

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bakeoff import registry
-from bakeoff.benchmark.configurations.trial import (
-    IngestionJob,
-    SystemJob,
-    TrialFigure,
-    TrialIngestion,
-    ingest_documents,
-    measure_configuration,
-)
-from bakeoff.benchmark.results.scale_rows import DOCUMENTS, SIZE, ScaleRow, fits_of, write_rows
+from bakeoff.benchmark.configurations.jobs import IngestionJob, SystemJob, TrialFigure, TrialIngestion
+from bakeoff.benchmark.configurations.trial import ingest_documents, measure_configuration
+from bakeoff.benchmark.results.scale_rows import DOCUMENTS, SIZE, ScaleRow
 from bakeoff.benchmark.run_in_subprocess import run_isolated
-from bakeoff.benchmark.scale.measure_sizes import FORMAT, default_sizes
+from bakeoff.benchmark.scale.session import ScaleSession, default_sizes
+from bakeoff.benchmark.session import Job, Tell, finish_session, run_jobs
 from bakeoff.benchmark.targets import Pids
 from bakeoff.config.plan import Plan, System
-from bakeoff.errors import SettingError, SystemFailure
+from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.pipeline.loops.client_threads import INTERRUPTED
 from bakeoff.pipeline.read import Sample
-from bakeoff.runtime.machine import describe_machine, package_versions
-from bakeoff.storage.cache import write_file
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.truth.queries import read_queries
-from bakeoff.types import SourceItem, Status
+from bakeoff.types import SourceItem
 
 NAMES = {"kNN": "knn", "memory_growth_mb": "memory_mb"}
 """Figures of a configuration under the names that `bakeoff scale` has for them."""
@@ -39,9 +31,6 @@ KEPT = (
     "documents", "chunks", "read_s", "chunk_s", "embed_s", *INDEXING, "latency_ms", "p50_ms", "p95_ms", "qps",
     "disk_mb",
 )  # fmt: skip
-
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +59,19 @@ class Servers:
     data_folder: Callable[[str, Any], Path | None]
 
 
-@dataclass(slots=True)
-class DocumentScaled:
-    """What is known so far; `failed` has the reason why a system has no rows from a size on."""
+@dataclass(slots=True, kw_only=True)
+class DocumentScaleOutcome(ScaleSession):
+    """The systems of an experiment over growing samples of its documents."""
 
     plan: Plan
     options: DocumentScaleOptions
     documents: int
     queries: int
-    rows: list[ScaleRow] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    status: Status = Status.PARTIAL
-    stopped: str = ""
 
-    def record(self) -> dict[str, Any]:
-        """Everything but the rows, as plain values."""
+    def facts(self) -> Mapping[str, object]:
+        """The corpus, as entries of the record."""
         return {
-            "format": FORMAT,
-            "kind": "scale",
             "unit": DOCUMENTS,
-            "status": self.status.value,
-            "stopped": self.stopped,
             "dataset": {
                 "name": self.plan.name,
                 "fingerprint": self.plan.fingerprint(),
@@ -99,20 +80,7 @@ class DocumentScaled:
                 "metric": self.plan.settings.metric.value,
                 "notes": [],
             },
-            "options": asdict(self.options),
-            "failed": self.failed,
-            "fits": [
-                {"system": system, "figure": figure, **asdict(found), "bends": found.bends}
-                for (system, figure), found in fits_of(self.rows).items()
-            ],
-            "machine": describe_machine(),
-            "versions": package_versions(),
         }
-
-    def save(self, folder: Path) -> None:
-        """Write rows.parquet and record.json as they are now."""
-        write_file(folder / "rows.parquet", write_rows(self.rows))
-        write_file(folder / "record.json", json.dumps(self.record(), indent=1, ensure_ascii=False).encode())
 
 
 def measure_document_scale(
@@ -123,25 +91,21 @@ def measure_document_scale(
     *,
     folder: Path,
     tell: Tell,
-) -> DocumentScaled:
+) -> DocumentScaleOutcome:
     """Every size in every run; a system that fails is not tried at larger ones, Ctrl-C keeps what is there."""
     count = _count_documents(plan)
     options = _checked(options, count)
     plan = _with_depth(plan, options.k)
-    outcome = DocumentScaled(plan, options, count, len(read_queries(plan.queries).queries))
+    queries = len(read_queries(plan.queries).queries)
+    outcome = DocumentScaleOutcome(plan=plan, options=options, documents=count, queries=queries)
     folder.mkdir(parents=True, exist_ok=True)
-    try:
+    save = partial(outcome.save, folder)
+    with finish_session(outcome, save):
         for run in range(options.runs):
             for size in options.sizes:
                 with TempDir("scale") as home:
                     sampled = _Sampled(plan, Sample(size, options.seed), run, home, folder.name)
-                    for _ in _one_size(outcome, systems, sampled, servers, tell):
-                        outcome.save(folder)
-    except KeyboardInterrupt:
-        outcome.stopped = INTERRUPTED
-    if not outcome.stopped:
-        outcome.status = Status.FAILED if outcome.failed else Status.DONE
-    outcome.save(folder)
+                    run_jobs(outcome, _jobs(outcome, systems, sampled, servers), save, tell)
     return outcome
 
 
@@ -197,20 +161,20 @@ class _Sampled:
         return self.made[place]
 
 
-def _one_size(
-    outcome: DocumentScaled, systems: Sequence[System], sampled: _Sampled, servers: Servers, tell: Tell
-) -> Iterator[None]:
-    """All systems over one sample, taking turns in going first; yields after each."""
-    turn, size = sampled.run % len(systems), sampled.sample.size
+def _jobs(
+    outcome: DocumentScaleOutcome, systems: Sequence[System], sampled: _Sampled, servers: Servers
+) -> Iterator[Job]:
+    """All systems over one sample; each run begins with another one."""
+    turn, size, run = sampled.run % len(systems), sampled.sample.size, sampled.run
     for system in [*systems[turn:], *systems[:turn]]:
-        if system.label in outcome.failed:
-            continue
-        tell(f"run {sampled.run + 1} of {outcome.options.runs}: {system.label}, {size:,} documents")
-        try:
-            outcome.rows += _rows(system.label, size, sampled.run, sampled.measure(system, servers))
-        except SystemFailure as exc:
-            outcome.failed[system.label] = f"at {size:,} documents: {exc}"
-        yield
+        title = f"run {run + 1} of {outcome.options.runs}: {system.label}, {size:,} documents"
+        measure = partial(_measure, outcome, sampled, system, servers)
+        yield Job(system.label, title, measure, f"at {size:,} documents: ")
+
+
+def _measure(outcome: DocumentScaleOutcome, sampled: _Sampled, system: System, servers: Servers) -> None:
+    figures = sampled.measure(system, servers)
+    outcome.rows += _rows(system.label, sampled.sample.size, sampled.run, figures)
 
 
 def _rows(system: str, size: int, run: int, figures: Sequence[TrialFigure]) -> Iterator[ScaleRow]:

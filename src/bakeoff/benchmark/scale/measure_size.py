@@ -26,8 +26,8 @@ from bakeoff.benchmark.resources.memory import (
     uses_server,
 )
 from bakeoff.benchmark.resources.usage import Sampler
-from bakeoff.benchmark.results.claims import recall_text
 from bakeoff.benchmark.results.scale_rows import FILTER, MIXED, SIZE, THREADS, ScaleRow
+from bakeoff.benchmark.results.speed_rows import reaches_target, recall_text
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours
 from bakeoff.benchmark.vectors.filtered_search import buckets, fill_store, search_filtered, supports
@@ -185,7 +185,7 @@ def _setting(job: ScaleJob, built: BuiltStore, work: SweepJob) -> tuple[int | No
 
 def _shortfall(job: ScaleJob, found: AnswerQuality, short: str) -> str:
     """Why the speed at this size is not one at the target recall, or nothing."""
-    if job.target is None or recall_tuning.reaches_target(found.knn, job.target):
+    if job.target is None or reaches_target(found.knn, job.target):
         return ""
     measured = (
         "no recall was measured" if found.knn is None else f"recall {recall_text(found.knn, job.target)}"

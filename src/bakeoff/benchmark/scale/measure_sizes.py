@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.resources.memory import available_bytes
-from bakeoff.benchmark.results.power_law import PowerLaw
-from bakeoff.benchmark.results.scale_rows import FILTER, MIXED, SIZE, ScaleRow, fits_of, write_rows
+from bakeoff.benchmark.results.scale_rows import FILTER, MIXED, SIZE, ScaleRow
 from bakeoff.benchmark.scale.measure_size import ScaleJob, truth_file
+from bakeoff.benchmark.scale.session import ScaleSession
+from bakeoff.benchmark.session import Job, Tell, finish_session, run_jobs
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.benchmark.vectors.exact_neighbours import truth_of
 from bakeoff.benchmark.vectors.filtered_search import check_shares
-from bakeoff.errors import SettingError, SystemFailure
+from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
-from bakeoff.pipeline.loops.client_threads import INTERRUPTED
 from bakeoff.pipeline.loops.closed_loop import TIMEOUT
-from bakeoff.runtime.machine import describe_machine, package_versions
 from bakeoff.runtime.scheduler import WorkerPool
-from bakeoff.storage.cache import Cache, write_file
+from bakeoff.storage.cache import Cache
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.types import Status
 
-FORMAT = 1
 BUDGET_SHARE = 0.8
 COPIES, ROW_BYTES, PROCESS_BYTES = 4, 500, 300 * 10**6
 """What a build is expected to take: copies of the vectors, links and ids a row, and the process itself."""
@@ -72,33 +68,34 @@ class ScaleOptions:
         check_shares(self.filters)
 
 
-@dataclass(slots=True)
-class ScaleOutcome:
-    """What is known so far; `failed` says by store and size why there are no rows."""
+@dataclass(slots=True, kw_only=True)
+class ScaleOutcome(ScaleSession):
+    """Stores over growing parts of a vector dataset."""
 
     dataset: VectorSet
     options: ScaleOptions
-    rows: list[ScaleRow] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    status: Status = Status.PARTIAL
-    stopped: str = ""
 
-    def fits(self) -> dict[tuple[str, str], PowerLaw]:
-        """How each fitted figure of each store grows."""
-        return fits_of(self.rows)
+    def facts(self) -> Mapping[str, object]:
+        """The dataset, as an entry of the record."""
+        data = self.dataset
+        return {
+            "dataset": {
+                "name": data.name,
+                "fingerprint": data.fingerprint,
+                "vectors": len(data.base),
+                "queries": len(data.queries),
+                "dims": data.dims,
+                "metric": data.metric.value,
+                "notes": list(data.notes),
+            }
+        }
 
 
 Measure = Callable[[ScaleJob], list[ScaleRow]]
 
 
-def default_sizes(rows: int) -> tuple[int, ...]:
-    """Powers of ten from 100 (S3-19) up to the dataset's size, and that size; at most the last four."""
-    powers = [10**power for power in range(2, 10) if 10**power < rows]
-    return tuple([*powers, rows][-4:])
-
-
 def needed_bytes(size: int, dims: int) -> int:
-    """What building an index of so many rows is expected to take at its highest."""
+    """The peak memory that building an index of this size is expected to take."""
     return COPIES * size * dims * 4 + ROW_BYTES * size + PROCESS_BYTES
 
 
@@ -129,73 +126,26 @@ def measure_scale(
     *,
     measure: Measure,
     folder: Path,
-    tell: Callable[[str], None],
+    tell: Tell,
     workers: WorkerPool | None = None,
 ) -> ScaleOutcome:
     """Every job in turn; a store that fails at a size is not tried at larger ones, Ctrl-C keeps what is there."""
     check_sizes(dataset, options)
     folder.mkdir(parents=True, exist_ok=True)
-    outcome = ScaleOutcome(dataset, options)
-    with TempDir("scale") as data:
-        try:
-            _prepare(dataset, options, cache, data, tell, workers)
-            for job in _jobs(stores, options, dataset, data):
-                _one(outcome, job, measure, folder, tell)
-        except KeyboardInterrupt:
-            outcome.stopped = INTERRUPTED
-    if not outcome.stopped:
-        outcome.status = Status.FAILED if outcome.failed else Status.DONE
-    save_scale(folder, outcome)
+    outcome = ScaleOutcome(dataset=dataset, options=options)
+    save = partial(outcome.save, folder)
+    with finish_session(outcome, save), TempDir("scale") as data:
+        _prepare(dataset, options, cache, data, tell, workers)
+        work = _scale_jobs(stores, options, dataset, data)
+        run_jobs(outcome, (_job(outcome, one, measure) for one in work), save, tell)
     return outcome
 
 
-def save_scale(folder: Path, outcome: ScaleOutcome) -> None:
-    """Write rows.parquet and record.json as they are now."""
-    write_file(folder / "rows.parquet", write_rows(outcome.rows))
-    text = json.dumps(scale_record(outcome), indent=1, ensure_ascii=False)
-    write_file(folder / "record.json", text.encode())
-
-
-def scale_record(outcome: ScaleOutcome) -> dict[str, Any]:
-    """Everything but the rows, as plain values."""
-    data = outcome.dataset
-    return {
-        "format": FORMAT,
-        "kind": "scale",
-        "status": outcome.status.value,
-        "stopped": outcome.stopped,
-        "dataset": {
-            "name": data.name,
-            "fingerprint": data.fingerprint,
-            "vectors": len(data.base),
-            "queries": len(data.queries),
-            "dims": data.dims,
-            "metric": data.metric.value,
-            "notes": list(data.notes),
-        },
-        "options": asdict(outcome.options),
-        "failed": outcome.failed,
-        "fits": [
-            {"system": system, "figure": figure, **asdict(found), "bends": found.bends}
-            for (system, figure), found in outcome.fits().items()
-        ],
-        "machine": describe_machine(),
-        "versions": package_versions(),
-    }
-
-
-def _one(
-    outcome: ScaleOutcome, job: ScaleJob, measure: Measure, folder: Path, tell: Callable[[str], None]
-) -> None:
-    name = f"{job.spec}{_what(job)}"
-    if name in outcome.failed:
-        return
-    tell(f"run {job.run + 1} of {outcome.options.runs}: {name}, {job.size:,} rows")
-    try:
-        outcome.rows += measure(job)
-    except SystemFailure as exc:
-        outcome.failed[name] = f"at {job.size:,} rows: {exc}"
-    save_scale(folder, outcome)
+def _job(outcome: ScaleOutcome, work: ScaleJob, measure: Measure) -> Job:
+    """A job of the session; a store that fails at a size is not tried at larger ones."""
+    system = f"{work.spec}{_what(work)}"
+    title = f"run {work.run + 1} of {outcome.options.runs}: {system}, {work.size:,} rows"
+    return Job(system, title, lambda: outcome.rows.extend(measure(work)), f"at {work.size:,} rows: ")
 
 
 def _what(job: ScaleJob) -> str:
@@ -207,7 +157,7 @@ def _prepare(
     options: ScaleOptions,
     cache: Cache,
     folder: Path,
-    tell: Callable[[str], None],
+    tell: Tell,
     workers: WorkerPool | None,
 ) -> None:
     """Base and queries as files that every process reads, and the truth of each size."""
@@ -227,7 +177,7 @@ def _prepare(
         np.savez(truth_file(folder, size), ids=truth.ids, distances=truth.distances)
 
 
-def _jobs(
+def _scale_jobs(
     stores: Sequence[StoreSpec], options: ScaleOptions, dataset: VectorSet, folder: Path
 ) -> Iterator[ScaleJob]:
     """All sizes of a run with the stores taking turns; filters and inserts at the largest size."""

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bakeoff.benchmark.ann.compare_stores import AnnOutcome
-    from bakeoff.benchmark.scale.document_sizes import DocumentScaled
-    from bakeoff.benchmark.scale.measure_sizes import ScaleOutcome
+    from bakeoff.benchmark.session import Session
     from bakeoff.benchmark.vectors.datasets import VectorSet
     from bakeoff.types import Metric
 
@@ -81,7 +79,7 @@ class VectorCommand:
             console.err.print(text, style="dim", markup=False)
 
 
-def exit_code(outcome: AnnOutcome | ScaleOutcome | DocumentScaled) -> int:
+def exit_code(outcome: Session) -> int:
     """130 after Ctrl-C, 1 if a store failed, else 0."""
     from bakeoff.cli import console
 

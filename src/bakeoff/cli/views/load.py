@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bakeoff.benchmark.load.compare_loads import compare_loads
 from bakeoff.benchmark.load.sentences import closing_sentences
 from bakeoff.benchmark.points import LoadPoint
-from bakeoff.benchmark.results.load_speeds import compare_loads
 from bakeoff.cli import console
 from bakeoff.cli.options.vectors import number
 from bakeoff.cli.views.load_clients import print_clients
@@ -14,7 +14,6 @@ from bakeoff.cli.views.load_clients import print_clients
 if TYPE_CHECKING:
     from bakeoff.benchmark.load.load_systems import LoadOutcome
     from bakeoff.benchmark.load.session import LoadSession
-    from bakeoff.benchmark.results.cost import Cost, PricedCost
 
 WIDE = 30
 """Longer labels are printed once and then replaced by numbers."""
@@ -84,13 +83,6 @@ def _print_comparisons(found: LoadSession, names: dict[str, str]) -> None:
 
 def _interval(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{low:.3g} – {high:.3g}"
-
-
-def cost_cells(cost: Cost | None) -> list[str]:
-    """The cost of a million queries, a refresh and a month of storage; a dash if unknown."""
-    if cost is None:
-        return ["–", "–", "–"]
-    return [_amount(cost.million_queries), _amount(cost.refresh), _amount(cost.storage_month)]
 
 
 def _print_harness(found: LoadSession) -> None:
@@ -181,7 +173,7 @@ def _print_costs(done: LoadOutcome) -> None:
         return
     unit = done.prices.currency
     headers = ["system", f"{unit} per million queries", f"{unit} per refresh", f"{unit} per month of storage"]
-    rows = [[system, *cost_cells(one)] for system, one in done.found.costs.items()]
+    rows = [[system, *one.texts] for system, one in done.found.costs.items()]
     console.table(headers, rows, right=(1, 2, 3))
     console.print_line(f"at prices of {done.prices.date}", style="dim")
     for note in dict.fromkeys(note for one in done.found.costs.values() for note in one.notes):
@@ -191,12 +183,6 @@ def _print_costs(done: LoadOutcome) -> None:
 
 def _label_line(label: str, names: dict[str, str]) -> str:
     return label if names[label] == label else f"{names[label]} {label}"
-
-
-def _amount(priced: PricedCost) -> str:
-    if priced.amount is None:
-        return "–"
-    return f"{priced.amount:,.2f}" if priced.amount >= 0.1 else f"{priced.amount:.3g}"
 
 
 def _late(point: LoadPoint) -> str:

@@ -187,7 +187,7 @@ def _fitting(columns: list[Column], optional: list[Column]) -> list[Column]:
 
 def _print_prices(result: Result) -> None:
     """Print the date of the prices, the assumed speed and why a cost is missing."""
-    from bakeoff.benchmark.results.cost import prices_of, run_costs
+    from bakeoff.runs.cost import prices_of, run_costs
 
     prices = prices_of(result)
     if prices is None:
@@ -208,14 +208,13 @@ def _speed_columns(result: Result, systems: list[str]) -> list[Column]:
 
 def _cost_columns(result: Result, systems: list[str]) -> list[Column]:
     """The cost of a million queries and of a refresh; empty if the experiment has no prices."""
-    from bakeoff.benchmark.results.cost import prices_of, run_costs
-    from bakeoff.cli.views.load import cost_cells
+    from bakeoff.runs.cost import prices_of, run_costs
 
     prices = prices_of(result)
     if prices is None:
         return []
     costs = run_costs(result, prices)
-    cells = [cost_cells(costs.get(system)) for system in systems]
+    cells = [costs[system].texts if system in costs else ["–"] * 3 for system in systems]
     names = (f"{prices.currency} per\n1M queries", f"{prices.currency} per\nrefresh")
     columns = [(name, [row[i] for row in cells]) for i, name in enumerate(names)]
     return [(name, values) for name, values in columns if set(values) != {"–"}]  # a note gives the reason

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from bakeoff.benchmark.results.ann_results import AnnData, PointRow, making, read_ann
-from bakeoff.benchmark.results.claims import recall_text
+from bakeoff.benchmark.results.ann_results import AnnData, PointRow, read_ann
+from bakeoff.benchmark.results.records import reading
+from bakeoff.benchmark.results.speed_rows import recall_text
 from bakeoff.report.render import number_text as say
 from bakeoff.report.render.html import source_hash, templates
 from bakeoff.report.render.scatter_svg import Axis, Dot, Whiskered, front, plane, rows
@@ -36,7 +37,7 @@ def write_ann_page(folder: Path) -> Path:
     """Write page.html beside the record it is made of, and return where it is."""
     target = folder / PAGE
     data = read_ann(folder)
-    with making(folder):
+    with reading(folder):
         text = ann_page(data)
     write_file(target, text.encode("utf-8", "replace"))
     return target

@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bakeoff.benchmark.results.ann_results import environment_of, making, record_of
 from bakeoff.benchmark.results.power_law import PowerLaw
+from bakeoff.benchmark.results.records import environment_of, read_record, reading
 from bakeoff.benchmark.results.scale_rows import (
     DOCUMENTS,
     FILTER,
@@ -61,8 +61,8 @@ class ScaleSection:
 def write_scale_page(folder: Path) -> Path:
     """Write page.html beside the rows it is made of, and return where it is."""
     target = folder / PAGE
-    record, rows = record_of(folder, "scale"), read_rows(folder / "rows.parquet")
-    with making(folder):
+    record, rows = read_record(folder, "scale"), read_rows(folder / "rows.parquet")
+    with reading(folder):
         text = scale_page(record, rows)
     write_file(target, text.encode("utf-8", "replace"))
     return target

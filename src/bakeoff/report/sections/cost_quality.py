@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from bakeoff.benchmark.results.cost import Cost, PricedCost, prices_of, run_costs
 from bakeoff.benchmark.results.load_folder import all_loads, open_load
 from bakeoff.config.plan import Prices
 from bakeoff.errors import BakeoffError
@@ -14,6 +13,7 @@ from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.costs import TradePoint, trade_points
 from bakeoff.report.sections.systems import SystemsTable
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.cost import Cost, PricedCost, prices_of, run_costs
 
 HOW = (
     "No cost is known: the experiment has no prices. Add prices: {date: …, machine_per_hour: …, million_tokens: "

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bakeoff.benchmark.results.ann_results import RECORD, record_of
 from bakeoff.benchmark.results.power_law import PowerLaw
+from bakeoff.benchmark.results.records import RECORD, read_record
 from bakeoff.benchmark.results.scale_rows import (
     DOCUMENTS,
     FIGURES,
@@ -168,7 +168,7 @@ def _open_scale(folder: Path) -> tuple[Mapping[str, Any], tuple[ScaleRow, ...]]:
     """Record and rows of a folder that `bakeoff scale` wrote."""
     import pyarrow as pa
 
-    record = record_of(folder, "scale")
+    record = read_record(folder, "scale")
     try:
         return record, read_rows(folder / ROWS)
     except (pa.ArrowException, OSError, TypeError) as exc:

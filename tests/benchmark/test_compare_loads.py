@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bakeoff.benchmark.load.compare_loads import compare_loads
 from bakeoff.benchmark.load.load_spec import LoadStep
 from bakeoff.benchmark.points import LoadPoint
 from bakeoff.benchmark.resources.usage import ResourceUse
-from bakeoff.benchmark.results.load_speeds import compare_loads
 from bakeoff.stats.repeat_summary import summarise
 
 CLOSED, OPEN = LoadStep("closed", 1), LoadStep("open", 4, rate=50.0)

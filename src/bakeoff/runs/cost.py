@@ -30,6 +30,13 @@ class PricedCost:
     amount: float | None
     note: str = ""
 
+    @property
+    def text(self) -> str:
+        """The amount as tables show it: a dash where it is unknown."""
+        if self.amount is None:
+            return "–"
+        return f"{self.amount:,.2f}" if self.amount >= 0.1 else f"{self.amount:.3g}"
+
 
 @dataclass(frozen=True, slots=True)
 class TokenUse:
@@ -59,6 +66,11 @@ class Cost:
     million_queries: PricedCost
     refresh: PricedCost
     storage_month: PricedCost
+
+    @property
+    def texts(self) -> list[str]:
+        """A million queries, a refresh and a month of storage, as tables show them."""
+        return [self.million_queries.text, self.refresh.text, self.storage_month.text]
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bakeoff.benchmark.results.cost import TokenUse, Usage, estimate_cost, prices_of, run_costs
 from bakeoff.config import experiment
 from bakeoff.config.plan import Prices
 from bakeoff.errors import ExperimentError
+from bakeoff.runs.cost import TokenUse, Usage, estimate_cost, prices_of, run_costs
 
 TABLE = Prices(
     date=datetime.date(2026, 11, 1),

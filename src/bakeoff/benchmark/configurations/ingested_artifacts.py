@@ -1,0 +1,92 @@
+"""What another process ingested, as the shared work of one configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from bakeoff.benchmark.configurations.jobs import SystemJob
+from bakeoff.config.modes import MODES
+from bakeoff.config.plan import Plan, PluginSpec, System
+from bakeoff.errors import StoreError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pipeline import vector_file
+from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
+from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.embed import ChunkVectors, QueryVectors
+from bakeoff.pipeline.index import IndexContent, OpenIndex, index_name
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
+from bakeoff.protocols import Store
+from bakeoff.storage.cache import Cache
+from bakeoff.truth.queries import QuerySet
+
+A = TypeVar("A", bound=SharedArtifacts)
+
+
+class IngestedArtifacts(SharedArtifacts):
+    """Indexes and searches what another process ingested; no model is loaded, so memory is the engine's."""
+
+    def use(self, job: SystemJob) -> None:
+        """Take chunks and vectors from there, under names of this trial."""
+        self._job, self._ingested = job, StageContext(Cache(job.ingestion.home))
+
+    def chunking(self, part: PluginSpec) -> ChunkedCorpus:
+        """The chunks under a name of this trial, which a server's collection has too."""
+
+        def make() -> ChunkedCorpus:
+            plain = SharedArtifacts(self.corpus, (), self._ingested, metric=self.metric, depth=1, repeats=1)
+            found = plain.chunking(part)
+            return replace(found, fingerprint=fingerprint(self._job.salt, found.fingerprint))
+
+        return self._shared.once(("trial chunks", part.label), make)
+
+    def vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> ChunkVectors:
+        """The vectors that were made in this run."""
+        name = self._job.ingestion.vectors
+        folder = self._ingested.cache.get("vectors", name)
+        if folder is None:
+            raise StoreError(f"the vectors of {embedder.label} for this run are gone. Run the command again.")
+        salted = fingerprint(self._job.salt, name)
+        return ChunkVectors(
+            vector_file.read_vectors(folder).matrix, salted, 0.0, 0, 0, embedder.label, chunker.label
+        )
+
+    def query_vectors(self, embedder: PluginSpec) -> QueryVectors:
+        """The queries' vectors that were made in this run."""
+        file = self._job.ingestion.queries
+        assert file is not None
+        return QueryVectors(np.load(file), np.empty((0, 0)), embedder.label)
+
+    def collections(self, system: System) -> Iterator[tuple[Store, str]]:
+        """Each open store of a system with the name of what it holds."""
+        for part, index in zip((system.store, system.keyword), self._by_part(system), strict=True):
+            if part is not None and index is not None:
+                embedder = system.embedder if part is system.store else None
+                native = part is system.store and "native" in MODES[system.mode.name].legs
+                content: IndexContent = self.index_content(system.chunker, embedder, native)
+                yield index.store, index_name(part, content, self.metric)
+
+    def _by_part(self, system: System) -> tuple[OpenIndex | None, OpenIndex | None]:
+        found = iter(self.indexes(system))
+        return (next(found) if system.store else None, next(found) if system.keyword else None)
+
+
+def make_artifacts(
+    kind: type[A], plan: Plan, queries: QuerySet, corpus: ReadCorpus, context: StageContext
+) -> A:
+    """The shared work of a plan, deep enough for every depth of the plan."""
+    settings = plan.settings
+    return kind(
+        blank_leaked_sentences(corpus, queries),
+        queries.queries,
+        context,
+        metric=settings.metric,
+        depth=max(settings.depth, *settings.top_k),
+        repeats=1,
+        filters=queries.filters,
+    )

@@ -1,0 +1,58 @@
+"""What `ann`, `load` and `scale` share: jobs in turn, saved one by one, with failures and Ctrl-C recorded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from bakeoff.benchmark.faults import record_failure
+from bakeoff.pipeline.loops.client_threads import INTERRUPTED
+from bakeoff.types import Status
+
+Tell = Callable[[str], None]
+"""Reports progress."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """A measurement so far; `failed` has the reason by system, `stopped` why the whole ended early."""
+
+    failed: dict[str, str] = field(default_factory=dict)
+    status: Status = Status.PARTIAL
+    stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One step of a session; `place` begins the reason if it fails."""
+
+    system: str
+    title: str
+    measure: Callable[[], object]
+    place: str = ""
+
+
+def run_jobs(session: Session, jobs: Iterable[Job], save: Callable[[], object], tell: Tell) -> None:
+    """Every job in turn, saved when it ends; a system that has failed is not measured again."""
+    for job in jobs:
+        if job.system in session.failed:
+            continue
+        tell(job.title)
+        with record_failure(session.failed, job.system, job.place):
+            job.measure()
+        save()
+        if session.stopped:
+            return
+
+
+@contextlib.contextmanager
+def finish_session(session: Session, save: Callable[[], object]) -> Iterator[None]:
+    """Ctrl-C stops the session and keeps what was measured; the status is final when it ends."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        session.stopped = INTERRUPTED
+    if not session.stopped:
+        session.status = Status.FAILED if session.failed else Status.DONE
+    save()
