@@ -36,10 +36,10 @@ READING_OF = {
 }
 """The same for names that others have too."""
 NOT_FOREIGN = {
-    "the package's own files": "examples/*, presets/*/settings.toml, review/web/page.py:_file, plugins/embedders/wordllama.py:*",
+    "the package's own files": "examples/*, measures/preset_settings.py:*, review/web/page.py:_file, plugins/embedders/wordllama.py:*",
     "artifacts of the cache, read after their hashes were checked": (
-        "storage/row_cache.py:_plan, pipeline/vector_file.py:read_vectors, pipeline/lengths.py:token_lengths, benchmark/vectors/exact_neighbours.py:truth_of, plugins/stores/*, "
-        "benchmark/configurations/repeats.py:*, pipeline/work_time.py:*"
+        "storage/row_cache.py:_plan, pipeline/vector_file.py:read_vectors, pipeline/lengths.py:token_lengths, benchmark/vectors/exact_neighbours.py:truth_of, plugins/stores/*, plugins/kit/sidecar.py:load, "
+        "benchmark/configurations/repeats.py:*, benchmark/results/configurations.py:*, pipeline/work_time.py:*"
     ),
     "what a process that this one started, or was started by, sends through a pipe or a folder of theirs": (
         "benchmark/run_in_subprocess.py:run_isolated, benchmark/clients/client.py:main, benchmark/scale/measure_size.py:*, storage/row_cache.py:from_bytes, runtime/shards.py:_load_plugin, "

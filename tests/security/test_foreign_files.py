@@ -354,7 +354,7 @@ ABORTING = (
 def test_a_file_that_ends_its_reader_is_refused_or_read(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(lzma.decompress(base64.b85decode(ABORTING)))
-    code = f"from bakeoff.benchmark import vectorfiles; from pathlib import Path; vectorfiles.read_vector_file(Path({str(path)!r}))"
+    code = f"from bakeoff.benchmark.vectors import files; from pathlib import Path; files.read_vector_file(Path({str(path)!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     assert done.returncode == 0 or "DataError" in done.stderr
