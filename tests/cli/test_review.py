@@ -103,7 +103,7 @@ def test_import_writes_human_reviews(desk: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("review", "status", "nowhere"), "is no review"),
+        (("review", "status", "nowhere"), "is not a review"),
         (("review", "import", "nowhere"), "does not exist"),
         (("review", "export", "nowhere"), "is not a run"),
         (("review", "next", "desk", "--confidence", "2"), "between 0.5 and 1"),

@@ -29,8 +29,8 @@ def desk(ran: Any, cli: Cli, home: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nowhere"], "nowhere is no review"),
-        (["desk", "--reviewer", " "], "is no name"),
+        (["nowhere"], "nowhere is not a review"),
+        (["desk", "--reviewer", " "], "is not a name"),
         (["desk", "--adjudicate", "--order", "next"], "--order next"),
         (["desk", "--order", "next"], "there is one system"),
         (["desk", "--order", "best"], "best"),

@@ -300,7 +300,7 @@ def test_the_table_of_pairs(again: Again, markdown: str, shown: Callable[..., pa
         ]
         assert row[2:] == [*expected, *outcomes, p_value(pair.p), score(pair.detectable)], (a, b)
     beaten = sum(pair.shown for (a, _), pair in again.pairs.items() if a == again.order[0])
-    assert f"is shown to be better than {beaten} of 5 other systems" in markdown
+    assert f"beats {beaten} of 5 other systems" in markdown
 
 
 def test_excluded_queries_are_named_for_every_mean_that_leaves_them_out(
@@ -385,7 +385,7 @@ def test_losses_step_by_step(again: Again, shown: Callable[..., pages.Table]) ->
         kept = _reachable(again, [system])
         assert cells["fused or reranked away"] == (score(found - kept) if hybrid else "–")
         assert cells["ranked too low"] == score(kept - again.mean(system))
-        assert (cells["served"], cells["queries"]) == (score(again.mean(system)), counted(again, 28))
+        assert (cells["served"], cells["questions"]) == (score(again.mean(system)), counted(again, 28))
 
 
 def _reachable(again: Again, systems: Sequence[str]) -> float:
@@ -401,7 +401,7 @@ def _reachable(again: Again, systems: Sequence[str]) -> float:
 def test_queries_without_an_answer(again: Again, shown: Callable[..., pages.Table]) -> None:
     names = sorted(again.queries)
     negative = [query not in again.rich.truth for query in names]
-    for row in shown("Queries without a right answer").rows:
+    for row in shown("Questions without a right answer").rows:
         above, auroc = plainly.false_alarms([again.top(row[0], query) for query in names], negative)
         assert row[1:] == ["4", str(above), score(auroc)]
         assert auroc == pytest.approx(again.column(row[0], "AUROC").mean(), abs=1e-12)
@@ -416,7 +416,7 @@ def test_the_spread_and_the_held_out_choice(
         name: [again.systems[system][name] for system in done] for name in ("chunker", "embedder", "mode")
     }
     shares = plainly.factor_shares(values, factors, richrun.SEED)
-    rows = shown("What makes the difference").rows
+    rows = shown("What matters most").rows
     assert [row[0] for row in rows] == list(shares)
     for row in rows:
         share, low, high = shares[row[0]]

@@ -21,7 +21,7 @@ from bakeoff.errors import DataError, SettingError
 from bakeoff.report.exports.preset_files import export_run
 from bakeoff.report.pages.ann import at_target, write_ann_page
 from bakeoff.report.render.number_text import score
-from bakeoff.report.render.scatter_svg import Axis, front
+from bakeoff.report.sections.parts import Axis, front
 from bakeoff.storage.cache import Cache
 
 

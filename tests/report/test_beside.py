@@ -57,7 +57,7 @@ def test_every_latency_under_load_is_of_the_stored_histograms(make_run: Make, ma
         assert samples == f"{histogram.count:,}" == "1,200"
     assert (
         curve.finding.startswith("With 4 threads, ")
-        and " answers 99\u00a0% of queries within " in curve.finding
+        and " answers 99\u00a0% of questions within " in curve.finding
     )
 
 
@@ -154,7 +154,7 @@ def test_sizes_that_no_store_tells(make_run: Make, monkeypatch: pytest.MonkeyPat
         monkeypatch.setitem(result.__dict__, "systems", changed)
         found = sections(result).get("resources")
         assert [row[1] for row in (found.charts[0].grid.rows if found else ())] == shown
-        assert not found or "tells none" in found.charts[0].notes[0]
+        assert not found or "report none" in found.charts[0].notes[0]
 
 
 def test_growth_is_attached_fitted_and_told(make_run: Make, make_scale: MakeScale, tmp_path: Path) -> None:

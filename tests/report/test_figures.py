@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from bakeoff.report.build import build_report
-from bakeoff.report.render import figures
+from bakeoff.report.render import charts_svg, figures
 from bakeoff.report.render.svg import Scale, padded_range, shorten
+from bakeoff.report.sections.cost_quality import trade_chart
+from bakeoff.report.sections.pairs import lead_chart
 from bakeoff.runs.analysis import Result
 
 Make = Callable[..., Result]
@@ -28,10 +30,10 @@ def test_every_figure_is_well_formed_whatever_names_hold(make_run: Make) -> None
     assert report.pairs is not None
     assert report.ranks is not None
     drawings = [
-        figures.differences(report.pairs, "<finding>"),
+        charts_svg.draw_plot(lead_chart(report.pairs, "RR"), "<finding>"),
         figures.wins(report.pairs, "&"),
         figures.query_by_query(report.pairs, ""),
-        *(figures.trade(trade, "") for trade in report.trades),
+        *(charts_svg.draw_plot(trade_chart(trade, report.systems), "") for trade in report.trades),
         figures.rank_bars(report.ranks, ""),
         figures.chunk_sizes(report.background.chunkings, ""),
         *(figures.strip(row, figures.strip_scale(report.systems.rows)) for row in report.systems.rows),
@@ -66,7 +68,7 @@ def test_bars_of_wins_add_up_to_the_whole_width(make_run: Make) -> None:
 def test_grey_means_not_separated(make_run: Make) -> None:
     pairs = build_report(make_run(systems=8)).pairs
     assert pairs is not None
-    root = parsed(figures.differences(pairs, ""))
+    root = parsed(charts_svg.draw_plot(lead_chart(pairs, "RR"), ""))
     quiet = ["quiet" in (dot.get("class") or "") for dot in of_class(root, "dot")]
     assert quiet == [not pair.separated for pair in pairs.against]
     assert True in quiet

@@ -47,7 +47,7 @@ def test_the_worst_group_of_a_lower_is_better_measure_has_the_highest_mean() -> 
     rows = (("a", (group_mean(3.0, 5), group_mean(9.0, 5))), ("b", (group_mean(2.0, 5), group_mean(7.0, 5))))
     table = Breakdown("category", ("easy", "hard"), (0, 0), rows, 0)
     assert findings.of_breakdown(table, higher_is_better=False).startswith(
-        "By category, the best mean is highest on hard: 7.000 (b, 5 queries)"
+        "By category, the best mean is highest on hard: 7.000 (b, 5 questions)"
     )
 
 

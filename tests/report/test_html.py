@@ -137,7 +137,7 @@ def test_only_its_own_script_may_run(make_run: Make) -> None:
         ({"systems": 3, "nulls": 45}, "No system has a score of nDCG@10(document)"),
         ({"systems": 3, "nulls": 44}, "n 1, 49 excluded"),
         ({"systems": 2, "queries": 3, "negatives": 0, "repeats": 1}, "n 3, 0 excluded"),
-        ({"systems": 3, "negatives": 0}, "No query is excluded from any mean"),
+        ({"systems": 3, "negatives": 0}, "No question is excluded from any mean"),
         ({"systems": 3, "limits": (("p95_ms", 0.0001),)}, "limit p95_ms"),
         ({"systems": 3, "alike": True}, "Pairs of systems"),
     ],

@@ -29,7 +29,7 @@ def judged_by(result: Result, source: str, queries: int) -> Result:
 def test_rr_hit_and_precision_are_marked_where_words_decide(make_run, source: str) -> None:  # type: ignore[no-untyped-def]
     report = build_report(judged_by(make_run(systems=2, measures=MEASURES), source, 3))
     assert {note.label for note in report.systems.measures if note.lower_bound} == BOUNDS
-    assert [line for line in report.headline.could_change if "3 queries" in line and "lower bounds" in line]
+    assert [line for line in report.headline.could_change if "3 questions" in line and "lower bounds" in line]
     html, markdown = page(report), text(report)
     assert html.count("<small>lower bound</small>") == 3
     assert markdown.count(", lower bound |") == 3

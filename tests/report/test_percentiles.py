@@ -63,14 +63,14 @@ def test_the_title_names_the_fastest_and_the_slowest(make_run: Make) -> None:
     chart = build_report(result).curves
     assert chart is not None and isinstance(chart.plot, LineChart)
     known = sorted((result.timing(system, "total", "p95_ms"), system) for system in result.done)
-    assert chart.finding.startswith(f"{known[0][1]} answers 95\u00a0% of queries within")
+    assert chart.finding.startswith(f"{known[0][1]} answers 95\u00a0% of questions within")
     assert f"{known[-1][1]} needs" in chart.finding
     assert [curve.name for curve in chart.plot.curves] == [row[0] for row in chart.grid.rows]
 
 
 def test_one_system_and_too_few_samples() -> None:
     assert (
-        finding([of_samples("a", np.full(20, 3.0))]) == "a answers 75\u00a0% of queries within 3.00\u00a0ms"
+        finding([of_samples("a", np.full(20, 3.0))]) == "a answers 75\u00a0% of questions within 3.00\u00a0ms"
     )
     few = of_samples("a", np.full(9, 3.0))
     assert percentiles.chart("x", [few], {"a": 1}, "") is None

@@ -234,4 +234,4 @@ def test_the_question_is_the_experiments_own(make_run: Make) -> None:
 def test_what_could_change_the_verdict_names_failed_systems_and_synthetic_queries(make_run: Make) -> None:
     lines = " ".join(build_report(make_run(systems=4, failed=1)).headline.could_change)
     assert "1 system failed" in lines
-    assert "5 of 50 queries are synthetic" in lines
+    assert "5 of 50 questions are synthetic" in lines

@@ -40,8 +40,8 @@ def test_milliseconds(value: float | None, expected: str) -> None:
 
 
 def test_counts_and_lists() -> None:
-    assert say.queries(1) == "1 query"
-    assert say.queries(1200) == "1,200 queries"
+    assert say.questions(1) == "1 question"
+    assert say.questions(1200) == "1,200 questions"
     assert say.describe_counts(63, 5) == "n 63, 5 excluded"
     assert say.name_some(["a", "b", "c"], 2) == "a, b and 1 more"
     assert say.share(0, 0) == "–"

@@ -25,5 +25,5 @@ def test_a_suggestion_of_a_passage_that_is_no_text(tmp_path: Path) -> None:
     )
     line = json.dumps({**texts, "item": ["i"], "grade": 1})
     (tmp_path / "m.jsonl").write_text(f"{line}\n{line}\n")
-    with pytest.raises(DataError, match="line 1 is no suggestion"):
+    with pytest.raises(DataError, match="line 1 is not a suggestion"):
         read_suggestions(tmp_path / "m.jsonl")

@@ -261,7 +261,7 @@ def test_times_that_name_no_moment_say_nothing_about_the_pace(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["", "  ", "a" * 81, "a\x00b"])
 def test_what_is_no_name_is_refused(name: str) -> None:
-    with pytest.raises(SettingError, match="is no name"):
+    with pytest.raises(SettingError, match="is not a name"):
         checked_name(name)
 
 
@@ -438,8 +438,11 @@ def test_without_the_token_of_the_page_nothing_is_told(ask: Ask, token: str | No
     [
         (b"{", "Invalid JSON"),
         (b"[]", ""),
-        ({"reviewer": "ann", "key": "k", "kind": "judge", "time": at(1), "judgment": "MAYBE"}, "no answer"),
-        ({"reviewer": "ann", "key": "k", "kind": "undo", "time": at(1)}, "no answer"),
+        (
+            {"reviewer": "ann", "key": "k", "kind": "judge", "time": at(1), "judgment": "MAYBE"},
+            "not an answer",
+        ),
+        ({"reviewer": "ann", "key": "k", "kind": "undo", "time": at(1)}, "not an answer"),
         ({"reviewer": "ann", "key": "k", "kind": "later", "time": "yesterday"}, "time"),
         ({"reviewer": "ann", "key": "k", "kind": "later", "time": at(1), "grade": 4}, "grade"),
         ({"reviewer": "ann", "key": "k", "kind": "later", "time": at(1), "more": 1}, "more"),

@@ -68,9 +68,9 @@ def preset_trade(result: Result) -> list[str]:
     first, second = means[best], means[fastest]
     if fastest == best or first is None or second is None:
         return []
-    apart = fastest not in result.comparison.indistinguishable_from_best
+    separated = fastest not in result.comparison.indistinguishable_from_best
     trade = TradeOff(
-        best, fastest, result.record.primary, (first, second), (known[best], known[fastest]), apart
+        best, fastest, result.record.primary, (first, second), (known[best], known[fastest]), separated
     )
     return [weigh_trade_off(trade)[1]]
 

@@ -1,4 +1,4 @@
-"""Which preset writes which files."""
+"""Writes the files of a preset."""
 
 from __future__ import annotations
 

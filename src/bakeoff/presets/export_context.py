@@ -59,7 +59,7 @@ class ExportContext:
 
     @cached_property
     def slugs(self) -> dict[str, str]:
-        """A short name a system for files and columns: its embedder where that tells it from the others."""
+        """A short name a system for files and columns: its embedder where that is unique."""
         embedders = [row["embedder"] or row["mode"] for row in self.systems]
         unique = len(set(embedders)) == len(embedders)
         names = embedders if unique else [row["system"] for row in self.systems]

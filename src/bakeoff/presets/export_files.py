@@ -1,4 +1,4 @@
-"""What an export is: files by name, the same bytes each time for the same run."""
+"""An export: files by name, identical bytes for the same run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shape(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files by name, the JSON Schema of each JSON file, and what a reader of them should know."""
+    """Files by name, the JSON Schema of each JSON file, and notes for their reader."""
 
     contents: Mapping[str, bytes]
     schemas: Mapping[str, type[BaseModel]]

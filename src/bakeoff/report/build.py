@@ -37,7 +37,7 @@ MOST_GROUPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All tables of a report; what there is no data for is empty or None and is left out."""
+    """All tables of a report; without data a table is empty or None and is left out."""
 
     headline: Headline
     systems: SystemsTable

@@ -29,7 +29,7 @@ def reason(check: SystemCheck, gate: GateResult) -> str:
     if check.verdict == "can't be told":
         needed = f"; about {check.needed} would" if check.needed and check.needed > check.n else ""
         return (
-            f"{check.system} changed by {_points(check.gain)} {_interval(check)}: {check.n} queries do not show that "
+            f"{check.system} changed by {_points(check.gain)} {_interval(check)}: {check.n} questions do not show that "
             f"it lost less than {gate.rules.margin:g}{needed}."
         )
     return f"{check.system}: {check.verdict}."
@@ -55,7 +55,7 @@ def summary(gate: GateResult) -> str:
 
 def table(gate: GateResult) -> tuple[list[str], list[list[str]]]:
     """Headers and rows, one a system."""
-    headers = ["system", "before", "after", "change", "90 % interval", "queries", ""]
+    headers = ["system", "before", "after", "change", "90 % interval", "questions", ""]
     return headers, [_cells(one) for one in gate.systems]
 
 
@@ -79,7 +79,7 @@ def _categories(gate: GateResult) -> list[str]:
         if one.regressed
     ]
     return (
-        ["", *markdown_tables.table(["system", "category", "queries", "change", "p (Holm)"], rows, left=2)]
+        ["", *markdown_tables.table(["system", "category", "questions", "change", "p (Holm)"], rows, left=2)]
         if rows
         else []
     )

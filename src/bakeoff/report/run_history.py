@@ -50,7 +50,7 @@ def list_runs(
 
 
 def table(entries: list[HistoryEntry]) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows for the terminal, one a run; a reason too long for a cell is told by its footnote."""
+    """Headers and rows for the terminal, one a run; a reason too long for a cell becomes a footnote."""
     headers = ["run", "started", "status", "truth", "system", "mean", "since", ""]
     told = {note: f"see [{number}]" for number, note in enumerate(footnotes(entries), start=1)}
     return headers, [_cells(entry, told) for entry in entries]
@@ -92,17 +92,17 @@ def _entry(
     comparison = result.compare(name)
     chosen = result.system(system) if system else comparison.best
     mean = comparison.summary(chosen).mean if chosen else None
-    change, apart, note = _change(result, name, chosen, before)
+    change, separated, note = _change(result, name, chosen, before)
     record = result.record
     return HistoryEntry(
-        record.run, record.started, record.status, name, chosen, mean, change, apart, note, result.truth
+        record.run, record.started, record.status, name, chosen, mean, change, separated, note, result.truth
     )
 
 
 def _change(
     result: Result, measure: str, system: str | None, before: tuple[HistoryEntry, Result | None] | None
 ) -> tuple[float | None, bool, str]:
-    """The paired difference of a system to the run before, whether it is told apart, and what hinders."""
+    """The paired difference of a system to the run before, whether it is separated, and what prevents a test."""
     if before is None or before[1] is None or system is None:
         return None, False, ""
     earlier = before[1]
@@ -115,7 +115,7 @@ def _change(
         )
     except ComparisonError as exc:
         return None, False, str(exc)
-    return pair.difference, pair.better is not None, "" if pair.better else "not told apart"
+    return pair.difference, pair.better is not None, "" if pair.better else "tied"
 
 
 def _unread(path: Path, status: str, started: str, note: str) -> HistoryEntry:

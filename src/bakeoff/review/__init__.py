@@ -1,1 +1,1 @@
-"""People's judgments: the pool that is judged, the files and the ledger they stand in, and what follows from them."""
+"""People's judgments: the pool, the review files, the ledger, and the measures computed from them."""

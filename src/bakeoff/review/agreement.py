@@ -85,10 +85,10 @@ def _table(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64], size: int) -> Flo
 
 def _cost(size: int, weights: Weights) -> Floats:
     """How much a disagreement counts, by the places of the two values."""
-    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(float)
+    distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(float)
     if weights == "none":
-        return (apart > 0).astype(float)
-    return apart if weights == "linear" else apart**2
+        return (distance > 0).astype(float)
+    return distance if weights == "linear" else distance**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class _Coincidences:
 
 
 def _coincidences(table: Floats) -> _Coincidences:
-    """How often two values stand together on an item, each item counting by its number of ratings less one."""
+    """How often two values occur together on an item, each item counting by its number of ratings less one."""
     there = ~np.isnan(table)
     values = np.unique(table[there])
     # items × values: how many reviewers gave each value

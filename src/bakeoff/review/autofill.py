@@ -119,7 +119,7 @@ class AutoFill:
 
 
 def tag_rules(tags: Mapping[str, str]) -> tuple[Rule, ...]:
-    """Rules that stand among a query's tags because they are no part of its truth: signals and SQL (S4-47)."""
+    """Rules stored in a query's tags because they are not part of its truth: signals and SQL (S4-47)."""
     found: list[Rule] = []
     words = tuple(word for part in tags.get("signals", "").split(",") if (word := part.strip()))
     if words:
@@ -148,7 +148,7 @@ def _text(leaf: Rule) -> bool:
 
 
 def _over_chunks(rule: Rule) -> TextRule:
-    """The condition of a rule, asked of the passage itself, apart from what its author says about it."""
+    """The condition of a rule, evaluated on the passage itself, not on its metadata."""
     assert isinstance(rule, Sql | WordsRule)
     return replace(rule, over="chunks", grade=None, min_documents=None, expected=None)
 

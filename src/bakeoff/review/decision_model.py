@@ -1,7 +1,7 @@
 """What is at stake in a review: the systems' SemPrec@k as sums over items, some judged and some open.
 
 The decision of full judging is the system whose paired difference to every other excludes 0 (Student's t over queries,
-95 %), or that none can be told. The verdict of a run uses a bootstrap and a correction; this quick rule stands in for
+95 %), or that there is no winner. The verdict of a run uses a bootstrap and a correction; this quick rule stands in for
 it while people judge, and the verdict itself is made when they are done.
 """
 
@@ -123,7 +123,7 @@ def stakes_of(
 
 
 def decide_pairs(scores: Floats) -> npt.NDArray[np.int64]:
-    """The winner's row for scores of shape (…, systems, queries), or −1 where none is told from all others."""
+    """The winner's row for scores of shape (…, systems, queries), or −1 where none is separated from all others."""
     mean = scores.mean(axis=-1)
     best = mean.argmax(axis=-1)
     lead = np.take_along_axis(scores, best[..., None, None], axis=-2)

@@ -1,4 +1,4 @@
-"""How long judging takes (S4-46): by the reviewers' own pace where it is known, else by a first guess that is said."""
+"""How long judging takes (S4-46): by the reviewers' own pace where known, else by a first guess, marked as such."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bakeoff.review.ledger import LedgerEntry
 PAUSE_S = 300.0
 """A longer gap between two entries is a pause and says nothing about the pace."""
 BURST_S = 0.2
-"""A shorter gap is no person's: judgments imported from files come so."""
+"""A shorter gap is not a person: judgments imported from files arrive at once."""
 RECENT = 50
 LEAST_GAPS = 5
 GUESS_S = (18.0, 36.0)
@@ -40,7 +40,7 @@ class Effort:
 
 
 def estimate(passages: int, entries: Iterable[LedgerEntry] = ()) -> Effort:
-    """The time that so many open passages take one person; `entries` are what was judged so far."""
+    """The time that this many open passages take one person; `entries` are what was judged so far."""
     by: dict[str, list[str]] = {}
     for entry in entries:
         by.setdefault(entry.reviewer, []).append(entry.time)
@@ -56,7 +56,7 @@ def estimate(passages: int, entries: Iterable[LedgerEntry] = ()) -> Effort:
 
 
 def pace(times: Sequence[str]) -> float | None:
-    """The mean seconds between two of the latest moments, pauses left out; None where there are too few to tell."""
+    """The mean seconds between two of the latest moments, without pauses; None where there are too few."""
     stamps = [now_text(time) for time in times[-RECENT - 1 :]]
     gaps = [(b - a).total_seconds() for a, b in pairwise(stamps) if a is not None and b is not None]
     kept = [gap for gap in gaps if BURST_S <= gap <= PAUSE_S]

@@ -173,7 +173,7 @@ def _places(pool: ReviewPool | None) -> PoolIndex:
 def _note_items(
     sheet: Sheet, pool: ReviewPool | None, places: PoolIndex, items: dict[tuple[str, str], str]
 ) -> list[str]:
-    """Note the item of every row of a sheet; what is not in the pool is said and does not count."""
+    """Note the item of every row of a sheet; rows outside the pool are reported and do not count."""
     notes = []
     expected = places.ranks.get((sheet.query_id, file_name("", sheet.system)), {})
     for row in sheet.rows:

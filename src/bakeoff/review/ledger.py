@@ -2,7 +2,7 @@
 
 A line is one JSON object and is on disk before `append` returns. Nothing is ever rewritten: an undo is a line of its
 own. Two reviewers never write into the same file, so a shared folder needs no lock between machines. A line that a
-crash cut off stays where it is, is not counted, and is said (`Read.notes`).
+crash cut off stays where it is, is not counted, and is reported (`Read.notes`).
 """
 
 from __future__ import annotations
@@ -106,13 +106,13 @@ class Ledger:
         return stamped
 
     def path(self, reviewer: str) -> Path:
-        """The file of a reviewer; names that look alike as files are told apart by a hash."""
+        """The file of a reviewer; names that give the same file name get a hash."""
         name = reviewer.strip()
         slug = re.sub(r"[^\w-]+", "-", name).strip("-") or "reviewer"
         return self.folder / f"{slug[:40]}-{fingerprint(name)[:6]}.jsonl"
 
     def read(self, reviewer: str | None = None) -> ReadLedger:
-        """Every entry of every reviewer, or of one, oldest first; lines that are no entries are said."""
+        """Every entry of every reviewer, or of one, oldest first; other lines are reported."""
         entries: list[LedgerEntry] = []
         notes: list[str] = []
         own = self.path(reviewer) if reviewer is not None else None

@@ -1,7 +1,7 @@
 """Measures from review: SemPrec, SemLift, FalsePos and Judged at k, with bounds over what nobody judged.
 
 A mean always says over how many queries it is and which were left out (F48). Two systems are compared only on queries
-that are judged completely for both (F46); beside it stands what the difference could be over all common queries.
+that are judged completely for both (F46); next to it, what the difference could be over all common queries.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _mean(values: Sequence[BoundedMean]) -> BoundedMean:
 
 
 def pool_rankings(pool: ReviewPool) -> Rankings:
-    """The items of each system and query in the order of ranks; an item returned twice stands twice."""
+    """The items of each system and query in the order of ranks; an item returned twice is listed twice."""
     found: dict[str, dict[str, list[tuple[int, str]]]] = {system: {} for system in pool.systems}
     for item in pool.items:
         for one in item.returned:

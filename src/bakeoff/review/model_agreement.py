@@ -32,7 +32,7 @@ class ModelAgreement:
 def model_agreement(
     model: str, grades: Mapping[str, int], missing: int, settled: Mapping[str, ItemOutcome]
 ) -> ModelAgreement:
-    """The model against what people settled; what rules filled in is no person's judgment."""
+    """The model against people's outcomes; what rules filled in is not a judgment by a person."""
     people = {item: one for item, one in settled.items() if one.state in PEOPLE and one.relevance is not None}
     both = sorted(set(people) & set(grades))
     theirs = [float((people[item].relevance or 0) > 0) for item in both]

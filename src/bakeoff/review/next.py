@@ -1,6 +1,6 @@
 """What to judge next: open items by how much each could move the decision, and when judging more cannot.
 
-Two answers to "may we stop?". Certain: whatever is said of the open items, the decision stays (bounds). Likely: in
+Two answers to "may we stop?". Certain: no judgment of the open items can change the decision (bounds). Likely: in
 that share of simulated completions the decision is the same; open items are drawn with the rates seen among items
 people judged: those the same systems returned, and those of the same query.
 """
@@ -32,7 +32,7 @@ _GROUP_WEIGHT = 3.0
 
 @dataclass(frozen=True, slots=True)
 class StoppingAdvice:
-    """Where a review stands: the decision that is likely, how likely, and whether it is certain."""
+    """The state of a review: the decision that is likely, how likely, and whether it is certain."""
 
     decision: str | None
     probability: float
@@ -61,7 +61,7 @@ class RankedItem:
 
 
 def stopping_advice(stakes: DecisionModel, seed: int = 7, confidence: float = CONFIDENCE) -> StoppingAdvice:
-    """Where the review stands."""
+    """The state of the review."""
     return _Simulated(stakes, seed).outlook(confidence)
 
 
@@ -150,7 +150,7 @@ class _Simulated:
         return total
 
     def _undecided(self) -> Floats:
-        """For each system how open its difference to the leader is: 1 where a coin decides, near 0 where it is told."""
+        """For each system how open its difference to the leader is: 1 for a coin toss, near 0 where settled."""
         difference = self.scores[:, [self.leader]] - self.scores
         n = difference.shape[-1]
         spread = difference.std(axis=-1, ddof=1) / np.sqrt(n)
@@ -171,7 +171,7 @@ def _certain(bounds: tuple[PairBounds, ...], leader: str) -> bool:
 
 
 def _nth(groups: npt.NDArray[np.int64], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many items of the same group stand before each item in an order."""
+    """How many items of the same group precede each item in an order."""
     seen: dict[int, int] = {}
     found = np.zeros(len(groups), dtype=np.int64)
     for place in order:

@@ -12,7 +12,7 @@ from bakeoff.review.pool import ReviewPool
 
 
 class OutcomeState(StrEnum):
-    """How it stands with an item."""
+    """The state of an item."""
 
     AGREED = "agreed"
     ADJUDICATED = "adjudicated"
@@ -39,7 +39,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """What holds for an item, and everything that was said about it."""
+    """The outcome of an item, and every vote on it."""
 
     item: str
     query: str
@@ -106,7 +106,7 @@ class Votes:
 
 
 def opinions_of(pool: ReviewPool, entries: Iterable[LedgerEntry]) -> Votes:
-    """The rules' and reviewers' opinions on a pool; a judgment of another text is not taken over (and is said)."""
+    """The rules' and reviewers' opinions on a pool; a judgment of another text is not taken over, with a note."""
     items = pool.by_id()
     moved = {(item.query_id, item.text_hash): item.id for item in pool.items}
     held = [

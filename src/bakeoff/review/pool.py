@@ -1,4 +1,4 @@
-"""The pool: what people judge. Each (query, passage) stands once, however many systems returned it.
+"""The pool: what people judge. Each (query, passage) occurs once, however many systems returned it.
 
 Overlap rule: passages of one query and document are one item where each of them shares at least half of the shorter
 of the two with the longest passage of the item, and none of them is of the same chunker as another unless it is the
@@ -20,7 +20,7 @@ from bakeoff.measures.labels import Label
 
 OVERLAP = 0.5
 STORED_DEPTH = 10
-"""A run keeps the text of the first so many results."""
+"""A run keeps the text of this many results per query."""
 ID_LENGTH = 16
 VERSION = 1
 
@@ -229,7 +229,7 @@ def _same(one: PooledPassage, other: PooledPassage) -> bool:
 
 
 def write_pool(pool: ReviewPool, path: Path) -> None:
-    """Keep a pool beside its ledger, so that every reviewer judges the same items."""
+    """Store a pool next to its ledger, so that every reviewer judges the same items."""
     import json
 
     from bakeoff.storage.cache import write_file

@@ -58,7 +58,7 @@ def make_pool(result: Result, choice: PoolChoice, queries: QuerySet | None = Non
 
 
 def find_queries(result: Result, given: Path | None = None) -> QuerySet | None:
-    """The query file of a run: the one given (a query file or an experiment), or that of the experiment beside it."""
+    """The query file of a run: the one given (a query file or an experiment), or that of its experiment."""
     if given is not None:
         return _query_file(given)
     for folder in (Path(), result.path.parent, result.path.parent.parent):

@@ -1,4 +1,4 @@
-"""The folder of a review: pool.json (what is judged), ledger/ (what was said), files/ (review files of an export)."""
+"""The folder of a review: pool.json (what is judged), ledger/ (judgments), files/ (review files of an export)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ReviewFolder:
 
     @property
     def ledger(self) -> Ledger:
-        """What was said so far."""
+        """The entries so far."""
         return Ledger(self.folder / "ledger")
 
     def pool(self) -> ReviewPool:
@@ -77,13 +77,13 @@ def open_desk(folder: Path) -> ReviewFolder:
             return found
         raise SettingError(f"{folder} has no review yet. Begin one with: bakeoff review export {folder}")
     raise SettingError(
-        f"{folder} is no review: it has no pool.json. Begin one with: bakeoff review export RUN"
+        f"{folder} is not a review: it has no pool.json. Start one with: bakeoff review export RUN"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewState:
-    """A review as it stands: pool, ledger, what holds for each item, and what should be said."""
+    """The state of a review: pool, ledger, the outcome of each item, and notes."""
 
     pool: ReviewPool
     read: ReadLedger

@@ -24,7 +24,7 @@ _EXTENSION = re.compile(r"\.(pdf|txt|md|html?)$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One judged result; `written` is the judgment as it stands in the file, `line` where it stands."""
+    """One judged result; `written` is the judgment as written in the file, `line` its line."""
 
     rank: int
     chunk_id: str
@@ -95,7 +95,7 @@ def review_files(folder: Path) -> list[Path]:
 
 
 def label_of(written: str, where: str) -> Label:
-    """The judgment that is meant, blanks and case apart; a misspelt one is an error with the nearest value."""
+    """The judgment that is meant, ignoring blanks and case; a misspelt one is an error with the nearest value."""
     word = re.sub(r"[\s-]+", "_", written.strip()).upper()
     if word in list(Label):
         return Label(word)
@@ -130,7 +130,7 @@ def _full(path: Path, located: YamlDocument) -> Sheet:
 
 
 def _numbers(data: Any) -> dict[str, float]:
-    """The figures another tool left in the file; what is no number is passed over."""
+    """The figures another tool left in the file; other values are skipped."""
     pairs = data.items() if isinstance(data, dict) else ()
     return {key: float(value) for key, value in pairs if isinstance(value, int | float)}
 

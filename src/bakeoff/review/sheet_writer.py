@@ -28,7 +28,7 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class QueryFacts:
-    """What a review file says about a query beside its text."""
+    """What a review file has about a query besides its text."""
 
     sql: str = ""
     documents: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ def _worked_on(path: Path) -> bool:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as they are, so that a passage is read as it stands."""
+    """Texts of several lines as they are, so that a passage is shown unchanged."""
 
 
 def _string(dumper: yaml.SafeDumper, value: str) -> yaml.Node:

@@ -1,7 +1,7 @@
 """A language model's opinion on a passage: what it is asked, and what its answer is worth.
 
 An answer that holds no grade is a missing opinion, never a grade of 0. The passage is a stranger's text and may try to
-talk the model into a grade, so an opinion is a suggestion: it is kept apart from judgments and counts as none.
+talk the model into a grade, so an opinion is a suggestion: it is stored separately and does not count as a judgment.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def opinion_on(server: JsonClient, model: str, item: ReviewItem) -> SuggestedGra
 
 
 def read_opinion(text: object) -> SuggestedGrade:
-    """The opinion in a model's answer; the JSON may stand among other words, the grade must be one of the three."""
+    """The opinion in a model's answer; other words may surround the JSON, the grade must be one of the three."""
     if not isinstance(text, str):
         return SuggestedGrade(None, missing=f"the answer is {type(text).__name__}, not a text")
     for found in _objects(text):
@@ -93,6 +93,6 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _short(text: str) -> str:
-    """One line of at most so many characters."""
+    """One line of at most `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

@@ -1,4 +1,4 @@
-"""A model's suggestions beside a review: appended and durable, in files of their own, apart from the ledger.
+"""A model's suggestions for a review: appended and durable, in separate files, not in the ledger.
 
 suggestions/MODEL-HASH.jsonl has one line a passage that was asked about. The review page does not show them: whoever
 judges is blind to them (F47). They count only in a judgment set that was asked for with them, and a run on it says so.
@@ -40,7 +40,7 @@ class Suggestion:
 
 
 def suggestions_file(folder: Path, model: str) -> Path:
-    """The file of a model in a review's folder; names that look alike as files are told apart by a hash."""
+    """The file of a model in a review's folder; names that give the same file name get a hash."""
     slug = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
     return folder / "suggestions" / f"{slug[:60]}-{fingerprint(model)[:6]}.jsonl"
 
@@ -61,7 +61,9 @@ def read_suggestions(path: Path) -> list[Suggestion]:
             except (ValueError, TypeError, RecursionError) as exc:
                 if number == len(lines):
                     continue
-                raise DataError(f"{path}, line {number} is no suggestion ({exc}). Remove the line.") from exc
+                raise DataError(
+                    f"{path}, line {number} is not a suggestion ({exc}). Remove the line."
+                ) from exc
             last[one.item, one.text_hash] = one
     return list(last.values())
 
@@ -121,10 +123,10 @@ def _append(path: Path, one: Suggestion) -> None:
 
 def _suggestion(data: object) -> Suggestion:
     if not isinstance(data, dict):
-        raise TypeError("it is no object")
+        raise TypeError("it is not an object")
     one = Suggestion(**data)
     if not all(isinstance(value, str) for name, value in data.items() if name != "grade"):
-        raise TypeError("a value of it is no text")
+        raise TypeError("one of its values is not text")
     if one.grade is not None and (type(one.grade) is not int or one.grade not in GRADES):
         raise ValueError(f"grade {one.grade!r}")
     return one

@@ -1,4 +1,4 @@
-"""Queries over a code base: expected files, and where inside them the answer stands (S2-9, S2-10)."""
+"""Queries over a code base: expected files, and where in them the answer is (S2-9, S2-10)."""
 
 from __future__ import annotations
 

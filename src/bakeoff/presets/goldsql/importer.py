@@ -34,8 +34,8 @@ def import_goldsql(paths: Sequence[Path], options: ImportOptions) -> ImportedQue
     taken, universal = _universal(located, lists, ledger)
     context = Context(options, universal, ledger)
     drafts = [_draft(located, at, category, context) for at, category in _items(located, lists)]
-    beside = {key: value for key, value in located.data.items() if key not in (*lists, taken)}
-    metadata = file_metadata(located, beside, drafts, ledger)
+    others = {key: value for key, value in located.data.items() if key not in (*lists, taken)}
+    metadata = file_metadata(located, others, drafts, ledger)
     if re.search(r"^\s*#", path.read_text(encoding="utf-8"), re.MULTILINE):
         ledger.attend("the comments of the source are not carried over; look at them there.")
     return ledger.imported(FORMAT, (path,), metadata, drafts)
@@ -47,7 +47,7 @@ def _is_queries(value: Any) -> bool:
 
 
 def _items(located: YamlDocument, lists: Sequence[str]) -> Iterator[tuple[Keys, str]]:
-    """Where each query stands, and the category that its list is called by."""
+    """The position of each query, and the category its list is named after."""
     for key in lists:
         category = "" if key in _NAMELESS else key.removesuffix("_queries")
         yield from (((key, place), category) for place in range(len(located.data[key])))
@@ -63,7 +63,7 @@ def _universal(located: YamlDocument, lists: Sequence[str], ledger: ImportLog) -
         raise DataError(f"{located.where((key,))}: {key} is not a list of section names. Correct it.")
     ledger.moved(key, "truth.sections.universal")
     ledger.attend(
-        f"{key}: its {len(names)} names stand in every section rule and widen SecAcc there, in the place of the"
+        f"{key}: its {len(names)} names are in every section rule and widen SecAcc there, in the place of the"
         " universal sections of the conventions. Compare the two lists."
     )
     return key, tuple(dict.fromkeys(names))
@@ -95,7 +95,7 @@ def _draft(located: YamlDocument, at: Keys, category: str, context: Context) -> 
 
 
 def _inner(item: Fields, located: YamlDocument, at: Keys, ledger: ImportLog) -> Fields:
-    """The fields of the truth: below ground_truth, or beside the others."""
+    """The fields of the truth: under ground_truth, or at the top level."""
     if not isinstance(item.peek("ground_truth"), dict):
         return item
     item.take(["ground_truth"])

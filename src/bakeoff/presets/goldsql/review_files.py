@@ -74,7 +74,7 @@ class StoredCounts:
 
 
 def stored_counts(folder: Path) -> list[StoredCounts]:
-    """The counts of each model, made as that tool makes them; files that are no such files are passed over."""
+    """The counts of each model, made as that tool makes them; other files are skipped."""
     found: dict[str, StoredCounts] = {}
     for path in review_files(folder):
         data = _read_json(path)

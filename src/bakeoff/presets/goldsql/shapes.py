@@ -47,7 +47,7 @@ class GoldQueryResult(Shape, title="QueryResult"):
 
 
 class GoldModelResults(Shape, title="ModelResults"):
-    """One model's results (S4-60); `measures` says what each short name stands for."""
+    """One model's results (S4-60); `measures` maps short names to measures."""
 
     model_name: str
     collection_name: str

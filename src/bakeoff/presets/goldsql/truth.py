@@ -61,7 +61,7 @@ def statements(fields: Fields, query: str, context: Context) -> list[Statement]:
 def truth_of(
     category: str, said: Sequence[Statement], negative: bool, query: str, ledger: ImportLog
 ) -> tuple[TruthValue, dict[str, str]]:
-    """The truth of a query, and tags for what it states beside it."""
+    """The truth of a query, and tags for its other fields."""
     role = next(role for role in ROLES if category.lower().startswith(role))
     able = [statement for statement in said if statement.rule and statement.kind in RULES]
     used = [statement for statement in able if statement.kind in ROLES[role]] or able
@@ -100,7 +100,7 @@ def _reports(fields: Fields, context: Context) -> Statement | None:
 
 
 def _report(name: str, context: Context) -> str:
-    """A report's name; one without an extension, or each where that is asked for, stands for all extensions."""
+    """A report's name; one without an extension, or each where that is asked for, matches all extensions."""
     stem, _, extension = name.rpartition(".")
     if not stem or not extension.isalnum() or len(extension) > 4:
         return f"{name}.*"
@@ -134,7 +134,7 @@ def _signals(fields: Fields, query: str, context: Context) -> Statement | None:
         return None
     rule = {"signals": {"at_least": SIGNALS, "of": words}} if len(words) >= SIGNALS else {}
     if not rule:
-        context.ledger.attend(f"one signal is no rule, which needs {SIGNALS}; it is kept as a tag.", query)
+        context.ledger.attend(f"one signal is not a rule, which needs {SIGNALS}; it is kept as a tag.", query)
     return Statement("signals", fields.name(key), rule, "signals", as_tag(words))
 
 

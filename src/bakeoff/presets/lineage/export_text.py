@@ -44,7 +44,7 @@ def rationale() -> Iterator[str]:
 
 
 def value_readings(material: ExportContext, system: str, measures: Sequence[str | None]) -> Iterator[str]:
-    """The values of one system in words, and where its first relevant results stand."""
+    """The values of one system in words, and the ranks of its first relevant results."""
     for measure in measures:
         if measure is None:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from bakeoff.measures.names import Measure, parse
 
 SPANS = (("at rank 1", 1, 1), ("at 2–3", 2, 3), ("at 4–10", 4, 10), ("deeper", 11, None))
-"""Where a first relevant result stands, as the report counts it."""
+"""Ranks of the first relevant result, as the report counts them."""
 
 
 def interpret_mean(measure: str | Measure, value: float | None) -> str:

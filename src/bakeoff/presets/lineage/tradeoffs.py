@@ -1,4 +1,4 @@
-"""S0's two rules on quality against latency (S0-25) as an ordered table; what they leave open is said to be open."""
+"""S0's two rules on quality against latency (S0-25) as an ordered table; what they leave open is reported as open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LINES = read_preset_file("lineage").decision
 
 @dataclass(frozen=True, slots=True)
 class TradeOff:
-    """A better system against a faster one: both qualities, both latencies in ms, and whether quality is told apart."""
+    """A better system against a faster one: both qualities, both latencies in ms, and whether their quality differs."""
 
     better: str
     faster: str
@@ -45,7 +45,7 @@ class TradeRule:
 TRADE_RULES: tuple[TradeRule, ...] = (
     TradeRule(
         "not-shown",
-        "nothing to trade: the questions do not tell their quality apart, and {faster} is faster",
+        "nothing to trade: their quality is tied, and {faster} is faster",
         lambda trade: not trade.told_apart,
     ),
     TradeRule("free", "nothing to trade: {better} is not slower", lambda trade: trade.price <= 1),

@@ -10,17 +10,16 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from bakeoff.report.render.scatter_svg import Axis, middles
 from bakeoff.report.render.svg import Scale, padded_range
 from bakeoff.report.run_history import HistoryEntry as Past
 from bakeoff.report.sections.explorer import ExploredQuery, QueryOverview, ShownPassage
-from bakeoff.report.sections.parts import BarChart, Chart, LineChart, TextTable
+from bakeoff.report.sections.parts import Axis, BarChart, Chart, LineChart, TextTable, middles
 from bakeoff.review.ledger import LedgerEntry
 from bakeoff.stats.comparison import PairComparison
 
 INK = "#1f6f8b"
 COLOURS = ("#2f8fc4", "#d55e00", "#1b9e77", "#c566a0", "#b39b00", "#7fb8e0", "#b5702a", "#8a9194")
-"""Told apart by people with any kind of colour vision, on light and on dark."""
+"""Colours that differ for every kind of colour vision, on light and dark."""
 GREY = "#9aa0a3"
 HEIGHT = 310
 """Pixels of a figure of curves with its axis; the names under it come on top."""
@@ -33,7 +32,7 @@ def systems(table: QueryOverview) -> pd.DataFrame:
     for place, row in enumerate(table.rows, start=1):
         size = None if row.index_bytes is None else row.index_bytes / 1e6
         named: dict[str, Any] = {"": place, "system": row.system, table.primary: row.mean}
-        named |= {"low": row.low, "high": row.high, "queries": row.n}
+        named |= {"low": row.low, "high": row.high, "questions": row.n}
         named |= dict(zip(table.others, row.others, strict=True))
         rows.append(named | {"p50 ms": row.p50_ms, "p95 ms": row.p95_ms, "index MB": size})
     return pd.DataFrame(rows)
@@ -93,11 +92,11 @@ def trade(table: QueryOverview) -> alt.Chart:
 def queries(rows: Sequence[ExploredQuery], names: Sequence[str]) -> pd.DataFrame:
     """One row a query with its scores."""
     frame = [
-        {"query": row.id, "text": row.text, "category": row.category, "difficulty": row.difficulty}
+        {"question": row.id, "text": row.text, "category": row.category, "difficulty": row.difficulty}
         | dict(zip(names, row.values, strict=True))
         for row in rows
     ]
-    return pd.DataFrame(frame, columns=["query", "text", "category", "difficulty", *names])
+    return pd.DataFrame(frame, columns=["question", "text", "category", "difficulty", *names])
 
 
 def scatter(frame: pd.DataFrame, a: str, b: str) -> alt.Chart:
@@ -112,7 +111,7 @@ def scatter(frame: pd.DataFrame, a: str, b: str) -> alt.Chart:
             x=alt.X("score of b:Q", title=b),
             y=alt.Y("score of a:Q", title=a),
             **_category_colour(frame),
-            tooltip=["query", "text", "category", "score of a", "score of b"],
+            tooltip=["question", "text", "category", "score of a", "score of b"],
         )
     )
     line = (

@@ -30,7 +30,7 @@ class Guard:
         """One request or connection."""
         if scope["type"] not in ("http", "websocket") or _ours(scope):
             await self._app(scope, receive, send)
-        elif scope["type"] == "websocket":  # closed before it is accepted: the browser is told 403
+        elif scope["type"] == "websocket":  # closed before it is accepted: the browser gets 403
             await receive()
             await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         else:

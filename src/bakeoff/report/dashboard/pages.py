@@ -87,7 +87,7 @@ def _show_groups(result: Result) -> None:
         part = parts[first.selectbox("By", list(parts), key="label")]
         measure = second.selectbox("Measure", bars.measures(part), key="grouped measure")
         st.altair_chart(bars.group_bars(part, measure), width="stretch")
-        st.caption("Lines: 95 % intervals over queries. Differences inside a group are not tested here.")
+        st.caption("Lines: 95 % intervals over questions. Differences inside a group are not tested here.")
     for section in report.extras:
         if section.id in ("key-measures", "minimums"):
             _section(section)
@@ -284,5 +284,5 @@ def history() -> None:
     if sum(entry.mean is not None for entry in entries) > 1:
         st.altair_chart(frames.over_time(entries), width="stretch")
         st.caption(
-            "A line joins runs that share their queries and the leader's system; others are not comparable."
+            "A line joins runs that share their questions and the leader's system; others are not comparable."
         )

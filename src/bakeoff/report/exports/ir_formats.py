@@ -214,7 +214,7 @@ def export_run(result: Result, choice: ExportChoice) -> Exported:
 
 
 def _ranking(result: Result, system: str, choice: ExportChoice) -> list[ServedRow]:
-    """A system's places in served order; a document stands where its first chunk does."""
+    """A system's places in served order; a document takes the place of its first chunk."""
     import pyarrow.compute as pc
 
     rows = result.rankings.filter(pc.equal(result.rankings["system"], system))

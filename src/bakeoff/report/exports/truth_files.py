@@ -54,7 +54,7 @@ class ServedRow:
 
 
 def beir_queries(queries: Iterable[Query]) -> str:
-    """queries.jsonl; labels and tags stand in the metadata."""
+    """queries.jsonl; labels and tags are metadata."""
     return _json_lines({"_id": q.id, "text": q.text, "metadata": _query_metadata(q)} for q in queries)
 
 
@@ -169,8 +169,8 @@ def _grade(query: Query, written: str) -> int:
         return int(written)
     except ValueError as exc:
         raise DataError(
-            f"query {query.id}: the tag {ORIGINAL_GRADES} has the grade {written!r}, which is no whole number. Import "
-            "the file again."
+            f"query {query.id}: the tag {ORIGINAL_GRADES} has the grade {written!r}, which is not a whole number. "
+            "Import the file again."
         ) from exc
 
 

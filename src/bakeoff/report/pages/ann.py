@@ -12,8 +12,9 @@ from bakeoff.benchmark.results.ann_results import AnnData, PointRow, read_ann
 from bakeoff.benchmark.results.records import reading
 from bakeoff.benchmark.results.speed_rows import recall_text
 from bakeoff.report.render import number_text as say
+from bakeoff.report.render.charts_svg import intervals, plane
 from bakeoff.report.render.html import source_hash, templates
-from bakeoff.report.render.scatter_svg import Axis, Dot, Whiskered, front, plane, rows
+from bakeoff.report.sections.parts import Axis, Dot, IntervalChart, IntervalRow, front
 from bakeoff.storage.cache import write_file
 
 PAGE = "page.html"
@@ -34,7 +35,7 @@ class AnnFigure:
 
 
 def write_ann_page(folder: Path) -> Path:
-    """Write page.html beside the record it is made of, and return where it is."""
+    """Write page.html next to its record and return the path."""
     target = folder / PAGE
     data = read_ann(folder)
     with reading(folder):
@@ -106,7 +107,7 @@ def _figures(data: AnnData) -> Iterator[AnnFigure]:
     across = Axis(f"kNN@{data.k}", say.score, log=False, higher_is_better=True)
     threads = _with_threads(data)
     for name, column, shown, value, higher in (
-        ("speed", f"queries a second{threads}", rate_text, lambda point: point.qps.value, True),
+        ("speed", f"queries per second{threads}", rate_text, lambda point: point.qps.value, True),
         ("memory", "memory of the index", megabytes, lambda point: point.store.memory.value, False),
         ("build time", "time to build", say.seconds, lambda point: point.store.build_s, False),
     ):
@@ -156,12 +157,12 @@ def _left_out(drawn: int, data: AnnData) -> str:
     hidden = sum((point.recall.value or 1.0) < DRAWN_FROM for point in data.points)
     if not hidden or drawn > len(data.points) - hidden:
         return ""
-    return f" {say.count(hidden, 'setting')} with a recall under {DRAWN_FROM:g} stand in the table only."
+    return f" {say.count(hidden, 'setting')} with a recall under {DRAWN_FROM:g} are only in the table."
 
 
 def _bars(data: AnnData, ranked: tuple[PointRow, ...]) -> AnnFigure | None:
     shown = [
-        Whiskered(point.label, point.qps.value, point.qps.low, point.qps.high, bool(point.store.reason))
+        IntervalRow(point.label, point.qps.value, point.qps.low, point.qps.high, bool(point.store.reason))
         for point in ranked
         if point.qps.value
     ]
@@ -178,7 +179,8 @@ def _bars(data: AnnData, ranked: tuple[PointRow, ...]) -> AnnFigure | None:
     caption = (
         "Median of the runs with quartiles; grey: not at the target, its speed is not compared. Log scale."
     )
-    return AnnFigure(finding, rows(shown, rate_text, finding), caption, "", rate_text, ())
+    chart = IntervalChart(tuple(shown), Axis("", rate_text, log=True, higher_is_better=True))
+    return AnnFigure(finding, intervals(chart, finding), caption, "", rate_text, ())
 
 
 def _with_threads(data: AnnData) -> str:

@@ -32,8 +32,8 @@ from bakeoff.benchmark.results.scale_tables import (
 )
 from bakeoff.report.pages.ann import PAGE, fill_template, rate_text
 from bakeoff.report.render import number_text as say
-from bakeoff.report.render.charts_svg import draw
-from bakeoff.report.render.scatter_svg import Axis, Curve, curves
+from bakeoff.report.render.charts_svg import curves, draw
+from bakeoff.report.sections.parts import Axis, Curve
 from bakeoff.report.sections.scaling import answer, growth, unit_of
 from bakeoff.stats.number_format import capital
 from bakeoff.storage.cache import write_file
@@ -59,7 +59,7 @@ class ScaleSection:
 
 
 def write_scale_page(folder: Path) -> Path:
-    """Write page.html beside the rows it is made of, and return where it is."""
+    """Write page.html next to its rows and return the path."""
     target = folder / PAGE
     record, rows = read_record(folder, "scale"), read_rows(folder / "rows.parquet")
     with reading(folder):
@@ -106,7 +106,7 @@ def _sections(
     sizes = document_rows(rows) if unit == DOCUMENTS else size_rows(rows)
     yield ScaleSection("sizes", "Every size: medians of the runs", (), sizes)
     threads = _varied_figures(
-        rows, places, THREADS, "qps", "client threads", "queries a second", rate_text, say.whole
+        rows, places, THREADS, "qps", "client threads", "queries per second", rate_text, say.whole
     )
     yield ScaleSection("threads", "Client threads", threads, concurrency_rows(rows))
     shares = (

@@ -15,7 +15,9 @@ from bakeoff.pipeline.timing import UNKNOWN
 from bakeoff.report.build import Report, build_report
 from bakeoff.report.render import charts_svg, figures, number_text
 from bakeoff.report.sections import findings
+from bakeoff.report.sections.cost_quality import trade_chart
 from bakeoff.report.sections.costs import PROMISES, STATISTICS, STEPS
+from bakeoff.report.sections.pairs import lead, lead_chart
 from bakeoff.report.sections.percentiles import HOW
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.stored_times import SPEED, StoredTime, earlier_phases
@@ -70,6 +72,7 @@ def templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(say=number_text, find=findings, draw=figures, chart=charts_svg, shade=_shade)
+    environment.globals.update(lead=lead, lead_chart=lead_chart, trade_chart=trade_chart)
     return environment
 
 

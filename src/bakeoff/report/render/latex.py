@@ -22,7 +22,7 @@ _SPECIAL = {
 
 
 def files(report: Report) -> dict[str, str]:
-    """Files by name; a table there is no data for is left out."""
+    """Files by name; tables without data are left out."""
     found = {"systems.tex": _systems(report.systems)}
     if report.pairs is not None:
         found["pairs.tex"] = _pairs(report.pairs)
@@ -67,10 +67,10 @@ def _systems(systems: SystemsTable) -> str:
     ]
     counts = sorted({mean.n for row in systems.rows for mean in row.means})
     n = "--".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
-    caption = f"Means with 95\\% bootstrap intervals over queries ($n = {n}$)."
+    caption = f"Means with 95\\% bootstrap intervals over questions ($n = {n}$)."
     missing = max((mean.incomplete for row in systems.rows for mean in row.means), default=0)
     if missing:
-        caption += f" *: files that the truth of {missing:,} queries names were not read."
+        caption += f" *: files that the truth of {missing:,} questions names were not read."
     return table(headings, rows, caption)
 
 
@@ -91,22 +91,20 @@ def _pairs(pairs: PairTable) -> str:
         name = f"{plain(pair.a)} $-$ {plain(pair.b)}"
         p = plain(p_value(pair.p_corrected))
         rows.append([name, f"{pair.n:,}", _number(pair.difference), interval, counts, p])
-    caption = (
-        f"The best system against each other one, paired by query; $p$ corrected over {pairs.total:,} pairs."
-    )
+    caption = f"The best system against each other one, paired by question; $p$ corrected over {pairs.total:,} pairs."
     return table(headings, rows, caption)
 
 
 def _breakdown(part: Breakdown) -> str:
     headings = ["System", *(plain(group) for group in part.groups)]
     rows = [[plain(system), *map(_group, means)] for system, means in part.rows]
-    return table(headings, rows, f"Means by {plain(part.label)}, each with the number of queries.")
+    return table(headings, rows, f"Means by {plain(part.label)}, each with the number of questions.")
 
 
 def _other_measures(part: Breakdown) -> str:
     headings = ["Measure", "System", *(plain(group) for group in part.groups)]
     rows = [[plain(measure), plain(system), *map(_group, means)] for measure, system, means in part.others]
-    caption = f"Other measures by {plain(part.label)}, each with the number of queries."
+    caption = f"Other measures by {plain(part.label)}, each with the number of questions."
     return table(headings, rows, caption, 2)
 
 

@@ -183,7 +183,7 @@ def _ranks(report: Report) -> list[str]:
         f"**{escape_markdown(find.of_ranks(ranks))}**",
         "",
     ]
-    return lines + table(["system", *ranks.spans, "queries"], rows)
+    return lines + table(["system", *ranks.spans, "questions"], rows)
 
 
 def _losses(losses: LossTable, measure: str) -> list[str]:
@@ -198,21 +198,21 @@ def _losses(losses: LossTable, measure: str) -> list[str]:
         for system, one in losses.rows
     ]
     lines = [f"## Where {measure} is lost", "", f"**{escape_markdown(find.of_losses(losses))}**", ""]
-    return lines + table(["system", CEILING, *losses.steps, "served", "queries"], rows)
+    return lines + table(["system", CEILING, *losses.steps, "served", "questions"], rows)
 
 
 def _spread(report: Report) -> list[str]:
-    lines = ["## What makes the difference", ""]
+    lines = ["## What matters most", ""]
     if report.spread:
         rows = [
             (one.factor, one.levels or "–", f"{one.adjusted:.0%}", f"[{one.low:.0%} {one.high:.0%}]")
             for one in report.spread.factors
         ]
         lines += [f"**{escape_markdown(find.of_spread(report.spread))}**", ""]
-        lines += [*table(["choice", "options", "share of the spread", "interval"], rows), ""]
+        lines += [*table(["choice", "options", "share of the variation", "interval"], rows), ""]
         lines += [line for note in report.spread.notes for line in (escape_markdown(note), "")]
-    told = [report.choice.sentence] if report.choice else []
-    return lines + bullets([*told, *report.preset])
+    choice = [report.choice.sentence] if report.choice else []
+    return lines + bullets([*choice, *report.preset])
 
 
 def _alarms(report: Report) -> list[str]:
@@ -221,7 +221,7 @@ def _alarms(report: Report) -> list[str]:
         for system, one in report.alarms
     ]
     lines = [
-        "## Queries without a right answer",
+        "## Questions without a right answer",
         "",
         f"**{escape_markdown(find.of_alarms(report.alarms))}**",
         "",
@@ -258,7 +258,7 @@ def _times(report: Report) -> list[str]:
             for row in report.latencies
         ]
         lines += ["## Latency", "", f"**{escape_markdown(find.of_latency(report.latencies))}**", ""]
-        lines += [] if report.curves else [escape_markdown(HOW), ""]  # the curves say it too
+        lines += [] if report.curves else [escape_markdown(HOW), ""]  # the curves state it too
         lines += table(["system", *names, "samples", *([PROMISES] if promised else [])], rows)
     if report.curves:
         lines += _chart(report.curves)

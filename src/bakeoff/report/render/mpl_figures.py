@@ -1,39 +1,81 @@
-"""Figures that are plain values, drawn for a paper: curves with shapes of their own, bars with their parts."""
+"""Chart specifications (sections/parts.py) → figures for a paper: SVG, PNG or PDF with error bars."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
+from bakeoff.report.build import Report, charts
 from bakeoff.report.render.charts_svg import bar_text
-from bakeoff.report.render.scatter_svg import middles
-from bakeoff.report.sections.parts import BarChart, Chart, LineChart
+from bakeoff.report.sections import findings
+from bakeoff.report.sections.cost_quality import trade_chart
+from bakeoff.report.sections.pairs import lead_chart
+from bakeoff.report.sections.parts import BarChart, IntervalChart, LineChart, Plot, ScatterChart, middles
+from bakeoff.report.sections.systems import means_chart
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 PALETTE = ("#0072b2", "#d55e00", "#007a5a", "#a8487f", "#7a6a00", "#2f8fc4", "#8a4b00", "#5c6366")
 """The colours of curves on the page, by place."""
 SHAPES = "os^DvPX*"
-"""Curves are told apart in black and white too."""
+"""Line styles differ, so that curves can be read in black and white."""
 GREY = "#c9cbc9"
+UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+"""No dates in the files: the same run gives the same bytes."""
 WIDTH, ROW = 6.4, 0.32
 UNDER = 0.6
 """Inches from an axis to the names under it."""
 
 
-def draw(chart: Chart) -> Figure:
-    """The figure."""
-    return _lines(chart, chart.plot) if isinstance(chart.plot, LineChart) else _bars(chart, chart.plot)
+def write_figures(report: Report, folder: Path, formats: Iterable[str]) -> list[Path]:
+    """Write each figure in each format and return the paths."""
+    drawn = {name: draw_plot(plot, finding) for name, plot, finding in _plots(report)}
+    paths = []
+    with mpl.rc_context({"svg.hashsalt": "bakeoff", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        for kind in formats:
+            for name, figure in drawn.items():
+                path = folder / f"{name}.{kind}"
+                figure.savefig(path, format=kind, metadata=UNDATED[kind], dpi=200, bbox_inches="tight")
+                paths.append(path)
+    return paths
+
+
+def _plots(report: Report) -> Iterator[tuple[str, Plot, str]]:
+    """The charts of a report with their names and findings."""
+    yield "systems", means_chart(report.systems), findings.of_systems(report.systems)
+    if report.pairs is not None:
+        measure = report.systems.measures[0].label
+        yield "differences", lead_chart(report.pairs, measure), findings.of_differences(report.pairs)
+    for trade in report.trades:
+        yield f"quality_{trade.name}", trade_chart(trade, report.systems), findings.of_trade(trade)
+    for chart in charts(report):
+        yield chart.name, chart.plot, chart.finding
+
+
+def draw_plot(plot: Plot, title: str) -> Figure:
+    """A chart of any kind."""
+    match plot:
+        case LineChart():
+            return _lines(plot, title)
+        case BarChart():
+            return _bars(plot, title)
+        case IntervalChart():
+            return _intervals(plot, title)
+        case ScatterChart():
+            return _scatter(plot, title)
 
 
 def blank(rows: int, title: str) -> tuple[Figure, Axes]:
-    """An empty figure for so many rows."""
+    """An empty figure with room for this many rows."""
     figure = Figure(figsize=(WIDTH, max(1.8, ROW * rows + 1.1)))
     axes = figure.subplots()
     axes.set_title(literal(title), loc="left", fontsize=9, wrap=True)
@@ -64,13 +106,13 @@ def names_of_rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def literal(text: str) -> str:
-    """A text whose dollar signs are no mathematics."""
+    """A text whose dollar signs are not mathematics."""
     return text.replace("$", r"\$")
 
 
-def _lines(chart: Chart, plot: LineChart) -> Figure:
+def _lines(plot: LineChart, title: str) -> Figure:
     """Curves by number; names are under the figure, lines beyond the colours are grey."""
-    figure, axes = blank(9, chart.finding)
+    figure, axes = blank(9, title)
     for curve in sorted(plot.curves, key=lambda one: -one.place):
         named = curve.place <= len(PALETTE)
         colour, shape = (PALETTE[curve.place - 1], SHAPES[curve.place - 1]) if named else (GREY, ".")
@@ -89,17 +131,17 @@ def _lines(chart: Chart, plot: LineChart) -> Figure:
     return figure
 
 
-def _bars(chart: Chart, plot: BarChart) -> Figure:
+def _bars(plot: BarChart, title: str) -> Figure:
     """Bars by system, their parts side by side."""
     rows = [(group, one) for group in plot.groups for one in group.bars]
-    figure, axes = blank(len(rows), chart.finding)
+    figure, axes = blank(len(rows), title)
     for place, (_, one) in enumerate(rows):
         start = 0.0
         for number, part in enumerate(one.parts):
             axes.barh(-place, part or 0.0, left=start, height=0.6, color=PALETTE[number])
             start += part or 0.0
-        told = literal(bar_text(replace(one, label=""), plot))
-        axes.annotate(told, (start, -place), xytext=(4, -2.5), textcoords="offset points", fontsize=7)
+        length = literal(bar_text(replace(one, label=""), plot))
+        axes.annotate(length, (start, -place), xytext=(4, -2.5), textcoords="offset points", fontsize=7)
     names_of_rows(axes, [" · ".join(filter(None, (group.name, one.label))) for group, one in rows])
     set_scale(axes, "x", log=False, say=plot.say)
     axes.set_xlabel(literal(plot.name), fontsize=9)
@@ -109,11 +151,42 @@ def _bars(chart: Chart, plot: BarChart) -> Figure:
     return figure
 
 
-def _legend(figure: Figure, axes: Axes, handles: list[Any], columns: int) -> None:
+def _intervals(plot: IntervalChart, title: str) -> Figure:
+    """Values with their intervals, first on top."""
+    figure, axes = blank(len(plot.rows), title)
+    for place, one in enumerate(plot.rows):
+        if one.low is not None and one.high is not None:
+            axes.hlines(-place, one.low, one.high, color=PALETTE[0], linewidth=1.4)
+        if one.value is not None:
+            axes.plot(one.value, -place, "o", color=PALETTE[0], markersize=4.5)
+    if plot.zero:
+        axes.axvline(0, color="#777777", linewidth=0.8)
+    names_of_rows(axes, [one.name for one in plot.rows])
+    axes.set_xlabel(literal(plot.axis.name))
+    return figure
+
+
+def _scatter(plot: ScatterChart, title: str) -> Figure:
+    """Numbered dots with the intervals of y and the Pareto front."""
+    figure, axes = blank(9, title)
+    for dot in plot.dots:
+        if dot.interval is not None:
+            axes.vlines(dot.x, *dot.interval, color=PALETTE[0], alpha=0.35, linewidth=1)
+        axes.plot(dot.x, dot.y, "o", color=PALETTE[1] if dot.on_front else PALETTE[0], markersize=5)
+        axes.annotate(str(dot.place), (dot.x, dot.y), xytext=(4, 4), textcoords="offset points", fontsize=7)
+    steps = [dot.x for dot in plot.front], [dot.y for dot in plot.front]
+    axes.step(*steps, where="post", color=PALETTE[1], linewidth=1)
+    set_scale(axes, "x", log=plot.x.log, say=plot.x.say)
+    axes.set_xlabel(literal(plot.x.name))
+    axes.set_ylabel(literal(plot.y.name))
+    return figure
+
+
+def _legend(figure: Figure, axes: Axes, handles: Sequence[Artist], columns: int) -> None:
     """Names under the axis, where they hide nothing."""
     under = -UNDER / (figure.get_size_inches()[1] * axes.get_position().height)
     axes.legend(
-        handles=handles,
+        handles=list(handles),
         fontsize=7,
         frameon=False,
         ncols=columns,

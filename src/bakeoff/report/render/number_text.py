@@ -60,7 +60,7 @@ def size(value: float | None) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A whole number with thousands set apart."""
+    """A whole number with thousands separators."""
     return ABSENT if value is None else f"{value:,.0f}"
 
 
@@ -70,28 +70,28 @@ def share(part: int, total: int) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """A number with its noun: 1 query, 63 queries."""
+    """A number with its noun: 1 question, 63 questions."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def queries(number: int) -> str:
-    """A number of queries."""
-    return count(number, "query", "queries")
+def questions(number: int) -> str:
+    """A number of questions: what a reader sees for queries."""
+    return count(number, "question")
 
 
 def describe_counts(n: int, excluded: int, incomplete: int = 0) -> str:
-    """What a mean counts and what it leaves out (F48); `incomplete` queries have a truth that was not read whole."""
+    """How many queries a mean counts and excludes (F48); `incomplete` ones have truth in files that were not read."""
     missing = f", {unread(incomplete)}" if incomplete else ""
     return f"n {n:,}, {excluded:,} excluded{missing}"
 
 
 def unread(queries: int) -> str:
-    """How many queries have a truth that was not read whole."""
+    """How many queries have truth in files that were not read."""
     return f"{queries:,} with unread truth"
 
 
 def format_incomplete(value: float | None, incomplete: int) -> str:
-    """A mean, with a mark where the truth of some of its queries was not read whole (F55)."""
+    """A mean, with a mark where truth of some of its queries is in files that were not read (F55)."""
     return score(value) + ("*" if incomplete and value is not None else "")
 
 

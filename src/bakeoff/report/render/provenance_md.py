@@ -16,7 +16,7 @@ def corpus_and_truth(back: Provenance) -> list[str]:
     lines = ["## Corpus and truth", "", *_chunks(back), *_lengths(back), *_exclusions(back)]
     if back.rules:
         hits = [(hit.query_id, hit.source, hit.rule, hit.hits, hit.documents) for hit in back.rules]
-        lines += table(["query", "source", "rule", "hits", "documents"], hits, left=3)
+        lines += table(["question", "source", "rule", "hits", "documents"], hits, left=3)
         lines += omitted_rows_note(back.rules_hidden, "rules", "run.json")
     if back.skipped.rows:
         lines += table(["not read", "because"], back.skipped.rows, left=2)
@@ -57,7 +57,7 @@ def _exclusions(back: Provenance) -> list[str]:
         )
         for one in back.exclusions
     ]
-    return table(["excluded because", "queries", "from the means of"], rows, left=3)
+    return table(["excluded because", "questions", "from the means of"], rows, left=3)
 
 
 def how_it_was_made(back: Provenance, systems: SystemsTable) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -104,6 +104,15 @@ def vertical_text(
         y = scale.at(value)
         yield line(x, y, right, y, "grid")
         yield text(x - 6, y + 4, say(value), "tick", "end")
+
+
+def legend(names: Sequence[tuple[str, str]], y: float) -> Iterator[Markup]:
+    """Names next to a square in the colour of each kind."""
+    at = 8.0
+    for name, kind in names:
+        yield bar(at, y - 9, 10, 10, kind)
+        yield text(at + 15, y, name, "tick")
+        at += 30 + 6.6 * len(name)
 
 
 def shorten(label: str, characters: int) -> str:

@@ -41,7 +41,7 @@ def _pages(report: Report, folder: Path, kind: str) -> list[Path]:
 
 def _figures(report: Report, folder: Path, kinds: list[str]) -> list[Path]:
     try:
-        from bakeoff.report.render.paper_figures import write_figures
+        from bakeoff.report.render.mpl_figures import write_figures
     except ModuleNotFoundError as exc:
         raise MissingExtraError("figures need matplotlib: pip install 'bakeoff[figures]'") from exc
     return write_figures(report, folder, kinds)

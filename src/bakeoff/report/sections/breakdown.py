@@ -1,4 +1,4 @@
-"""Means by category and difficulty, and where the first relevant result stands."""
+"""Means by category and difficulty, and ranks of the first relevant result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RankRow:
 
 @dataclass(frozen=True, slots=True)
 class RankTable:
-    """Where the first relevant result stands (C-24); the last span is "none found"."""
+    """Ranks of the first relevant result (C-24); the last span is "none found"."""
 
     measure: str
     unit: str
@@ -92,7 +92,7 @@ def _group_means(grid: ScoreGrid, grouping: Grouping, inside: BoolArray) -> dict
 
 
 def rank_table(grid: ScoreGrid, primary: str, systems: Sequence[str], depth: int) -> RankTable | None:
-    """The ranks of first relevant results, from RR or else from Hit at several depths; None where neither tells."""
+    """The ranks of first relevant results, from RR or else from Hit at several depths; None where both are missing."""
     unit = parse(primary).unit
     found = [measure for measure in map(parse, grid.values) if measure.budget is None]
     reciprocal = _preferred_measure([m for m in found if m.name == "RR"], unit)

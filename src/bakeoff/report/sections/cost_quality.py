@@ -11,16 +11,18 @@ from bakeoff.config.plan import Prices
 from bakeoff.errors import BakeoffError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.costs import TradePoint, trade_points
+from bakeoff.report.sections.parts import Axis, Dot, ScatterChart
 from bakeoff.report.sections.systems import SystemsTable
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.cost import Cost, PricedCost, prices_of, run_costs
+from bakeoff.stats.intervals import Interval
 
 HOW = (
     "No cost is known: the experiment has no prices. Add prices: {date: …, machine_per_hour: …, million_tokens: "
     "{MODEL: 0}} to its file. The next load of this run then prices its systems, and so does the next run; prices "
     "measure nothing anew."
 )
-BY_MEANS = "The front compares means as they are, also where the queries do not tell two systems apart (see the pairs)."
+BY_MEANS = "The front compares plain means, even of systems that are tied (see the pairs)."
 ONE_THREAD = "queries at the speed of one thread in this run"
 UNDER_LOAD = "queries at the highest speed under load"
 WITHOUT_MODEL = "--end-to-end"
@@ -171,3 +173,22 @@ def _whole(costs: Mapping[str, Cost]) -> bool:
 
 def _basis(date: object, speed: str) -> str:
     return f"At prices of {date}, {speed}"
+
+
+def trade_chart(trade: CostQualityPoint, table: SystemsTable) -> ScatterChart:
+    """Quality against a cost on a log scale; numbers are places in the table of systems."""
+    means = {row.place: row.primary.interval for row in table.rows}
+    dots = [
+        Dot(point.place, point.system, point.cost, point.quality, point.on_front, _ends(means[point.place]))
+        for point in trade.points
+    ]
+    note = table.measures[0]
+    return ScatterChart(
+        tuple(dots),
+        Axis(trade.axis, trade.say, log=True, higher_is_better=False),
+        Axis(note.label, say.score, log=False, higher_is_better=note.higher_is_better),
+    )
+
+
+def _ends(interval: Interval) -> tuple[float, float] | None:
+    return None if interval.low is None or interval.high is None else (interval.low, interval.high)

@@ -9,8 +9,7 @@ from bakeoff.benchmark.results.configurations import PHASES, Configurations, rea
 from bakeoff.benchmark.results.speeds import ALPHA, SpeedComparison
 from bakeoff.errors import DataError
 from bakeoff.report.render import number_text as say
-from bakeoff.report.render.scatter_svg import Axis, Curve
-from bakeoff.report.sections.parts import Chart, LineChart, ReportSection, TextTable
+from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
 from bakeoff.report.sections.resources import megabytes
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.repeat_summary import RunSummary
@@ -79,7 +78,7 @@ def speed_sentences(found: Configurations, seed: int) -> Iterator[str]:
 def _sentence(first: str, pair: SpeedComparison) -> str:
     other = pair.b if pair.a == first else pair.a
     if pair.p_holm is None or pair.ratio is None:
-        return f"Against {other} there is no test: {pair.note or 'too few runs'}."
+        return f"Against {other} not tested: {pair.note or 'too few runs'}."
     if pair.p_holm >= ALPHA:
         return f"It is not distinguishable from {other} (p {say.p_value(pair.p_holm)})."
     ratio = pair.ratio if pair.a == first else 1 / pair.ratio

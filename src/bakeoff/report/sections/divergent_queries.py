@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DivergentPassage:
-    """One returned chunk; `text` is cut to what can be read beside another, `cut` characters are left out."""
+    """One returned chunk; `text` is cut to fit two columns, `cut` characters are left out."""
 
     rank: int
     document: str

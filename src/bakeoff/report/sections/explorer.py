@@ -136,7 +136,7 @@ def returned_passages(
 
 
 def mark_words(text: str, words: frozenset[str]) -> tuple[tuple[str, bool], ...]:
-    """A text in pieces, the given words apart from what is between them; together they are the text."""
+    """A text in pieces, split at the given words; joined they give the text."""
     pieces: list[tuple[str, bool]] = []
     at = 0
     for start, end in word_spans(text):

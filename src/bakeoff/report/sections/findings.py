@@ -1,4 +1,4 @@
-"""Titles that say what a figure or table shows, made from its own rows."""
+"""Titles that state what a figure or table shows, computed from its rows."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ def of_differences(pairs: PairTable) -> str:
     total = len(pairs.against)
     if pairs.beaten == total:
         others = "the other system" if total == 1 else f"each of the other {total:,}"
-        return f"{pairs.best} is shown to be better than {others}"
-    return f"{pairs.best} is shown to be better than {pairs.beaten:,} of {say.count(total, 'other system')}"
+        return f"{pairs.best} beats {others}"
+    return f"{pairs.best} beats {pairs.beaten:,} of {say.count(total, 'other system')}"
 
 
 def of_wins(pairs: PairTable) -> str:
     """Wins, losses and ties against the runner-up."""
     pair = pairs.against[0]
-    counts = f"better on {say.queries(pair.wins)}, worse on {pair.losses:,}, equal on {pair.ties:,}"
+    counts = f"better on {say.questions(pair.wins)}, worse on {pair.losses:,}, equal on {pair.ties:,}"
     return f"Against {pair.b} it is {counts}"
 
 
 def of_queries(pairs: PairTable) -> str:
     """Whether the first two mostly agree."""
     pair = pairs.against[0]
-    return f"The first two are equal on {say.share(pair.ties, pair.n)} of {say.queries(pair.n)}"
+    return f"The first two are equal on {say.share(pair.ties, pair.n)} of {say.questions(pair.n)}"
 
 
 def of_trade(trade: CostQualityPoint) -> str:
     """Which systems are on the front."""
     front = trade.front
     if len(front) == 1:
-        return f"{front[0].system} is the best and the {trade.cheapest} at once"
+        return f"{front[0].system} is both the best and the {trade.cheapest}"
     total = say.count(len(trade.points), "system")
     names = say.name_some([point.system for point in front], 3)
     return f"{len(front):,} of {total} have no rival that is both better and {trade.cheaper}: {names}"
@@ -75,20 +75,20 @@ def of_breakdown(table: Breakdown, higher_is_better: bool) -> str:
             value, system, n = best(scored, key=lambda one: one[0])
             tops.append((value, group, system, n))
     if not tops:
-        return f"No {table.label} has a scored query"
+        return f"No {table.label} has a scored question"
     value, group, system, n = worst(tops, key=lambda one: one[0])
     if len(tops) > 1 and len({round(top[0], 9) for top in tops}) == 1:
         return f"By {table.label}, the best mean is the same in every group: {say.score(value)}"
     word = "lowest" if higher_is_better else "highest"
-    return f"By {table.label}, the best mean is {word} on {group}: {say.score(value)} ({system}, {say.queries(n)})"
+    return f"By {table.label}, the best mean is {word} on {group}: {say.score(value)} ({system}, {say.questions(n)})"
 
 
 def of_ranks(table: RankTable) -> str:
-    """Where the first system's first relevant result stands."""
+    """The rank of the first relevant result of the first system."""
     row = table.rows[0]
     return (
         f"{row.system}: first relevant {table.unit} at rank {table.spans[0]} on {say.share(row.counts[0], row.n)} "
-        f"of {say.queries(row.n)}, {table.spans[-1]} on {say.share(row.counts[-1], row.n)}"
+        f"of {say.questions(row.n)}, {table.spans[-1]} on {say.share(row.counts[-1], row.n)}"
     )
 
 
@@ -121,18 +121,18 @@ def of_alarms(rows: Sequence[tuple[str, FalseAlarmStats]]) -> str:
     system, found = rows[0]
     if found.above is None:
         return (
-            f"{say.score(found.auroc)} of the other queries have a higher top score from {system} than the one "
+            f"{say.score(found.auroc)} of the other questions have a higher top score from {system} than the one "
             "without a right answer"
         )
     return (
-        f"{system} gives {found.above:,} of {say.queries(found.negatives)} without a right answer "
+        f"{system} gives {found.above:,} of {say.questions(found.negatives)} without a right answer "
         "a top score above its threshold"
     )
 
 
 def of_differing(queries: Sequence[DifferingQuery]) -> str:
     """How many queries are shown."""
-    return f"The {say.queries(len(queries))} on which the systems differ most"
+    return f"The {say.questions(len(queries))} on which the systems differ most"
 
 
 def of_latency(rows: Sequence[LatencyRow]) -> str:
@@ -144,8 +144,8 @@ def of_latency(rows: Sequence[LatencyRow]) -> str:
         return "Too few samples for a median latency"
     (low, fastest), (high, slowest) = known[0], known[-1]
     if low == high:
-        return f"The median query takes {say.milliseconds(low)} ({fastest})"
-    return f"The median query takes from {say.milliseconds(low)} ({fastest}) to {say.milliseconds(high)} ({slowest})"
+        return f"The median latency is {say.milliseconds(low)} ({fastest})"
+    return f"The median latency ranges from {say.milliseconds(low)} ({fastest}) to {say.milliseconds(high)} ({slowest})"
 
 
 def of_phases(phases: Sequence[str], rows: Sequence[PhaseRow]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bakeoff.measures.names import parse
-from bakeoff.report.render.number_text import count, describe_counts, name_some, queries, score
+from bakeoff.report.render.number_text import count, describe_counts, name_some, questions, score
 from bakeoff.report.sections.lower_bounds import queries_by_words
 from bakeoff.report.sections.systems import MeasureNote, SystemsTable
 from bakeoff.runs.analysis import Result
@@ -64,7 +64,9 @@ def question(result: Result) -> str:
 
 def _summary(result: Result, grid: ScoreGrid) -> Iterator[str]:
     negative = sum(query.negative for query in grid.queries)
-    yield queries(len(grid.queries)) + (f", {negative:,} of them without a right answer" if negative else "")
+    yield questions(len(grid.queries)) + (
+        f", {negative:,} of them without a right answer" if negative else ""
+    )
     if result.record.corpus is not None:
         yield count(result.record.corpus.documents, "document")
     failed = len(result.failed)
@@ -103,14 +105,14 @@ def _could_change(
     yield from _lower_bounds(result, table)
     synthetic = sum(query.synthetic for query in grid.queries)
     if synthetic:
-        of = queries(len(grid.queries))
-        yield f"{synthetic:,} of {of} are synthetic: drafted by a program, not asked by a person."
+        of = questions(len(grid.queries))
+        yield f"{synthetic:,} of {of} are synthetic: a program drafted them."
     stand_ins = [row.system for row in table.rows if row.stand_in]
     if stand_ins:
         named = name_some(stand_ins)
-        yield f"A stand-in takes the place of a real model in {named}: their numbers say nothing about it."
+        yield f"A stand-in takes the place of a real model in {named}: their numbers do not describe it."
     if result.record.runs == 1 and any(row.p50_ms is not None for row in table.rows):
-        yield "Latency was measured in one run, so its spread from run to run is not known."
+        yield "Latency was measured in one run, so its variation between runs is unknown."
 
 
 def _lower_bounds(result: Result, table: SystemsTable) -> Iterator[str]:
@@ -121,7 +123,7 @@ def _lower_bounds(result: Result, table: SystemsTable) -> Iterator[str]:
     if named and bounds:
         rest = f"; {name_some(others)} and differences between systems are not" if others else ""
         yield (
-            f"{name_some(bounds)} are lower bounds: words alone decide what is relevant to {queries(len(named))}, "
+            f"{name_some(bounds)} are lower bounds: words alone decide what is relevant to {questions(len(named))}, "
             "and a "
             f"right answer in other words counts as wrong{rest}. People's judgments replace the words: bakeoff review."
         )
@@ -136,8 +138,8 @@ def _other_measures(table: SystemsTable, found: Mapping[str, Mapping[str, float 
         leader, value = _leader(note, found[note.key])
         if note.quality and own.value is not None and round(value - own.value, 9):
             yield (
-                f"By {note.label} the best mean is that of {leader}: {score(value)} against {score(own.value)} "
-                f"of {first.system} ({describe_counts(own.n, own.excluded)}; not tested)."
+                f"By {note.label}, {leader} is best: {score(value)} against {score(own.value)} "
+                f"for {first.system} ({describe_counts(own.n, own.excluded)}; not tested)."
             )
 
 

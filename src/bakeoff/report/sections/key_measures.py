@@ -30,7 +30,7 @@ def key_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> Repo
     of = count(len(known), "category", "categories")
     finding = f"{leader} has or shares the best mean in {leads[leader]} of {of}"
     notes = (
-        "Differences inside a category rest on few queries and are not tested here.",
+        "Differences inside a category rest on few questions and are not tested here.",
         *missing_notes(found),
         *_interval_notes(known),
     )

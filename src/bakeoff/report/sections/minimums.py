@@ -25,9 +25,7 @@ def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) ->
         found.append(f"{best} reaches {reached[best]} of {count(of, 'minimum')} of section accuracy")
     if documents.rows:
         total = len(documents.rows)
-        found.append(
-            f"the truth of {enough} of {count(total, 'query', 'queries')} has the documents it should have"
-        )
+        found.append(f"the truth of {enough} of {count(total, 'question')} has the documents it should have")
     grids = tuple(one for one in (accuracy, documents) if one.rows)
     return ReportSection("minimums", "Minimums of the query file", "; ".join(found), grids)
 
@@ -50,7 +48,7 @@ def _accuracy(grid: ScoreGrid, systems: Sequence[str]) -> tuple[TextTable, dict[
     reached = {
         system: sum(bool(values[system][place] >= least) for place, _, least in wanted) for system in systems
     }
-    return TextTable((f"query ({measure})", "minimum", *systems), tuple(rows)), reached, len(wanted)
+    return TextTable((f"question ({measure})", "minimum", *systems), tuple(rows)), reached, len(wanted)
 
 
 def _verdict(value: float, least: float) -> str:
@@ -68,7 +66,7 @@ def _documents(result: Result, grid: ScoreGrid) -> tuple[TextTable, int]:
         if hit.min_documents is not None:
             least[hit.query_id] = max(hit.min_documents, least.get(hit.query_id, 0))
     rows = list(_document_rows(grid, held, least))
-    headings = ("query", "minimum", "documents in the truth", "")
+    headings = ("question", "minimum", "documents in the truth", "")
     return TextTable(headings, tuple(rows)), sum(row[3] == "pass" for row in rows)
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bakeoff.report.render import number_text as say
+from bakeoff.report.sections.parts import Axis, IntervalChart, IntervalRow
 from bakeoff.report.sections.systems import SHOWN
 from bakeoff.runs.score_grid import ScoreGrid
 from bakeoff.stats.comparison import Comparison, PairComparison
@@ -67,6 +69,25 @@ def pairs_to_show(comparison: Comparison, ordered: tuple[str, ...], grid: ScoreG
         alpha=comparison.alpha,
         dots=_dots(grid, comparison.measure, ordered[0], ordered[1]),
     )
+
+
+def lead(pair: PairComparison) -> tuple[float | None, float | None, float | None]:
+    """How far the first of a pair is ahead, with the ends of its interval, for either direction of the measure."""
+    if pair.higher_is_better:
+        return pair.difference, pair.interval.low, pair.interval.high
+    turned = pair.interval.negated()
+    return (None if pair.difference is None else 0.0 - pair.difference), turned.low, turned.high
+
+
+def lead_chart(pairs: PairTable, measure: str) -> IntervalChart:
+    """The best system's lead over each other one with its interval; right of 0 the best is ahead, grey is tied."""
+    rows = []
+    for pair in pairs.against:
+        value, low, high = lead(pair)
+        note = f" {say.interval(low, high)}, n {pair.n}"
+        rows.append(IntervalRow(pair.b, value, low, high, quiet=not pair.separated, note=note))
+    axis = Axis(f"lead in {measure}", say.format_signed, log=False, higher_is_better=True)
+    return IntervalChart(tuple(rows), axis, zero=True)
 
 
 def _dots(grid: ScoreGrid, measure: str, first: str, second: str) -> tuple[SharedDot, ...]:

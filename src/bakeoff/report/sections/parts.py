@@ -1,14 +1,15 @@
-"""Parts of a report that are alike: a finding, figures as plain values with their numbers, tables, notes.
+"""The parts of a report section, and the specification of charts: plain values, without any drawing.
 
-How a figure looks is decided where it is drawn: inline SVG, a file for a paper, or a page of the dashboard.
+render/charts_svg.py draws them for the page, render/mpl_figures.py for a paper, dashboard/frames.py for the dashboard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bakeoff.report.render.scatter_svg import Axis, Curve
+COLOURS = 8
+"""Curves with a colour of their own; the others are grey."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,53 @@ class TextTable:
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     left: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What one direction of a chart shows, which end is better, and its ticks where round values will not do."""
+
+    name: str
+    say: Callable[[float], str]
+    log: bool
+    higher_is_better: bool
+    ticks: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One system over x; `fit` are the ends of its fitted line, where there is one, `spread` its (x, low, high)."""
+
+    place: int
+    name: str
+    points: tuple[tuple[float, float], ...]
+    fit: tuple[tuple[float, float], ...] = ()
+    spread: tuple[tuple[float, float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalRow:
+    """A named value with its interval; `quiet` rows are drawn grey, `note` follows the value when pointed at."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    quiet: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One point of a scatter plot; `place` is the number of its system or store, by which the figure names it."""
+
+    place: int
+    name: str
+    x: float
+    y: float
+    on_front: bool = False
+    interval: tuple[float, float] | None = None
+    """The interval of y, drawn where a figure has room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +79,7 @@ class LineChart:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label, the length of each kind of part (None was not seen), and what is said instead of these."""
+    """One bar: its label, the length of each kind of part (None: not observed), and the text to print instead."""
 
     label: str
     parts: tuple[float | None, ...]
@@ -57,11 +105,35 @@ class BarChart:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
-    """A figure with the sentence it says, what its values are, its numbers, and how to read it where it is drawn.
+class IntervalChart:
+    """Values with intervals, one below the other."""
 
-    `name` is its file's.
-    """
+    rows: tuple[IntervalRow, ...]
+    axis: Axis
+    zero: bool = False
+    """Whether a line marks 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterChart:
+    """Dots over two axes, with the Pareto front as steps."""
+
+    dots: tuple[Dot, ...]
+    x: Axis
+    y: Axis
+
+    @property
+    def front(self) -> tuple[Dot, ...]:
+        """The dots on the front, by x."""
+        return tuple(sorted((dot for dot in self.dots if dot.on_front), key=lambda dot: dot.x))
+
+
+Plot = LineChart | BarChart | IntervalChart | ScatterChart
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure with its finding, caption and numbers; `name` is its file name, `hint` how to read it on the page."""
 
     name: str
     finding: str
@@ -82,3 +154,18 @@ class ReportSection:
     grids: tuple[TextTable, ...] = ()
     notes: tuple[str, ...] = ()
     charts: tuple[Chart, ...] = ()
+
+
+def front(values: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[bool]:
+    """Whether no other pair is as good in both figures and better in one."""
+    signed = [(a if x.higher_is_better else -a, b if y.higher_is_better else -b) for a, b in values]
+    return [not any(a >= one[0] and b >= one[1] and (a, b) != one for a, b in signed) for one in signed]
+
+
+def middles(one: Curve) -> list[tuple[float, float]]:
+    """The median of the points at each x, in order."""
+    found = []
+    for a in sorted({a for a, _ in one.points}):
+        at = sorted(b for other, b in one.points if other == a)
+        found.append((a, at[len(at) // 2]))
+    return found

@@ -12,16 +12,15 @@ from bakeoff.benchmark.results.histogram import Histogram
 from bakeoff.pipeline.system_tables import LATENCIES
 from bakeoff.pipeline.timing import BEYOND
 from bakeoff.report.render import number_text as say
-from bakeoff.report.render.scatter_svg import COLOURS, Axis, Curve
-from bakeoff.report.sections.parts import Chart, LineChart, TextTable
+from bakeoff.report.sections.parts import COLOURS, Axis, Chart, Curve, LineChart, TextTable
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.table_rows import rows_where
 
 PERCENTS = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 HOW = (
-    "One client, one query at a time, in the order of the query file, after a warm-up with other texts. A query's "
-    "latency is the sum of its steps (embed, search, fuse, rerank), each timed over all queries in turn; systems that "
-    "share a step share its times. A sample is one query in one run; a percentile needs 5 samples beyond it."
+    "One client, one question at a time, in the order of the query file, after a warm-up with other texts. The latency "
+    "of a question is the sum of its steps (embed, search, fuse, rerank), each timed over all questions; systems that "
+    "share a step share its times. A sample is one question in one run; a percentile needs 5 samples beyond it."
 )
 """How a run's own latencies came about."""
 
@@ -53,7 +52,7 @@ def of_samples(system: str, milliseconds: np.ndarray) -> Quantiles:
 
 
 def of_histogram(system: str, histogram: Histogram) -> Quantiles:
-    """The percentiles of a histogram; what never came back stands beyond all others."""
+    """The percentiles of a histogram; unanswered queries count as slower than every answered one."""
     count = histogram.count + histogram.missing
     found = [histogram.percentile(one) if count >= samples_needed(one) else None for one in PERCENTS]
     return Quantiles(system, tuple(None if value is None else value / 1e6 for value in found), count)
@@ -85,7 +84,7 @@ def chart(
     lines = [line for row in rows if (line := _line(row, places[row.system])) is not None]
     if not lines:
         return None
-    x = Axis("share of queries", _name, log=True, higher_is_better=True, ticks=_ticks(lines))
+    x = Axis("share of questions", _name, log=True, higher_is_better=True, ticks=_ticks(lines))
     y = Axis("latency", say.milliseconds, log=True, higher_is_better=False)
     return Chart(
         name,
@@ -104,7 +103,7 @@ def finding(rows: Sequence[Quantiles], under: str = "") -> str:
     if not known:
         return "Too few samples for a latency curve"
     (low, fastest), (high, slowest) = known[0], known[-1]
-    first = f"{under}{fastest} answers {percent:g}{say.TIED}% of queries within {say.milliseconds(low)}"
+    first = f"{under}{fastest} answers {percent:g}{say.TIED}% of questions within {say.milliseconds(low)}"
     return first if fastest == slowest else f"{first}; {slowest} needs {say.milliseconds(high)}"
 
 
@@ -129,13 +128,13 @@ def _line(row: Quantiles, place: int) -> Curve | None:
 
 
 def _ticks(lines: Iterable[Curve]) -> tuple[float, ...]:
-    """The percentiles that any curve reaches; p75 and p95 stand too close to others to be named."""
+    """The percentiles that any curve reaches; p75 and p95 are too close to others to be labelled."""
     reached = {x for line in lines for x, _ in line.points}
     return tuple(_place(p) for p in (50.0, 90.0, 99.0, 99.9) if _place(p) in reached)
 
 
 def _place(percent: float) -> float:
-    """Where a percentile stands: the one query in so many that takes longer."""
+    """The position of a percentile: one query in this many takes longer."""
     return round(100 / (100 - percent), 6)
 
 
@@ -167,4 +166,4 @@ def _notes(rows: Sequence[Quantiles]) -> Iterable[str]:
         for row in rows
         for i, p in enumerate(PERCENTS)
     ):
-        yield "where queries got no answer, a percentile among them is not known"
+        yield "percentiles that fall among unanswered questions are unknown"

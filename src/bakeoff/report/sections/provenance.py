@@ -1,4 +1,4 @@
-"""What stands behind the numbers: rules of truth, chunk sizes, exclusions, conventions, machine, experiment."""
+"""What the numbers rest on: rules of truth, chunk sizes, exclusions, conventions, machine, experiment."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _identity(result: Result) -> Iterable[tuple[str, str]]:
     yield "started", record.started
     yield "finished", record.finished or "not finished"
     yield "seed", str(record.seed)
-    yield "chunks retrieved a query", f"{record.depth:,}"
+    yield "chunks retrieved per question", f"{record.depth:,}"
     yield "timing runs", str(record.runs)
     for name, limit in record.limits.items():
         if limit is not None:
@@ -138,7 +138,7 @@ def _identity(result: Result) -> Iterable[tuple[str, str]]:
             "corpus",
             f"{corpus.documents:,} documents, {corpus.characters:,} characters, {corpus.fingerprint}",
         )
-    yield "queries", record.queries_fingerprint
+    yield "questions", record.queries_fingerprint
     yield "truth", record.truth_fingerprint
     yield "plan", record.plan
 

@@ -1,4 +1,4 @@
-"""The report's section on resources: processor and memory of client and server apart, by phase; size of the index."""
+"""The report's section on resources: processor and memory of client and server by phase; size of the index."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from bakeoff.runs.analysis import Result
 
 SIDES = ("client", "server")
 OPENING = "opening"
-UNSEEN = (
-    "the size of an index is what its store tells; a server, or a store that keeps no account, tells none"
-)
+UNSEEN = "the index size is what the store reports; servers and some stores report none"
 CLIENT = "The client holds embedded engines and models."
 NO_SERVER = "No server was seen: embedded engines work inside the client, a remote server is not seen."
 HOW = "Processor and memory are seen while the run is under load: bakeoff load"
@@ -132,7 +130,7 @@ def _size_chart(result: Result, systems: Sequence[str]) -> Chart | None:
     groups = tuple(BarGroup(system, (Bar("", (size,)),)) for system, size in sizes)
     grid = TextTable(("system", "index"), tuple((system, say.size(size)) for system, size in sizes))
     notes = (f"–: {UNSEEN}",) if len(known) < len(sizes) else ()
-    caption = "As the store tells it: its files on disk, or its vectors where it keeps them in memory."
+    caption = "As reported by the store: its files on disk, or its vectors in memory."
     return Chart(
         "index_size", finding, caption, BarChart(("index",), groups, say.size, "index size"), grid, notes
     )

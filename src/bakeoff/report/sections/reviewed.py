@@ -1,4 +1,4 @@
-"""What people judged, as tables: measures with bounds, the leader against the others, automated beside human means."""
+"""What people judged, as tables: measures with bounds, the leader against the others, automated and human means."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def review_section(result: Result) -> ReportSection | None:
     if not decided:
         return ReportSection("review", "Judged by people", finding, (), standing.notes)
     notes = (
-        "In brackets: what a value could be once every result is judged. Differences are over the queries that are "
+        "In brackets: what a value could be once every result is judged. Differences are over the questions that are "
         "complete for both systems; bounds over all common ones.",
         *standing.notes,
     )
@@ -51,7 +51,7 @@ def figures_grid(figures: ReviewFigures) -> TextTable:
     k = figures.k
     headings = (
         "system",
-        "queries",
+        "questions",
         "complete",
         f"Judged@{k}",
         f"SemPrec@{k}",
@@ -104,7 +104,7 @@ def leading_pairs(figures: ReviewFigures) -> list[PairFigures]:
 def against_grid(figures: ReviewFigures) -> TextTable:
     """What the leader is ahead or behind, with its interval and its bounds."""
     shown = leading_pairs(figures)
-    headings = ("difference", "measure", "queries", "mean", "95 %", "bounds over the unjudged", "common")
+    headings = ("difference", "measure", "questions", "mean", "95 %", "bounds over the unjudged", "common")
     return TextTable(headings, tuple(_pair(one, figures.k) for one in shown), 2)
 
 
@@ -120,7 +120,7 @@ def _sides(standing: ReviewState, result: Result) -> list[TextTable]:
 
 def sides_grid(sides: Sequence[AutoVsHuman]) -> TextTable:
     """Automated, human-adjusted and combined means, by system and category."""
-    headings = ("system", "category", "automated", "same queries", "human-adjusted", "combined")
+    headings = ("system", "category", "automated", "same questions", "human-adjusted", "combined")
     rows = [
         (
             one.system,

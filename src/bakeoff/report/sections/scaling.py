@@ -1,4 +1,4 @@
-"""Growth with size: what `bakeoff scale` measured, as figures; kept beside a run it is a section of its report."""
+"""Growth with size: what `bakeoff scale` measured, as figures; stored with a run, a section of its report."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from bakeoff.benchmark.results.scale_rows import (
 from bakeoff.benchmark.results.scale_tables import medians
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.report.render import number_text as say
-from bakeoff.report.render.scatter_svg import Axis, Curve
-from bakeoff.report.sections.parts import Chart, LineChart, ReportSection, TextTable
+from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
 from bakeoff.report.sections.resources import megabytes
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.number_format import capital
@@ -47,7 +46,7 @@ Fits = Mapping[tuple[str, str], PowerLaw]
 
 
 def attach(run: Path, folder: Path) -> Path:
-    """Keep a measurement of `bakeoff scale` beside a run, where its report and the dashboard find it."""
+    """Keep a measurement of `bakeoff scale` in the folder of a run, where its report and the dashboard find it."""
     _open_scale(folder)
     target = run / FOLDER / folder.resolve().name
     if target.resolve() == folder.resolve():
@@ -64,7 +63,7 @@ def attach(run: Path, folder: Path) -> Path:
 
 
 def attached_measurements(run: Path) -> tuple[Path, ...]:
-    """The measurements kept beside a run, by name."""
+    """The measurements stored with a run, by name."""
     return tuple(sorted(path.parent for path in (run / FOLDER).glob(f"*/{RECORD}")))
 
 
@@ -84,7 +83,7 @@ def answer(fits: Fits, unit: str = ROWS_OF_VECTORS) -> str:
         for system, figure in fits
         if figure == "build_s" and fits[system, "build_s"].exponent is not None
     ]
-    return "; ".join(parts) + "." if parts else "No growth is told: three sizes or more are needed."
+    return "; ".join(parts) + "." if parts else "Growth is unknown: it needs three sizes or more."
 
 
 def power(found: PowerLaw) -> str:

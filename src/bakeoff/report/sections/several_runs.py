@@ -9,7 +9,7 @@ from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import ReportSection, TextTable
 from bakeoff.runs.compare_runs import DatedSystem, RunsComparison
 
-NOTE = "Scores are paired by query. Latencies and speeds belong to their day: compare them within one run."
+NOTE = "Scores are paired by question. Compare latencies and speeds within one run only."
 
 
 def runs_section(found: RunsComparison, truth: str) -> ReportSection:
@@ -17,7 +17,9 @@ def runs_section(found: RunsComparison, truth: str) -> ReportSection:
     grid = runs_grid(found)
     best = found.comparison.best
     runs = len({one.run for one in found.systems})
-    finding = f"{best} has the best mean of the systems of {runs} runs" if best else "No query is shared"
+    finding = (
+        f"{best} has the best mean of the systems of {runs} runs" if best else "The runs share no question"
+    )
     return ReportSection("runs", "Runs of different days", f"{finding}.", (grid,), (truth, NOTE))
 
 

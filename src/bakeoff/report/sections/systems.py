@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
+from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.lower_bounds import is_lower_bound, queries_by_words
+from bakeoff.report.sections.parts import Axis, IntervalChart, IntervalRow
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import GridMean, ScoreGrid, compared_means, resampled_means
 from bakeoff.stats.verdict import Verdict
@@ -144,4 +146,17 @@ def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> Measur
     label, from_truth = str(measure), ", ".join(sources)
     return MeasureNote(
         name, label, row.meaning, row.formula, row.ceiling, from_truth, row.higher_is_better, quality=not cost
+    )
+
+
+def means_chart(table: SystemsTable) -> IntervalChart:
+    """The mean of each system with its interval, best first."""
+    rows = [
+        IntervalRow(row.system, row.primary.value, row.primary.interval.low, row.primary.interval.high)
+        for row in table.rows
+        if row.primary.value is not None
+    ]
+    note = table.measures[0]
+    return IntervalChart(
+        tuple(rows), Axis(note.label, say.score, log=False, higher_is_better=note.higher_is_better)
     )

@@ -9,9 +9,8 @@ from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
 from bakeoff.benchmark.results.load_folder import MISSING, LoadResult, all_loads, load_weight, open_load
 from bakeoff.errors import BakeoffError
 from bakeoff.report.render import number_text as say
-from bakeoff.report.render.scatter_svg import Axis, Curve
 from bakeoff.report.sections import percentiles
-from bakeoff.report.sections.parts import Chart, LineChart, ReportSection, TextTable
+from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.number_format import capital
 
@@ -159,7 +158,7 @@ def _against_load(
     """A latency, and in a closed loop the speed, against what was asked of the systems."""
     tail = _tail(points)
     closed = loads[0]["kind"] == "closed"
-    what = "clients" if closed else "queries asked a second"
+    what = "clients" if closed else "queries sent per second"
     x = Axis(what, say.whole, log=True, higher_is_better=True, ticks=tuple(map(load_weight, loads)))
     at = _point_text(loads[-1])
     if tail is not None:
@@ -169,7 +168,7 @@ def _against_load(
             number, points, loads, ("latency_by_load", x, y), value, lambda found: _slowest(found, tail, at)
         )
     if closed:
-        y = Axis("queries answered a second", say.whole, log=True, higher_is_better=True)
+        y = Axis("queries answered per second", say.whole, log=True, higher_is_better=True)
         yield from _load_charts(
             number, points, loads, ("speed_by_load", x, y), _speed, lambda found: _fastest(found, at)
         )
@@ -214,7 +213,7 @@ def _slowest(found: Sequence[tuple[float, str]], tail: str, at: str) -> str:
 
 def _fastest(found: Sequence[tuple[float, str]], at: str) -> str:
     (low, last), (high, first) = found[0], found[-1]
-    start = f"{at}, {first} answers {say.whole(high)} queries a second"
+    start = f"{at}, {first} answers {say.whole(high)} queries per second"
     return start if first == last else f"{start}, {last} {say.whole(low)}"
 
 

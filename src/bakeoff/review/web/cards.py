@@ -13,7 +13,7 @@ from bakeoff.review.outcomes import Vote
 from bakeoff.review.pool import ReviewItem
 
 REACH = 600
-"""So many characters before and after a passage are shown as its context."""
+"""Characters shown before and after a passage as its context."""
 SHORTEST = 4
 """Shorter words of a query are mostly grammar and are not marked."""
 _GRAMMAR = re.compile(
@@ -120,7 +120,7 @@ def card(key: str, item: ReviewItem, around: ContextWindow, opinions: Iterable[V
 
 
 def mark_words(text: str, words: Sequence[str], query: str) -> tuple[Part, ...]:
-    """The text in parts: words of the query's rules wherever they stand, words of the query where a word begins."""
+    """The text in parts: words of the query's rules anywhere, words of the query where a word begins."""
     pattern = _pattern(words, query)
     if pattern is None:
         return ((text, False),) if text else ()

@@ -54,7 +54,7 @@ class History:
         return next(fits, None)
 
     def seconds_each(self) -> float | None:
-        """The mean time between two entries of late, pauses left out; None where there are too few to tell."""
+        """The mean time between recent entries without pauses; None where there are too few."""
         return pace(list(self.times))
 
     def _take(self, entry: LedgerEntry) -> None:

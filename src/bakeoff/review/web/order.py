@@ -1,4 +1,4 @@
-"""The order of `review next` for a page: computed beside the reviewers, so that no keystroke waits for it."""
+"""The order of `review next` for a page: computed in the background, so that no keystroke waits for it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bakeoff.review.pool import ReviewPool
 from bakeoff.review.review_folder import ReviewFolder
 
 EVERY = 10
-"""The order is made anew after so many judgments."""
+"""The order is recomputed after this many judgments."""
 
 SWITCH_S = 0.0005
 
 
 class NextItemRanker:
-    """Which items tell most, as far as is known; `rank` and `advice` are replaced whole, never changed."""
+    """Which items are most informative, as far as is known; `rank` and `advice` are replaced whole, never changed."""
 
     def __init__(self, desk: ReviewFolder, pool: ReviewPool) -> None:
         self._desk, self._pool = desk, pool
@@ -66,7 +66,7 @@ def advice(outlook: StoppingAdvice) -> str:
     if outlook.open == 0:
         return ""
     if outlook.certain:
-        return "You may stop: whatever is said of the open passages, the decision stays."
+        return "You may stop: no judgment of the open passages can change the decision."
     if outlook.likely:
         return (
             f"You may stop: the decision is the same in {outlook.probability:.0%} of simulated completions."

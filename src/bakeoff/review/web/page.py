@@ -1,4 +1,4 @@
-"""The page as one answer: its style and script stand in it, and only they may run."""
+"""The page as one response with its style and script, the only ones the browser may run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PageSetup:
     """What the script of the page must know of the review."""
 
     review: str
-    """Tells this review from another one on the same port."""
+    """Distinguishes this review from another on the same port."""
     run: str
     token: str
     reviewer: str
@@ -26,7 +26,7 @@ class PageSetup:
 
 
 def page(setup: PageSetup) -> bytes:
-    """The page; what comes from outside stands escaped in one attribute."""
+    """The page; outside data is escaped in one attribute."""
     style, script = _file("page.css"), _file("page.js")
     text = _file("page.html")
     text = text.replace("{{ style }}", style).replace("{{ script }}", script)

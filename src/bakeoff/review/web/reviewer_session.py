@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """How far a reviewer is; `seconds_left` by their own pace, None where it can't be told yet."""
+    """How far a reviewer is; `seconds_left` by their own pace, None where it is unknown yet."""
 
     done: int
     total: int
@@ -78,7 +78,7 @@ class ReviewerSession:
         self.seat(showings)
 
     def seat(self, showings: Sequence[PassageView]) -> None:
-        """Put these before the reviewer, in this order, and read again what was said of them."""
+        """Put these before the reviewer, in this order, and reread their judgments."""
         with self.lock:
             self._shown = {(one.item.id, one.repeat): one for one in showings}
             self._keys = {key_of(self.reviewer, place): place for place in self._shown}
@@ -117,7 +117,7 @@ class ReviewerSession:
             self._first = None
             if self._history.live and self._history.live[-1] is entry:
                 self._recount_one(place, entry)
-            else:  # it came late: what was said since holds
+            else:  # it came late: newer entries win
                 self._recount()
             return entry
 
@@ -158,7 +158,7 @@ class ReviewerSession:
         return (LedgerKind.ADJUDICATE,) if self._final else DECIDING
 
     def _ever(self) -> set[Place]:
-        """The places under which entries on what is shown stand in the ledger."""
+        """The ledger keys of what is shown."""
         live = self._history.live
         return {(e.item, e.repeat) for e in live if self._texts.place(e) in self._shown}
 
@@ -218,5 +218,5 @@ class ReviewerSession:
 
 
 def key_of(reviewer: str, place: Place) -> str:
-    """A name for a showing that does not tell a repetition from a first showing, the same after a restart."""
+    """A name for a showing that does not reveal whether it is a repetition, the same after a restart."""
     return fingerprint("showing", reviewer, *place)[:16]

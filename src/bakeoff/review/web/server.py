@@ -1,7 +1,7 @@
 """The server of the review page: this machine only, and only for the page it gave out itself.
 
 Every request must name this machine as its host (a foreign name that leads here is refused), come from no other origin
-where the browser says which, and, but for the page itself, carry the token that stands in the page.
+where the browser says which, and, but for the page itself, carry the token of the page.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class VoteRequest(UndoRequest):
         labels = {label.value: label for label in Label}
         if self.kind not in kinds or self.judgment not in labels:
             raise RequestRefused(
-                HTTPStatus.BAD_REQUEST, f"{self.kind} {self.judgment} is no answer. Reload the page."
+                HTTPStatus.BAD_REQUEST, f"{self.kind} {self.judgment} is not an answer. Reload the page."
             )
         return Answer(kinds[self.kind], labels[self.judgment], self.grade, self.note)
 
@@ -120,7 +120,7 @@ class ReviewServer(ThreadingHTTPServer):
         )
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as the base class has it
-        """A browser that went away is no news; a fault of ours is."""
+        """A closed connection is not logged; a fault of ours is."""
         gone = isinstance(sys.exc_info()[1], ConnectionError | TimeoutError)
         log.log(
             logging.DEBUG if gone else logging.ERROR, "a request of the review page failed", exc_info=True
@@ -236,7 +236,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
-        """Requests are no news."""
+        """Requests are not logged."""
         log.debug(format, *args)
 
 

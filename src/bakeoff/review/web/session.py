@@ -1,4 +1,4 @@
-"""The room of a review: a seat for each reviewer, the order of what is shown, and what the page is told."""
+"""The session of a review: one session per reviewer, the order of items, and the state of the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bakeoff.review.web.order import NextItemRanker
 from bakeoff.review.web.reviewer_session import Answer, PageTexts, ReviewerSession, ReviewProgress
 
 AHEAD = 12
-"""So many showings the page has at hand."""
+"""Showings that the page prefetches."""
 NAME_LIMIT = 80
 
 
@@ -44,7 +44,7 @@ class UndoneVote:
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """What the page is told after every request: what comes next in which order, and how far the reviewer is."""
+    """The state sent after every request: the next items in order, and the reviewer's progress."""
 
     reviewer: str
     queue: tuple[str, ...]
@@ -158,7 +158,7 @@ def checked_name(name: str) -> str:
     """A reviewer's name without space around it, refused where it can't be one."""
     clean = " ".join(name.split())
     if not clean or len(clean) > NAME_LIMIT or not clean.isprintable():
-        raise SettingError(f"{name!r} is no name. Give 1 to {NAME_LIMIT} letters.")
+        raise SettingError(f"{name!r} is not a name. Give 1 to {NAME_LIMIT} letters.")
     return clean
 
 
