@@ -13,7 +13,6 @@ from bakeoff.benchmark.ann.recall_tuning import (
     TuningRecall,
     expected_recall,
     least_effort,
-    reaches_target,
     split_queries,
 )
 from bakeoff.benchmark.ann.store_specs import parse_store_specs
