@@ -18,6 +18,7 @@ from bakeoff.benchmark.ann.recall_tuning import (
 from bakeoff.benchmark.ann.store_specs import parse_store_specs
 from bakeoff.benchmark.load.highest_rate import Slo, lowest_rate, max_rate, parse_slo
 from bakeoff.benchmark.open_loop import OpenLoop
+from bakeoff.benchmark.results.speed_rows import reaches_target
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours
 from bakeoff.benchmark.vectors.quality import answer_quality, quality_table
