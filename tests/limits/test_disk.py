@@ -12,6 +12,8 @@ import pytest
 
 from bakeoff.runs.analysis import open_run
 
+pytestmark = pytest.mark.slow
+
 STEPS = ("200k", "700k", "1500k")
 """Sizes of the disk, so that it becomes full in one stage after the other."""
 

@@ -13,6 +13,8 @@ import pytest
 
 from bakeoff.runs.folder import read_record
 
+pytestmark = pytest.mark.slow
+
 SMALL = """\
 name: small
 corpus: {folder: corpus}

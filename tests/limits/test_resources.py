@@ -17,6 +17,8 @@ import pytest
 from bakeoff.benchmark.scale.measure_sizes import needed_bytes
 from bakeoff.runs.folder import read_record
 
+pytestmark = pytest.mark.slow
+
 MANY = """\
 name: many
 corpus: {folder: corpus}

@@ -42,6 +42,7 @@ depth: 20
 """
 
 
+@pytest.mark.slow
 def test_a_run_finishes_and_names_what_it_did_not_read(
     home: Path, cli: Cli, laid_out: Callable[..., Path]
 ) -> None:

@@ -276,6 +276,7 @@ def _expanding_hdf5(path: Path) -> None:
     ("name", "write"),
     [("a.parquet", _expanding_parquet), ("a.npz", _expanding_npz), ("a.hdf5", _expanding_hdf5)],
 )
+@pytest.mark.slow
 def test_vectors_that_expand_are_refused(
     name: str, write: Callable[[Path], None], tmp_path: Path, cli: Callable[..., str]
 ) -> None:

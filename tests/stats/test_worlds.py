@@ -33,6 +33,7 @@ def benchmarks() -> Iterator[dict[str, ModuleType]]:
         sys.path.remove(str(BENCHMARKS))
 
 
+@pytest.mark.slow
 def test_no_truly_worse_system_is_recommended_and_every_rule_can_decide(
     benchmarks: dict[str, ModuleType],
 ) -> None:

@@ -256,6 +256,7 @@ def _matrix() -> ScoreMatrix:
 
 
 @pytest.mark.parametrize("way", [pytest.param("plainly", marks=pytest.mark.slow), "dying_once"])
+@pytest.mark.slow
 def test_a_comparison_by_workers_is_that_of_one_process(
     way: str, meddling: Callable[..., Meddling], notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
