@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from bakeoff import registry
 from bakeoff.measures.arrays import JudgmentArrays
 from bakeoff.measures.ceilings import ceiling
 from bakeoff.measures.names import parse
-from bakeoff.testing import ChunkerContract, MeasureContract, StoreContract
+from bakeoff.plugins import kit
+from bakeoff.testing import ChunkerContract, MeasureContract, SourceContract, StoreContract
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plugin-guide.md"
 
@@ -23,7 +25,7 @@ def defined(name: str) -> Any:
     blocks = [part.split("```")[0] for part in PAGE.read_text(encoding="utf-8").split("```python\n")[1:]]
     source = next(block for block in blocks if f"class {name}:" in block or f"class {name}(" in block)
     space: dict[str, Any] = {"__name__": f"plugin_guide_{name}"}
-    exec(compile(source, f"{PAGE.name}:{name}", "exec"), space)
+    exec(compile(source, f"{PAGE.name}:{name}", "exec", dont_inherit=True), space)
     return space[name]
 
 
@@ -33,7 +35,10 @@ def registered() -> Iterator[None]:
         ("stores", "plain_duckdb", "PlainDuckdb"),
         ("chunkers", "paragraph", "ParagraphChunker"),
         ("measures", "F1", "F1"),
+        ("sources", "jsonl", "JsonlSource"),
     ]
+    if find_spec("voyager"):
+        added.append(("stores", "voyager", "VoyagerStore"))
     for kind, name, plugin in added:
         registry.add(kind, name, defined(plugin))
     yield
@@ -56,3 +61,21 @@ class TestF1(MeasureContract):
 def test_the_ceiling_of_f1_with_one_relevant_document() -> None:
     truth = JudgmentArrays(np.array([0]), np.array([1]), np.array([1]))
     assert ceiling(parse("F1@10"), truth) == pytest.approx([2 / 11])
+
+
+@pytest.mark.skipif(not find_spec("voyager"), reason="voyager is not installed")
+class TestVoyager(StoreContract):
+    name = "voyager"
+
+
+class TestJsonl(SourceContract):
+    name = "jsonl"
+
+    def corpus(self, folder: Path) -> dict[str, Any]:
+        return defined("TestJsonl")().corpus(folder)
+
+
+def test_the_guide_names_every_helper_of_the_kit() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert [name for name in kit.__all__ if f"`{name}" not in page] == []
+    assert [name for name in kit.__all__ if not hasattr(kit, name)] == []

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bakeoff.testing.measures import MeasureContract
     from bakeoff.testing.reference_search import exact, similarity
     from bakeoff.testing.rerankers import RerankerContract
+    from bakeoff.testing.sources import SourceContract
     from bakeoff.testing.stores import StoreContract
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "MeasureContract": "measures",
     "PluginContract": "contracts",
     "RerankerContract": "rerankers",
+    "SourceContract": "sources",
     "StoreContract": "stores",
     "exact": "reference_search",
     "similarity": "reference_search",
@@ -42,6 +44,7 @@ __all__ = [
     "MeasureContract",
     "PluginContract",
     "RerankerContract",
+    "SourceContract",
     "StoreContract",
     "exact",
     "similarity",

@@ -57,9 +57,9 @@ class PluginContract:
 
     def test_has_version_and_parameters(self) -> None:
         plugin = self.plugin()
-        assert isinstance(plugin.version, str) and plugin.version
-        assert plugin.Params.model_config.get("extra") == "forbid"
-        assert (plugin.__doc__ or "").strip()
+        assert isinstance(plugin.version, str) and plugin.version, "`version` is not a text"
+        assert plugin.Params.model_config.get("extra") == "forbid", "Params accepts unknown keys"
+        assert (plugin.__doc__ or "").strip(), "the class has no docstring"
 
 
 class ChunkerContract(PluginContract):

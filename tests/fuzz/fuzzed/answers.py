@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import registry
-from bakeoff.plugins.kit.rest import Rest, words
+from bakeoff.plugins.kit.rest import Rest, refusal_reason
 from bakeoff.servers.base import NOT_YET, get_json
 from bakeoff.types import Role
 from fuzzed.reader import Reader
@@ -120,7 +120,7 @@ READERS = [
     reranker("voyage", {"data": [{"index": 0, "relevance_score": 0.5}]}),
     Reader("answer of a database", "answer.json", asked(database), b'{"hits": [{"_id": "a", "_score": 0.5}]}'),
     Reader(
-        "reason of a database", "answer.json", lambda path: words(path.read_bytes()), b'{"error": {"reason": "no index"}}'
+        "reason of a database", "answer.json", lambda path: refusal_reason(path.read_bytes()), b'{"error": {"reason": "no index"}}'
     ),
     Reader("health page", "answer.json", asked(get_json), b'{"version": "1"}', NOT_YET),
 ]  # fmt: skip

@@ -10,7 +10,6 @@ import bakeoff.plugins.stores as stores
 FILES = sorted(Path(stores.__path__[0]).glob("*.py"))
 LINES, MODULES, RUN = 300, 30, 6
 SHARED = {
-    "_graph.py": {"hnswlib.py", "usearch.py"},
     "_lucene.py": {"elasticsearch.py", "opensearch.py"},
     "_lucene_index.py": {"elasticsearch.py", "opensearch.py", "_lucene.py"},
     "_postgres.py": {"pgvector.py"},

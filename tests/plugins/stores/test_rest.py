@@ -11,7 +11,7 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.errors import StoreError
-from bakeoff.plugins.kit.rest import Rest, bodies, encode_json, wait, words
+from bakeoff.plugins.kit.rest import Rest, bodies, encode_json, refusal_reason, wait_until
 from bakeoff.types import Metric
 
 NOBODY = "http://127.0.0.1:9"  # the discard port: nothing listens
@@ -82,12 +82,12 @@ def test_a_refused_key_is_told_without_it(
     ],
 )
 def test_the_engines_words(answer: Any, said: str) -> None:
-    assert words(json.dumps(answer).encode()) == said
+    assert refusal_reason(json.dumps(answer).encode()) == said
 
 
 def test_words_that_are_not_json() -> None:
-    assert words(b"<html>bad gateway</html>") == "<html>bad gateway</html>"
-    assert words(b"") == "no reason was given"
+    assert refusal_reason(b"<html>bad gateway</html>") == "<html>bad gateway</html>"
+    assert refusal_reason(b"") == "no reason was given"
 
 
 def test_a_404_where_absence_is_fine(loopback: Any) -> None:
@@ -116,5 +116,5 @@ def test_bulk_bodies_hold_whole_rows() -> None:
 
 
 def test_waiting_ends_with_what_is_still_not_so() -> None:
-    with pytest.raises(StoreError, match="Engine: after 0 s it is still not so that it is ready"):
-        wait("Engine", "it is ready", lambda: False, 0.0, pause=0.0)
+    with pytest.raises(StoreError, match=r"after 0 s.*it is ready"):
+        wait_until("Engine", "it is ready", lambda: False, 0.0, pause=0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from bakeoff.plugins.kit.adapter import arrow_rows
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, from_rows
 from bakeoff.types import Batch
 
@@ -29,7 +28,10 @@ def payload_columns(store: PayloadSchemaMixin, batch: Batch) -> dict[str, pa.Arr
 
 def table(store: PayloadSchemaMixin, batch: Batch) -> pa.Table:
     """A batch with its payloads."""
-    return arrow_rows(batch, payload_columns(store, batch))
+    assert batch.vectors is not None
+    flat = pa.array(np.ascontiguousarray(batch.vectors, np.float32).ravel())
+    vectors = pa.FixedSizeListArray.from_arrays(flat, batch.vectors.shape[1])
+    return pa.table({"id": batch.ids, "vector": vectors, **payload_columns(store, batch)})
 
 
 def payloads(store: PayloadSchemaMixin, ids: np.ndarray, found: pa.Table) -> list[Payload]:

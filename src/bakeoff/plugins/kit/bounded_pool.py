@@ -1,4 +1,4 @@
-"""The limits of our own HTTP client for official clients that are built on urllib3, and the address they are given."""
+"""Size and time limits for official clients built on urllib3, and the parts of a server's address."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Redirect(HttpFailure):
-    """The answer names another address; nothing is sent there, because the key would go along."""
+    """A redirect, which is not followed because the key would be sent along."""
 
 
 def redirect(status: int, headers: Mapping[str, str]) -> Redirect:
-    """The failure that a redirect is, with the address it names."""
+    """The failure for a redirect, with its target."""
     other = redact(headers.get("location", "another address"))[:200]
     return Redirect(
         f"HTTP {status}, a redirect to {other}. Redirects are not followed. Set the address that it redirects to"
@@ -49,7 +49,7 @@ class Endpoint:
 
 
 def endpoint_of(engine: str, url: str) -> Endpoint:
-    """The parts of an address, or a StoreError that shows what one looks like."""
+    """The parts of an address; one that cannot be parsed raises a StoreError."""
     try:
         at = urllib3.util.parse_url(url)
     except urllib3.exceptions.HTTPError:
@@ -60,7 +60,7 @@ def endpoint_of(engine: str, url: str) -> Endpoint:
 
 
 class BoundedPool:
-    """What a client takes for a pool of urllib3: one address, limits on bytes and on total seconds, no redirects."""
+    """A urllib3 pool for one address with limits on bytes and total seconds, and without redirects."""
 
     def __init__(self, root: str, seconds: float) -> None:
         self._client, self._seconds = HttpClient(root), seconds
@@ -75,7 +75,7 @@ class BoundedPool:
         timeout: float | None = None,
         **_: object,
     ) -> urllib3.HTTPResponse:
-        """One complete answer; a failure is an HttpFailure, which the client wraps into its own."""
+        """Send a request and return the complete answer; failures are HttpFailures, which the client wraps."""
         answer = self._client.send(method, url, body, headers, timeout or self._seconds)
         if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
             raise redirect(answer.status, answer.headers)
@@ -88,5 +88,5 @@ class BoundedPool:
         )
 
     def close(self) -> None:
-        """Close the kept connections."""
+        """Close the connections."""
         self._client.close()

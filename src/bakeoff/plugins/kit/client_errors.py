@@ -1,4 +1,4 @@
-"""What an official client raises, as a StoreError: what was asked of which host, what went wrong, what to do."""
+"""Errors of official clients as StoreErrors: the request, the host, the cause, the remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ParamSpec, Protocol, TypeVar, cast
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.bounded_pool import Redirect
-from bakeoff.plugins.kit.rest import encode_json, words
+from bakeoff.plugins.kit.rest import encode_json, refusal_reason
 from bakeoff.plugins.kit.server import TIMEOUT, request_timeout
 from bakeoff.runtime.http_client import HttpFailure, TooLarge, TooSlow
 from bakeoff.storage.redaction import redact
@@ -20,9 +20,9 @@ Reply = tuple[int, object]
 """The status and the body of a refusal."""
 SLOW = {"ReadTimeout", "WriteTimeout", "PoolTimeout", "ConnectTimeout"}
 UNREACHABLE = {"ConnectError", "RemoteProtocolError"}
-"""Errors of httpx by name, for it is not installed with every client."""
+"""Names of httpx errors; httpx is not installed with every client."""
 ANOTHER_SHAPE = (AttributeError, LookupError, TypeError)
-"""What reading an answer raises that is not the engine's."""
+"""Errors of reading an answer of unexpected shape."""
 
 
 class ClientStore(Protocol):
@@ -33,14 +33,14 @@ class ClientStore(Protocol):
     client_errors: tuple[type[Exception], ...]
 
     def reply_of(self, exc: Exception) -> Reply | None:
-        """What the server answered, where the error is its refusal."""
+        """The status and body of a refusal; None for other errors."""
 
 
 S = TypeVar("S", bound=type)
 
 
 def reports_client_errors(store: S) -> S:
-    """A decorator of a store: what the client raises in its public methods becomes a StoreError."""
+    """Decorate a store so that the client's errors in its public methods become StoreErrors."""
     for name, method in list(vars(store).items()):
         if isfunction(method) and not name.startswith("_") and name != "reply_of":
             setattr(store, name, _reporting(method))
@@ -63,7 +63,7 @@ def _reporting(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def describe(store: ClientStore, request: str, exc: Exception) -> str:
-    """An error of a client in words."""
+    """The message for a client's error."""
     causes = list(_causes(exc))
     failure = next((one for one in causes if isinstance(one, HttpFailure)), None)
     names = {type(one).__name__ for one in causes}
@@ -88,14 +88,14 @@ def describe(store: ClientStore, request: str, exc: Exception) -> str:
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:
-    """An error and what it was raised from, outermost first."""
+    """An error and its causes, outermost first."""
     while exc is not None:
         yield exc
         exc = exc.__cause__ or exc.__context__
 
 
 def _reason(body: object) -> str:
-    """The engine's reason from the body of a refusal, parsed or not."""
+    """The engine's reason in the body of a refusal."""
     if isinstance(body, str):
         body = body.encode()
-    return words(body if isinstance(body, bytes) else encode_json(body))
+    return refusal_reason(body if isinstance(body, bytes) else encode_json(body))

@@ -1,4 +1,4 @@
-"""The limits of our own HTTP client for official clients that are built on httpx: bytes and total seconds of a body."""
+"""Size and time limits for official clients built on httpx."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bakeoff.runtime import http_client
 
 
 class BoundedTransport(httpx.HTTPTransport):
-    """A transport that asks for uncompressed answers and reads no more of one than the limits allow."""
+    """An httpx transport that limits the bytes and the total seconds of an answer."""
 
     def __init__(self, url: str, seconds: float) -> None:
         super().__init__(proxy=http_client.proxy_for(url))
         self._seconds = seconds
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """One request with its answer, whose body is read within the limits."""
+        """Send a request; the body of its answer is read within the limits."""
         deadline = time.monotonic() + self._seconds
         request.headers["accept-encoding"] = "identity"
         answer = super().handle_request(request)
@@ -33,7 +33,7 @@ class BoundedTransport(httpx.HTTPTransport):
 
 
 class _BoundedBody(httpx.SyncByteStream):
-    """The body of an answer, up to a number of bytes and a moment."""
+    """The body of an answer, limited in bytes and time."""
 
     def __init__(self, body: httpx.SyncByteStream, deadline: float) -> None:
         self._body, self._deadline = body, deadline

@@ -1,4 +1,4 @@
-"""What adapters share about payloads: declared fields, their columns, and conditions in an engine's terms."""
+"""Payloads: declared fields, their columns, and filters as comparisons or SQL."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ TYPES: dict[str, type] = {"text": str, "integer": int, "number": float}
 
 
 class PayloadSchemaMixin:
-    """A store that knows its payload's fields; each has a column named by its place, so that no name is in the way."""
+    """Mixin for a store with payload fields; columns are numbered, so that any field name is allowed."""
 
     fields: tuple[PayloadField, ...] = ()
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
-        """Name the payload's fields."""
+        """Set the payload fields."""
         self.fields = fields
 
     def columns(self) -> dict[str, PayloadField]:
-        """The fields by the names of their columns."""
+        """The fields by column name."""
         return {f"payload_{place}": field for place, field in enumerate(self.fields)}
 
     def column_of(self) -> dict[str, str]:
-        """The names of the columns by those of their fields."""
+        """Column names by field name."""
         return {field.name: column for column, field in self.columns().items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One comparison of a filter: a field is among some values, at least, or at most one; values are of its kind."""
+    """One comparison of a filter: a field is in a set of values, at least one value, or at most one."""
 
     field: str
     kind: str
     sign: Literal["in", ">=", "<="]
     values: tuple[Any, ...]
+    """Values of the field's kind: str, int or float."""
 
 
 def terms(fields: tuple[PayloadField, ...], where: Where) -> Iterator[Term]:
-    """A filter as comparisons; a field that was not declared is a StoreError."""
+    """A filter as comparisons; an undeclared field raises a StoreError."""
     kinds = {field.name: field.kind for field in fields}
     for one in where:
         if one.field not in kinds:
@@ -58,7 +59,7 @@ def terms(fields: tuple[PayloadField, ...], where: Where) -> Iterator[Term]:
 
 
 def _comparisons(one: Condition, kind: str) -> Iterator[Term]:
-    """An integer's bounds are whole numbers: the least above, the greatest below."""
+    """The comparisons of one condition; bounds of an integer field are rounded inwards."""
     whole: tuple[Callable[[float], Value], ...] = (
         (math.ceil, math.floor) if kind == "integer" else (float, float)
     )
@@ -71,7 +72,7 @@ def _comparisons(one: Condition, kind: str) -> Iterator[Term]:
 
 
 def sql(store: PayloadSchemaMixin, where: Where, mark: str = "?") -> tuple[str, list[Value]]:
-    """A filter as SQL with places for its values, and the values; columns are quoted as SQL does."""
+    """A filter as SQL with placeholders, and their values; columns are quoted."""
     names, parts, values = store.column_of(), [], list[Value]()
     for term in terms(store.fields, where):
         marks = ", ".join([mark] * len(term.values))
@@ -82,24 +83,24 @@ def sql(store: PayloadSchemaMixin, where: Where, mark: str = "?") -> tuple[str, 
 
 
 def sql_text(store: PayloadSchemaMixin, where: Where) -> str:
-    """A filter as SQL with its values written into it, for engines that take a text only."""
+    """A filter as SQL with its values inlined, for engines without placeholders."""
     text, values = sql(store, where, "\x00")
     first, *rest = text.split("\x00")
     return first + "".join(literal(value) + after for value, after in zip(values, rest, strict=True))
 
 
 def literal(value: Value) -> str:
-    """A value as SQL writes it."""
+    """A value as an SQL literal."""
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
 def payload_of(fields: tuple[PayloadField, ...], values: tuple[Any, ...]) -> Payload:
-    """A payload from an engine's values in the order of the fields, in their own types."""
+    """A payload from an engine's values, given in the order of the fields."""
     return {field.name: TYPES[field.kind](value) for field, value in zip(fields, values, strict=True)}
 
 
 def in_order(ids: np.ndarray, found: dict[int, Payload]) -> list[Payload]:
-    """Payloads in the order of the ids; one that is not there is a StoreError."""
+    """Payloads in the order of the ids; a missing id raises a StoreError."""
     try:
         return [found[number] for number in ids.tolist()]
     except KeyError as exc:
@@ -107,12 +108,12 @@ def in_order(ids: np.ndarray, found: dict[int, Payload]) -> list[Payload]:
 
 
 def from_rows(store: PayloadSchemaMixin, ids: np.ndarray, rows: Iterable[tuple[Any, ...]]) -> list[Payload]:
-    """Payloads from rows of an id and the values of the fields, in the order of the ids."""
+    """Payloads, in the order of the ids, from rows of an id and field values."""
     return in_order(ids, {row[0]: payload_of(store.fields, row[1:]) for row in rows})
 
 
 def value_rows(store: PayloadSchemaMixin, batch: Batch) -> Iterator[tuple[Value, ...]]:
-    """A batch's ids and payload values as rows, in the order of the fields."""
+    """A batch as rows of an id and field values."""
     names = [field.name for field in store.fields]
     for number, row in zip(batch.ids.tolist(), batch.payloads or [], strict=True):
         yield (number, *(row[name] for name in names))

@@ -1,6 +1,6 @@
-"""What adapters of servers share: where the server is, how long it may take, how it spreads a collection, its names.
+"""What adapters of servers need: the server's address, timeouts, shards, collection names, connections per thread.
 
-No password stands in a file or a hash, and each thread has a connection of its own.
+Passwords never enter a file or a hash.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SECONDS = 60.0
 TIMEOUT = "BAKEOFF_SERVER_TIMEOUT"
 WEB = ("http", "https")
 PLAIN = ("grpc", "db", "sslmode", "sslrootcert", "connect_timeout", "application_name")
-"""Parameters of an address that are not secret."""
+"""URL parameters that are not secret."""
 PREFIX = "bakeoff_"
-"""What the names of our collections begin with on a server."""
+"""The prefix of our collections on a server."""
 
 
 class Closable(Protocol):
-    """Something that is given back."""
+    """Something with `close`."""
 
     def close(self) -> None: ...
 
@@ -39,7 +39,7 @@ S = TypeVar("S", bound=type)
 
 
 def translate_server_errors(engine: str, *errors: type[Exception]) -> Callable[[S], S]:
-    """A decorator of a store: what any of its public methods raises becomes a StoreError in the engine's own words."""
+    """Decorate a store so that the engine's errors in its public methods become StoreErrors."""
 
     def wrap(store: S) -> S:
         for name, method in list(vars(store).items()):
@@ -51,13 +51,13 @@ def translate_server_errors(engine: str, *errors: type[Exception]) -> Callable[[
 
 
 def _too_slow(exc: Exception) -> str:
-    """What to do where a server did not answer in time."""
+    """Advice for a timeout; empty for other errors."""
     slow = any(word in f"{type(exc).__name__} {exc}".lower() for word in ("timeout", "timed out"))
     return f". It had {request_timeout():g} s: is it overloaded? {TIMEOUT} gives it more." if slow else ""
 
 
 def without_secret(value: str | None) -> str | None:
-    """Refuse a secret in a parameter: parameters are stored with results and hashed into names."""
+    """Reject secrets in a parameter, because parameters are stored with results and hashed into names."""
     if value is None:
         return None
     at = urlsplit(value)
@@ -82,13 +82,13 @@ Address = Annotated[
 ServerUrl = Annotated[
     str | None, AfterValidator(without_secret), Field(description="a server; None: embedded")
 ]
-"""Where an engine's server is that also works inside the client."""
+"""The server of an engine that also runs embedded."""
 
 
 def server_of(store: str, variable: str, given: str | None, *, start: str = "") -> Destination:
-    """Where a store's server is: as given, else by its variable; a StoreError says how to get one.
+    """The address of a store's server: as given, else from its variable, else a StoreError with advice.
 
-    `start` is how to start a server that `bakeoff servers up` does not know.
+    `start` is the command that starts a server unknown to `bakeoff servers up`.
     """
     if given:
         return Destination(given, SettingSource.EXPERIMENT)
@@ -105,7 +105,7 @@ def server_of(store: str, variable: str, given: str | None, *, start: str = "") 
 
 
 def given_server(given: str | None, variable: str = "") -> Destination | None:
-    """The server of an engine that also works inside the client: as given, else by its variable, else None."""
+    """The server of an engine that also runs embedded: as given, else from its variable, else None."""
     if given:
         return Destination(given, SettingSource.EXPERIMENT)
     found = find_setting(variable) if variable else None
@@ -113,32 +113,34 @@ def given_server(given: str | None, variable: str = "") -> Destination | None:
 
 
 def request_timeout() -> float:
-    """Seconds that one request to a server may take: BAKEOFF_SERVER_TIMEOUT, else 60."""
-    said = get_setting(TIMEOUT)
+    """The timeout of one request in seconds: BAKEOFF_SERVER_TIMEOUT, else 60."""
+    value = get_setting(TIMEOUT)
     try:
-        seconds = SECONDS if said is None else float(said)
+        seconds = SECONDS if value is None else float(value)
     except ValueError:
         seconds = -1.0
     if not 0 < seconds < float("inf"):
-        raise SettingError(f"{TIMEOUT} is {said!r}: it is the seconds that one request may take, such as 60.")
+        raise SettingError(
+            f"{TIMEOUT} is {value!r}: it must be a number of seconds for one request, such as 60."
+        )
     return seconds
 
 
 class ShardSettings(Settings):
-    """How a collection is spread over the nodes of a cluster."""
+    """Shards and replicas of a collection."""
 
     shards: Annotated[int, Field(ge=1, description="parts the rows are divided into")] = 1
     replicas: Annotated[int, Field(ge=0, description="further copies of each part, on other nodes")] = 0
 
 
 def require_server(where: str, given: str | None, spread: ShardSettings) -> None:
-    """Refuse to spread what has no server: an engine inside the client is one part without copies."""
+    """Reject shards and replicas without a server: an embedded engine has one shard and no replica."""
     if given is None and (spread.shards, spread.replicas) != (1, 0):
         raise ValueError(f"shards and replicas need a server: give its {where}, or leave them out")
 
 
 def expect_spread(engine: str, held: tuple[int, int], asked: ShardSettings) -> None:
-    """A collection has the shards and the further copies that were asked for, or a StoreError says what it has."""
+    """Raise a StoreError unless a collection has the requested shards and replicas."""
     if held != (asked.shards, asked.replicas):
         raise StoreError(
             f"{engine} has this collection in {held[0]} shards with {held[1]} replicas; {asked.shards} with "
@@ -147,18 +149,18 @@ def expect_spread(engine: str, held: tuple[int, int], asked: ShardSettings) -> N
 
 
 def own_collections(names: Iterable[str], prefix: str = PREFIX) -> list[str]:
-    """The collections among a server's that runs made, by the names `create` was given, sorted."""
+    """The names of our own collections among a server's, without the prefix, sorted."""
     return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
 
 def password(store: str, server: Destination) -> dict[str, str]:
-    """The password for an address that is given without one, as an argument of a client; none where it is not set."""
+    """The password from BAKEOFF_<STORE>_PASSWORD as a client argument; empty if it is not set."""
     found = secret_for(f"BAKEOFF_{store.upper()}_PASSWORD", server)
     return {"password": found} if found else {}
 
 
 class _OpenConnection(Generic[C]):
-    """A connection that is closed when its holder is released: at the latest with the thread that holds it."""
+    """A connection that is closed when its thread ends."""
 
     def __init__(self, connection: C) -> None:
         self.connection = connection
@@ -168,7 +170,7 @@ class _OpenConnection(Generic[C]):
 
 
 class ThreadLocalConnections(Generic[C]):
-    """One connection for each thread that asks, closed when the thread ends: none waits for another's answer."""
+    """One connection per thread, closed when the thread ends."""
 
     def __init__(self, connect: Callable[[], C]) -> None:
         self._connect = connect
@@ -176,7 +178,7 @@ class ThreadLocalConnections(Generic[C]):
         self._held: weakref.WeakSet[_OpenConnection[C]] = weakref.WeakSet()
 
     def mine(self) -> C:
-        """This thread's connection, made when it is first asked for."""
+        """This thread's connection, opened on first use."""
         if self._closed:
             raise StoreError("this store is closed: open the collection again with a new one.")
         held: _OpenConnection[C] | None = getattr(self._local, "held", None)
@@ -186,7 +188,7 @@ class ThreadLocalConnections(Generic[C]):
         return held.connection
 
     def close(self) -> None:
-        """Close every thread's connection; from now on there are none."""
+        """Close every thread's connection and refuse new ones."""
         self._closed = True
         for held in list(self._held):
             held.connection.close()

@@ -1,4 +1,4 @@
-"""Payloads for engines that have none: a table beside the index, one for all such adapters."""
+"""Payloads for engines without them: an Arrow table next to the index."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bakeoff.types import Batch, PayloadField, Where
 
 
 class SidecarPayloads(PayloadSchemaMixin):
-    """Payloads kept beside an engine that has none: Arrow columns in memory, and in a file where there is one.
+    """Payloads in Arrow columns, in memory and optionally in a file.
 
-    A filter becomes the ids of the rows that satisfy it, which the engine is then told to stay within.
+    `allowed` turns a filter into the ids of matching rows, to which the engine then restricts its search.
     """
 
     def __init__(self, file: Path | None = None) -> None:
@@ -26,20 +26,20 @@ class SidecarPayloads(PayloadSchemaMixin):
         self._parts: list[pa.Table] = []
 
     def keep_at(self, file: Path) -> None:
-        """Write to and read from another file from now on."""
+        """Set the file to write to and read from."""
         self._file = file
 
     def clear(self) -> None:
-        """Forget every row."""
+        """Remove every row."""
         self._parts = []
 
     def add(self, batch: Batch) -> None:
-        """Keep the payloads of new rows."""
+        """Add the payloads of new rows."""
         if self.fields:
             self._parts.append(pa.table({"id": batch.ids, **arrow_rows.payload_columns(self, batch)}))
 
     def remove(self, ids: np.ndarray) -> None:
-        """Forget some rows."""
+        """Remove rows."""
         table = self._table()
         self._parts = [] if table is None else [table.filter(~np.isin(table["id"].to_numpy(), ids))]
 
@@ -50,7 +50,7 @@ class SidecarPayloads(PayloadSchemaMixin):
             feather.write_feather(table, str(self._file), compression="zstd")
 
     def load(self) -> None:
-        """Read the file, if fields are declared."""
+        """Read the file if fields are declared."""
         self._parts = [feather.read_table(str(self._file))] if self.fields and self._file else []
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
@@ -63,19 +63,19 @@ class SidecarPayloads(PayloadSchemaMixin):
     def allowed(self, where: Where) -> np.ndarray:
         """The ids of the rows that satisfy a filter, ascending."""
         compare = {">=": pc.greater_equal, "<=": pc.less_equal}
-        asked, table, names = list(terms(self.fields, where)), self._table(), self.column_of()
+        comparisons, table, names = list(terms(self.fields, where)), self._table(), self.column_of()
         if table is None:
             return np.empty(0, np.int64)
-        kept = np.ones(table.num_rows, bool)
-        for term in asked:
+        matching = np.ones(table.num_rows, bool)
+        for term in comparisons:
             column = table[names[term.field]]
             mask = (
                 pc.is_in(column, value_set=pa.array(term.values, column.type))
                 if term.sign == "in"
                 else compare[term.sign](column, term.values[0])
             )
-            kept &= mask.to_numpy()
-        return np.sort(table["id"].to_numpy()[kept])
+            matching &= mask.to_numpy()
+        return np.sort(table["id"].to_numpy()[matching])
 
     def _table(self) -> pa.Table | None:
         if len(self._parts) > 1:
@@ -83,15 +83,15 @@ class SidecarPayloads(PayloadSchemaMixin):
         return self._parts[0] if self._parts else None
 
 
-class PayloadsBeside:
-    """A store whose payloads are such a table."""
+class SidecarPayloadsMixin:
+    """Mixin for a store that keeps its payloads in `self._sidecar`."""
 
-    _beside: SidecarPayloads
+    _sidecar: SidecarPayloads
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
-        """Name the payload's fields."""
-        self._beside.declare(fields)
+        """Set the payload fields."""
+        self._sidecar.declare(fields)
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         """The payload of each row, in the order of the ids."""
-        return self._beside.payloads(ids)
+        return self._sidecar.payloads(ids)

@@ -1,4 +1,4 @@
-"""How our own engines cut a text into words: one rule for all, so that they differ in scoring only."""
+"""Word segmentation shared by our own keyword stores, so that they differ in scoring only."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WORDS_ONLY = {
     "replace": "built once",
     "batch": "one query at a time",
 }
-"""What a store of words does not do."""
+"""Gaps of a store that searches by keywords only."""
 
 
 class WordParams(Settings):
-    """How texts are cut into words."""
+    """How texts are split into words."""
 
     words: Annotated[
         Literal["english", "plain"],
@@ -32,12 +32,12 @@ class WordParams(Settings):
 
 
 def space_words(text: str) -> str:
-    """The words of a text in any script with a blank between them: what an analyzer is given."""
+    """The words of a text in any script, separated by spaces: the input of an analyzer."""
     return " ".join(segmentation.words(text))
 
 
 def analyzer(words: str) -> tantivy.TextAnalyzer:
-    """Makes index terms of words that blanks separate."""
+    """Turns space-separated words into index terms."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase())
     if words == "english":
         builder = builder.filter(tantivy.Filter.stopword("english")).filter(tantivy.Filter.stemmer("english"))

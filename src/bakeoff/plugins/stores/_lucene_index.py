@@ -14,7 +14,7 @@ from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, Settings, expect_dims, expect_rows, guarantee
 from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order, payload_of
-from bakeoff.plugins.kit.rest import BODY_BYTES, encode_json, wait, words
+from bakeoff.plugins.kit.rest import BODY_BYTES, encode_json, refusal_reason, wait_until
 from bakeoff.plugins.kit.server import PREFIX, ShardSettings, expect_spread, own_collections
 from bakeoff.protocols import Guarantee
 from bakeoff.types import Batch, Metric
@@ -43,7 +43,7 @@ def expect_copies(engine: str, api: Any, index: str, spread: ShardSettings) -> N
     expect_spread(engine, (shards, replicas), spread)
     copies = shards * (1 + replicas)
     active = lambda: bool(api.cluster.health(index=index)["active_shards"] >= copies)  # noqa: E731
-    wait(engine, f"all {copies} copies of its shards take part", active, TAKING_PART, pause=0.1)
+    wait_until(engine, f"all {copies} copies of its shards take part", active, TAKING_PART, pause=0.1)
 
 
 def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Exception]) -> None:
@@ -56,10 +56,10 @@ def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Except
         except not_found:  # it ended, and the engine could not write down how; segments are counted next
             return True
         if told.get("error") or told.get("response", {}).get("_shards", {}).get("failed"):
-            raise StoreError(f"{engine} did not merge: {words(encode_json(told))}")
+            raise StoreError(f"{engine} did not merge: {refusal_reason(encode_json(told))}")
         return bool(told["completed"])
 
-    wait(engine, "its segments are merged", merged, MERGE_SECONDS, pause=0.02)
+    wait_until(engine, "its segments are merged", merged, MERGE_SECONDS, pause=0.02)
 
 
 def segments(api: Any, index: str) -> int:

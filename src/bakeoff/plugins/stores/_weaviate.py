@@ -19,7 +19,7 @@ from weaviate.classes.query import Filter, HybridFusion, MetadataQuery
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings, expect_dims
 from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
-from bakeoff.plugins.kit.rest import wait
+from bakeoff.plugins.kit.rest import wait_until
 from bakeoff.plugins.kit.server import Address, ShardSettings, expect_spread
 from bakeoff.types import Batch, Metric, PayloadField, Where
 
@@ -136,7 +136,9 @@ class WeaviateRows:
 
     def settle(self) -> None:
         """Return when every shard's vector queue is empty and the graph is on disk."""
-        wait("Weaviate", "every row is in the graph", lambda: not self._waiting(), DEADLINE_S, pause=0.05)
+        wait_until(
+            "Weaviate", "every row is in the graph", lambda: not self._waiting(), DEADLINE_S, pause=0.05
+        )
         self._remove([NOBODY])
 
     def _waiting(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bakeoff.plugins.kit.adapter import NoQuery, PackagedEngine, Settings, require_dims, require_open
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
-from bakeoff.plugins.kit.sidecar import PayloadsBeside, SidecarPayloads
+from bakeoff.plugins.kit.sidecar import SidecarPayloads, SidecarPayloadsMixin
 from bakeoff.types import Batch, Hits, Metric, Where
 
 BLOCK = 65_536
@@ -20,7 +20,7 @@ class ExactParams(Settings):
     """Nothing to choose."""
 
 
-class ExactStore(PackagedEngine, PayloadsBeside):
+class ExactStore(PackagedEngine, SidecarPayloadsMixin):
     """Keeps the vectors as they are given, memory-mapped ones included; payloads are a table beside them."""
 
     version: ClassVar[str] = "1"
@@ -39,7 +39,7 @@ class ExactStore(PackagedEngine, PayloadsBeside):
         self._blocks: list[Block] = []
         self._metric = Metric.COSINE
         self._dims: int | None = None
-        self._beside = SidecarPayloads()
+        self._sidecar = SidecarPayloads()
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
@@ -51,7 +51,7 @@ class ExactStore(PackagedEngine, PayloadsBeside):
             rows = batch.vectors[begin : begin + BLOCK]
             norms = np.einsum("ij,ij->i", rows, rows)
             self._blocks.append((batch.ids[begin : begin + BLOCK], rows, norms))
-        self._beside.add(batch)
+        self._sidecar.add(batch)
 
     def ready(self) -> None:
         """Searchable as soon as inserted."""
@@ -60,14 +60,14 @@ class ExactStore(PackagedEngine, PayloadsBeside):
         return self._among(self._blocks, vector, k)
 
     def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
-        allowed = self._beside.allowed(where)
+        allowed = self._sidecar.allowed(where)
         return self._among(
             [_filter_block(block, np.isin(block[0], allowed)) for block in self._blocks], vector, k
         )
 
     def delete(self, ids: np.ndarray) -> None:
         self._blocks = [_filter_block(block, ~np.isin(block[0], ids)) for block in self._blocks]
-        self._beside.remove(ids)
+        self._sidecar.remove(ids)
 
     def replace(self, batch: Batch) -> None:
         self.delete(batch.ids)
@@ -75,7 +75,7 @@ class ExactStore(PackagedEngine, PayloadsBeside):
 
     def close(self) -> None:
         self._blocks, self._dims = [], None
-        self._beside.clear()
+        self._sidecar.clear()
 
     def _among(self, blocks: list[Block], vector: np.ndarray, k: int) -> Hits:
         require_dims("exact", require_open("exact", self._dims), vector)

@@ -28,7 +28,7 @@ from bakeoff.plugins.kit.adapter import (
     translate_errors,
 )
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
-from bakeoff.plugins.kit.sidecar import PayloadsBeside, SidecarPayloads
+from bakeoff.plugins.kit.sidecar import SidecarPayloads, SidecarPayloadsMixin
 from bakeoff.protocols import SearchKnob
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -163,7 +163,7 @@ KINDS: dict[str, Callable[[Any, np.ndarray, Metric], faiss.Index]] = {
 ENGINE = translate_errors("FAISS", RuntimeError)
 
 
-class FaissStore(PackagedEngine, PayloadsBeside):
+class FaissStore(PackagedEngine, SidecarPayloadsMixin):
     """One FAISS index, kept as a file; payloads are a table beside it.
 
     A filtered search is widened by the share of rows the filter leaves: a tenth of the rows, ten times the candidates.
@@ -187,7 +187,7 @@ class FaissStore(PackagedEngine, PayloadsBeside):
 
     def __init__(self, params: FaissParams, home: Path) -> None:
         self._build, self._home, self._file = params.build, home, home
-        self._beside = SidecarPayloads()
+        self._sidecar = SidecarPayloads()
         self._batches: list[Batch] = []
         self._metric = Metric.COSINE
         self._dims: int | None = None
@@ -200,7 +200,7 @@ class FaissStore(PackagedEngine, PayloadsBeside):
 
     def insert(self, batch: Batch) -> None:
         self._batches.append(batch)
-        self._beside.add(batch)
+        self._sidecar.add(batch)
 
     @ENGINE
     def ready(self) -> None:
@@ -215,7 +215,7 @@ class FaissStore(PackagedEngine, PayloadsBeside):
         self._batches = []
         expect_rows("FAISS", self._index.ntotal, len(ids))
         faiss.write_index(self._index, str(self._file))
-        self._beside.save()
+        self._sidecar.save()
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
@@ -225,7 +225,7 @@ class FaissStore(PackagedEngine, PayloadsBeside):
         self._dims, self._metric = dims, metric
         self._index = faiss.read_index(str(self._file))
         expect_dims("FAISS", self._index.d, dims)
-        self._beside.load()
+        self._sidecar.load()
         return int(self._index.ntotal)
 
     def search(self, vector: np.ndarray, k: int, query: FaissQuery) -> Hits:
@@ -235,18 +235,18 @@ class FaissStore(PackagedEngine, PayloadsBeside):
         return self._nearest(vectors, k, query) if len(vectors) else []
 
     def search_where(self, vector: np.ndarray, k: int, query: FaissQuery, where: Where) -> Hits:
-        allowed = self._beside.allowed(where)
+        allowed = self._sidecar.allowed(where)
         return (
             self._nearest(vector.reshape(1, -1), k, query, allowed)[0] if len(allowed) else make_hits([], [])
         )
 
     def close(self) -> None:
         self._index, self._batches, self._dims = None, [], None
-        self._beside.clear()
+        self._sidecar.clear()
 
     def _name(self, collection: str) -> None:
         self._file = self._home / f"{collection}.faiss"
-        self._beside.keep_at(self._home / f"{collection}.arrow")
+        self._sidecar.keep_at(self._home / f"{collection}.arrow")
 
     @ENGINE
     def _nearest(

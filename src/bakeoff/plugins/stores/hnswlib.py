@@ -20,9 +20,9 @@ from bakeoff.plugins.kit.adapter import (
     score_from_distance,
     translate_errors,
 )
+from bakeoff.plugins.kit.graph_file import GRAPH_ERRORS, GraphFile, Neighbors
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
-from bakeoff.plugins.kit.sidecar import PayloadsBeside, SidecarPayloads
-from bakeoff.plugins.stores._graph import ERRORS, Found, GraphFile
+from bakeoff.plugins.kit.sidecar import SidecarPayloads, SidecarPayloadsMixin
 from bakeoff.types import Batch, Hits, Metric, Where
 
 SPACES = {Metric.COSINE: "cosine", Metric.DOT: "ip", Metric.L2: "l2"}
@@ -43,7 +43,7 @@ class HnswlibParams(Settings):
     build: Build = Build()
 
 
-class HnswlibStore(PackagedEngine, PayloadsBeside, GraphFile):
+class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
     """One hnswlib graph, kept as a file; payloads are a table beside it, and a filter is asked for each row met."""
 
     version: ClassVar[str] = "3"
@@ -59,24 +59,24 @@ class HnswlibStore(PackagedEngine, PayloadsBeside, GraphFile):
 
     def __init__(self, params: HnswlibParams, home: Path) -> None:
         super().__init__(params, home)
-        self._beside = SidecarPayloads()
+        self._sidecar = SidecarPayloads()
 
     def _name(self, collection: str) -> None:
         super()._name(collection)
-        self._beside.keep_at(self._home / f"{collection}.arrow")
+        self._sidecar.keep_at(self._home / f"{collection}.arrow")
 
-    @translate_errors("", *ERRORS)
+    @translate_errors("", *GRAPH_ERRORS)
     def replace(self, batch: Batch) -> None:
         """A row added again takes the place of the one with its id."""
         self._index.add_items(batch.vectors, batch.ids, num_threads=1)
-        self._beside.remove(batch.ids)
-        self._beside.add(batch)
+        self._sidecar.remove(batch.ids)
+        self._sidecar.add(batch)
         self._save()
 
-    @translate_errors("", *ERRORS)
+    @translate_errors("", *GRAPH_ERRORS)
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
         require_open(self.engine, self._index)
-        allowed = set(self._beside.allowed(where).tolist())
+        allowed = set(self._sidecar.allowed(where).tolist())
         if not allowed:
             return make_hits([], [])
         k = min(k, len(allowed))
@@ -85,7 +85,7 @@ class HnswlibStore(PackagedEngine, PayloadsBeside, GraphFile):
         return make_hits(ids[0], score_from_distance(far[0], self._metric))
 
     def _empty(self) -> Any:
-        self._beside.clear()
+        self._sidecar.clear()
         index = hnswlib.Index(SPACES[self._metric], self._dims)
         index.init_index(1, M=self._build.m, ef_construction=self._build.ef_construction, random_seed=SEED)
         return index
@@ -93,24 +93,24 @@ class HnswlibStore(PackagedEngine, PayloadsBeside, GraphFile):
     def _add(self, batch: Batch) -> None:
         self._index.resize_index(max(self._rows, 1))
         self._index.add_items(batch.vectors, batch.ids, num_threads=self._build.threads or -1)
-        self._beside.add(batch)
+        self._sidecar.add(batch)
 
     def _held(self) -> int:
         return int(self._index.element_count)
 
     def _save(self) -> None:
         self._index.save_index(str(self._file))
-        self._beside.save()
+        self._sidecar.save()
 
     def _read(self) -> int:
         self._index = hnswlib.Index(SPACES[self._metric], self._dims)
         self._index.load_index(str(self._file))
-        self._beside.load()
+        self._sidecar.load()
         with self._file.open("rb") as file:  # only where a vector ends and begins in a row tells its length
             *_, end, begin = struct.unpack("6Q", file.read(48))
         return int(end - begin) // 4
 
-    def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Found:
+    def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Neighbors:
         self._index.set_ef(max(ef, k))
         ids, far = self._index.knn_query(rows, k, num_threads=1)
         return ids, far

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import NoQuery, Settings, expect_dims, make_hits
 from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order, payload_of, terms
-from bakeoff.plugins.kit.rest import Rest, wait
+from bakeoff.plugins.kit.rest import Rest, wait_until
 from bakeoff.plugins.kit.server import own_collections, without_secret
 from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.storage.environment import SettingSource
@@ -31,7 +31,9 @@ def create_index(rest: Rest, collection: str, shape: dict[str, Any]) -> str:
     """Make an index, wait until it is ready, and return its host."""
     at = path(collection)
     rest("POST", "/indexes", {"name": at.rsplit("/", 1)[1], **shape, "deletion_protection": "disabled"})
-    wait("Pinecone", "the new index is ready", lambda: bool(rest("GET", at)["status"]["ready"]), DEADLINE_S)
+    wait_until(
+        "Pinecone", "the new index is ready", lambda: bool(rest("GET", at)["status"]["ready"]), DEADLINE_S
+    )
     return str(rest("GET", at)["host"])
 
 
@@ -39,7 +41,7 @@ def delete_index(rest: Rest, collection: str) -> None:
     """Remove an index that may be there, and wait until it is gone."""
     at = path(collection)
     rest("DELETE", at, absent=True)
-    wait("Pinecone", "the old index is gone", lambda: rest("GET", at, absent=True) is None, DEADLINE_S)
+    wait_until("Pinecone", "the old index is gone", lambda: rest("GET", at, absent=True) is None, DEADLINE_S)
 
 
 def collections(rest: Rest) -> list[str]:
@@ -169,7 +171,7 @@ class PineconeStore(PayloadSchemaMixin):
         self._counted(left)
 
     def _counted(self, rows: int) -> None:
-        wait("Pinecone", f"it counts {rows} rows", lambda: self._index.count() == rows, DEADLINE_S)
+        wait_until("Pinecone", f"it counts {rows} rows", lambda: self._index.count() == rows, DEADLINE_S)
 
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
         return self.search_where(vector, k, query, ())

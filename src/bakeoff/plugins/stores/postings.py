@@ -78,7 +78,7 @@ class PostingsStore:
 
     def __init__(self, params: WordParams, home: Path) -> None:
         self._home, self._analyzer = home, analyzer(params.words)
-        self._beside = SidecarPayloads(home / "payloads.feather")
+        self._sidecar = SidecarPayloads(home / "payloads.feather")
         self._words: dict[str, int] = {}
         self._made: list[tuple[int, Counter[str]]] = []
         self._arrays: Arrays = {}
@@ -87,17 +87,17 @@ class PostingsStore:
         return installed_engine("numpy")
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
-        self._beside.declare(fields)
+        self._sidecar.declare(fields)
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._beside.clear()
+        self._sidecar.clear()
         self._words, self._made, self._arrays = {}, [], {}
 
     def insert(self, batch: Batch) -> None:
         assert batch.texts is not None
         for number, text in zip(batch.ids.tolist(), batch.texts, strict=True):
             self._made.append((number, Counter(self._analyzer.analyze(space_words(text)))))
-        self._beside.add(batch)
+        self._sidecar.add(batch)
 
     def ready(self) -> None:
         for _, found in self._made:
@@ -113,7 +113,7 @@ class PostingsStore:
             self._arrays = {name: np.load(self._home / f"{name}.npy") for name in ARRAYS}
         except (OSError, ValueError) as exc:
             raise StoreError(f"postings cannot open their index: {exc}") from exc
-        self._beside.load()
+        self._sidecar.load()
         return len(self._arrays["ids"])
 
     def search_text(self, text: str, k: int, query: Bm25Query) -> Hits:
@@ -122,15 +122,15 @@ class PostingsStore:
 
     def search_text_where(self, text: str, k: int, query: Bm25Query, where: Where) -> Hits:
         scores = self._scores(text, query)
-        scores[~np.isin(self._arrays["ids"], self._beside.allowed(where))] = 0.0
+        scores[~np.isin(self._arrays["ids"], self._sidecar.allowed(where))] = 0.0
         return best(self._arrays["ids"], scores, k)
 
     def payloads(self, ids: np.ndarray) -> list[dict[str, str | int | float]]:
-        return self._beside.payloads(ids)
+        return self._sidecar.payloads(ids)
 
     def close(self) -> None:
         self._words, self._made, self._arrays = {}, [], {}
-        self._beside.clear()
+        self._sidecar.clear()
 
     def _scores(self, text: str, query: Bm25Query) -> np.ndarray:
         """BM25 of every row."""
@@ -148,4 +148,4 @@ class PostingsStore:
         (self._home / "words.json").write_text(json.dumps(self._words), encoding="utf-8")
         for name, array in self._arrays.items():
             np.save(self._home / f"{name}.npy", array)
-        self._beside.save()
+        self._sidecar.save()

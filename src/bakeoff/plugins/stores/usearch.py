@@ -10,8 +10,8 @@ from usearch.index import Index, MetricKind
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, PackagedEngine, Settings, translate_errors
+from bakeoff.plugins.kit.graph_file import GRAPH_ERRORS, GraphFile, Neighbors
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
-from bakeoff.plugins.stores._graph import ERRORS, Found, GraphFile
 from bakeoff.types import Batch, Metric
 
 KINDS = {Metric.COSINE: MetricKind.Cos, Metric.DOT: MetricKind.IP, Metric.L2: MetricKind.L2sq}
@@ -30,7 +30,7 @@ class UsearchParams(Settings):
     build: Build = Build()
 
 
-class UsearchStore(PackagedEngine, GraphFile):
+class UsearchStore(PackagedEngine, GraphFile[Build]):
     """One USearch graph, kept as a file."""
 
     version: ClassVar[str] = "3"
@@ -44,13 +44,13 @@ class UsearchStore(PackagedEngine, GraphFile):
         "payload": "its Python package searches without a filter",
     }
 
-    @translate_errors("", *ERRORS)
+    @translate_errors("", *GRAPH_ERRORS)
     def delete(self, ids: np.ndarray) -> None:
         self._index.remove(ids)
         self._rows = self._held()
         self._save()
 
-    @translate_errors("", *ERRORS)
+    @translate_errors("", *GRAPH_ERRORS)
     def replace(self, batch: Batch) -> None:
         self._index.remove(batch.ids)
         self._add(batch)
@@ -76,7 +76,7 @@ class UsearchStore(PackagedEngine, GraphFile):
             raise StoreError(f"USearch cannot read {self._file.name}.")
         return int(self._index.ndim)
 
-    def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Found:
+    def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Neighbors:
         wanted = max(ef, k)
         if self._index.expansion_search != wanted:
             self._index.expansion_search = wanted

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings, TunedByEf, expect_rows, make_hits
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, Term, payload_of, terms
-from bakeoff.plugins.kit.rest import Rest, bearer, encode_json, wait, words
+from bakeoff.plugins.kit.rest import Rest, bearer, encode_json, refusal_reason, wait_until
 from bakeoff.plugins.kit.server import Address, server_of, without_secret
 from bakeoff.storage.consent import Destination
 from bakeoff.storage.environment import SettingSource
@@ -182,7 +182,7 @@ class VespaRows:
             "POST", "/search/", {"yql": yql, "hits": k, "timeout": "60s", **asked}
         )["root"]
         if root.get("errors"):
-            raise StoreError(f"Vespa: {words(encode_json(root['errors']))}")
+            raise StoreError(f"Vespa: {refusal_reason(encode_json(root['errors']))}")
         return root
 
 
@@ -229,7 +229,7 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         name, graph = self._rows.name, (build.m, build.ef_construction)
         zipped = package(name, schema(name, dims, metric, graph, self.columns()))
         self._config("POST", DEPLOY, zipped, seconds=DEADLINE_S)
-        wait("Vespa", f"it serves {name}", self._rows.served, DEADLINE_S)
+        wait_until("Vespa", f"it serves {name}", self._rows.served, DEADLINE_S)
         self._rows.clear()
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
