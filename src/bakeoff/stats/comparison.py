@@ -14,6 +14,9 @@ from bakeoff.stats.effects import WinLossTie
 from bakeoff.stats.intervals import Interval
 from bakeoff.stats.power import queries_for_level, queries_needed
 
+NO_SPREAD = 1e-9
+"""A standard deviation below this is rounding."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix:
@@ -177,8 +180,12 @@ class PairComparison:
 
         The same difference on every query has no interval: there the p-value decides alone.
         """
-        excluded = self.interval.excludes(0.0) if self.interval.defined else bool(self.difference)
-        return excluded and self.p_corrected <= self.alpha
+        return (self.interval.excludes(0.0) or self._is_constant) and self.p_corrected <= self.alpha
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether every query has the same difference, and not 0."""
+        return bool(self.difference) and self.sd is not None and self.sd < NO_SPREAD
 
     @property
     def separated(self) -> bool:

@@ -21,9 +21,7 @@ def test_it_says_what_it_drafted_and_what_comes_next(
     out = tmp_path / "suggested.yaml"
     assert checks.suggest(experiment, n=5, out=out, masked=tmp_path / "masked") == 0
     shown = capsys.readouterr().out
-    assert (
-        "5  docstring" in shown and f"wrote  {out}: 5 synthetic queries, and {tmp_path / 'masked'}" in shown
-    )
+    assert "5  docstring" in shown and str(out) in shown and str(tmp_path / "masked") in shown
     assert "bakeoff validate" in shown.splitlines()[-1]
     assert len(read_queries(out).queries) == 5
     assert (tmp_path / "masked" / "decoder.py").is_file()
