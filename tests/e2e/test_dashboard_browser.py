@@ -186,7 +186,7 @@ def test_load_resources_and_growth_are_the_reports_figures(page: Any) -> None:
     choose(page, "first")
     for words in ("Under load", "Resources", "Growth with size"):
         page.get_by_role("heading", name=words).wait_for(timeout=WAIT)
-    told(page, "of queries within")
+    told(page, "of questions within")
     told(page, "holds most memory")
     told(page, "grows as rows^")
     page.get_by_test_id("stVegaLiteChart").nth(7).wait_for()  # eight of them

@@ -18,10 +18,10 @@ both = pytest.mark.parametrize("name", ["pgvector", "redis"])
 
 
 def was_inserted(result: Result, name: str) -> bool:
-    """Whether a run sent the rows itself."""
+    """Whether a run sent the rows itself: the time of an earlier run has a note that dates it."""
     rows = [row for row in result.timings.to_pylist() if row["phase"] == "insert" and name in row["system"]]
     assert rows
-    return rows[0]["value"] is not None
+    return rows[0]["value"] is not None and not rows[0]["note"]
 
 
 def indexes(home: Path) -> list[str]:

@@ -250,8 +250,8 @@ def test_a_run_that_lost_its_server_is_in_no_figure(tmp_path: Path, far: Any) ->
     assert (point.runs, point.cut_short, point.qps.values) == (1, 1, (whole.qps,))
     assert point.answered == whole.answered + broken.answered and point.errors >= 25
     assert point.percentile(50) == whole.latency.percentile(50) / 1e6
-    kinds = {type(claim).__name__: claim for one in closing_sentences(done.found) for claim in one.claims}
-    assert kinds["Speed"].rate == whole.qps and kinds["CutShort"].runs == 1 and "Failed" in kinds
+    kinds = {claim.kind: claim.figures for one in closing_sentences(done.found) for claim in one.claims}
+    assert kinds["Speed"]["rate"] == whole.qps and kinds["CutShort"]["runs"] == 1 and "Failed" in kinds
 
 
 def test_an_open_loop_that_lost_its_server_in_its_last_run_has_failed(tmp_path: Path, far: Any) -> None:
