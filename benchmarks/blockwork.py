@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bakeoff.benchmark.vectors.datasets import VectorSet, open_dataset
-from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours, settle_candidates
-from bakeoff.benchmark.vectors.neighbour_blocks import candidates_by
+from bakeoff.benchmark.vectors.neighbours import candidates_by, exact_neighbours, settle_candidates
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.measures.names import parse
 from bakeoff.pipeline.chunk import ChunkedCorpus
@@ -24,7 +23,7 @@ from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.losses import StageCandidates
 from bakeoff.pipeline.scoring.score_queries import score_queries
 from bakeoff.runtime.scheduler import WorkerPool
-from bakeoff.stats import block_mapper
+from bakeoff.stats import arrays
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at
 from bakeoff.storage.cache import Cache
 from bakeoff.truth.queries import QuerySet
@@ -61,7 +60,7 @@ def pieces(share: float = 1.0) -> Iterator[Piece]:
         lambda found: b"".join(column.tobytes() for column in found.columns.values()),  # type: ignore[attr-defined]
     )
     columns = np.random.default_rng(3).normal(size=(2000, int(4096 * max(share, 0.25))))
-    block_mapper.WORTH = 0
+    arrays.WORTH = 0
     yield Piece(
         "bootstrap",
         lambda workers: intervals_at(columns, BootstrapSettings(1), (0.95,), each=workers)[0],

@@ -78,8 +78,8 @@ def work(folder: Path, expected: int) -> None:
 
     context = StageContext(Cache(folder / "cache"))
     corpus = read_documents(*part("sources", "folder", folder=folder / "docs"), context)  # type: ignore[arg-type]
-    cut, cutter = part("chunkers", "line", doc_lines=LINES, overlap=0)
-    chunking = chunk_corpus(cut, cutter, corpus, context)  # type: ignore[arg-type]
+    cut, _ = part("chunkers", "line", doc_lines=LINES, overlap=0)
+    chunking = chunk_corpus(cut, corpus, context)  # type: ignore[arg-type]
     assert chunking.chunks.num_rows == expected, chunking.chunks.num_rows
     model, embedder = part("embedders", "wordllama", dims=64)
     token_lengths(model, embedder, chunking, context)  # type: ignore[arg-type]

@@ -19,8 +19,8 @@ from pathlib import Path
 import tree_sitter_python
 from tree_sitter import Language, Parser
 
-from bakeoff.pipeline import chunk_parallel
-from bakeoff.pipeline.chunk_parallel import ParallelChunker
+from bakeoff.pipeline.chunking import parallel as chunk_parallel
+from bakeoff.pipeline.chunking.parallel import ParallelChunker
 from bakeoff.plugins.chunkers.line import LineChunker
 from bakeoff.plugins.chunkers.recursive import RecursiveChunker
 from bakeoff.plugins.chunkers.semantic import SemanticChunker

@@ -157,7 +157,7 @@ class _Inside:
 
     def __init__(self, embedder: MiniLMEmbedder) -> None:
         self.run = self.all = 0.0
-        engine = embedder._running()
+        engine = embedder._engine.get()
         compute, embed = engine._run, embedder.embed
 
         def timed_run(ids: list[list[int]]) -> np.ndarray:
@@ -220,7 +220,7 @@ def _flop_a_text(tokens: int, layers: int = 6, dims: int = 384) -> float:
 
 def _padded(embedder: MiniLMEmbedder, tokens: list[int]) -> None:
     """The same lengths in batches as they come, padded to each batch's longest: the arithmetic without a mask."""
-    session = embedder._running()._session
+    session = embedder._engine.get()._session
     for start in range(0, len(tokens), PADDED_BATCH):
         batch = tokens[start : start + PADDED_BATCH]
         session.run(None, {"ids": np.full((len(batch), min(256, max(batch))), 1037, np.int64)})

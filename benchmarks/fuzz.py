@@ -3,7 +3,9 @@
 Random edits, so many files a parser: python benchmarks/fuzz.py [FILES]
 Also led by the code that is reached, so many seconds a parser, where BAKEOFF_BENCH_ATHERIS names a Python that has
 bakeoff, what its tests need, and atheris: python benchmarks/fuzz.py [FILES] --seconds 30
-No files, or no seconds, leave that part out.
+With --total the cheapest parsers get the rest of that many seconds. No files, or no seconds, leave that part out.
+Files led by coverage are counted over all sessions in fuzzing/counts.json; those of an earlier version of a parser do
+not count for the one of now.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from common import Row, show
 
 FILES = 1000
 SECONDS = 30
+WANTED = 10_000_000
 PYTHON = "BAKEOFF_BENCH_ATHERIS"
 HERE = Path(__file__).parent
 TESTS = HERE.parent / "tests" / "fuzz" / "test_readers.py"
-COUNTED = "test_a_damaged_file_is_read_or_refused"
+COUNTED = "test_more_damaged_files"
 
 
 def main() -> int:
@@ -33,9 +36,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=int, nargs="?", default=FILES)
     parser.add_argument("--seconds", type=int, default=SECONDS, help="of each parser under atheris")
+    parser.add_argument("--total", type=int, default=0, help="seconds under atheris in all")
     asked = parser.parse_args()
     random = _random(asked.files) if asked.files else []
-    return show([*random, *(_guided(asked.seconds) if asked.seconds else [])])
+    guided = _guided(asked.seconds, asked.total) if asked.seconds else []
+    return show([*random, *guided, *_all_sessions()])
 
 
 def _random(files: int) -> list[Row]:
@@ -85,7 +90,17 @@ def _parser(case: ET.Element) -> str:
 
 def _run(report: Path, files: int) -> None:
     """pytest in a process of its own; it ends with 1 where a parser fell over, which the report tells."""
-    command = [sys.executable, "-m", "pytest", "-q", "--timeout=0", f"--junitxml={report}", str(TESTS)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--timeout=0",
+        f"--junitxml={report}",
+        str(TESTS),
+        "-k",
+        COUNTED,
+    ]
     done = subprocess.run(
         command, env={**os.environ, "BAKEOFF_FUZZ": str(files)}, capture_output=True, text=True, check=False
     )
@@ -93,14 +108,35 @@ def _run(report: Path, files: int) -> None:
         raise SystemExit(f"pytest ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
 
 
-def _guided(seconds: int) -> list[Row]:
+def _all_sessions() -> list[Row]:
+    """What the parsers of now were given over all sessions."""
+    sys.path[:0] = [str(TESTS.parent), str(HERE / "fuzzing")]
+    from counts import parser_version, total_of_versions
+    from fuzzed import READERS
+
+    versions = {kind: parser_version(reader) for kind, reader in READERS.items() if not reader.missing}
+    files, fallen = total_of_versions(versions)
+    return [
+        Row(
+            "parsers that fell over a file led by coverage, all sessions; of all",
+            fallen,
+            len(versions),
+            "<= 0",
+        ),
+        Row(
+            "files led by coverage, all sessions, with bounds of 4 GB and 60 s; wanted", files, WANTED, ">= 1"
+        ),
+    ]
+
+
+def _guided(seconds: int, total: int) -> list[Row]:
     """Edits that libFuzzer chooses; nothing, and a line that says so, where no Python with atheris is named."""
     python = os.environ.get(PYTHON, "")
     if not python:
         print(f"atheris: not installed (name a Python that has it and bakeoff in {PYTHON})")
         return []
     begin = time.perf_counter()
-    command = [python, str(HERE / "fuzzing" / "guided.py"), str(seconds)]
+    command = [python, str(HERE / "fuzzing" / "guided.py"), str(seconds), "--total", str(total)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
     if done.returncode:
         raise SystemExit(f"{python} could not fuzz: {done.stderr[-500:]}")
@@ -111,12 +147,16 @@ def _guided(seconds: int) -> list[Row]:
     )
 
 
-def _counted(parsers: list[list[str]], seconds: int, took: float) -> list[Row]:
-    """The rows of what each parser told: its name, its files, the exit code of its process."""
-    fallen, files = sum(code != "0" for *_, code in parsers), sum(int(executed) for _, executed, _ in parsers)
+def _counted(turns: list[list[str]], seconds: int, took: float) -> list[Row]:
+    """The rows of this session from its turns: parser, files, exit code of its process."""
+    fallen = {kind for kind, _, code in turns if code != "0"}
+    files, parsers = sum(int(executed) for _, executed, _ in turns), {kind for kind, *_ in turns}
     return [
         Row(
-            f"parsers that fell over, {seconds} s each led by coverage; of all", fallen, len(parsers), "<= 0"
+            f"parsers that fell over, {seconds} s each led by coverage; of all",
+            len(fallen),
+            len(parsers),
+            "<= 0",
         ),
         Row("files led by coverage a second; all of them", files / took, files),
     ]

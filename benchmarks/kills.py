@@ -1,9 +1,11 @@
-"""SIGKILL at random moments over run, ann, load and review serve: results as of a quiet run, nothing acknowledged lost.
+"""SIGKILL at random moments over run, take, ann, load and review serve: results as of a quiet run, no answer lost.
 
 A command is started again and again in one folder and killed at a moment drawn evenly over the time a quiet one takes,
 until it ends by itself; then its results are compared and a new folder begins. Commands start in a fork after their
 modules are imported, so that the moments fall on work and not on imports; one in ten starts as a program of its own.
-Run with: python benchmarks/kills.py [KILLS] [SEED]      (not part of run_all.py: 1,000 kills take half an hour)
+Run with: python benchmarks/kills.py [KILLS] [SEED] [MINUTES]
+Not part of run_all.py: 1,000 kills take half an hour on an idle machine. With MINUTES, each command gets its share
+of them and is killed as often as that allows.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -53,7 +56,8 @@ IMPORTED = re.compile(
 )
 ONLY = os.environ.get("BAKEOFF_BENCH_KILLS", "")
 """One command instead of all."""
-SHARES = {"run": 0.4, "review serve": 0.2, "ann": 0.2, "load": 0.2}
+TOKEN = "token-of-the-benchmark"
+SHARES = {"run": 0.3, "take": 0.2, "review serve": 0.2, "ann": 0.15, "load": 0.15}
 
 
 @dataclass
@@ -64,6 +68,11 @@ class Count:
     compared: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     acknowledged: int = 0
+    deadline: float = float("inf")
+
+    def wants(self, what: str, kills: int) -> bool:
+        """Whether a command is to be killed again."""
+        return self.kills[what] < kills and time.monotonic() < self.deadline
 
 
 class Command:
@@ -120,14 +129,16 @@ def main() -> int:
     """Kill, compare and print the rows."""
     kills = int(sys.argv[1]) if len(sys.argv) > 1 else KILLS
     chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else SEED)
+    minutes = float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
     count = Count()
     with tempfile.TemporaryDirectory(prefix="bakeoff-kills-") as name:
         root = Path(name)
         quiet = _lay_out(root / "quiet")
-        _import_what_a_run_imports(quiet)
+        _import_what_they_import(quiet)
         for what, work in WORK.items():
             if ONLY not in ("", what):
                 continue
+            count.deadline = time.monotonic() + 60 * minutes * SHARES[what]
             work(root / what.replace(" ", "-"), quiet, round(kills * SHARES[what]), chance, count)
             print(
                 f"{what}: {count.kills[what]} kills, {count.compared[what]} compared",
@@ -167,7 +178,7 @@ def _lay_out(folder: Path) -> Path:
     return folder
 
 
-def _import_what_a_run_imports(folder: Path) -> None:
+def _import_what_they_import(folder: Path) -> None:
     """Run each command once as a program that lists its modules, and import these here."""
     listing = (
         "import sys\nfrom bakeoff.cli import console\nfrom bakeoff.cli.app import app\n"
@@ -175,7 +186,7 @@ def _import_what_a_run_imports(folder: Path) -> None:
         "print('MODULES', *sys.modules)\nsys.exit(code)"
     )
     env = {**os.environ, "BAKEOFF_HOME": str(folder / "home")}
-    for words in (RUN, ANN, LOAD):
+    for words in (RUN, TAKE, ANN, LOAD):
         done = subprocess.run(
             [sys.executable, "-c", listing, *words],
             cwd=folder,
@@ -193,6 +204,7 @@ def _import_what_a_run_imports(folder: Path) -> None:
 
 
 RUN = ["run", ".", "--out", "run"]
+TAKE = ["take", "run", "--out", "project"]
 ANN = ["ann", "synthetic:400x8", "--stores", "exact,faiss", "--runs", "1", "--queries", "40", "--out", "ann"]
 LOAD = [
     "load",
@@ -211,18 +223,24 @@ LOAD = [
 
 
 def _rounds(
-    root: Path, words: list[str], kills: int, chance: random.Random, what: str, count: Count
+    root: Path,
+    words: list[str],
+    kills: int,
+    chance: random.Random,
+    count: Count,
+    prepare: Callable[[Path], Path] = _lay_out,
 ) -> Iterator[tuple[Path, Command | None]]:
     """A folder after each kill, with None, and after each end by itself, with the command."""
+    what = words[0]
     length, number = 2.0, 0
-    while count.kills[what] < kills:
+    while count.wants(what, kills):
         number += 1
-        folder = _lay_out(root / str(number))
+        folder = prepare(root / str(number))
         here = 0
         while True:
             command = Command(folder, words, program=chance.random() < 0.1)
             begin = time.monotonic()
-            last = here >= MOST_IN_A_FOLDER or count.kills[what] >= kills
+            last = here >= MOST_IN_A_FOLDER or not count.wants(what, kills)
             code = command.ended(600 if last else chance.uniform(0, length))
             if code is None and not last:
                 command.kill()
@@ -241,7 +259,7 @@ def _rounds(
 def _kill_run(root: Path, quiet: Path, kills: int, chance: random.Random, count: Count) -> None:
     wanted = {name: (quiet / "run" / f"{name}.parquet").read_bytes() for name in TABLES}
     cells: dict[Path, set[str]] = {}
-    for folder, ended in _rounds(root, RUN, kills, chance, "run", count):
+    for folder, ended in _rounds(root, RUN, kills, chance, count):
         kept = {path.parent.name for path in folder.glob("run/cells/*/manifest.json")}
         if lost := cells.get(folder, set()) - kept:
             count.wrong.append(f"run: finished systems lost in {folder}: {lost}")
@@ -255,13 +273,38 @@ def _kill_run(root: Path, quiet: Path, kills: int, chance: random.Random, count:
                 count.wrong.append(f"run: {differ} differ in {folder}")
 
 
+def _kill_take(root: Path, quiet: Path, kills: int, chance: random.Random, count: Count) -> None:
+    """A project is whole or not there at any moment; where it is there already, the command is refused."""
+    wanted = _files(quiet / "project")
+
+    def prepare(folder: Path) -> Path:
+        shutil.copytree(quiet, folder, ignore=shutil.ignore_patterns("project", "log.txt"))
+        return folder
+
+    for folder, ended in _rounds(root, TAKE, kills, chance, count, prepare):
+        project = folder / "project"
+        if ended is not None or project.exists():
+            count.compared["take"] += 1
+            if _files(project) != wanted:
+                count.wrong.append(f"take: the project differs in {folder}")
+        if ended is None and project.exists():
+            shutil.rmtree(project)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder with its content."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
 def _kill_measurement(words: list[str], figures: Callable[[Path], object]) -> Callable[..., None]:
     """Of measured times only what is the same each time is compared; a record is whole or not there at any moment."""
     what = words[0]
 
     def work(root: Path, quiet: Path, kills: int, chance: random.Random, count: Count) -> None:
         wanted = figures(quiet / what)
-        for folder, ended in _rounds(root, words, kills, chance, what, count):
+        for folder, ended in _rounds(root, words, kills, chance, count):
             record = folder / what / "record.json"
             try:
                 if record.is_file():
@@ -294,14 +337,13 @@ def _loads(folder: Path) -> object:
 
 def _kill_review(root: Path, quiet: Path, kills: int, chance: random.Random, count: Count) -> None:
     """A reviewer answers as fast as the page takes it; what was acknowledged must be in the ledger."""
-    import shutil
-
     from bakeoff.review.ledger import Ledger
     from bakeoff.review.web.reviewer_session import key_of
 
+    os.environ["BAKEOFF_PAGE_TOKEN"] = TOKEN
     folder, what = shutil.copytree(quiet, root), "review serve"
     known: set[str] = set()
-    while count.kills[what] < kills:
+    while count.wants(what, kills):
         port = _free_port()
         words = ["review", "serve", "run", "--port", str(port), "--no-browser"]
         command = Command(folder, words, program=chance.random() < 0.1)
@@ -344,7 +386,7 @@ def _page(port: int) -> str:
     while True:
         try:
             link = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            link.request("GET", "/")
+            link.request("GET", f"/?token={TOKEN}")
             return link.getresponse().read().decode()
         except OSError:
             if time.monotonic() > end:
@@ -370,6 +412,7 @@ def _free_port() -> int:
 
 WORK: dict[str, Callable[..., None]] = {
     "run": _kill_run,
+    "take": _kill_take,
     "review serve": _kill_review,
     "ann": _kill_measurement(ANN, _recalls),
     "load": _kill_measurement(LOAD, _loads),

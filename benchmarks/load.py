@@ -34,7 +34,7 @@ from bakeoff.benchmark.clients.messages import LoadShare
 from bakeoff.benchmark.null_store import NoParams, NullStore, harness_seconds
 from bakeoff.benchmark.open_loop import open_loop
 from bakeoff.benchmark.targets import VectorRecipe
-from bakeoff.benchmark.vectors import exact_neighbours
+from bakeoff.benchmark.vectors import neighbours
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.benchmark.vectors.quality import quality_table
 from bakeoff.pipeline.loops.closed_loop import closed_loop
@@ -224,7 +224,7 @@ def exact_truth() -> list[Row]:
     bare = giga / min(cpu(lambda: products(base, queries)) for _ in range(3))
     rows = []
     with Highest() as memory:
-        exact_neighbours.exact_neighbours(base, queries, Metric.COSINE, DEPTH)
+        neighbours.exact_neighbours(base, queries, Metric.COSINE, DEPTH)
     rows.append(
         Row(
             "exact truth by cosine, memory added at its highest, MB; limit",
@@ -235,7 +235,7 @@ def exact_truth() -> list[Row]:
     )
     for metric in (Metric.L2, Metric.DOT, Metric.COSINE):
         seconds = min(
-            cpu(lambda: exact_neighbours.exact_neighbours(base, queries, metric, DEPTH))  # noqa: B023 - called at once
+            cpu(lambda: neighbours.exact_neighbours(base, queries, metric, DEPTH))  # noqa: B023 - called at once
             for _ in range(3)
         )
         rows.append(Row(f"exact truth by {metric.value}, Gflop/s of CPU", giga / seconds, bare, ">= 0.55"))

@@ -1,4 +1,4 @@
-"""What a run costs beside its unavoidable parts (embedding and parsing), and what a warm rerun costs.
+"""What a run costs on top of its unavoidable parts (embedding and parsing), and what a warm rerun costs.
 
 CPU seconds of this process in one run; the parts are done again alone, on the same texts.
 Run: python benchmarks/pipeline.py
@@ -91,9 +91,7 @@ def _parts(plan: Plan, cache: Cache) -> tuple[float, float]:
     context = StageContext(cache)
     corpus = read_documents(plan.source, registry.load("sources", "folder")(plan.source.params), context)
     chunkers = {system.chunker.label: system.chunker for system in plan.systems}.values()
-    chunkings = [
-        chunk_corpus(p, registry.load("chunkers", p.name)(p.params), corpus, context) for p in chunkers
-    ]
+    chunkings = [chunk_corpus(p, corpus, context) for p in chunkers]
     texts = [embedded_texts(chunking.chunks) for chunking in chunkings]
     models = {s.embedder.label: s.embedder for s in plan.systems if s.embedder}.values()
     documents = [text.encode() for text in corpus.documents["text"].to_pylist()]

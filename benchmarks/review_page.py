@@ -43,11 +43,11 @@ WORDS = (
 def main() -> int:
     """Judge by HTTP in both orders, and undo."""
     with tempfile.TemporaryDirectory() as folder:
-        desk = ReviewFolder(Path(folder))
-        write_pool(made_pool(), desk.pool_file)
+        review = ReviewFolder(Path(folder))
+        write_pool(made_pool(), review.pool_file)
         rows = [
-            *_measured(desk, "shuffled", ReviewOptions()),
-            *_measured(desk, "next", ReviewOptions(by_stakes=True)),
+            *_measured(review, "shuffled", ReviewOptions()),
+            *_measured(review, "next", ReviewOptions(by_stakes=True)),
         ]
     return show(rows)
 
@@ -72,17 +72,17 @@ def _item(chance: random.Random, query: int, place: int) -> ReviewItem:
                 start, start + len(text), "", text, ("duty", "sleep"), (), returned)  # fmt: skip
 
 
-def _measured(desk: ReviewFolder, name: str, manner: ReviewOptions) -> list[Row]:
+def _measured(review: ReviewFolder, name: str, options: ReviewOptions) -> list[Row]:
     begin = time.perf_counter()
-    room = ReviewSession(desk, manner)
+    session = ReviewSession(review, options)
     started = time.perf_counter() - begin
-    with ReviewServer(room, 0) as server:
+    with ReviewServer(session, 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         opened, said, undone = _judge(server, f"reviewer of {name}")
         server.shutdown()
         thread.join()
-        room.close()
+        session.close()
     return [
         Row(f"review page, {name}: keystroke p99 ms", _p99(said), LIMIT_MS, "<= 1"),
         Row(f"review page, {name}: keystroke p50 ms", sorted(said)[len(said) // 2], LIMIT_MS),

@@ -1,4 +1,4 @@
-"""The paired test by simulation: how often equal systems are told apart, and how often different ones.
+"""The paired test by simulation: how often it separates equal systems, and how often different ones.
 
 Run with: python benchmarks/stats_power.py. It prints the power table of docs/statistics.md; the table of false
 differences in seven families is made with: python benchmarks/stats_power.py --families [ROUNDS]
@@ -106,7 +106,7 @@ class FalseRates:
 def false_differences(
     draw: Callable[[np.random.Generator, int], np.ndarray], n: int, rounds: int
 ) -> FalseRates:
-    """How often eight systems with equal means are told apart on n queries."""
+    """How often eight systems with equal means are separated on n queries."""
     first, second = (list(side) for side in zip(*combinations(range(8), 2), strict=True))
     found = np.zeros(5)
     for seed in range(FIRST_SEED, FIRST_SEED + rounds):

@@ -1,16 +1,17 @@
-"""Verdicts in simulated worlds whose truth is known: how often is a system recommended that is truly worse?
+"""Recommendations in simulated worlds whose truth is known: how often is a system named that is truly worse?
 
-Run with: python benchmarks/stats_worlds.py [ROUNDS]. It prints the table of docs/statistics.md (100 rounds). The seeds
-are others than those on which the rules were chosen (0 to 299).
+Run with: python benchmarks/stats_worlds.py [ROUNDS]. It prints the table of docs/statistics.md (60 rounds): what the
+verdict declares, and what the line on the screen names where it says "Take" and where it says "Start with". Truly worse
+is worse by more than the margin. The seeds are others than those on which the rules were chosen (0 to 299).
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import CostLimits, Costs, Evidence
-from bakeoff.stats.interaction import interactions
+from bakeoff.stats.interaction import CategoryDifference, interactions
+from bakeoff.stats.recommendation import DecisionInput, Strength, choose_system, find_regrets
 from bakeoff.stats.verdict import RULES, Verdict, VerdictKind, decide
 from bakeoff.stats.verdict_input import VerdictInput
 from common import Row, show
@@ -216,11 +218,14 @@ RARE = (
 
 @dataclass(slots=True)
 class Tally:
-    """What the verdicts of one world at one size said."""
+    """How often in one world at one size a system was recommended, and how often a truly worse one.
 
-    rounds: int = 0
-    recommended: int = 0
-    wrong: int = 0
+    `declared` is what the verdict recommends, `take` and `start` are lines on the screen, by their first word.
+    """
+
+    declared: list[bool] = field(default_factory=list)
+    take: list[bool] = field(default_factory=list)
+    start: list[bool] = field(default_factory=list)
     rules: Counter[str] = field(default_factory=Counter)
 
 
@@ -244,27 +249,46 @@ def evidence_of(world: World, n: int, seed: int, resamples: int = RESAMPLES) -> 
         else ()
     )
     lift = compare(compared(world.lift, "lift"), seed, resamples=resamples) if world.lift else None
-    costs = {name: Costs(p95_ms=value) for name, value in zip(NAMES, world.milliseconds, strict=False)}
-    return Evidence(comparison, crossing, lift, costs, world.limits)
+    costs = {
+        name: Costs(p95_ms=value, p50_ms=value, p50_between=(0.9 * value, 1.1 * value))
+        for name, value in zip(NAMES, world.milliseconds, strict=False)
+    }
+    found = Evidence(comparison, crossing, lift, costs, world.limits)
+    return replace(found, regrets=find_regrets(matrix, found, seed))
 
 
-def is_wrong(world: World, verdict: Verdict, evidence: Evidence) -> bool:
-    """Whether a recommended system is truly worse than an eligible one by more than the margin.
-
-    A verdict by category recommends a system for each category that it names.
-    """
-    if verdict.kind is VerdictKind.DEPENDS_ON_CATEGORY:
-        crossing = VerdictInput.of(evidence).crossing
-        assert crossing is not None
-        a, b = (world.truth[NAMES.index(name)] for name in (crossing.a, crossing.b))
-        lost = [b[int(one.category[1])] - a[int(one.category[1])] for one in crossing.for_a]
-        lost += [a[int(one.category[1])] - b[int(one.category[1])] for one in crossing.for_b]
-        return max(lost) > MARGIN
+def loses(world: World, systems: Iterable[str]) -> bool:
+    """Whether one of some systems is truly worse than an eligible one by more than the margin."""
     limit = world.limits.p95_ms or float("inf")
     within = [i for i, cost in enumerate(world.milliseconds or (0.0,) * 3) if cost <= limit]
     best = max((world.means[i] for i in within), default=0.0)
-    chosen = [world.means[NAMES.index(system)] for system in verdict.recommended]
-    return any(best - mean > MARGIN + 1e-9 for mean in chosen)
+    return any(best - world.means[NAMES.index(system)] > MARGIN + 1e-9 for system in systems)
+
+
+def loses_category(world: World, system: str, other: str, found: Iterable[CategoryDifference]) -> bool:
+    """Whether a system is truly worse than another by more than the margin in one of some categories."""
+    own, rival = (world.truth[NAMES.index(name)] for name in (system, other))
+    return any(rival[int(one.category[1])] - own[int(one.category[1])] > MARGIN for one in found)
+
+
+def is_wrong(world: World, verdict: Verdict, evidence: Evidence) -> bool:
+    """Whether a verdict recommends a truly worse system; one by category recommends a system for each it names."""
+    if verdict.kind is not VerdictKind.DEPENDS_ON_CATEGORY:
+        return loses(world, verdict.recommended)
+    crossing = VerdictInput.of(evidence).crossing
+    assert crossing is not None
+    a, b = crossing.a, crossing.b
+    return loses_category(world, a, b, crossing.for_a) or loses_category(world, b, a, crossing.for_b)
+
+
+def line_is_wrong(world: World, made: DecisionInput) -> bool:
+    """Whether the line names a truly worse system, for all questions or for a category."""
+    crossing = made.case.crossing if made.case.eligible else None
+    if crossing is None or made.system not in (crossing.a, crossing.b):
+        return loses(world, [made.system])
+    first = made.system == crossing.a
+    other, found = (crossing.b, crossing.for_b) if first else (crossing.a, crossing.for_a)
+    return loses(world, [made.system]) or loses_category(world, other, made.system, found)
 
 
 def tally(world: World, n: int, rounds: int, resamples: int = RESAMPLES) -> Tally:
@@ -273,10 +297,11 @@ def tally(world: World, n: int, rounds: int, resamples: int = RESAMPLES) -> Tall
     for seed in range(FIRST_SEED, FIRST_SEED + rounds):
         evidence = evidence_of(world, n, seed, resamples)
         verdict = decide(evidence)
-        wrong = is_wrong(world, verdict, evidence)
-        found.rounds += 1
-        found.recommended += verdict.system is not None or verdict.kind is VerdictKind.DEPENDS_ON_CATEGORY
-        found.wrong += wrong
+        if verdict.system is not None or verdict.kind is VerdictKind.DEPENDS_ON_CATEGORY:
+            found.declared.append(is_wrong(world, verdict, evidence))
+        made = choose_system(evidence, verdict)
+        lines = found.take if made.strength is Strength.TAKE else found.start
+        lines.append(line_is_wrong(world, made))
         found.rules[verdict.rule] += 1
         assert verdict.kind is not VerdictKind.USE or verdict.recommended == (verdict.system,)
     return found
@@ -295,36 +320,53 @@ def tally_numbered(world: int, n: int, rounds: int) -> Tally:
 def main() -> int:
     """Print the table of worlds, the rules that decided, and the rows."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    worst: dict[int, float] = dict.fromkeys(SIZES, 0.0)
-    rules: Counter[str] = Counter()
+    worlds = (*WORLDS, *RARE)
+    print('Truly worse of all lines that say "Take" and of all that say "Start with", percent of rounds')
     print("| world | " + " | ".join(f"n = {n}" for n in SIZES) + " |")
     print("|---|" + "---|" * len(SIZES))
-    worlds = (*WORLDS, *RARE)
+    found: dict[int, list[Tally]] = {n: [] for n in SIZES}
     with ProcessPoolExecutor(initializer=shuffle_less) as pool:
         tasks = [
             [pool.submit(tally_numbered, number, n, rounds) for n in SIZES] for number in range(len(worlds))
         ]
         for world, row in zip(worlds, tasks, strict=True):
-            cells = []
-            for n, task in zip(SIZES, row, strict=True):
-                one = task.result()
-                rules += one.rules
-                worst[n] = max(worst[n], one.wrong / rounds)
-                cells.append(f"{100 * one.wrong / rounds:.1f} of {100 * one.recommended / rounds:.0f}")
-            print(f"| {world.name} | " + " | ".join(cells) + " |", flush=True)
+            cells = [task.result() for task in row]
+            for n, one in zip(SIZES, cells, strict=True):
+                found[n].append(one)
+            print(
+                f"| {world.name} | " + " | ".join(describe(one, rounds) for one in cells) + " |", flush=True
+            )
+    rules = sum((one.rules for tallies in found.values() for one in tallies), Counter[str]())
     print("\nrules that decided: " + ", ".join(f"{name} {count:,}" for name, count in rules.most_common()))
     missing = {rule.name for rule in RULES} - set(rules) - {"no-queries", "one-system"}
-    rows = [
-        Row(
-            f"a truly worse system recommended, worst of {len(WORLDS) + len(RARE)} worlds, {rounds} rounds, n={n}",
-            worst[n],
-            0.05,
-            "<= 1",
-        )
-        for n in SIZES
-    ]
-    rows.append(Row("rules of the table that no world reached", len(missing), 1.0, "<= 0"))
-    return show(rows)
+    return show(
+        [*rows_of(found, rounds), Row("rules of the table that no world reached", len(missing), 1.0, "<= 0")]
+    )
+
+
+def describe(one: Tally, rounds: int) -> str:
+    """Truly worse of the lines of each strength, in percent of the rounds."""
+    return "; ".join(
+        f"{100 * sum(lines) / rounds:.0f} of {100 * len(lines) / rounds:.0f}"
+        for lines in (one.take, one.start)
+    )
+
+
+def rows_of(found: dict[int, list[Tally]], rounds: int) -> Iterator[Row]:
+    """For each size the worst world of each kind of recommendation, and how common a firm line is."""
+    kinds = {
+        "declared": "verdict recommends a truly worse system",
+        "take": 'line says "Take" of a truly worse system',
+        "start": 'line says "Start with" of a truly worse system',
+    }
+    for kind, what in kinds.items():
+        for n, tallies in found.items():
+            worst = max(sum(getattr(one, kind)) for one in tallies) / rounds
+            name = f"{what}, worst of {len(tallies)} worlds, {rounds} rounds, n={n}"
+            yield Row(name, worst, 0.05, "" if kind == "start" else "<= 1")
+    for n, tallies in found.items():
+        share = sum(len(one.take) for one in tallies) / (rounds * len(tallies))
+        yield Row(f'share of lines that say "Take", {len(tallies)} worlds, n={n}', share, 1.0)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import open_run
-from bakeoff.benchmark.results.load_folder import all_loads, open_load
-from bakeoff.benchmark.results.scale_rows import FIGURES, SIZE, read_rows
+from bakeoff.benchmark.results.load_results import all_loads, open_load
+from bakeoff.benchmark.results.scale_results import FIGURES, SIZE, read_rows
 from bakeoff.cli import console
 from bakeoff.examples import Example, examples
 from bakeoff.report.build import Report, build_report
@@ -147,7 +147,7 @@ def scores(result: Result) -> dict[str, Any]:
         "seed": result.record.seed,
         "primary": result.record.primary,
         "queries": [
-            [row["query_id"], row["category"], row["difficulty"], row["negative"]]
+            [row["query_id"], row["category"], row["difficulty"], row["negative"], row["cluster"]]
             for row in result.queries.to_pylist()
         ],
         "measures": {name: _values(result, name) for name in result.record.measures},

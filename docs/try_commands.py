@@ -1,4 +1,4 @@
-"""Runs every `sh` block of README.md, docs/tutorial.md and docs/coming-from-*.md in order, in a clean folder per page.
+"""Runs the `sh` blocks of README.md and of some pages in order, in a clean folder per page.
 
     python docs/try_commands.py              what `make docs-test` does
     python docs/try_commands.py --fresh      also the blocks for a fresh clone (installs, minutes)
@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     "README.md",
     "docs/tutorial.md",
+    "docs/worth-changing.md",
+    "docs/tables.md",
     *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").glob("coming-from-*.md")),
 )
 BLOCK = re.compile(r"(?:<!-- (?P<note>[^>]*) -->\n+)?^```sh\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +23,13 @@ import typer.testing
 from hypothesis import HealthCheck, settings
 
 from bakeoff import registry
+from bakeoff.cli import console
+from bakeoff.cli.app import app
+from bakeoff.pipeline.canary import TEXTS as CANARY_TEXTS
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.run import run
 from bakeoff.runtime.events import Event
+from bakeoff.truth.sql_process import SqlProcess
 from bakeoff.types import Document, Piece, Role, SourceItem
 
 os.environ.setdefault(
@@ -39,8 +47,37 @@ if threading.current_thread() is threading.main_thread():
     # a run started in the background of a script ignores Ctrl-C, and so would every test of it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SLOW_FIXTURES = {"browser", "engines"}
-"""What starts a browser or a server: tests that use it are slow."""
+# no test cuts the power: what was written need not be on the disk
+os.fsync = lambda _: None
+
+gc.disable()  # until everything is collected: thousands of tests and modules that all stay
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, seldom all of it."""
+    gc.set_threshold(5_000, 20, 100)
+    gc.enable()
+
+
+KNOWN_MODULES = [0]
+MANY_MODULES = 200
+
+
+def pytest_runtest_setup() -> None:
+    """Leave what large packages brought out of garbage collection: whoever measures memory collects each time."""
+    if len(sys.modules) > KNOWN_MODULES[0] + MANY_MODULES:
+        KNOWN_MODULES[0] = len(sys.modules)
+        gc.collect()
+        gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let the interpreter free everything at its end, as it does without tests."""
+    gc.unfreeze()
+
+
+SLOW_FIXTURES = {"browser", "engines", "known"}
+"""What starts a browser or a server, or needs one that was built: tests that use it are slow."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -240,6 +277,12 @@ def laid_out() -> Callable[..., Path]:
     return lay_out
 
 
+@pytest.fixture(scope="module")
+def laid_out_module() -> Callable[..., Path]:
+    """The same for what a whole module shares."""
+    return lay_out
+
+
 @dataclass(frozen=True)
 class Ran:
     """One finished run that tests only read, and what it told while it went on."""
@@ -255,6 +298,34 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     events: list[Event] = []
     result = run(lay_out(folder), out=folder / "run", home=folder / "home", emit=events.append)
     return Ran(result, tuple(events))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_sql_process() -> Iterator[None]:
+    """A process for SQL conditions that did its work is taken by the next test that needs one; each takes long to start."""
+    idle: list[subprocess.Popen[bytes]] = []
+    start, end = SqlProcess.start, SqlProcess.end
+
+    def start_or_take(self: SqlProcess) -> subprocess.Popen[bytes]:
+        while self._process is None and idle:
+            process = idle.pop()
+            self._process = process if process.poll() is None else None
+        return start(self)
+
+    def end_or_keep(self: SqlProcess) -> None:
+        if self._process is None or idle or sys.exc_info()[0] is not None:
+            end(self)
+        else:
+            idle.append(self._process)
+            self._process = None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SqlProcess, "start", start_or_take)
+        patch.setattr(SqlProcess, "end", end_or_keep)
+        yield
+    last = SqlProcess()
+    last._process = idle.pop() if idle else None
+    last.end()
 
 
 @dataclass
@@ -307,7 +378,7 @@ def counts(register: Callable[[str, str, type], None]) -> Counts:
 
     class CountedEmbedder(registry.load("embedders", "wordllama")):
         def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
-            found.embedded.extend((role, text) for text in texts)
+            found.embedded.extend((role, text) for text in texts if text not in CANARY_TEXTS)
             return super().embed(texts, role)
 
     register("sources", "counted", CountedSource)
@@ -416,3 +487,37 @@ def kill_engine(engines: Path) -> Callable[[str], None]:
         server.wait(120)
 
     return kill
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command did: its exit code, what it wrote to each stream, and the class of the error that ended it."""
+
+    code: int
+    out: str
+    err: str
+    kind: str = ""
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Types a command."""
+    report = console._report_failure
+
+    def typed(*words: object) -> Outcome:
+        kinds = [""]
+
+        def noted(lines: tuple[str, ...], code: int, kind: str) -> int:
+            kinds.append(kind)
+            return report(lines, code, kind)
+
+        capsys.readouterr()
+        monkeypatch.setattr(console, "_report_failure", noted)
+        code = console.run_guarded(lambda: app([str(word) for word in words], standalone_mode=False))
+        return Outcome(code, *capsys.readouterr(), kinds[-1])
+
+    return typed

@@ -15,7 +15,7 @@ from bakeoff.storage.shared_location import MARKER, ensure_marker
 
 
 def test_a_number_of_thousands_of_digits_in_json() -> None:
-    with pytest.raises(ExperimentError, match=r"a\.json: not JSON: .*Shorten the number"):
+    with pytest.raises(ExperimentError, match=r"a\.json.*JSON"):
         yaml_document.parse("1" * 5000, "a.json", ExperimentError, is_json=True)
 
 

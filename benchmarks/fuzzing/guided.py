@@ -1,22 +1,28 @@
 """Every parser under libFuzzer: files that reach new code are kept and changed further (pip install atheris).
 
-Run with: python benchmarks/fuzzing/guided.py SECONDS [PARSER ...]
-A line for each parser: its name, the files it was given, the exit code of its process; what it fell over is told on
-standard error, and the file is kept.
+Run with: python benchmarks/fuzzing/guided.py SECONDS [--total SECONDS] [PARSER ...]
+Each parser gets that many seconds; with a total, the cheapest third gets the rest of it, in turns four times as long.
+A line for each turn: the parser, the files it was given, the exit code of its process; counts.json adds the files up.
+What a parser fell over is printed on standard error and kept, and the parser gets no further turn.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import resource
 import shutil
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import atheris
+from counts import add_count, parser_version
 
 if TYPE_CHECKING:
     from fuzzed import Reader
@@ -25,30 +31,59 @@ TESTS = Path(__file__).parents[2] / "tests" / "fuzz"
 MORE_MEMORY = 4 << 30
 """Bytes of addresses that a parser may take; a header that claims more than there is must not."""
 HANGS_SECONDS = 60
+LONGER = 4
+"""Times the length of the first turn that a further one has: making the valid file is paid once."""
 DONE = re.compile(r"stat::number_of_executed_units: (\d+)")
 EXCEPTION = "Uncaught Python exception"
 
 
 def main() -> None:
     """Fuzz the named parsers, or all of them, each in a process of its own that begins with its valid file."""
-    seconds, wanted = int(sys.argv[1]), sys.argv[2:]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seconds", type=int)
+    parser.add_argument("--total", type=int, default=0)
+    parser.add_argument("parsers", nargs="*")
+    asked = parser.parse_intermixed_args()
     sys.path.insert(0, str(TESTS))
     with atheris.instrument_imports(include=["bakeoff"]):
         from fuzzed import READERS
+    wanted = [READERS[kind] for kind in asked.parsers or READERS]
+    for reader in wanted:
+        if reader.missing:
+            print(f"{reader.kind} needs {reader.missing}", file=sys.stderr)
     kept = Path(tempfile.mkdtemp(prefix="bakeoff-guided-"))
-    for kind in wanted or READERS:
-        if READERS[kind].missing:
-            print(f"{kind} needs {READERS[kind].missing}", file=sys.stderr)
-            continue
-        executed, code = _watched(READERS[kind], kept / re.sub(r"\W+", "-", kind), seconds)
-        print(kind, executed, code, sep="\t", flush=True)
+    given: dict[str, int] = {}
+    present = [one for one in wanted if not one.missing]
+    version = cache(parser_version)
+    for reader in _turns(present, given, time.monotonic() + asked.total):
+        folder = kept / re.sub(r"\W+", "-", reader.kind)
+        again = LONGER if reader.kind in given else 1
+        executed, code = _watched(reader, folder, again * asked.seconds)
+        given[reader.kind] = -1 if code else executed // again
+        add_count(reader.kind, version(reader), executed, fell=bool(code))
+        print(reader.kind, executed, code, sep="\t", flush=True)
+    for reader in present:
+        if given.get(reader.kind, 0) >= 0:
+            shutil.rmtree(kept / re.sub(r"\W+", "-", reader.kind), ignore_errors=True)
     if not any(kept.iterdir()):
         kept.rmdir()
 
 
+def _turns(readers: list[Reader], given: dict[str, int], end: float) -> Iterator[Reader]:
+    """Every parser once, then the cheapest third in turn until the end; `given` holds the files of the last turn."""
+    yield from readers
+    while time.monotonic() < end:
+        cheapest = sorted(readers, key=lambda one: -given[one.kind])[: max(1, len(readers) // 3)]
+        for reader in (one for one in cheapest if given[one.kind] >= 0):
+            if time.monotonic() < end:
+                yield reader
+        if all(files < 0 for files in given.values()):
+            return
+
+
 def _watched(reader: Reader, folder: Path, seconds: int) -> tuple[int, int]:
     """The files that a parser was given, and how its process ended: imported once here, fuzzed in a fork."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     log = folder / "log.txt"
     child = os.fork()
     if not child:
@@ -58,8 +93,6 @@ def _watched(reader: Reader, folder: Path, seconds: int) -> tuple[int, int]:
     if code:
         at = max(told.find(EXCEPTION), 0)
         print(f"fell over: {reader.kind}, {folder}\n{told[at : at + 3000]}", file=sys.stderr, flush=True)
-    else:
-        shutil.rmtree(folder)
     counted = DONE.search(told)
     return int(counted[1]) if counted else 0, code
 
@@ -73,7 +106,7 @@ def _fuzz(reader: Reader, folder: Path, log: Path, seconds: int) -> None:
         folder
     )  # what is made to be read goes with it: this process never ends in the usual way
     seeds, path, content = folder / "seeds", reader.place(folder / "work"), reader.content()
-    seeds.mkdir()
+    seeds.mkdir(exist_ok=True)  # of an earlier turn: what it found is changed further
     (seeds / "valid").write_bytes(content)
     with atheris.instrument_imports(include=["bakeoff"]):  # what is imported where it is used
         reader.feed(path, content)

@@ -19,7 +19,7 @@ from soaking.faults import fault, kill_server, kill_worker
 from soaking.place import Place, living
 
 START = (
-    "import bakeoff.pipeline.chunk_parallel as cutting; cutting.WORTH_SECONDS = 0.02; "
+    "import bakeoff.pipeline.chunking.parallel as cutting; cutting.WORTH_SECONDS = 0.02; "
     "from bakeoff.cli.app import main; main()"
 )
 """The command, with worker processes even for a corpus as small as this one."""

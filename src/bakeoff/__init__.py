@@ -23,29 +23,41 @@ if TYPE_CHECKING:
     from bakeoff.presets.vectordb.metrics import calculate_all_metrics
     from bakeoff.review.reviewed_run import open_reviewed as open_run
     from bakeoff.runs.analysis import Result, compare
+    from bakeoff.runs.live.live_system import FoundPassage, LiveSystem, load_system, open_system
+    from bakeoff.runs.live.replay import self_test
     from bakeoff.runs.score_files import compare_scores
     from bakeoff.runtime.events import Emit
 
 _HOMES = {
     "BakeoffError": "bakeoff.errors",
+    "FoundPassage": "bakeoff.runs.live.live_system",
+    "LiveSystem": "bakeoff.runs.live.live_system",
     "Result": "bakeoff.runs.analysis",
     "calculate_all_metrics": "bakeoff.presets.vectordb.metrics",
     "compare": "bakeoff.runs.analysis",
     "compare_scores": "bakeoff.runs.score_files",
     "evaluate": "bakeoff.measures.api",
+    "load_system": "bakeoff.runs.live.live_system",
     "open_run": "bakeoff.review.reviewed_run:open_reviewed",
+    "open_system": "bakeoff.runs.live.live_system",
+    "self_test": "bakeoff.runs.live.replay",
 }
 
 __all__ = [
     "BakeoffError",
+    "FoundPassage",
+    "LiveSystem",
     "Result",
     "__version__",
     "calculate_all_metrics",
     "compare",
     "compare_scores",
     "evaluate",
+    "load_system",
     "open_run",
+    "open_system",
     "run",
+    "self_test",
 ]
 
 
@@ -61,28 +73,31 @@ def run(
 ) -> Result:
     """Run an experiment and return its result; the finished systems of an interrupted run are kept.
 
-    `executor` replaces that of the experiment: `ray`, or `{ray: {address: auto}}`. With `force`, the run of another
-    experiment in `out` is moved aside. `runs` replaces that of the experiment: how often timings are repeated. With
-    `top_k` or the preset vectordb, the whole configuration is repeated, ingestion and index included, each time in new
-    processes.
+    In a notebook the progress is drawn below the cell; with `emit` the caller gets its events instead. Where people
+    judged this run, the result follows their judgments, as with `open_run`; `Result.by_rules()` does not. `executor`
+    replaces that of the experiment: `ray`, or `{ray: {address: auto}}`. With `force`, the run of another experiment in
+    `out` is moved aside. `runs` replaces that of the experiment: how often timings are repeated. With `top_k` or the
+    preset vectordb, the whole configuration is repeated, ingestion and index included, each time in new processes.
     """
     from pathlib import Path
 
     from bakeoff.config import experiment
     from bakeoff.config.plan import Plan
+    from bakeoff.review.reviewed_run import with_people
     from bakeoff.runs import run as runner
     from bakeoff.runtime.events import no_listener
+    from bakeoff.runtime.notebook import notebook_listener
 
     plan = what if isinstance(what, Plan) else experiment.load(Path(what))
     plan = plan if runs is None else plan.with_runs(runs)
-    listener = emit or no_listener
+    listener = emit or notebook_listener() or no_listener
     result = runner.run(plan, out=out, home=home, emit=listener, executor=executor, force=force)
-    if not plan.settings.top_k:
-        return result
-    from bakeoff.benchmark.configurations.repeats import repeat_configurations
-    from bakeoff.servers.control import pids_of
+    if plan.settings.top_k:
+        from bakeoff.benchmark.configurations.repeats import repeat_configurations
+        from bakeoff.servers.control import pids_of
 
-    return repeat_configurations(plan, result, listener, pids_of)
+        result = repeat_configurations(plan, result, listener, pids_of)
+    return with_people(result)
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,8 @@ BakeoffError                    exit code 1
 │   ├── ChunkerError
 │   ├── EmbedderError
 │   ├── StoreError
-│   └── RerankerError
+│   ├── RerankerError
+│   └── RetrieverError
 └── CacheError                  an artifact that cannot be written or read
 
 A message says what happened, shows the value, and says what to do.
@@ -59,6 +60,10 @@ class TruthError(UserError):
 
 class CorpusError(UserError):
     """The corpus is missing, empty or unreadable."""
+
+
+class UnreadableFileError(BakeoffError):
+    """A reader could not read a file that another may read; the text is the reason, in a few words."""
 
 
 class MeasureError(UserError):
@@ -113,10 +118,14 @@ class RerankerError(SystemFailure):
     """A reranker failed or returned unusable scores."""
 
 
+class RetrieverError(SystemFailure):
+    """A retriever failed, or its answer is not a ranking."""
+
+
 class CacheError(BakeoffError):
     """An artifact cannot be written or read."""
 
 
 def describe_error(exc: BaseException) -> str:
-    """What went wrong, in words: an error of this tree has its own, any other needs its type beside them."""
+    """What went wrong, in words; exceptions from elsewhere are prefixed with their type."""
     return str(exc) if isinstance(exc, BakeoffError) and str(exc) else f"{type(exc).__name__}: {exc}"

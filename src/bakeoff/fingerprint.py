@@ -13,7 +13,7 @@ from typing import Any
 LENGTH = 32
 
 
-def fingerprint(*parts: Any) -> str:
+def fingerprint(*parts: object) -> str:
     """A 32-character hex name for values: the same on every machine and in every process."""
     digest = hashlib.blake2b(digest_size=LENGTH // 2)
     for part in parts:
@@ -43,7 +43,7 @@ def _feed(digest: Any, value: Any) -> None:
     digest.update(data)
 
 
-def _encode(value: Any) -> tuple[bytes, bytes]:
+def _encode(value: object) -> tuple[bytes, bytes]:
     match value:
         case None:
             return b"n", b""
@@ -71,7 +71,7 @@ def _encode(value: Any) -> tuple[bytes, bytes]:
     raise TypeError(f"no fingerprint for a value of type {type(value).__name__}: {value!r}")
 
 
-def _bytes_of(values: Iterable[Any]) -> bytes:
+def _bytes_of(values: Iterable[object]) -> bytes:
     out = bytearray()
     for value in values:
         tag, data = _encode(value)

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from bakeoff.types import (
     Batch,
+    CollectionFacts,
     Document,
+    DocumentBatch,
+    ExistingCollection,
     Hits,
     Metric,
     ModelInfo,
+    NamedHits,
+    NamedVectors,
     PayloadField,
     Piece,
     ReadLimits,
+    RetrievedRow,
     Role,
     Skipped,
+    SourceFile,
     SourceItem,
+    SparseRows,
+    SparseVector,
+    Storage,
+    TokenRows,
+    VectorKind,
     Where,
 )
 
 if TYPE_CHECKING:
     import numpy as np
     from pydantic import BaseModel
+
+T = TypeVar("T")
 
 
 class Plugin(Protocol):
@@ -36,27 +50,63 @@ class Plugin(Protocol):
 
 
 class Source(Plugin, Protocol):
-    """Where documents come from."""
+    """Where documents come from.
+
+    Parameters that only choose items, as a pattern of names does, it names in `selects_by: ClassVar[tuple[str, ...]]`:
+    where such a one changes, nothing is read again.
+    """
+
+    def __init__(self, params: BaseModel) -> None: ...
 
     def items(self) -> Iterable[SourceItem | Skipped]:
         """What there is, in a stable order, without parsing it."""
         ...
 
-    def read(self, item: SourceItem) -> Document | Skipped:
-        """The text of one item."""
+    def read(self, item: SourceItem) -> Document | SourceFile | Skipped:
+        """The document of one item, or its file, of which a reader makes the document."""
+        ...
+
+
+class Reader(Plugin, Protocol):
+    """Turns a file into a document: its text, with headings marked as in Markdown where the format has them.
+
+    A file is read in a process with limits, unless the reader says `packed = False`: that no small file of its formats
+    holds far more than its size.
+    """
+
+    kinds: ClassVar[tuple[str, ...]]
+    """The kinds of documents it reads: pdf, docx, html; for a format that bakeoff does not know, the file's ending."""
+
+    def read(self, file: SourceFile) -> Document | Skipped:
+        """The document, or why it has none; raises UnreadableFileError where another reader may do better."""
+        ...
+
+
+@runtime_checkable
+class RowSource(Plugin, Protocol):
+    """A source whose documents come as Arrow columns, so that millions of them need no object each."""
+
+    def __init__(self, params: BaseModel) -> None: ...
+
+    def content_version(self) -> str:
+        """What changes when the content does; '' where only reading it shows that."""
+        ...
+
+    def count_rows(self) -> int | None:
+        """How many rows there are; None where only reading shows it."""
+        ...
+
+    def batches(self) -> Iterator[DocumentBatch]:
+        """The documents in a stable order, some thousands at a time."""
         ...
 
 
 @runtime_checkable
 class SupportsReadLimits(Source, Protocol):
-    """A source that reads files of unknown origin: its items are read in processes with these limits."""
+    """A source of files that sets what reading one of them may cost; another has the default limits."""
 
     def read_limits(self) -> ReadLimits:
-        """What one item may cost."""
-        ...
-
-    def needs_limits(self, item: SourceItem) -> bool:
-        """Whether an item could reach them; one that is small and not packed is read without a process."""
+        """What one file may cost."""
         ...
 
 
@@ -72,13 +122,38 @@ class SupportsReadsFrom(Protocol):
 class Chunker(Plugin, Protocol):
     """Cuts one document into character spans that together cover every non-blank character."""
 
+    def __init__(self, params: BaseModel) -> None: ...
+
     def chunk(self, document: Document) -> Iterable[Piece]:
         """The pieces of a document in order of their start."""
         ...
 
 
+@runtime_checkable
+class SuppliesChunks(Chunker, Protocol):
+    """A chunker whose chunks were made elsewhere, maybe with their vectors."""
+
+    def content_version(self) -> str:
+        """What changes when the chunks do."""
+        ...
+
+    def check_documents(self, ids: Collection[str]) -> None:
+        """Raise a ChunkerError where a chunk is of a document that the corpus does not have."""
+        ...
+
+    def vector_model(self) -> str:
+        """The embedder that made the chunks' vectors, as the experiment names it; '' where there are none."""
+        ...
+
+    def vectors(self, ids: Sequence[str]) -> Iterator[np.ndarray]:
+        """The vectors of chunks in the order of their ids, some thousands at a time."""
+        ...
+
+
 class Embedder(Plugin, Protocol):
     """Turns texts into vectors."""
+
+    def __init__(self, params: BaseModel) -> None: ...
 
     @property
     def info(self) -> ModelInfo:
@@ -91,6 +166,48 @@ class Embedder(Plugin, Protocol):
 
     def close(self) -> None:
         """Give back memory and connections."""
+        ...
+
+
+class Encoder(Plugin, Protocol):
+    """Turns texts into sparse vectors, or into a vector for each token.
+
+    `info.dims` is the number of terms, or the length of a token's vector.
+    """
+
+    vectors: ClassVar[VectorKind]
+
+    def __init__(self, params: BaseModel) -> None: ...
+
+    @property
+    def info(self) -> ModelInfo:
+        """What identifies the vectors this encoder makes."""
+        ...
+
+    def embed(self, texts: Sequence[str], role: Role) -> SparseRows | TokenRows:
+        """One row for each text, in order."""
+        ...
+
+    def close(self) -> None:
+        """Give back memory and connections."""
+        ...
+
+
+VectorModel = Embedder | Encoder
+"""What embeds the chunks and the queries of a system."""
+
+
+def vector_kind(model: VectorModel) -> VectorKind:
+    """What a model makes of a text."""
+    return getattr(model, "vectors", "dense")
+
+
+@runtime_checkable
+class SupportsFit(Protocol):
+    """An encoder whose weights are counted in the corpus; `info` is known, and `embed` works, when it has read that."""
+
+    def fit(self, texts: Iterable[str]) -> None:
+        """Read every chunk of the corpus."""
         ...
 
 
@@ -113,7 +230,7 @@ class Store(Plugin, Protocol):
 
     Query: ClassVar[type[BaseModel]]
 
-    def __init__(self, params: Any, home: Path) -> None: ...
+    def __init__(self, params: BaseModel, home: Path) -> None: ...
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         """Make an empty collection; one of that name that exists is replaced."""
@@ -174,7 +291,7 @@ class SupportsTuning(Protocol):
     """A store that names the setting by which its search is tuned; one without is measured as it is."""
 
     @classmethod
-    def search_knob(cls, params: Any) -> SearchKnob | None:
+    def search_knob(cls, params: BaseModel) -> SearchKnob | None:
         """The knob of an index built with these Params; None where such an index has none, as an exact one."""
         ...
 
@@ -205,12 +322,12 @@ class SupportsGuarantees(Protocol):
     """A store whose engine has such settings; reports show them next to the latency."""
 
     @classmethod
-    def guarantees(cls, params: Any, query: Any) -> tuple[Guarantee, ...]:
+    def guarantees(cls, params: BaseModel, query: BaseModel) -> tuple[Guarantee, ...]:
         """The settings in force with these Params and this Query; none where the engine has none to choose."""
         ...
 
 
-def declared_guarantees(plugin: type, params: Any, query: Any) -> tuple[Guarantee, ...]:
+def declared_guarantees(plugin: type, params: BaseModel, query: BaseModel) -> tuple[Guarantee, ...]:
     """What a store declares about its settings; nothing where it declares none."""
     return plugin.guarantees(params, query) if issubclass(plugin, SupportsGuarantees) else ()
 
@@ -219,16 +336,83 @@ def declared_guarantees(plugin: type, params: Any, query: Any) -> tuple[Guarante
 class SupportsVectors(Protocol):
     """A store that searches by vector."""
 
-    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:
+    def search(self, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
         """The k nearest rows, nearest first; `query` is an instance of the store's Query."""
         ...
+
+
+@runtime_checkable
+class SupportsSparse(Protocol):
+    """A store that searches sparse vectors by their inner product."""
+
+    def hold(self, kind: VectorKind) -> None:
+        """Say what the collection's rows are, before `create` or `open`; without it they are dense vectors or texts."""
+        ...
+
+    def search_sparse(self, vector: SparseVector, k: int, query: BaseModel, where: Where = ()) -> Hits:
+        """The k rows with the largest inner product, within a filter, best first; rows that share no term are left
+        out.
+        """
+        ...
+
+
+@runtime_checkable
+class SupportsStorage(Protocol):
+    """A store whose index can keep vectors in smaller numbers than float32.
+
+    It names those as `storages: ClassVar[tuple[Storage, ...]]`.
+    """
+
+    def set_storage(self, storage: Storage) -> None:
+        """Choose the numbers, before `create` or `open`; without it they are float32."""
+        ...
+
+
+def store_storages(plugin: type) -> tuple[Storage, ...]:
+    """The numbers in which a store's index can keep vectors."""
+    return ("float32", *getattr(plugin, "storages", ()))
+
+
+@runtime_checkable
+class SupportsRescore(Protocol):
+    """A store that orders candidates of its small vectors by the full ones, which it keeps too.
+
+    The storages for which it does so are its `rescores: ClassVar[tuple[Storage, ...]]`.
+    """
+
+    def search_rescored(
+        self, vector: np.ndarray, k: int, query: BaseModel, candidates: int, where: Where = ()
+    ) -> Hits:
+        """The k nearest by the full vectors among the nearest candidates in the small ones."""
+        ...
+
+
+@runtime_checkable
+class SupportsTokenVectors(Protocol):
+    """A store that searches by MaxSim: the sum, over the query's tokens, of the largest inner product with a token."""
+
+    def hold(self, kind: VectorKind) -> None:
+        """Say what the collection's rows are, before `create` or `open`."""
+        ...
+
+    def search_tokens(self, tokens: np.ndarray, k: int, query: BaseModel, where: Where = ()) -> Hits:
+        """The k best rows by MaxSim, within a filter, best first; `tokens` is the query's tokens × dims."""
+        ...
+
+
+HOLDS: dict[VectorKind, type] = {
+    "dense": SupportsVectors,
+    "sparse": SupportsSparse,
+    "tokens": SupportsTokenVectors,
+}
+"""What a store must be to hold each kind of vectors."""
 
 
 @runtime_checkable
 class SupportsKeywords(Protocol):
     """A store that searches by words."""
 
-    def search_text(self, text: str, k: int, query: Any) -> Hits:
+    def search_text(self, text: str, k: int, query: BaseModel) -> Hits:
         """The k best rows for the words of a text, best first."""
         ...
 
@@ -241,7 +425,7 @@ class SupportsKeywordsWhere(Protocol):
         """Name the payload's fields, before `create` or `open`."""
         ...
 
-    def search_text_where(self, text: str, k: int, query: Any, where: Where) -> Hits:
+    def search_text_where(self, text: str, k: int, query: BaseModel, where: Where) -> Hits:
         """The k best rows among those that satisfy every condition; a filter does not change a row's score."""
         ...
 
@@ -252,6 +436,26 @@ class SupportsReopen(Protocol):
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         """Open an existing collection and return its row count; raise StoreError where it is not there."""
+        ...
+
+
+@runtime_checkable
+class SupportsExisting(Protocol):
+    """A store that searches a collection that others filled, and never writes to it."""
+
+    def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
+        """Open it and tell what it holds; raise StoreError where it is not there.
+
+        `metric` is what the experiment asks for: that of the search, in an engine that leaves the choice to it.
+        """
+        ...
+
+    def search_existing(self, vector: np.ndarray, k: int, query: BaseModel, where: Where = ()) -> NamedHits:
+        """The k nearest rows within a filter on its own payload fields, nearest first, by the ids they have there."""
+        ...
+
+    def read_existing(self, where: Where = (), after: object = None) -> NamedVectors:
+        """The next rows within a filter with their vectors; raise StoreError where the engine does not return them."""
         ...
 
 
@@ -275,7 +479,7 @@ class SupportsReplace(Protocol):
 
 @runtime_checkable
 class SupportsPayload(Protocol):
-    """A store that keeps what belongs to a row beside its vector, and searches among the rows that satisfy it."""
+    """A store that keeps a payload with each vector, and searches among the rows that satisfy a filter."""
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
         """Name the payload's fields, before `create` or `open`; without it a collection has no payload."""
@@ -285,7 +489,7 @@ class SupportsPayload(Protocol):
         """The payload of each row, in the order of the ids."""
         ...
 
-    def search_where(self, vector: np.ndarray, k: int, query: Any, where: Where) -> Hits:
+    def search_where(self, vector: np.ndarray, k: int, query: BaseModel, where: Where) -> Hits:
         """The k nearest rows among those whose payload satisfies every condition."""
         ...
 
@@ -294,7 +498,7 @@ class SupportsPayload(Protocol):
 class SupportsHybrid(Protocol):
     """A store that fuses its own vector and word search."""
 
-    def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: Any) -> Hits:
+    def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
         """The k best rows by the store's own fusion, best first."""
         ...
 
@@ -303,7 +507,7 @@ class SupportsHybrid(Protocol):
 class SupportsBatch(Protocol):
     """A store that searches many vectors in one call."""
 
-    def search_many(self, vectors: np.ndarray, k: int, query: Any) -> list[Hits]:
+    def search_many(self, vectors: np.ndarray, k: int, query: BaseModel) -> list[Hits]:
         """One answer for each vector, in order."""
         ...
 
@@ -317,7 +521,7 @@ class SupportsDrop(Protocol):
         ...
 
     def drop(self, collection: str) -> None:
-        """Remove a collection; one that is not there is no fault."""
+        """Remove a collection; a missing one is not an error."""
         ...
 
 
@@ -330,8 +534,32 @@ class SupportsVersion(Protocol):
         ...
 
 
+class CompleteStore(
+    Store,
+    SupportsVectors,
+    SupportsSparse,
+    SupportsTokenVectors,
+    SupportsKeywords,
+    SupportsKeywordsWhere,
+    SupportsPayload,
+    SupportsHybrid,
+    SupportsBatch,
+    SupportsReopen,
+    SupportsDelete,
+    SupportsReplace,
+    SupportsDrop,
+    SupportsVersion,
+    Protocol,
+):
+    """A store with every ability: the type for code that has checked which of them it may use."""
+
+    max_dims: ClassVar[int]
+
+
 class Reranker(Plugin, Protocol):
-    """Orders a few passages again with a closer look."""
+    """Orders a few passages again by reading them together with the query."""
+
+    def __init__(self, params: BaseModel) -> None: ...
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """One score for each passage, higher is better."""
@@ -339,6 +567,54 @@ class Reranker(Plugin, Protocol):
 
     def close(self) -> None:
         """Give back memory and connections."""
+        ...
+
+
+class Retriever(Plugin, Protocol):
+    """A search that exists already: asked with a text, it answers with documents, characters or texts, best first.
+
+    `takes_filters` is whether it searches within a filter. One whose rankings were made elsewhere has the reason why
+    it cannot be timed as `untimed: str`. The clock stops when `search` returns: what is not the search itself, such as
+    reading fields of the answer, is left to the iteration over the rows.
+    """
+
+    takes_filters: bool
+
+    def __init__(self, params: BaseModel) -> None: ...
+
+    def search(self, text: str, k: int, where: Where) -> Iterable[RetrievedRow]:
+        """At most the k best rows for a text, best first."""
+        ...
+
+    def close(self) -> None:
+        """Give back memory and connections."""
+        ...
+
+
+@runtime_checkable
+class SupportsQueryIds(Protocol):
+    """A retriever whose rankings are kept by the id of the query."""
+
+    def search_id(self, query_id: str, k: int) -> Iterable[RetrievedRow]:
+        """At most the k best rows of a query, best first."""
+        ...
+
+
+@runtime_checkable
+class SupportsDocuments(Protocol):
+    """A retriever that makes its own index of the corpus before the first query."""
+
+    def index(self, documents: Iterable[Document]) -> None:
+        """Read every document of the corpus."""
+        ...
+
+
+@runtime_checkable
+class SupportsPacing(Protocol):
+    """A retriever with a limit on requests; the wait for the next one is not part of a query's time."""
+
+    def pace(self) -> None:
+        """Wait until the next request may be sent."""
         ...
 
 
@@ -361,6 +637,8 @@ ANYWHERE = ResourceRequest()
 class Executor(Plugin, Protocol):
     """Where work runs: this machine, or many."""
 
+    def __init__(self, params: BaseModel) -> None: ...
+
     @property
     def slots(self) -> int:
         """Pieces of work that run side by side in processes apart now; 0 where all runs in this process."""
@@ -370,15 +648,15 @@ class Executor(Plugin, Protocol):
         """Be ready for work, and say in a few words who will do it; after `close` it may be started again."""
         ...
 
-    def submit(self, work: Callable[..., Any], *args: Any, needs: ResourceRequest = ANYWHERE) -> Future[Any]:
+    def submit(self, work: Callable[..., T], *args: object, needs: ResourceRequest = ANYWHERE) -> Future[T]:
         """Start one piece of work where its needs are met; work that runs apart is sent, so it must be picklable."""
         ...
 
-    def as_completed(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
+    def as_completed(self, futures: Iterable[Future[T]]) -> Iterator[Future[T]]:
         """Futures in the order they end."""
         ...
 
-    def cancel(self, future: Future[Any]) -> None:
+    def cancel(self, future: Future[T]) -> None:
         """Give up a piece of work, stopped where that is possible; nobody waits for it any more."""
         ...
 

@@ -6,12 +6,35 @@ import difflib
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Literal, overload
 
 from bakeoff.errors import MissingExtraError, UnknownPluginError
+from bakeoff.protocols import (
+    Chunker,
+    Embedder,
+    Encoder,
+    Executor,
+    Plugin,
+    Reader,
+    Reranker,
+    Retriever,
+    Source,
+    Store,
+)
 from bakeoff.storage.plugin_output import mask_output
 
-KINDS = ("sources", "chunkers", "embedders", "stores", "rerankers", "executors", "measures")
+KINDS = (
+    "sources",
+    "readers",
+    "chunkers",
+    "embedders",
+    "encoders",
+    "stores",
+    "rerankers",
+    "retrievers",
+    "executors",
+    "measures",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +68,29 @@ def remove(kind: str, name: str) -> None:
     _added.pop((kind, name), None)
 
 
-def load(kind: str, name: str) -> Any:
+@overload
+def load(kind: Literal["sources"], name: str) -> type[Source]: ...
+@overload
+def load(kind: Literal["readers"], name: str) -> type[Reader]: ...
+@overload
+def load(kind: Literal["chunkers"], name: str) -> type[Chunker]: ...
+@overload
+def load(kind: Literal["embedders"], name: str) -> type[Embedder]: ...
+@overload
+def load(kind: Literal["encoders"], name: str) -> type[Encoder]: ...
+@overload
+def load(kind: Literal["stores"], name: str) -> type[Store]: ...
+@overload
+def load(kind: Literal["rerankers"], name: str) -> type[Reranker]: ...
+@overload
+def load(kind: Literal["retrievers"], name: str) -> type[Retriever]: ...
+@overload
+def load(kind: Literal["executors"], name: str) -> type[Executor]: ...
+@overload
+def load(kind: Literal["measures"], name: str) -> type: ...
+@overload
+def load(kind: str, name: str) -> type[Plugin]: ...
+def load(kind: str, name: str) -> type[Plugin]:
     """The class registered under a name; unknown names and missing packages are errors that say what to do."""
     if (kind, name) in _added:
         return mask_output(kind, _added[kind, name])
@@ -91,7 +136,7 @@ def _points(kind: str) -> dict[str, EntryPoint]:
     return points
 
 
-def _import(point: EntryPoint) -> Any:
+def _import(point: EntryPoint) -> type[Plugin]:
     try:
         return point.load()
     except ImportError as exc:

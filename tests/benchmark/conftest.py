@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bakeoff.benchmark import building
 from bakeoff.benchmark import open_loop as open_loops
+from bakeoff.benchmark import stores
 from bakeoff.benchmark.null_store import NoParams, NullStore
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops import client_threads, closed_loop
@@ -87,7 +87,7 @@ def hanging() -> Iterator[Callable[..., HangingStore]]:
 @pytest.fixture
 def clock(made_clock: Callable[..., Any]) -> Any:
     """The clock of building and of every loop: a test says how much time passes."""
-    return made_clock(building, closed_loop, open_loops, client_threads)
+    return made_clock(stores, closed_loop, open_loops, client_threads)
 
 
 @dataclass(frozen=True)

@@ -61,12 +61,17 @@ def write_corpus(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run by the commands a user types, from S3's own file with ids that leave the extension out."""
+    """A run by the commands a user types, from S3's own file with ids that leave the extension out.
+
+    Its configurations are measured briefly and in this process; the slow tests below measure in processes of their own.
+    """
     place = tmp_path_factory.mktemp("vectordb")
     write_corpus(place)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.setenv("BAKEOFF_HOME", str(place / "home"))
+        patch.setattr(configurations_module, "run_isolated", lambda work, job: work(job))
+        patch.setattr(trial, "SEARCH_SECONDS", 0.0)
         assert CliRunner().invoke(app, ["import", "vectordb", "test_cases.json"]).exit_code == 0
         assert CliRunner().invoke(app, ["validate"]).exit_code == 0
         assert CliRunner().invoke(app, ["run", "--out", "run", "-q"]).exit_code == 0

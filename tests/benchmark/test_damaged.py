@@ -52,7 +52,7 @@ def test_an_attribute_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert content[free : free + 2] == b"\0\0"
     content[free + 8 : free + 16] = bytes(8)
     path.write_bytes(content)
-    with pytest.raises(DataError, match="its attribute 'distance' cannot be read"):
+    with pytest.raises(DataError, match="'distance'"):
         files.read_vector_file(path)
 
 
@@ -60,7 +60,7 @@ def test_an_array_whose_name_is_no_text(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.hdf5", "w") as file:
         file[b"tr\xffin"] = np.ones((5, 3), np.float32)
-    with pytest.raises(DataError, match="the vectors must be called 'train'"):
+    with pytest.raises(DataError, match="'train'"):
         files.read_vector_file(tmp_path / "a.hdf5")
 
 
@@ -68,14 +68,14 @@ def test_a_package_in_another_packing(tmp_path: Path) -> None:
     """Only what npm packs is unpacked: a header of xz may ask for gigabytes."""
     with tarfile.open(tmp_path / "a.tgz", "w:xz") as packed:
         packed.addfile(tarfile.TarInfo("package/x"), io.BytesIO())
-    with pytest.raises(DataError, match="has no package/x: not a gzip file"):
+    with pytest.raises(DataError, match="package/x"):
         downloads._member(tmp_path / "a.tgz", "package/x", "0" * 64)
 
 
 class Running:
     """A client that runs."""
 
-    def ended(self, _seconds: float = 0.0) -> str:
+    def end_reason(self, _seconds: float = 0.0) -> str:
         return ""
 
     def stop(self) -> None:

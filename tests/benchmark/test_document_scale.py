@@ -9,8 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bakeoff.benchmark.configurations.jobs import TrialFigure, TrialIngestion
-from bakeoff.benchmark.results.scale_rows import fits_of, read_rows
-from bakeoff.benchmark.results.scale_tables import document_rows
+from bakeoff.benchmark.results.scale_results import document_rows, fits_of, read_rows
 from bakeoff.benchmark.scale import document_sizes
 from bakeoff.benchmark.scale.document_sizes import (
     DocumentScaleOptions,
@@ -129,7 +128,7 @@ def test_a_system_that_fails_is_not_tried_at_larger_sizes(
 def test_sizes_that_the_corpus_does_not_have_are_refused(folder: Path) -> None:
     with pytest.raises(SettingError, match="8 documents"):
         measured(DocumentScaleOptions((2, 9)))
-    with pytest.raises(SettingError, match="must grow"):
+    with pytest.raises(SettingError):
         DocumentScaleOptions((4, 2))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, compare_stores
 from bakeoff.benchmark.ann.record import save_record
-from bakeoff.benchmark.ann.store_specs import parse_store_specs
+from bakeoff.benchmark.stores import parse_store_specs
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.registry import load
 from bakeoff.report.pages.ann import write_ann_page

@@ -9,16 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from bakeoff.benchmark.resources.energy import Meter
-from bakeoff.benchmark.resources.limits import (
+from bakeoff.benchmark.resources.usage import (
     MachineLimits,
+    Meter,
+    ResourceUse,
+    Sampler,
+    _Side,
     check_energy,
     check_memory,
     machine_limits,
     memory_bytes,
     within_limits,
 )
-from bakeoff.benchmark.resources.usage import ResourceUse, Sampler, _Side
 
 TWO_CORES = MachineLimits(2, 4_000_000_000)
 
@@ -94,6 +96,13 @@ def test_one_process_has_its_resident_memory() -> None:
 def test_a_sampled_block_is_within_the_machine() -> None:
     with Sampler() as sampler:
         sum(i * i for i in range(300_000))
-    client = sampler.found.client
+    client = sampler.result.client
     assert client.avg_cpu_percent is not None and client.avg_cpu_percent <= machine_limits().cpu_percent
     assert client.peak_memory_mb is not None and client.peak_memory_mb <= machine_limits().memory_mb
+
+
+def test_a_zero_of_a_short_time_is_no_figure() -> None:
+    limits, use = MachineLimits(2, 10**9), ResourceUse(avg_cpu_percent=0.0, peak_cpu_percent=0.0)
+    short = within_limits(use, limits, seconds=0.3)
+    assert short.avg_cpu_percent is None and "tick" in short.note
+    assert within_limits(use, limits, seconds=60.0).avg_cpu_percent == 0.0

@@ -28,7 +28,7 @@ def test_an_empty_cache(home: Path, cli: Any) -> None:
 def test_a_stage_that_is_none(small: Path, cli: Any) -> None:
     cli("run", "-q", "--out", "one")
     done = cli("cache", "clear", "--stage", "embedd", "--yes")
-    assert done.code == 2 and "the cache has no stage 'embedd'. Stages: " in done.err
+    assert done.code == 2 and "'embedd'" in done.err
 
 
 def test_no_means_no(small: Path, home: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_a_shared_cache_that_is_not_there(
     pytest.importorskip("fsspec", reason="needs bakeoff[s3]")
     monkeypatch.setenv("BAKEOFF_CACHE", str(tmp_path / "nowhere"))
     done = cli("run", "-q", "--out", "one")
-    assert done.code == 2 and "there is no such bucket or folder" in done.err
+    assert done.code == 2 and "bucket or folder" in done.err
     monkeypatch.setenv("BAKEOFF_CACHE", "s3://user:password@bucket")
     done = cli("run", "-q", "--out", "two")
     assert done.code == 2 and "must not contain credentials" in done.err and "password@" not in done.err

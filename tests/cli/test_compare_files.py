@@ -19,7 +19,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ]
         Path(f"{name}.csv").write_text("query,nDCG@10\n" + "\n".join(rows) + "\n")
         orders = [
-            ["right", "wrong"] if name == "a" or q in ("q1", "q2") else ["wrong", "right"] for q in queries
+            [f"right-{q}", "wrong"] if name == "a" or q in ("q1", "q2") else ["wrong", f"right-{q}"]
+            for q in queries
         ]
         lines = [
             f"{query} Q0 {item} {rank} {3 - rank} {name}"
@@ -27,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for rank, item in enumerate(items, start=1)
         ]
         Path(f"{name}.run").write_text("\n".join(lines) + "\n")
-    Path("q.txt").write_text("".join(f"{query} 0 right 1\n" for query in queries))
+    Path("q.txt").write_text("".join(f"{query} 0 right-{query} 1\n" for query in queries))
     return tmp_path
 
 
@@ -38,6 +39,12 @@ def test_runs_are_compared_with_judgments(folder: Path, cli: Any) -> None:
     assert found["pairs"][0]["difference"] == pytest.approx(0.45)
     assert found["pairs"][0]["counts"] == {"wins": 18, "losses": 0, "ties": 2, "tolerance": 0.01}
     assert found["conventions"]["order"] == "served"
+
+
+def test_runs_of_other_tools_get_a_report(folder: Path, cli: Any) -> None:
+    assert cli("compare", "a.run", "b.run", "--qrels", "q.txt", "-m", "RR", "--out", "seen").code == 0
+    assert {"run.json", "report.html", "report.md"} <= {path.name for path in Path("seen").iterdir()}
+    assert "**Take a." in Path("seen/report.md").read_text()
 
 
 def test_tables_of_scores_are_compared(folder: Path, cli: Any) -> None:
@@ -83,3 +90,10 @@ def test_a_document_twice_in_a_ranking_is_refused(folder: Path, cli: Any) -> Non
     Path("b.run").write_text("\n".join([lines[0], *lines]) + "\n")
     done = cli("compare", "a.run", "b.run", "--qrels", "q.txt")
     assert done.code == 2 and "b.run, line 2" in done.err
+
+
+def test_files_become_a_run_folder_with_its_report(folder: Path, cli: Any) -> None:
+    done = cli("compare", "a.run", "b.run", "--qrels", "q.txt", "--out", "runs/files")
+    assert done.code == 0
+    for name in ("run.json", "scores.parquet", "report.html", "report.md"):
+        assert (folder / "runs/files" / name).is_file()

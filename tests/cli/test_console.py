@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from typing import Any
 
 import pytest
@@ -31,6 +32,15 @@ def plain(home: Any) -> Any:
 def test_each_error_has_its_code(exc: BakeoffError, code: int, capsys: Any) -> None:
     assert console.run_guarded(fails(exc)) == code
     assert capsys.readouterr() == ("", "error  x\n")
+
+
+@pytest.mark.parametrize("words", [(), ("cache",)])
+def test_a_command_without_arguments_prints_its_help(words: tuple[str, ...], capsys: Any) -> None:
+    from bakeoff.cli.app import app
+
+    assert console.run_guarded(lambda: app(list(words), standalone_mode=False)) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("Usage: ") and "\n\nOptions:\n" in text and "error" not in text.splitlines()[-1]
 
 
 def test_what_a_command_returns_is_the_code() -> None:
@@ -130,3 +140,9 @@ def test_a_path_is_not_cut_so_that_it_can_be_copied(monkeypatch: pytest.MonkeyPa
     path = "a/very/long/path/that/does/not/fit/on/this/narrow/terminal.yaml"
     console.run_guarded(fails(SettingError(f"cannot read {path}")))
     assert path in screen.text.getvalue()
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_warnings_of_libraries_are_shown_with_debug_only(debug: bool) -> None:
+    console.configure(debug=debug, home=None)
+    assert logging.getLogger("py.warnings").isEnabledFor(logging.WARNING) is debug

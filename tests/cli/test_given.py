@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.cli.try_part import _values, given_value
-from bakeoff.cli.try_store import _nest_settings
+from bakeoff.cli.trials.part import _values, given_value
+from bakeoff.cli.trials.store import _nest_settings
 from bakeoff.errors import SettingError
 
 
@@ -22,6 +22,12 @@ def test_what_is_no_value(text: str) -> None:
         given_value(text, "--set x")
 
 
+@pytest.mark.parametrize("text", ["query: ", "search: a: b", "plain ", "為此: "])
+def test_a_text_is_taken_as_typed(text: str) -> None:
+    assert _values([f"query_prompt={text}"], None) == {"query_prompt": text}
+    assert given_value(f"'{text}'", "--set x") == text
+
+
 def test_a_part_of_what_has_none() -> None:
-    with pytest.raises(SettingError, match=r"--set 'build\.m=32': build is already 3"):
+    with pytest.raises(SettingError, match=r"--set.*'build\.m=32'.*3"):
         _nest_settings(["build=3", "build.m=32"])

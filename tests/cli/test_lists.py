@@ -16,6 +16,8 @@ def test_every_list_is_a_table_and_json(cli: Any, home: Any, kind: str) -> None:
     assert isinstance(data.json, list)
     for row in data.json:
         assert row["name"] in shown.out
+    if kind not in ("models", "modes", "measures", "examples"):
+        assert {row["name"] for row in data.json} == set(registry.names(kind))
 
 
 def test_plugins_have_a_sentence_and_their_parameters(cli: Any) -> None:
@@ -35,4 +37,12 @@ def test_a_plugin_whose_package_is_missing_says_how_to_get_it(
 
 def test_a_list_that_is_none(cli: Any) -> None:
     done = cli("list", "databases")
-    assert done.code == 2 and "'databases'" in done.err and "models, chunkers, stores" in done.err
+    assert done.code == 2 and "'databases'" in done.err and "models, encoders, chunkers, stores" in done.err
+
+
+def test_the_list_of_stores_shows_gaps(cli: Any) -> None:
+    rows = {row["name"]: row for row in cli("list", "stores", "--json").json}
+    assert "delete" in rows["faiss"]["gaps"] and "payload" not in rows["faiss"]["gaps"]
+    reasons = cli("list", "stores", "--gaps", "--json").json
+    assert ("exact", "reopen") in {(row["name"], row["gap"]) for row in reasons if row["because"]}
+    assert cli("list", "chunkers", "--gaps").code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers
+
+from bakeoff import registry
+from bakeoff.cli import console
+from bakeoff.pipeline import embed, once_map
+from bakeoff.pipeline.canary import TEXTS
+from bakeoff.runs.stored_times import START
+from bakeoff.storage import row_cache
+from bakeoff.types import Role
 
 MODELS = """\
 [[wordllama]]
@@ -28,7 +37,7 @@ def export_model(folder: Path) -> None:
     """A small ONNX export: one random vector per token, as a BERT encoder's output; its folder names no pooling."""
     words = [
         "[UNK]",
-        *sorted({word for text in ("the cat reads a file of tables",) for word in text.split()}),
+        *sorted({word for text in ("the cat reads a file of tables", *TEXTS) for word in text.split()}),
     ]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -77,6 +86,22 @@ def test_only_the_named_models_run(weights: Path, cli: Any) -> None:
     assert done.code == 0 and embedders("out") == {BGE}
 
 
+@pytest.mark.slow
+def test_a_run_of_chosen_models_is_put_under_load(weights: Path, cli: Any) -> None:
+    """Its file of models is found near it by its text, or given; client processes read it too."""
+    Path("lists").mkdir()
+    Path("models.toml").rename("lists/mine.toml")
+    words = ("--models", "lists/mine.toml", "--models-only", "wordllama")
+    assert cli("run", "-q", *words, "--out", "out").code == 0
+    short = ("load", "out", "--seconds", "0.1", "--runs", "1")
+    refused = cli(*short)
+    assert refused.code == 2 and "--models FILE" in refused.err
+    assert cli(*short, "--models", "lists/mine.toml", "--clients", "1").code == 0
+    Path("lists/mine.toml").rename("mine.toml")
+    found = cli(*short)
+    assert found.code == 0 and "wordllama" in found.out
+
+
 def test_the_experiment_names_a_models_file_and_embedders(weights: Path, small: Path, cli: Any) -> None:
     small.write_text(small.read_text() + "models: models.toml\n")
     assert cli("run", "-q", "--out", "out").code == 0
@@ -115,6 +140,59 @@ def test_a_speed_is_kept_with_its_date_when_vectors_come_from_the_cache(small: P
         row = json.loads(Path(f"{out}-files/benchmark.json").read_text())["results"][0]
         assert row["embeddings_per_second"] == first["embeddings_per_second"]
         assert bool(row["embeddings_measured"]) is dated
+
+
+def test_the_start_of_a_model_is_no_part_of_its_speed(
+    small: Path, cli: Any, register: Any, made_clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S2-26: 5 s to open, 3 s until the first vector, then 10 ms per text, however long the cache takes to write."""
+    clock = made_clock(embed, row_cache, once_map)
+
+    class Slow(registry.load("embedders", "wordllama")):
+        def __init__(self, params: Any) -> None:
+            clock.passes(5000)
+            self.calls = 0
+            super().__init__(params)
+
+        def embed(self, texts: Any, role: Role) -> np.ndarray:
+            self.calls += 1
+            clock.passes((3000 if self.calls == 1 else 0) + 10 * len(texts))
+            return super().embed(texts, role)
+
+    register("embedders", "slow", Slow)
+    small.write_text(small.read_text().replace("wordllama", "slow"))
+    for out in ("one", "two"):
+        (row,) = cli("run", "--json", "--out", out).json["systems"]
+        assert row["embeddings_per_second"] == pytest.approx(100)
+        assert row["model_start_seconds"] == pytest.approx(8.01)
+        assert cli("export", out, "--preset", "code", "--out", f"{out}-files").code == 0
+        (told,) = json.loads(Path(f"{out}-files/benchmark.json").read_text())["results"]
+        assert told["embeddings_per_second"] == row["embeddings_per_second"]
+        assert told["model_start_seconds"] == row["model_start_seconds"]
+        assert "8.01 s" in Path(f"{out}-files/public_embedding_benchmark_report.md").read_text()
+        assert "8.01 s" in Path(out, "report.html").read_text()
+    monkeypatch.setattr(console.out, "width", 200)
+    shown = cli("run", "--out", "two").out
+    assert START in shown and "8.01 s" in shown
+
+
+def test_models_embed_one_after_the_other(small: Path, cli: Any, register: Any) -> None:
+    """Two models that share the cores would both seem slow."""
+    inside, most = [0], [0]
+
+    class Watched(registry.load("embedders", "wordllama")):
+        def embed(self, texts: Any, role: Role) -> np.ndarray:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            time.sleep(0.05)
+            inside[0] -= 1
+            return super().embed(texts, role)
+
+    register("embedders", "watched", Watched)
+    models = "[{watched: {dims: 64}}, {watched: {dims: 128}}, {watched: {dims: 256}}]"
+    small.write_text(small.read_text().replace("[{wordllama: {dims: 64}}]", models))
+    assert cli("run", "-q", "--out", "out").code == 0
+    assert most == [1]
 
 
 def test_a_query_file_is_checked_by_itself(home: Path, cli: Any) -> None:

@@ -29,12 +29,12 @@ def judged(request: Request) -> Answer:
 
 
 @pytest.fixture
-def desk(ran: Any, cli: Cli, home: Path) -> Path:
+def review(ran: Any, cli: Cli, home: Path) -> Path:
     """A review of the tiny run."""
-    done = cli("review", "export", ran.result.path, "--to", "desk", "--k", 3, "--system", "line dense exact",
+    done = cli("review", "export", ran.result.path, "--to", "review", "--k", 3, "--system", "line dense exact",
                "--system", "line bm25")  # fmt: skip
     assert done.code == 0, done.err
-    return Path("desk")
+    return Path("review")
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
 
 
 def test_from_suggestions_to_a_run_that_says_whose_judgments_it_has(
-    desk: Path, cli: Cli, server: Loopback, laid_out: Callable[..., Path]
+    review: Path, cli: Cli, server: Loopback, laid_out: Callable[..., Path]
 ) -> None:
-    words = ("review", "suggest", desk, "--model", "tiny-judge")
+    words = ("review", "suggest", review, "--model", "tiny-judge", "--again", 0)
     few = cli(*words, "--limit", 2, "--json").json
     assert few["asked"] == 2 and len(server.requests) == 2
     done = cli(*words)
@@ -57,11 +57,11 @@ def test_from_suggestions_to_a_run_that_says_whose_judgments_it_has(
     answered = [text for text in asked if len(text.split("<<<")[1]) % 7]
     assert len(set(answered)) == len(answered), "nothing that has a grade is asked again"
     assert cli(*words, "--json").json["missing"] == len(asked) - len(answered) - few["missing"]
-    assert cli("review", "judgments", desk, "--people-only", "--out", "none.json").code == 2
-    made = cli("review", "judgments", desk, "--with-suggestions", "tiny-judge", "--out", "j.json")
+    assert cli("review", "judgments", review, "--people-only", "--out", "none.json").code == 2
+    made = cli("review", "judgments", review, "--with-suggestions", "tiny-judge", "--out", "j.json")
     assert made.code == 0 and "tiny-judge" in made.err
     sources = {row["source"] for row in json.loads(Path("j.json").read_text())["judgments"]}
-    assert "model:tiny-judge" in sources and "human" not in sources
+    assert any(one.startswith("model:tiny-judge;") for one in sources) and "human" not in sources
     text = "corpus: {folder: corpus}\nqueries: queries.yaml\njudgments: j.json\nchunkers: [line]\n"
     laid_out(
         Path.cwd(), f"{text}embedders: [{{wordllama: {{dims: 64}}}}]\nstores: [exact]\nmodes: [dense, bm25]\n"
@@ -76,23 +76,23 @@ def test_from_suggestions_to_a_run_that_says_whose_judgments_it_has(
         assert "not by people" in Path("run", name).read_text(encoding="utf-8"), name
 
 
-def test_agreement_shows_the_model_beside_people(desk: Path, cli: Cli, server: Loopback) -> None:
-    for path in (desk / "files").glob("*.yaml"):
+def test_agreement_shows_the_model_beside_people(review: Path, cli: Cli, server: Loopback) -> None:
+    for path in (review / "files").glob("*.yaml"):
         text = path.read_text(encoding="utf-8").replace("judgment: ''", "judgment: SEMANTIC_MATCH")
         path.write_text(
             text.replace("reviewer: ''", "reviewer: ann").replace("complete: false", "complete: true")
         )
-    cli("review", "import", desk / "files")
-    words = ("review", "suggest", desk, "--model", "tiny-judge")
+    cli("review", "import", review / "files")
+    words = ("review", "suggest", review, "--model", "tiny-judge")
     assert cli(*words, "--json").json["asked"] == 0, "people judged all of it"
     assert cli(*words, "--judged", "--json").json["asked"] > 0
-    (found,) = cli("review", "agreement", desk, "--json").json["models"]
+    (found,) = cli("review", "agreement", review, "--json").json["models"]
     assert found["model"] == "tiny-judge" and found["relevant"]["items"] > 0
-    assert "tiny-judge" in cli("review", "agreement", desk).out
+    assert "tiny-judge" in cli("review", "agreement", review).out
 
 
 def test_what_goes_wrong_is_said_and_what_was_answered_is_kept(
-    desk: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    review: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = iter([judged, judged])
 
@@ -101,15 +101,15 @@ def test_what_goes_wrong_is_said_and_what_was_answered_is_kept(
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with Loopback(refuses) as server:
-        words = ("review", "suggest", desk, "--model", "m", "--url", f"{server.url}/v1", "--retries", "0")
+        words = ("review", "suggest", review, "--model", "m", "--url", f"{server.url}/v1", "--retries", "0")
         done = cli(*words)
-    assert done.code == 1 and "The key in $OPENAI_API_KEY was refused" in done.err
+    assert done.code == 1 and "$OPENAI_API_KEY" in done.err
     assert KEY not in done.err + done.out
-    (kept,) = (desk / "suggestions").iterdir()
+    (kept,) = (review / "suggestions").iterdir()
     assert len(kept.read_text().splitlines()) == 2 and KEY not in kept.read_text()
     gone = cli(*words)
     assert gone.code == 1 and "no server answers" in gone.err
-    wrong = cli("review", "suggest", desk, "--model", "m", "--url", "http://a:hunter2secret@h/v1")
+    wrong = cli("review", "suggest", review, "--model", "m", "--url", "http://a:hunter2secret@h/v1")
     assert wrong.code == 2 and "password" in wrong.err and "hunter2secret" not in wrong.err
-    nobody = cli("review", "judgments", desk, "--with-suggestions", "other", "--out", "j.json")
+    nobody = cli("review", "judgments", review, "--with-suggestions", "other", "--out", "j.json")
     assert nobody.code == 2 and "suggest --model other" in nobody.err

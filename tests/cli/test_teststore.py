@@ -58,15 +58,3 @@ def test_a_store_that_breaks_the_contract(cli: Any) -> None:
 def test_bad_input(cli: Any, words: list[str], text: str) -> None:
     done = cli("test", "store", *words)
     assert done.code == 2 and text in done.err
-
-
-def test_the_list_of_stores_shows_gaps(cli: Any) -> None:
-    rows = {row["name"]: row for row in cli("list", "stores", "--json").json}
-    assert "delete" in rows["faiss"]["gaps"] and "payload" not in rows["faiss"]["gaps"]
-    reasons = cli("list", "stores", "--gaps", "--json").json
-    assert {
-        "name": "exact",
-        "gap": "reopen",
-        "because": "keeps the vectors it is given, in memory",
-    } in reasons
-    assert cli("list", "chunkers", "--gaps").code == 2

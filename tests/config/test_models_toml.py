@@ -97,10 +97,29 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_an_unknown_engine_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnknownPluginError, match='Did you mean "fastembed"'):
+    with pytest.raises(UnknownPluginError, match='"fastembed"'):
         read(tmp_path, '[[fastembd]]\nmodel = "x"')
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(DataError):
         models_toml.read_models_file(tmp_path / "models.toml")
+
+
+def test_a_model_that_the_catalogue_has_names_the_command_that_fetches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("BAKEOFF_MODELS", raising=False)
+    (choice,) = read(tmp_path, '[[fastembed]]\nmodel = "BAAI/bge-small-en-v1.5"\n')
+    assert "bakeoff models pull bge-small" in choice.missing
+
+
+def test_weights_of_the_catalogue_serve_a_fastembed_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bakeoff.config.models_toml.here", lambda entry: tmp_path / entry.name)
+    monkeypatch.delenv("BAKEOFF_MODELS", raising=False)
+    (choice,) = read(tmp_path, '[[fastembed]]\nmodel = "BAAI/bge-small-en-v1.5"\n')
+    assert (choice.embedder, choice.missing) == ("onnx", "")
+    assert choice.params["model"] == "bge-small" and choice.params["query_prompt"] == ""

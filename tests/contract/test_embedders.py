@@ -119,7 +119,7 @@ def minilm_folder(folder: Path) -> Path:
     minilm = registry.load("embedders", "minilm")
     embedder = minilm(minilm.Params())
     shutil.copy(embedder._graph(), folder / "model.onnx")
-    shutil.copy(embedder._found.folder / "tokenizer.json", folder)
+    shutil.copy(embedder._weights.folder / "tokenizer.json", folder)
     return folder
 
 

@@ -1,6 +1,7 @@
 """The built-in sources under the contract, and sources that break it."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -8,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from bakeoff.testing import SourceContract
+from bakeoff.testing import RowSourceContract, SourceContract
 from bakeoff.types import Document, Skipped, SourceItem
 
 
@@ -33,6 +34,54 @@ class TestBeir(SourceContract):
 class TestGenerated(SourceContract):
     name = "generated"
     params: ClassVar[dict[str, Any]] = {"example": "incidents"}
+
+
+class TestRemote(SourceContract):
+    name = "remote"
+
+    def corpus(self, folder: Path) -> dict[str, Any]:
+        for name in ("b.md", "a.txt"):
+            (folder / name).write_text(f"# About {name}\n")
+        return {"remote": folder.as_uri()}
+
+
+class TestTable(RowSourceContract):
+    name = "table"
+
+    def corpus(self, folder: Path) -> dict[str, Any]:
+        (folder / "t.csv").write_text("id,title,body,day\n7,One,first,2026-01-02\n8,,second,\n")
+        return {"table": folder / "t.csv", "id": "id", "text": ["title", "body"], "fields": ["day"]}
+
+
+class TestSql(RowSourceContract):
+    name = "sql"
+
+    def corpus(self, folder: Path) -> dict[str, Any]:
+        with sqlite3.connect(folder / "t.db") as database:
+            database.execute("CREATE TABLE t (id INTEGER, body TEXT)")
+            database.executemany("INSERT INTO t VALUES (?, ?)", [(1, "first"), (2, "second")])
+        query = "SELECT id, body FROM t ORDER BY id"
+        return {"url": f"sqlite:///{folder}/t.db", "query": query, "id": "id", "text": "body"}
+
+
+class TestSquad(RowSourceContract):
+    name = "squad"
+
+    def corpus(self, folder: Path) -> dict[str, Any]:
+        paragraphs = [{"context": "Oxygen is a gas.", "qas": []}, {"context": "It burns.", "qas": []}]
+        found = {"data": [{"title": "Oxygen", "paragraphs": paragraphs}]}
+        (folder / "dev.json").write_text(json.dumps(found))
+        return {"squad": folder / "dev.json"}
+
+
+class TestTrec(RowSourceContract):
+    name = "trec"
+
+    def corpus(self, folder: Path) -> dict[str, Any]:
+        (folder / "a.trec").write_text(
+            "".join(f"<DOC>\n<DOCNO> D{n} </DOCNO>\nText {n}\n</DOC>\n" for n in "12")
+        )
+        return {"trec": folder / "a.trec"}
 
 
 class _NoParams(BaseModel):

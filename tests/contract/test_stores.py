@@ -1,6 +1,7 @@
 """Every registered store under the contract, with its real engine; a gap is a skip with its reason."""
 
 import os
+from importlib.util import find_spec
 
 import pytest
 
@@ -9,11 +10,13 @@ from bakeoff.servers.table import needing_a_server
 from bakeoff.testing import StoreContract
 
 BY_URL = {"pinecone", "vespa"}  # no engine of theirs can be had here: their own tests say what was tried
-for name in sorted({*registry.names("stores")} - needing_a_server() - BY_URL):  # those: test_server_stores.py
+OPTIONAL = {"duckdb_vss": "duckdb_extension_vss", "hnswlib": "hnswlib"}  # the extra `all` leaves them out
+ABSENT = {name for name, package in OPTIONAL.items() if find_spec(package) is None}
+SLOW = {"lancedb", "milvus"}  # the second starts a process
+NAMES = {*registry.names("stores")} - needing_a_server() - BY_URL - ABSENT  # servers: test_server_stores.py
+for name in sorted(NAMES):
     contract = type(f"Test_{name}", (StoreContract,), {"name": name})
-    globals()[f"Test_{name}"] = (
-        pytest.mark.slow(contract) if name == "milvus" else contract
-    )  # it starts a process
+    globals()[f"Test_{name}"] = pytest.mark.slow(contract) if name in SLOW else contract
 
 
 class TestFaissFlat(StoreContract):
@@ -30,6 +33,7 @@ class TestFaissIvf(StoreContract):
 class TestFaissPq(StoreContract):
     name = "faiss"
     params = {"build": {"index": "pq", "lists": 2, "sub_vectors": 8}}
+    gaps = {"storage": "PQ has codes of its own"}
     recall = 0.6  # 8 bytes for 16 numbers
     score_error = 1.0  # distances to the codes, not to the vectors
 
@@ -68,19 +72,13 @@ class TestUsearchHalf(StoreContract):
     score_error = 0.01
 
 
-class TestQdrantServer(StoreContract):
-    """A server that is started by hand: its address is given to the tests in the environment."""
+ADDRESS = os.environ.get("BAKEOFF_TEST_QDRANT_URL")
+if ADDRESS:  # a Qdrant server that was started by hand
 
-    name = "qdrant"
-    no_gaps = ("clients",)
+    class TestQdrantServer(StoreContract):
+        name = "qdrant"
+        params = {"url": ADDRESS}
+        no_gaps = ("clients",)
 
-    @pytest.fixture(autouse=True)
-    def _at(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        address = os.environ.get("BAKEOFF_TEST_QDRANT_URL")
-        if not address:
-            pytest.skip("no Qdrant server: set BAKEOFF_TEST_QDRANT_URL to the address of one")
-        monkeypatch.setattr(type(self), "params", {**type(self).params, "url": address})
-
-
-class TestQdrantServerTwoShards(TestQdrantServer):
-    params = {"build": {"shards": 2}}
+    class TestQdrantServerTwoShards(TestQdrantServer):
+        params = {"url": ADDRESS, "build": {"shards": 2}}

@@ -49,7 +49,7 @@ def test_sentences_are_no_headings() -> None:
 def test_program_text_and_data_have_no_headings() -> None:
     assert sections("CONSTANTS AND SUCH\nx = 1\n", "python") == []
     assert sections("CONSTANTS AND SUCH\nx\n", "yaml") == []
-    assert len(sections("CONSTANTS AND SUCH\nx\n", "docx")) == 1
+    assert len(sections("CONSTANTS AND SUCH\nx\n", "pdf")) == 1
 
 
 ROOT = Path(__file__).resolve().parents[2]

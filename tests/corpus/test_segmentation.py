@@ -122,3 +122,7 @@ def test_forced_cuts_keep_words_and_written_characters() -> None:
 )
 def test_word_spans_are_the_words_a_reader_counts(text: str, wanted: list[str]) -> None:
     assert [text[a:b] for a, b in segmentation.word_spans(text)] == wanted
+
+
+def test_a_text_without_words_has_no_spans() -> None:
+    assert segmentation.word_spans("\x9b\t") == []

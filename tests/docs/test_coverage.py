@@ -1,10 +1,28 @@
-"""The table of requirements is complete: every number once, every test it names exists, every number in the source is in it."""
+"""The table of requirements is complete: every number once, every command, setting and test it names exists."""
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shlex
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+import bakeoff
+from bakeoff import registry
+from bakeoff.cli.app import app
+from bakeoff.config.modes import MODES
+from bakeoff.config.plan import ExperimentFile
+from bakeoff.errors import BakeoffError
+from bakeoff.measures.conventions import Conventions
+from bakeoff.measures.names import parse
+from bakeoff.measures.presets import preset
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
@@ -54,3 +72,87 @@ def test_every_number_in_the_source_is_in_the_table() -> None:
     )
     assert len(cited) > 50
     assert sorted(set(cited) - table) == []
+
+
+SHOWN = sorted({text for row in ROWS for text in re.findall(r"`([^`]+)`", row[2])})
+QUERY_FILE = (ROOT / "src/bakeoff/truth/queries.schema.json").read_text(encoding="utf-8")
+ELSEWHERE = {
+    ".env": "storage/environment.py",
+    "key_metrics.parquet": "presets/goldsql/tables.py",
+    "source=": "measures/names.py",
+}
+"""What is neither a command nor a setting of an experiment: the module that has it."""
+
+
+def missing_in_command(text: str) -> list[str]:
+    """Words of a command line that the program does not know: a command, or an option."""
+    words = [word for word in shlex.split(text) if word not in ("bakeoff", "…")]
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands") and words:
+        found = command.commands.get(words[0])
+        if found is None:
+            return [words[0]]
+        command, words = found, words[1:]
+    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    return [word for word in words if word.startswith("--") and word not in known]
+
+
+def names_parts(kind: str, given: object) -> bool:
+    """Whether every part of a setting is registered; `…` and what the reader fills in are left out."""
+    parts = [part if isinstance(part, str) else next(iter(part)) for part in given if part != "…"]
+    if kind == "modes":
+        return all(part in MODES for part in parts)
+    return all(part in registry.names(kind) for part in parts)
+
+
+def names_a_setting(text: str) -> bool:
+    """Whether a snippet is a key of an experiment, of a query file or of the conventions, with known parts."""
+    key, _, rest = text.partition(":")
+    if key in {field.name for field in fields(Conventions)} or f'"{key}"' in QUERY_FILE:
+        return True
+    if key not in ExperimentFile.model_fields:
+        return False
+    value = yaml.safe_load(rest.replace("…", '"…"')) if rest.strip() else None
+    if key == "preset":
+        return preset(value).name == value
+    return value is None or key not in (*registry.KINDS, "modes") or names_parts(key, value)
+
+
+def is_known(text: str) -> bool:
+    """Whether what a row names is there: a command, a name of the Python interface, a measure, a setting."""
+    if text in ELSEWHERE:
+        return text in (ROOT / "src/bakeoff" / ELSEWHERE[text]).read_text(encoding="utf-8")
+    if text.startswith("bakeoff.") and not text.endswith(".yaml"):
+        return hasattr(bakeoff, text.removeprefix("bakeoff.").partition("(")[0])
+    if text.startswith("bakeoff ") or text in ("import-review", "final-report"):
+        return not missing_in_command(text)
+    if names_a_setting(text):
+        return True
+    try:
+        return parse(text.replace("@K", "@10")) is not None
+    except BakeoffError:
+        return False
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_what_shows_an_item_is_there(text: str) -> None:
+    assert is_known(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bakeoff reports RUN",
+        "bakeoff models fetch NAME",
+        "bakeoff export RUN --presets lineage",
+        "bakeoff.calculate_metrics",
+        "preset: lineages",
+        "chunkers: [lines]",
+        "modes: [hybrids]",
+        "k_count",
+        "Z@5",
+    ],
+)
+def test_a_renamed_command_or_setting_would_be_noticed(text: str) -> None:
+    with contextlib.suppress(BakeoffError):  # a preset that nobody knows
+        assert not is_known(text)

@@ -30,7 +30,7 @@ PAGES = sorted(
 COMMANDS: Any = typer.main.get_command(app)
 WRONG_USE = typer.BadParameter.__mro__[1]  # UsageError, of whichever click Typer brings
 FENCE = re.compile(r"^ *(`{3,})(\w*)\n(.*?)^ *\1$", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`(bakeoff [a-z-][^`]*)`")
+INLINE = re.compile(r"(?<!\\)`(bakeoff [a-z-][^`]*)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -165,7 +165,7 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("name", WORDS.split())
-def test_the_glossary_has_the_words_that_are_used(name: str) -> None:
+def test_the_glossary_has_the_words_that_are_used() -> None:
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
-    assert re.search(rf"^\| [^|]*\b{re.escape(name)}", text, re.MULTILINE)
+    for name in WORDS.split():
+        assert re.search(rf"^\| [^|]*\b{re.escape(name)}", text, re.MULTILINE), name

@@ -63,9 +63,10 @@ def test_the_ceiling_of_f1_with_one_relevant_document() -> None:
     assert ceiling(parse("F1@10"), truth) == pytest.approx([2 / 11])
 
 
-@pytest.mark.skipif(not find_spec("voyager"), reason="voyager is not installed")
-class TestVoyager(StoreContract):
-    name = "voyager"
+if find_spec("voyager"):
+
+    class TestVoyager(StoreContract):
+        name = "voyager"
 
 
 class TestJsonl(SourceContract):

@@ -55,7 +55,7 @@ def test_a_store_has_the_version_that_ran(name: str) -> None:
 
 def shown(block: str) -> list[tuple[str, list[float]]]:
     """The systems of the printed table, each with mean, low, high and the other measures."""
-    found = re.findall(r"^ ?\d+  (\S.*?) {2,}(\.\d.*)$", block, re.MULTILINE)
+    found = re.findall(r"^[A-Z]  (\S.*?) {2,}(\.\d.*)$", block, re.MULTILINE)
     return [(name, [float(one) for one in re.findall(r"\.\d+", cells)]) for name, cells in found]
 
 

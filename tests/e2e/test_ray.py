@@ -248,7 +248,7 @@ from bakeoff.runtime.scheduler import worker_pool
 from bakeoff.storage.cache import Cache
 from bakeoff.benchmark import truth_blocks
 from bakeoff.benchmark.vectors.datasets import open_dataset
-from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours, truth_of
+from bakeoff.benchmark.vectors.neighbours import exact_neighbours, truth_of
 from bakeoff.pipeline import marking
 from bakeoff.stats import each
 from bakeoff.stats.bootstrap import BootstrapSettings

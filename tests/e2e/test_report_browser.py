@@ -41,7 +41,11 @@ def background(page: Any) -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
-def test_it_opens_without_errors_and_shows_the_verdict(page: Any) -> None:
+def test_it_opens_without_errors_and_shows_the_recommendation_then_the_verdict(page: Any) -> None:
+    assert page.locator("#recommendation").inner_text().startswith(("Take ", "Start with "))
+    assert page.locator("#recommendation").is_visible()
+    assert page.locator("#verdict").is_hidden()
+    page.get_by_text("The evidence", exact=True).click()
     assert page.locator("#verdict").is_visible()
     assert page.locator("#systems-table tbody tr").count() == 6
 

@@ -41,7 +41,7 @@ class Served:
         said = []
         for line in self.process.stdout:
             said.append(line)
-            if found := re.search(r"(http://127\.0\.0\.1:(\d+)/)", line):
+            if found := re.search(r"(http://127\.0\.0\.1:(\d+)/\?token=[\w-]+)", line):
                 self.address, self.port = found[1], int(found[2])
                 return
         pytest.fail("".join(said))
@@ -81,10 +81,15 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("request", lambda r: None if r.url.startswith((address, "data:")) else trouble.append(r.url))
+        page.on(
+            "request",
+            lambda r: (
+                None if r.url.startswith((address.partition("?")[0], "data:")) else trouble.append(r.url)
+            ),
+        )
         if calm:
             page.on("console", lambda m: trouble.append(m.text) if m.type == "error" else None)
-        page.goto(f"{address}?reviewer={reviewer}" if reviewer else address)
+        page.goto(f"{address}&reviewer={reviewer}" if reviewer else address)
         page.wait_for_selector("#work:not([hidden]), #done:not([hidden]), #ask:not([hidden])")
         return page
 
@@ -108,11 +113,11 @@ def made(query: int, place: int, text: str = "") -> ReviewItem:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> ReviewFolder:
+def review(tmp_path: Path) -> ReviewFolder:
     """A review of six passages, one of which would run as a script."""
     items = [made(query, place) for query in range(3) for place in range(2)]
     items[0] = made(0, 0, f"{OWNED} fatigue & <b>bold</b>")
-    found = ReviewFolder(tmp_path / "desk")
+    found = ReviewFolder(tmp_path / "review")
     write_pool(ReviewPool("night-run", 2, 7, ("SYSTEM-ONE", "SYSTEM-TWO"), tuple(items)), found.pool_file)
     return found
 
@@ -161,8 +166,8 @@ def test_from_a_run_by_keyboard_over_a_reload_into_truth(
     assert server.process.returncode == 0, said
     assert f"{total} judged (Ann Ö. {total}); 0 passages still open" in said
     assert "bakeoff review judgments reviews/tiny" in said
-    desk = ReviewFolder(Path("reviews/tiny"))
-    assert len(desk.ledger.read().entries) == total
+    review = ReviewFolder(Path("reviews/tiny"))
+    assert len(review.ledger.read().entries) == total
     written = subprocess.run(
         [sys.executable, "-m", "bakeoff", "review", "judgments", "reviews/tiny", "--out", "judgments.json"],
         capture_output=True, text=True, check=False,
@@ -177,9 +182,9 @@ def test_from_a_run_by_keyboard_over_a_reload_into_truth(
 
 
 def test_corpus_text_stays_text_and_the_page_is_blind(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    server = serve(desk.folder, "--repeats", 0)
+    server = serve(review.folder, "--repeats", 0)
     page = visit(server.address)
     answers: list[str] = []
     page.on("response", lambda answer: answers.append(answer.text()))
@@ -201,9 +206,9 @@ def test_corpus_text_stays_text_and_the_page_is_blind(
 
 
 def test_undo_later_cannot_notes_and_held_keys(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    server = serve(desk.folder, "--repeats", 0)
+    server = serve(review.folder, "--repeats", 0)
     page = visit(server.address)
     first = passage(page)
     page.keyboard.press("n")
@@ -232,7 +237,7 @@ def test_undo_later_cannot_notes_and_held_keys(
     page.wait_for_timeout(300)
     assert done(page) == 1
     page.keyboard.up("2")
-    kinds = [entry.kind for entry in desk.ledger.read().entries]
+    kinds = [entry.kind for entry in review.ledger.read().entries]
     assert kinds == [
         LedgerKind.JUDGE,
         LedgerKind.LATER,
@@ -242,49 +247,49 @@ def test_undo_later_cannot_notes_and_held_keys(
         LedgerKind.UNDO,
         LedgerKind.JUDGE,
     ]
-    assert desk.ledger.read().entries[0].note == "123 unsure"
+    assert review.ledger.read().entries[0].note == "123 unsure"
 
 
 def test_undo_counts_where_the_clock_was_set_back(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    item = desk.pool().items[2]
+    item = review.pool().items[2]
     late = "2999-01-01T00:00:00.000007+00:00"
-    desk.ledger.append(
+    review.ledger.append(
         LedgerEntry(LedgerKind.JUDGE, item.id, "q1", "ann", item.text_hash, Label.FALSE_POSITIVE, time=late)
     )
-    page = visit(serve(desk.folder, "--repeats", 0).address)
+    page = visit(serve(review.folder, "--repeats", 0).address)
     assert done(page) == 1
     press(page, "u", by=-1)
     assert passage(page) == item.text
-    assert desk.ledger.read().entries[-1].kind is LedgerKind.UNDO
+    assert review.ledger.read().entries[-1].kind is LedgerKind.UNDO
 
 
 def test_two_reviewers_at_once_and_who_decides_between_them(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    server = serve(desk.folder, "--repeats", 0)
+    server = serve(review.folder, "--repeats", 0)
     ann, bob = visit(server.address, "ann"), visit(server.address, "bob")
     for _ in range(6):
         press(ann, "2")
         press(bob, "3")
-    assert {entry.reviewer for entry in desk.ledger.read().entries} == {"ann", "bob"}
+    assert {entry.reviewer for entry in review.ledger.read().entries} == {"ann", "bob"}
     said = server.end()
     assert "12 judged (ann 6, bob 6)" in said
     assert "reviewers disagree on 6" in said
-    judge = visit(serve(desk.folder, "--adjudicate").address, "eve")
+    judge = visit(serve(review.folder, "--adjudicate").address, "eve")
     assert judge.locator("#said").inner_text().splitlines() == ["Semantic match ann", "False positive bob"]
     assert judge.locator("#cannot").is_hidden()
     for _ in range(6):
         press(judge, "2")
     told(judge, "Everything is decided.")
-    assert {one.label for one in load_state(desk).settled.values()} == {Label.SEMANTIC_MATCH}
+    assert {one.label for one in load_state(review).settled.values()} == {Label.SEMANTIC_MATCH}
 
 
 def test_a_server_killed_in_mid_judgment_loses_nothing(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    server = serve(desk.folder, "--repeats", 0)
+    server = serve(review.folder, "--repeats", 0)
     page = visit(server.address, calm=False)
     press(page, "2")
     os.kill(server.process.pid, signal.SIGSTOP)
@@ -296,36 +301,41 @@ def test_a_server_killed_in_mid_judgment_loses_nothing(
     told(page, "Not saved yet")
     page.keyboard.press("1")  # no second answer while the first is on its way
     server.start(server.port)
-    page.wait_for_function("() => document.getElementById('count').textContent.startsWith('2 ')")
-    assert page.locator("#alert").is_hidden()
-    entries = desk.ledger.read().entries
+    told(page, "Open the address that it printed")  # each start has a token of its own
+    assert passage(page) == shown
+    again = page.context.new_page()
+    again.goto(f"{server.address}&reviewer=ann")
+    for one in (again, page):  # the first page goes on too, now that the browser has the token
+        one.wait_for_function("() => document.getElementById('count')?.textContent.startsWith('2 ')")
+        assert one.locator("#alert").is_hidden()
+    entries = review.ledger.read().entries
     assert [entry.judgment for entry in entries] == [Label.SEMANTIC_MATCH, Label.FALSE_POSITIVE]
     assert passage(page) != shown
     for _ in range(4):
         press(page, "2")
-    assert len(desk.ledger.read().entries) == 6
+    assert len(review.ledger.read().entries) == 6
 
 
 def test_the_page_closed_while_the_server_is_gone_sends_what_it_kept(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    server = serve(desk.folder, "--repeats", 0)
+    server = serve(review.folder, "--repeats", 0)
     page = visit(server.address, calm=False)
     server.kill()
     page.keyboard.press("2")
     told(page, "Not saved yet")
     context = page.context
     page.close()
-    assert not desk.ledger.read().entries
+    assert not review.ledger.read().entries
     server.start(server.port)
     again = context.new_page()
-    again.goto(f"{server.address}?reviewer=ann")
+    again.goto(f"{server.address}&reviewer=ann")
     again.wait_for_function("() => document.getElementById('count').textContent.startsWith('1 ')")
-    assert [entry.judgment for entry in desk.ledger.read().entries] == [Label.SEMANTIC_MATCH]
+    assert [entry.judgment for entry in review.ledger.read().entries] == [Label.SEMANTIC_MATCH]
 
 
-def test_other_sites_get_nothing(desk: ReviewFolder, serve: Callable[..., Served], browser: Any) -> None:
-    server, other = serve(desk.folder), serve(desk.folder)
+def test_other_sites_get_nothing(review: ReviewFolder, serve: Callable[..., Served], browser: Any) -> None:
+    server, other = serve(review.folder), serve(review.folder)
     page = browser.new_page()
     answer = page.goto(f"http://evil.example:{server.port}/")
     assert answer.status == 403
@@ -342,17 +352,17 @@ def test_other_sites_get_nothing(desk: ReviewFolder, serve: Callable[..., Served
           }
           return seen;
         }""",
-        [f"{server.address}open", body],
+        [f"http://127.0.0.1:{server.port}/open", body],
     )
     assert not any("200" in one for one in tried)
-    assert not list(desk.folder.glob("ledger/*"))
+    assert not list(review.folder.glob("ledger/*"))
     page.close()
 
 
 def test_graded_by_keys_and_by_tab(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    server = serve(desk.folder, "--graded", "--repeats", 0)
+    server = serve(review.folder, "--graded", "--repeats", 0)
     page = visit(server.address)
     page.keyboard.press("2")
     told(page, "Answers fully")
@@ -367,14 +377,14 @@ def test_graded_by_keys_and_by_tab(
     page.keyboard.press("Tab")
     press(page, "Enter")
     assert page.evaluate("document.activeElement.id") == "passage"
-    said = [(entry.judgment, entry.grade) for entry in desk.ledger.read().entries]
+    said = [(entry.judgment, entry.grade) for entry in review.ledger.read().entries]
     assert said == [(Label.KEYWORD_MATCH, 3), (Label.FALSE_POSITIVE, 0), (Label.SEMANTIC_MATCH, 2)]
 
 
 def test_single_keys_can_be_turned_off(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    page = visit(serve(desk.folder).address)
+    page = visit(serve(review.folder).address)
     page.keyboard.press("?")
     page.get_by_label("Single keys judge").uncheck()
     page.keyboard.press("Escape")
@@ -403,9 +413,9 @@ LUMINANCE = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read_in_light_and_dark_and_at_400_pixels(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any], scheme: str
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any], scheme: str
 ) -> None:
-    page = visit(serve(desk.folder).address, color_scheme=scheme)
+    page = visit(serve(review.folder).address, color_scheme=scheme)
     page.keyboard.press("c")
     page.keyboard.press("n")
     assert page.evaluate(LUMINANCE) == []
@@ -420,10 +430,10 @@ def test_it_can_be_read_in_light_and_dark_and_at_400_pixels(
 
 
 def test_everything_has_a_name_for_a_screen_reader(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    desk.ledger.append(LedgerEntry(LedgerKind.LATER, "x", "q", "ann", "h"))
-    page = visit(serve(desk.folder).address)
+    review.ledger.append(LedgerEntry(LedgerKind.LATER, "x", "q", "ann", "h"))
+    page = visit(serve(review.folder).address)
     assert page.get_by_role("group", name="Judgment").get_by_role("button").count() == 3
     assert page.get_by_role("article", name="Passage 1 of 6").count() == 1
     assert page.get_by_role("progressbar", name="Judged").count() == 1
@@ -438,16 +448,16 @@ def test_everything_has_a_name_for_a_screen_reader(
 
 
 def test_the_order_of_next_in_the_page(
-    desk: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
+    review: ReviewFolder, serve: Callable[..., Served], visit: Callable[..., Any]
 ) -> None:
-    pool = desk.pool()
+    pool = review.pool()
     both = replace(
         pool.items[1],
         returned=(*pool.items[1].returned, replace(pool.items[1].returned[0], system="SYSTEM-TWO")),
     )
     items = tuple(both if item.id == both.id else item for item in pool.items)
-    write_pool(replace(pool, items=items), desk.pool_file)
-    page = visit(serve(desk.folder, "--order", "next", "--repeats", 0).address)
+    write_pool(replace(pool, items=items), review.pool_file)
+    page = visit(serve(review.folder, "--order", "next", "--repeats", 0).address)
     order = []
     for _ in range(6):
         order.append(passage(page))

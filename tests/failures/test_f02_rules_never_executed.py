@@ -80,7 +80,7 @@ def test_f02_a_rule_that_cannot_be_executed_stops_the_run(condition: str) -> Non
     documents, chunks = world()
     text = QUERIES + f'        - sql: "{condition}"\n'
     queries = query_set(yaml_document.parse(text, "queries.yaml", QueryFileError))
-    with pytest.raises(TruthError, match=r"queries.yaml, line 13, query con-1: sql"):
+    with pytest.raises(TruthError, match=r"queries\.yaml.*line 13.*con-1"):
         resolve(queries, documents, {"c": chunks}, strict=True)
 
 

@@ -29,7 +29,7 @@ def queries(name: str) -> QuerySet:
 
 def test_f01_ids_of_another_scheme_are_an_error() -> None:
     hashed = [hashlib.md5(str(i).encode(), usedforsecurity=False).hexdigest() for i in range(3)]
-    with pytest.raises(TruthError, match=r'queries.yaml, line 5, query lost: no document matches "doc_001"'):
+    with pytest.raises(TruthError, match=r'queries\.yaml.*line 5.*"doc_001"'):
         resolve(queries("doc_001"), corpus(["a.txt", *hashed]), {}, strict=True)
 
 

@@ -46,7 +46,7 @@ def test_f06_an_id_means_the_same_text_in_every_system(ran: Any) -> None:
 
 def contract(plugin: type, folder: Path) -> dict[str, str]:
     """The checks of a store that do not pass, each with what it found."""
-    bench = StoreFixture("tried", plugin, folder, {}, dict(getattr(plugin, "gaps", {})), 300, 16, 0.95, 1e-3)
+    bench = StoreFixture(name="tried", plugin=plugin, folder=folder, gaps=dict(getattr(plugin, "gaps", {})))
     return {one.check: one.why for one in outcomes(bench) if one.state == "failed"}
 
 

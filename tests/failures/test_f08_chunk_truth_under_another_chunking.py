@@ -42,9 +42,7 @@ BOUND = JUDGMENTS.table(
 
 @pytest.mark.parametrize("unit", [Unit.CHUNK, Unit.DOCUMENT, Unit.SECTION, Unit.ANSWER])
 def test_f08_truth_made_on_chunks_is_refused_under_another_chunking(unit: Unit) -> None:
-    with pytest.raises(
-        TruthError, match=r'made on chunks of "tens" and says nothing about chunks of "fifties"'
-    ):
+    with pytest.raises(TruthError, match=r'"tens".*"fifties"'):
         derive_units(BOUND, chunks(50), "fifties", unit)
 
 

@@ -96,7 +96,7 @@ def test_f10_a_run_does_not_go_on(small: Path, cli: Any, line: str, code: str, t
     assert not Path("run/scores.parquet").exists() and not Path("run/report.html").exists()
     small.write_text(small.read_text() + f"allow: [{code}]\n")
     assert cli("validate", "--quiet").code == 0
-    done = cli("run", "--quiet", "--out", "run")
+    done = cli("run", "--quiet", "--verbose", "--out", "run")
     assert done.code == 0 and text in " ".join(done.out.split())
     page = write_markdown(open_run(Path("run"))).read_text(encoding="utf-8")
     assert text in re.sub(r"\s+", " ", page)
@@ -135,7 +135,7 @@ def test_f10_the_verdict_is_given_with_and_without_leaked_queries(small: Path, c
         assert kept[system].n == every[system].n - 1
         wanted = np.nanmean([value for query, value in scores.items() if query != "copied"])
         assert kept[system].mean == pytest.approx(wanted)
-    shown = re.sub(r"\s+", " ", cli("run", "--quiet", "--out", "run").out)
+    shown = re.sub(r"\s+", " ", cli("run", "--quiet", "--verbose", "--out", "run").out)
     page = re.sub(r"\s+", " ", write_markdown(result).read_text(encoding="utf-8"))
     html = re.sub(r"\s+", " ", write_html(result).read_text(encoding="utf-8"))
     for text in (shown, page, html):
@@ -146,7 +146,7 @@ def test_f10_the_verdict_is_given_with_and_without_leaked_queries(small: Path, c
 def _row(result: Result, system: str) -> Any:
     """A system's scores on the primary measure; NaN where a query is negative."""
     matrix = result.matrix(result.record.primary)
-    return matrix.scored()[matrix.systems.index(system)]
+    return matrix.without_structural()[matrix.systems.index(system)]
 
 
 def test_f10_without_leaks_there_is_one_verdict(small: Path, cli: Any) -> None:
@@ -158,7 +158,7 @@ def test_f10_what_is_near_goes_with_the_numbers(small: Path, cli: Any) -> None:
     queries = Path("queries.yaml")
     line = f"  - {{id: half, text: {LONGER}, truth: {{file: billing.md}}}}\n"
     queries.write_text(queries.read_text(encoding="utf-8") + line, encoding="utf-8")
-    done = cli("run", "--quiet", "--out", "run")
+    done = cli("run", "--quiet", "--verbose", "--out", "run")
     assert done.code == 0 and "8 words of it in a row" in " ".join(done.out.split())
     assert any("query half" in note for note in open_run(Path("run")).record.notes)
 
@@ -171,4 +171,4 @@ def test_f10_query_vectors_inside_the_index_are_counted_and_said(
     np.savez(tmp_path / "set.npz", base=rows, queries=asked)
     found = open_dataset(str(tmp_path / "set.npz"))
     assert found.leaked == 3
-    assert any("3 of 30 query vectors stand in the base themselves" in note for note in found.notes)
+    assert any("3 of 30 query vectors" in note for note in found.notes)

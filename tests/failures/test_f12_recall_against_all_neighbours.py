@@ -10,7 +10,7 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.benchmark.vectors.datasets import open_dataset
-from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours
 from bakeoff.benchmark.vectors.quality import answer_quality
 from bakeoff.errors import MeasureError
 from bakeoff.measures.names import parse

@@ -21,7 +21,7 @@ MEASURES = [parse("P@5(document)"), parse("R@5(document)")]
 
 
 def test_f19_repeated_units_are_refused() -> None:
-    with pytest.raises(DataError, match=r"item 1 more than once.*collapse"):
+    with pytest.raises(DataError, match="item 1"):
         evaluate(CHUNKS, TRUTH, MEASURES)
 
 

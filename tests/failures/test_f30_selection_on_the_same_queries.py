@@ -66,7 +66,7 @@ def test_f30_a_run_of_several_systems_shows_the_held_out_score_of_its_winner(ran
 
 
 def test_f30_the_terminal_tells_it_below_the_verdict(tiny: Path, capsys: Any) -> None:
-    assert console.run_guarded(lambda: app(["run", "--out", "run"], standalone_mode=False)) == 0
+    assert console.run_guarded(lambda: app(["run", "--verbose", "--out", "run"], standalone_mode=False)) == 0
     found = held_out_score(open_run("run"))
     assert found is not None
     assert found.sentence in " ".join(capsys.readouterr().out.split())

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from bakeoff import registry
-from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.ann.sweep import SweepJob, measure_sweep
-from bakeoff.benchmark.building import build_store
 from bakeoff.benchmark.null_store import harness_seconds
+from bakeoff.benchmark.stores import StoreSpec, build_store
 from bakeoff.benchmark.vectors.datasets import open_dataset
-from bakeoff.benchmark.vectors.exact_neighbours import exact_neighbours
+from bakeoff.benchmark.vectors.neighbours import exact_neighbours
 from bakeoff.pipeline.loops import client_threads, closed_loop
 from bakeoff.types import Hits
 

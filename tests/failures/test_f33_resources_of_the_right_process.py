@@ -30,7 +30,7 @@ def test_f33_the_servers_work_is_not_the_clients() -> None:
         with Sampler(server=server.pid) as sampler:
             server.stdin.write("go\n")
             assert server.stdout.readline() == "worked\n"
-    found = sampler.found
+    found = sampler.result
     assert found.server.peak_memory_mb > 200
     assert found.server.avg_cpu_percent > found.client.avg_cpu_percent
 
@@ -60,7 +60,7 @@ def test_f33_what_a_servers_own_children_hold_is_the_servers() -> None:
         with Sampler(server=server.pid, children=False) as sampler:
             pass
         server.stdin.close()
-    assert sampler.found.server.peak_memory_mb > 200
+    assert sampler.result.server.peak_memory_mb > 200
 
 
 def test_f33_what_others_on_the_machine_hold_is_nobodys() -> None:
@@ -73,7 +73,7 @@ def test_f33_what_others_on_the_machine_hold_is_nobodys() -> None:
         with Sampler(children=False) as sampler:
             pass
         other.stdin.close()
-    found = sampler.found
+    found = sampler.result
     assert found.client.peak_memory_mb < before + 100
     assert found.server.peak_memory_mb is None and found.server.note == NO_SERVER
 
@@ -85,9 +85,9 @@ def test_f33_what_cannot_be_seen_is_null_not_zero() -> None:
         "from bakeoff.benchmark.resources.usage import NO_SERVER, Sampler\n"
         "with Sampler(server=2**22 + 1) as sampler:\n"
         "    time.sleep(0.15)\n"
-        "server = sampler.found.server\n"
+        "server = sampler.result.server\n"
         "assert server.avg_cpu_percent is None and server.peak_memory_mb is None and server.note == NO_SERVER\n"
-        "assert sampler.found.client.peak_memory_mb > 1\n"
+        "assert sampler.result.client.peak_memory_mb > 1\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -122,5 +122,5 @@ def test_f33_memory_that_the_processes_of_a_server_share_counts_once() -> None:
         with Sampler(server=server.pid, children=False) as sampler:
             pass
         server.stdin.close()
-    found = sampler.found.server.peak_memory_mb
+    found = sampler.result.server.peak_memory_mb
     assert found is not None and 100 < found < 250

@@ -7,15 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from bakeoff import registry
-from bakeoff.pipeline import chunk_parallel, context, embed, index, once_map, read
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pipeline import context, embed, index, once_map, read, work_time
+from bakeoff.pipeline.chunking import parallel as chunk_parallel
 from bakeoff.pipeline.timing import CACHED, SUMMED, UNKNOWN
 from bakeoff.pipeline.work_time import STAGE
 from bakeoff.runs import run as runner
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.run import run
+from bakeoff.storage.cache import Cache
+from bakeoff.storage.row_cache import BatchRows, RowCache
 from bakeoff.types import Batch
 
 PHASES = ("read", "chunk", "embed_chunks", "insert", "index", "ready", "ingest")
@@ -56,13 +61,59 @@ def test_f34_phases_whose_time_nobody_kept_are_null_with_the_reason(ran: Any, ti
 
 
 def test_f34_seconds_of_a_part_do_not_stand_for_the_whole(ran: Any, tiny: Path, home: Path) -> None:
+    """Seven of eight documents were made before: their seconds are added; without them there is no number."""
+    system = "line · wordllama(dims=64) · faiss · dense"
     shutil.copytree(ran.result.path.parent / "home", home)
     Path("corpus/new.md").write_text("# New\n\nA document that was not there before.\n")
-    found = seconds(run(tiny, out=Path("again")), "line · wordllama(dims=64) · faiss · dense")
+    shutil.copytree(home, "home without times")
+    shutil.rmtree(Path("home without times", "cache", STAGE))
+    found = seconds(run(tiny, out=Path("again")), system)
     for phase in ("read", "chunk", "embed_chunks"):
-        assert found[phase]["value"] is None and found[phase]["count"] == 1
-        assert found[phase]["note"].startswith("7 of 8 were made before")
+        assert found[phase]["count"] == 8 and "summed over the runs" in found[phase]["note"]
     assert found["insert"]["value"] > 0 and found["index"]["value"] > 0
+    assert found["ingest"]["value"] == pytest.approx(
+        sum(row["value"] for phase, row in found.items() if phase != "ingest")
+    )
+    again = seconds(run(tiny, out=Path("warm")), system)
+    assert all(again[phase]["value"] == found[phase]["value"] for phase in PHASES), "kept for later runs"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BAKEOFF_HOME", str(Path("home without times").resolve()))
+        lost = seconds(run(tiny, out=Path("lost")), system)
+    for phase in ("read", "chunk", "embed_chunks"):
+        assert (lost[phase]["value"], lost[phase]["count"]) == (None, 1)
+        assert lost[phase]["note"].startswith("7 of 8 were made before")
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_f34_seconds_of_reused_inputs_are_their_share(
+    tmp_path: Path, made_clock: Any, interrupted: bool
+) -> None:
+    """Four inputs took 8 s, two more 10 s: five of the six are 6 + 10 s, an interruption in between or not."""
+    clock = made_clock(work_time)
+    cache = Cache(tmp_path)
+    key = fingerprint("pool")
+
+    def fill(keys: list[str], seconds: int, stops: bool = False) -> work_time.FillTime:
+        pool = RowCache(cache, "made", key)
+
+        def work(positions: list[int]) -> BatchRows:
+            if stops and 2 in positions:
+                raise KeyboardInterrupt
+            clock.passes(seconds * 1000 * len(positions) / len(keys))
+            return BatchRows([1] * len(positions), pa.table({"value": positions}))
+
+        return work_time.fill_timed(cache, pool, keys, lambda: pool.fill(keys, work, batch=2))
+
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            fill(list("abcd"), 8, stops=True)
+        fill(list("abcd"), 8)
+    else:
+        assert fill(list("abcd"), 8).earlier is None
+    assert fill(list("abef"), 20).seconds == pytest.approx(10)
+    found = fill(list("abcef"), 1)
+    assert (found.fresh, found.reused) == (0, 5) and found.earlier is not None
+    assert found.earlier.count == 5 and found.earlier.seconds == pytest.approx(6 + 10)
 
 
 def test_f34_times_of_queries_are_measured_even_where_their_vectors_are_known(

@@ -12,9 +12,9 @@ import pytest
 
 from bakeoff import registry
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, compare_stores
-from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.ann.sweep import interleave_jobs
 from bakeoff.benchmark.ann.verdict import closing_sentences
+from bakeoff.benchmark.stores import StoreSpec
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.pipeline.loops import client_threads, closed_loop
 from bakeoff.stats.repeat_summary import summarise

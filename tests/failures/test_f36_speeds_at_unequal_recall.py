@@ -12,9 +12,9 @@ import pytest
 from bakeoff import registry
 from bakeoff.benchmark.ann import recall_tuning
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
-from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.ann.verdict import closing_sentences, compare_tuned_stores
 from bakeoff.benchmark.results.claims import claim
+from bakeoff.benchmark.stores import StoreSpec
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.pipeline.loops import client_threads, closed_loop
 from bakeoff.storage.cache import Cache

@@ -13,11 +13,12 @@ import pytest
 from bakeoff import registry
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
 from bakeoff.benchmark.ann.record import to_dict
-from bakeoff.benchmark.ann.store_specs import StoreSpec
+from bakeoff.benchmark.stores import StoreSpec
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.cli import console
 from bakeoff.cli.app import app
-from bakeoff.pipeline import chunk_parallel, context, embed, index, once_map, read
+from bakeoff.pipeline import context, embed, index, once_map, read
+from bakeoff.pipeline.chunking import parallel as chunk_parallel
 from bakeoff.pipeline.loops import client_threads
 from bakeoff.pipeline.loops import closed_loop as client_loop
 from bakeoff.pipeline.loops.closed_loop import closed_loop

@@ -13,8 +13,8 @@ import pytest
 from bakeoff import registry
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
 from bakeoff.benchmark.ann.record import save_record
-from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.ann.sweep import SweepPass
+from bakeoff.benchmark.stores import StoreSpec
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.runs.folder import RunFolder, read_record
 from bakeoff.runs.run import run

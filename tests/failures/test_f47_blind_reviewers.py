@@ -56,14 +56,14 @@ def test_agreement_has_an_interval_once_two_have_judged(ran: Any) -> None:
 
 def test_what_the_page_is_sent_names_no_system(ran: Any, tmp_path: Path) -> None:
     pool = make_pool(ran.result, PoolChoice(k=5))
-    desk = ReviewFolder(tmp_path / "desk")
-    write_pool(pool, desk.pool_file)
-    room = ReviewSession(desk, ReviewOptions())
+    review = ReviewFolder(tmp_path / "review")
+    write_pool(pool, review.pool_file)
+    session = ReviewSession(review, ReviewOptions())
     try:
-        told = room.open("ann")
+        told = session.open("ann")
         sent = json.dumps(asdict(told), ensure_ascii=False)
     finally:
-        room.close()
+        session.close()
     assert told.cards
     assert not any(system in sent for system in pool.systems)
     assert set(asdict(told.cards[0])) & {"system", "systems", "rank", "score", "returned"} == set()

@@ -13,6 +13,7 @@ import pytest
 from bakeoff import registry
 from bakeoff.pipeline import query_pipeline
 from bakeoff.pipeline.loops import client_threads, closed_loop, latency_check
+from bakeoff.pipeline.query_pipeline import SearchRequest
 from bakeoff.report.build import build_report
 from bakeoff.report.render import markdown
 from bakeoff.runs.run import run
@@ -131,6 +132,24 @@ def test_f52_latencies_that_agree_are_no_warning(measured: Any) -> None:
     result, warnings = measured(1.2, 1.0)
     assert check_of(result) == {"run_median_ms": 1.2, "load_median_ms": 1.0, "repeat_median_ms": None}
     assert not [text for text in (*warnings, *result.record.notes) if "latency" in text]
+
+
+def test_f52_the_searches_of_a_hybrid_are_checked_one_after_the_other() -> None:
+    """As the run times them: two engines asked in turn are slower than either in a loop of its own."""
+    order: list[str] = []
+
+    def search(name: str) -> Callable[[SearchRequest], Hits]:
+        def answer(one: SearchRequest) -> Hits:
+            order.append(name)
+            return Hits(np.zeros(0, dtype=np.int64), np.zeros(0))
+
+        return answer
+
+    legs = [query_pipeline.StepResult((), np.full((1, 6), 0.001)) for _ in "ab"]
+    asked = [SearchRequest(id=str(place)) for place in range(6)]
+    found = latency_check.check_latency(legs, [search("a"), search("b")], asked, asked[:1])
+    assert found.run_ms == 0.002 and found.load_ms is not None
+    assert order[:14] == ["a"] * 7 + ["b"] * 7
 
 
 @pytest.mark.parametrize(

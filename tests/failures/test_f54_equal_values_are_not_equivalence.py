@@ -12,9 +12,11 @@ from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import Costs, Evidence
 from bakeoff.stats.interaction import interactions
+from bakeoff.stats.recommendation import Strength, choose_system, find_regrets
 from bakeoff.stats.verdict import Verdict, VerdictKind, decide
 
-COSTS = {"a": Costs(p95_ms=20.0), "b": Costs(p95_ms=20.0), "c": Costs(p95_ms=1.0)}
+SLOW = Costs(p95_ms=20.0, p50_ms=20.0, p50_between=(19.0, 21.0))
+COSTS = {"a": SLOW, "b": SLOW, "c": Costs(p95_ms=1.0, p50_ms=1.0, p50_between=(0.9, 1.1))}
 RATES = {"a": 0.98, "b": 0.98, "c": 0.90}
 
 
@@ -36,6 +38,22 @@ def test_the_cheap_and_worse_system_is_not_recommended(n: int) -> None:
         values = np.array([rng.random(n) < rate for rate in RATES.values()], dtype=float)
         wrong += judged(values, "Hit@10").system == "c"
     assert wrong <= 1
+
+
+@pytest.mark.parametrize("n", [10, 20, 50])
+def test_nor_does_the_line_say_take(n: int) -> None:
+    """The line names it in many rounds, for nothing else differs; it never says that the questions show it."""
+    firm, named = 0, 0
+    for seed in range(25):
+        rng = np.random.default_rng([seed, n])
+        scores = matrix(np.array([rng.random(n) < rate for rate in RATES.values()], dtype=float), "Hit@10")
+        evidence = Evidence(compare(scores, seed=1, resamples=100), costs=COSTS)
+        evidence = replace(evidence, regrets=find_regrets(scores, evidence, 1))
+        made = choose_system(evidence, decide(evidence))
+        named += made.system == "c"
+        firm += made.system == "c" and made.strength is Strength.TAKE
+    assert firm == 0
+    assert named > 2 or n == 50
 
 
 def test_equal_values_of_a_measure_with_room_are_not_equivalence() -> None:

@@ -17,7 +17,7 @@ from bakeoff import run
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.labels import Label
 from bakeoff.review.ledger import LedgerEntry, LedgerKind
-from bakeoff.review.review_folder import open_desk
+from bakeoff.review.review_folder import open_review
 from bakeoff.review.reviewed_run import NOTHING_RELEVANT, open_reviewed, open_runs, same_truth
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.compare_runs import check_comparable
@@ -26,22 +26,34 @@ from bakeoff.runs.verdict import gather_evidence, semantic_lift
 Cli = Callable[..., Any]
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test leaves its run and cache for the others."""
+    return tmp_path_factory.mktemp("kept")
+
+
 @pytest.fixture
-def finished(small: Path) -> Result:
+def finished(small: Path, home: Path, kept: Path) -> Result:
     """A small run of the preset that has a review."""
     small.write_text(small.read_text().replace("[dense]", "[dense, bm25]") + "preset: goldsql\n")
-    return run(small, out=Path("run"))
+    if (kept / "home").is_dir():
+        shutil.copytree(kept / "home", home)
+        return open_run(shutil.copytree(kept / "run", "run"))
+    result = run(small, out=Path("run"))
+    shutil.copytree("run", kept / "run")
+    shutil.copytree(home, kept / "home")
+    return result
 
 
 def judge(result: Result, favoured: str, skip: tuple[str, ...] = ()) -> None:
     """Ann calls relevant what one system returned first, and nothing else."""
-    desk = open_desk(result.path)
-    for item in desk.pool().items:
+    review = open_review(result.path)
+    for item in review.pool().items:
         if item.query_id in skip:
             continue
         first = any(one.system == favoured and one.rank == 1 for one in item.returned)
         label = Label.SEMANTIC_MATCH if first else Label.FALSE_POSITIVE
-        desk.ledger.append(
+        review.ledger.append(
             LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=label)
         )
 
@@ -64,6 +76,10 @@ def test_verdict_report_and_export_use_what_people_judged(finished: Result, cli:
         row["source"] for row in found.scores.to_pylist() if row["measure"] == primary and row["value"]
     }
     assert sources == {"human"}
+
+    again = run("bakeoff.yaml", out=finished.path)
+    assert (again.reviewed, again.verdict.sentence) == (found.reviewed, found.verdict.sentence), "one rule"
+    assert again.by_rules().comparison.ranking == finished.comparison.ranking
 
     (state,) = json.loads(cli("status", finished.path, "--json").out)
     assert state["review"]["decided"] == state["review"]["passages"] > 0
@@ -115,8 +131,8 @@ def test_what_people_call_irrelevant_is_not_relevant_by_rule(finished: Result, c
 def test_the_review_of_another_run_does_not_count(finished: Result, cli: Cli) -> None:
     cli("review", "export", finished.path)
     judge(finished, finished.comparison.ranking[-1])
-    desk = open_desk(finished.path)
-    desk.keep(replace(desk.pool(), run="another-run"))
+    review = open_review(finished.path)
+    review.keep(replace(review.pool(), run="another-run"))
     assert open_reviewed(finished.path).reviewed is None
 
 

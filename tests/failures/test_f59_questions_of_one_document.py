@@ -76,6 +76,22 @@ def test_f59_questions_with_the_same_truth_are_one_cluster(together: Result) -> 
     assert together.comparison.questions.clusters == DOCUMENTS
 
 
+def test_f59_questions_that_most_documents_answer_are_not_about_one(home: Path) -> None:
+    """Every document has a section on its property: no single one can fail all these questions."""
+    lay_out_questions()
+    broad = "".join(
+        f"  - {{id: broad-{part}, text: property {part}, truth: {{documents: ['*.md']}}}}\n"
+        for part in range(3)
+    )
+    Path("queries.yaml").write_text(Path("queries.yaml").read_text() + broad)
+    result = run(Path("bakeoff.yaml"), out="r")
+    names = dict(
+        zip(result.matrix("RR@10(document)").queries, result.matrix("RR@10(document)").clusters, strict=True)
+    )
+    assert len({names[f"broad-{part}"] for part in range(3)}) == 3
+    assert names["anchor-0"] == names["anchor-1"] == "anchor.md"
+
+
 def test_f59_signs_flip_by_cluster() -> None:
     """Three documents with six equal differences each are three differences, not eighteen."""
     queries = tuple(f"q{i:02d}" for i in range(18))

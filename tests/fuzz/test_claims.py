@@ -64,7 +64,7 @@ def test_numbers_that_unpack_to_far_more(tmp_path: Path) -> None:
     out = io.BytesIO()
     np.savez_compressed(out, train=np.zeros((400_000, 16), np.float32))
     (tmp_path / "a.npz").write_bytes(out.getvalue())
-    with pytest.raises(BakeoffError, match=r"a\.npz: train claims 25,600,128 bytes in a file of"):
+    with pytest.raises(BakeoffError, match=r"a\.npz.*25,600,128"):
         files.read_vector_file(tmp_path / "a.npz")
 
 

@@ -11,9 +11,9 @@ import pytest
 from fuzzed.measurements import measured
 
 from bakeoff.benchmark.results.ann_results import read_ann
-from bakeoff.benchmark.results.load_folder import open_load
+from bakeoff.benchmark.results.load_results import open_load
 from bakeoff.benchmark.results.records import read_record
-from bakeoff.benchmark.results.scale_rows import read_rows
+from bakeoff.benchmark.results.scale_results import read_rows
 from bakeoff.errors import DataError
 
 
@@ -30,20 +30,20 @@ def test_every_key_of_a_record_may_be_missing(tmp_path: Path) -> None:
 
 def test_a_foreign_table_is_none_of_ours(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "rows.parquet")
-    with pytest.raises(DataError, match="cannot be read as rows of `bakeoff scale`"):
+    with pytest.raises(DataError, match="`bakeoff scale`"):
         read_rows(tmp_path / "rows.parquet")
-    with pytest.raises(DataError, match="is missing"):
+    with pytest.raises(DataError):
         read_rows(tmp_path / "none.parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "load_passes.parquet")
     (tmp_path / "record.json").write_text('{"kind": "load", "format": 1}')
-    with pytest.raises(DataError, match="cannot be read as a load"):
+    with pytest.raises(DataError):
         open_load(tmp_path).passes.to_pylist()
 
 
 def test_a_record_of_another_kind_or_format(tmp_path: Path) -> None:
     for text in ("[]", "3", '{"kind": "ann", "format": 2}', '{"kind": "run"}'):
         (tmp_path / "record.json").write_text(text)
-        with pytest.raises(DataError, match="record of `bakeoff ann` in format 1"):
+        with pytest.raises(DataError, match=r"`bakeoff ann`.*1"):
             read_record(tmp_path, "ann")
 
 

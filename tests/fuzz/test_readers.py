@@ -14,7 +14,9 @@ from fuzzed.reader import Edit, damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-EXAMPLES = int(os.environ.get("BAKEOFF_FUZZ", "20"))
+EXAMPLES = int(os.environ.get("BAKEOFF_FUZZ", "6"))
+SLOW_EXAMPLES = 40
+"""Damaged files that make test-slow gives each parser."""
 EDITS = 6
 PUT = (
     b"", b"\x00", b"\xff\xfe", b"\t", b": ", b"- ", b"{", b"]", b"&a *a", b"!!python/object:x", b"1e999", b"NaN", b"-1",
@@ -33,19 +35,19 @@ edits = st.lists(
 )
 
 
-@pytest.fixture(params=READERS)
-def reader(request: pytest.FixtureRequest) -> Reader:
-    """Every parser whose package is there."""
-    found = READERS[request.param]
-    if found.missing:
-        pytest.skip(f"needs {found.missing}")
-    return found
+AT_HAND = [
+    pytest.param(reader, id=name, marks=[pytest.mark.slow] if reader.dear else [])
+    for name, reader in READERS.items()
+    if not reader.missing
+]
+"""Every parser whose package is there; those that start processes are slow."""
 
 
-def test_a_damaged_file_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
-    path, content = reader.place(tmp_path), reader.content()
+def feed_damaged(reader: Reader, folder: Path, files: int) -> None:
+    """Give it damaged copies of its file."""
+    path, content = reader.place(folder), reader.content()
 
-    @settings(max_examples=reader.files(EXAMPLES), deadline=None, database=None, derandomize=True,
+    @settings(max_examples=reader.files(files), deadline=None, database=None, derandomize=True,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(edits)
     def check(changes: list[Edit]) -> None:
@@ -54,23 +56,21 @@ def test_a_damaged_file_is_read_or_refused(reader: Reader, tmp_path: Path) -> No
     check()
 
 
-def test_what_is_no_such_file_at_all(reader: Reader, tmp_path: Path) -> None:
-    for content in NONSENSE.values():
-        reader.feed(reader.place(tmp_path), content)
-
-
-def test_a_file_that_is_cut_off(reader: Reader, tmp_path: Path) -> None:
-    """As a full disk would leave it."""
-    whole = reader.content()
-    for kept in (1, len(whole) // 2, len(whole) - 2):
-        reader.feed(reader.place(tmp_path), whole[:kept])
-
-
-def test_the_undamaged_file_is_read(reader: Reader, tmp_path: Path) -> None:
-    """Else the edits would begin from a file that is refused at once."""
-    path = reader.place(tmp_path)
-    path.write_bytes(reader.content())
+@pytest.mark.parametrize("reader", AT_HAND)
+def test_its_file_is_read_and_a_damaged_one_is_read_or_refused(reader: Reader, tmp_path: Path) -> None:
+    """Whole, cut off as a full disk would leave it, damaged, and no such file at all."""
+    path, whole = reader.place(tmp_path), reader.content()
+    path.write_bytes(whole)
     try:
         reader.read(path)
     except reader.refusals as exc:
         pytest.fail(f"{reader.kind}: {exc}")
+    for content in (whole[:1], whole[: len(whole) // 2], whole[:-2], *NONSENSE.values()):
+        reader.feed(path, content)
+    feed_damaged(reader, tmp_path, EXAMPLES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", AT_HAND)
+def test_more_damaged_files(reader: Reader, tmp_path: Path) -> None:
+    feed_damaged(reader, tmp_path, max(SLOW_EXAMPLES, EXAMPLES))

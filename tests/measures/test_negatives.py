@@ -34,7 +34,7 @@ def test_no_threshold_separates_better(answerable: list[float], negative: list[f
 def test_empty_sides() -> None:
     none = np.zeros(0)
     assert np.isnan(auroc(none, np.array([1.0])))
-    with pytest.raises(DataError, match="both answerable and negative"):
+    with pytest.raises(DataError):
         choose_threshold(np.array([1.0]), none)
-    with pytest.raises(DataError, match="no score"):
+    with pytest.raises(DataError):
         choose_threshold(np.array([-np.inf]), np.array([-np.inf]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.presets.lineage.interpretation import first_ranks, interpret_mean
+from bakeoff.presets.lineage.export_text import first_ranks, interpret_mean
 
 
 @pytest.mark.parametrize(

@@ -58,5 +58,5 @@ def test_without_truth_there_is_no_value_and_no_zero() -> None:
     assert metrics.recall_at_k(CHUNKS, [], 5) is None and metrics.mrr(CHUNKS, []) is None
     assert metrics.calculate_mean_mrr([1.0, None, 0.5]) == 0.75
     assert metrics.calculate_mean_mrr([None]) is None
-    with pytest.raises(DataError, match="one text"):
+    with pytest.raises(DataError):
         metrics.recall_at_k(CHUNKS, "doc_001", 5)

@@ -55,5 +55,5 @@ def test_f11_widening_the_universal_list_shows_and_is_part_of_the_conventions() 
 
 def test_a_query_without_results_scores_zero_and_one_without_targets_is_an_error() -> None:
     assert section_scores([], ["FIRE"], 10).universal == 0.0
-    with pytest.raises(TruthError, match="at least one target"):
+    with pytest.raises(TruthError):
         section_scores(["FIRE"], [], 10)

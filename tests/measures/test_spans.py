@@ -47,9 +47,9 @@ def test_overlapping_chunks_do_not_count_twice() -> None:
 
 
 def test_wrong_spans_and_missing_ranks_are_errors() -> None:
-    with pytest.raises(DataError, match="span from 5 to 3"):
+    with pytest.raises(DataError, match=r"5.*3"):
         SpanArrays(np.array([0]), np.array([0]), np.array([5]), np.array([3]))
-    with pytest.raises(DataError, match="need ranks"):
+    with pytest.raises(DataError):
         spans([(0, 0, 0, 5)]).top(3)
     assert covered_characters(spans([]), np.array([0, 1])).tolist() == [0.0, 0.0]
 

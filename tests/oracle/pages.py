@@ -38,7 +38,9 @@ def markdown_tables(text: str) -> Iterator[Table]:
 
 
 def _cells(line: str) -> Row:
-    return [_plain(cell) for cell in re.split(r"(?<!\\) \| ", line.strip().strip("|").strip())]
+    return [
+        _plain(cell) for cell in re.split(r"(?<!\\) \| ", line.strip().removeprefix("|").removesuffix("|"))
+    ]
 
 
 def _plain(text: str) -> str:

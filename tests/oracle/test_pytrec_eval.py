@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bakeoff.measures.api import evaluate
-from bakeoff.measures.files import read_qrels, read_run
+from bakeoff.storage.ranking_files import read_qrels, read_run
 
 pytrec_eval = pytest.importorskip("pytrec_eval")
 

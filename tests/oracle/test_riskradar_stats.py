@@ -100,6 +100,7 @@ def test_on_all_50_with_structural_ties_counted(rows: dict[str, dict[str, float]
     assert pair.interval.high == pytest.approx(0.190, abs=0.006)
 
 
+@pytest.mark.slow
 def test_tests_agree_with_scipy(rows: dict[str, dict[str, float]]) -> None:
     pair = compare(matrix(rows, unscorable()), seed=1).pair("mika", "minilm")
     kept = [query for query in rows["mika"] if query not in unscorable()]

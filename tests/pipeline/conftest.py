@@ -43,7 +43,7 @@ class Bench:
 
     def chunking(self, name: str, **params: Any) -> ChunkedCorpus:
         part = made(f"chunkers/{name}", **params)
-        return chunk_corpus(part, registry.load("chunkers", name)(part.params), self.corpus(), self.context)
+        return chunk_corpus(part, self.corpus(), self.context)
 
 
 def made(what: str, **params: Any) -> PluginSpec:

@@ -17,7 +17,7 @@ from bakeoff.runs.run import run
 from bakeoff.types import Document, Role
 
 TEN_MEGABYTES = "Value added tax is due each quarter. Refunds take ten days.\n\n" * 163_935
-CHUNKERS = registry.names("chunkers")
+CHUNKERS = sorted(set(registry.names("chunkers")) - {"existing"})  # that one cuts nothing
 
 
 def refuse(rows: np.ndarray) -> np.ndarray:

@@ -72,5 +72,5 @@ def test_documents_without_text_make_no_chunks(bench: Any, register: Any) -> Non
             return []
 
     register("chunkers", "silent", Silent)
-    with pytest.raises(ChunkerError, match="are in no piece"):
+    with pytest.raises(ChunkerError):
         bench.chunking("silent")

@@ -22,7 +22,9 @@ def reachable(bench: Any) -> Any:
     executor = bench.query_executor()
     queries = read_queries(bench.plan.queries)
 
-    def of(label: str, primary: str = "nDCG@10(document)", system: Any = None) -> dict[str, float]:
+    def of(
+        label: str, primary: str = "nDCG@10(document)", system: Any = None, depth: int | None = None
+    ) -> dict[str, float]:
         system = system or bench.system(label)
         chunking = executor.artifacts.chunking(system.chunker)
         truth = resolve(
@@ -30,7 +32,7 @@ def reachable(bench: Any) -> Any:
         )
         answers = executor.answers(system, 1)
         scored = ScoringInputs(
-            answers.ranking, chunking, queries, truth, DEFAULT, lambda: np.empty(0), lambda: None
+            answers.ranking, chunking, queries, truth, DEFAULT, lambda: np.empty(0), lambda: None, depth
         )
         rows = measure_losses("run", system, scored, answers, executor, parse(primary)).to_pylist()
         found: dict[str, list[float]] = {}
@@ -143,3 +145,23 @@ def test_the_ceiling_of_the_measure_is_not_the_chunkers_loss(reachable: Any) -> 
     found = reachable("line · bm25", "P@5(document)")
     assert found["best possible"] == pytest.approx((11 * 0.2 + 0.4) / 12)
     assert found["in no chunk"] == pytest.approx(found["best possible"])
+
+
+def test_what_the_depth_makes_unreachable_comes_first(reachable: Any) -> None:
+    """One of the twelve queries has two right documents, of grades 1 and 2: one result finds one of them."""
+    found = reachable("line · bm25", "R@10(document)", depth=1)
+    assert list(found)[:3] == ["best possible", "beyond the depth", "in no chunk"]
+    assert found["best possible"] == pytest.approx(1.0)
+    assert (
+        found["beyond the depth"] == pytest.approx((11 + 1 / 2) / 12) == pytest.approx(found["in no chunk"])
+    )
+    assert reachable("line · bm25", "AP(document)", depth=1)["beyond the depth"] == pytest.approx(
+        (11 + 1 / 2) / 12
+    )
+    assert "beyond the depth" not in reachable("line · bm25", "R@10(document)", depth=10)
+
+
+def test_answers_are_not_limited_by_the_number_of_chunks(reachable: Any) -> None:
+    """One chunk can hold every answer of a query."""
+    found = reachable("line · bm25", "R@10(answer)", depth=1)
+    assert found["beyond the depth"] == found["best possible"]

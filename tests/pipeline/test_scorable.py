@@ -69,7 +69,7 @@ def test_what_validate_passes_is_scored_and_what_it_refuses_stops_the_run(
 def test_a_preset_for_vectors_on_a_small_corpus_is_refused_by_both(small: Path) -> None:
     small.write_text(small.read_text() + "preset: ann\n")
     assert [finding.code for finding in validate(small).of("error")] == ["measure"] * 5
-    with pytest.raises(ExperimentError, match="nearest chunks"):
+    with pytest.raises(ExperimentError):
         run(small, out="run")
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
 from bakeoff.benchmark.load.load_systems import EMBEDDED_BEFORE
 from bakeoff.benchmark.load.record import save_load
 from bakeoff.benchmark.load.session import LoadOrigin, LoadSession
+from bakeoff.benchmark.load_spec import LoadSpec, LoadStep
 from bakeoff.benchmark.passes import Pass
 from bakeoff.benchmark.resources.usage import Resources, ResourceUse
 from bakeoff.benchmark.results.histogram import Histogram
-from bakeoff.benchmark.results.load_folder import LoadResult, open_load
-from bakeoff.benchmark.results.scale_rows import SIZE, ScaleRow
+from bakeoff.benchmark.results.load_results import LoadResult, open_load
+from bakeoff.benchmark.results.scale_results import SIZE, ScaleRow
 from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
 from bakeoff.benchmark.targets import LoadTarget, OpenStats
 from bakeoff.benchmark.vectors.datasets import VectorSet
@@ -137,6 +137,7 @@ def _systems(labels: list[str], made: Made) -> Iterator[tuple]:
             "made-up", label, parts[0], parts[1] if parts[2] else None, "exact", parts[2] or parts[1], None, "[]",
             "failed" if failed else "done", "connection refused by 127.0.0.1:6333 after 3 tries" if failed else "",
             None if failed else 2310, None if failed or "bm25" in label else 384, size, False,
+            label, *((None, None) if failed or "bm25" in label else (1536, 1536)), 0,
         )  # fmt: skip
 
 

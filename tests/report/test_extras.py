@@ -17,7 +17,7 @@ from bakeoff.report.render.markdown import text
 from bakeoff.report.sections.optional_sections import collect_optional_sections
 from bakeoff.report.sections.reviewed import review_section
 from bakeoff.review.ledger import LedgerEntry, LedgerKind
-from bakeoff.review.review_folder import load_state, open_desk
+from bakeoff.review.review_folder import load_state, open_review
 from bakeoff.runs.analysis import Result
 
 Make = Callable[..., Result]
@@ -39,16 +39,16 @@ def test_a_review_is_in_the_report_with_its_bounds(
     assert exported.exception is None, exported.output
     section = review_section(result)
     assert section is not None and section.grids == () and section.finding.startswith("0 of ")
-    desk = open_desk(result.path)
-    item = desk.pool().items[0]
-    desk.ledger.append(
+    review = open_review(result.path)
+    item = review.pool().items[0]
+    review.ledger.append(
         LedgerEntry(
             LedgerKind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=Label.SEMANTIC_MATCH
         )
     )
     section = review_section(result)
     assert section is not None and section.finding.startswith("1 of ") and len(section.grids) >= 1
-    assert load_state(desk).settled[item.id].label is Label.SEMANTIC_MATCH
+    assert load_state(review).settled[item.id].label is Label.SEMANTIC_MATCH
     report = build_report(result)
     assert "Judged by people" in page(report) and "Judged by people" in text(report)
 

@@ -41,6 +41,13 @@ def categorised(result: Result) -> ScoreGrid:
     return replace(grid, queries=tuple(queries))
 
 
+def test_a_measure_by_one_source_is_not_the_key_measure(make_run) -> None:  # type: ignore[no-untyped-def]
+    names = ("R@10(document, source=sql)", "RR@10(document)", "R@10(document)")
+    found = with_preset(make_run(systems=2, measures=names, primary=names[1], queries=20), "goldsql")
+    chosen = {one.category: one.measure for one in key_measures(found, categorised(found), found.done)}
+    assert chosen["flight_phase"] == "R@10(document)"
+
+
 def test_each_category_has_the_measure_of_the_preset_over_its_own_queries(run: Result) -> None:
     grid = categorised(run)
     found = {one.category: one for one in key_measures(run, grid, run.done)}

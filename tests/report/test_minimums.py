@@ -55,3 +55,12 @@ def test_a_minimum_in_a_rule_counts_like_one_in_a_tag(make_run) -> None:  # type
     assert section is not None
     (documents,) = section.grids
     assert documents.rows == ((hits[0].query_id, "2", "1", "fail"),)
+
+
+def test_a_minimum_without_its_measure_says_what_to_add(make_run) -> None:  # type: ignore[no-untyped-def]
+    result = make_run(systems=2, queries=6, negatives=0)
+    grid = with_minimums(result, {0: {"min_accuracy": "0.5"}}, [[0.5], [0.4]])
+    without = replace(grid, values={name: rows for name, rows in grid.values.items() if name != MEASURE})
+    section = minimums_section(result, without, result.done)
+    assert section is not None and section.grids == ()
+    assert "SecAcc@10(chunk)" in section.finding

@@ -38,9 +38,8 @@ def test_the_means_are_those_of_the_run(make_run: Make) -> None:
         assert mean is not None and f"{mean:.3f}"[1:] in text
 
 
-@pytest.mark.parametrize(
-    "kind", ["svg", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("png", "pdf"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_figures_are_written_and_the_same_each_time(make_run: Make, tmp_path: Path, kind: str) -> None:
     pytest.importorskip("matplotlib")
     result = make_run()
@@ -52,6 +51,7 @@ def test_figures_are_written_and_the_same_each_time(make_run: Make, tmp_path: Pa
             "systems",
             "differences",
             "quality_latency",
+            "quality_tokens",
             "quality_size",
             "latency",
             "ingestion",
@@ -69,6 +69,7 @@ def test_a_figure_names_every_system(make_run: Make, tmp_path: Path) -> None:
     assert all(system in texts for system in result.done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fields", [{"systems": 1}, {"systems": 2, "failed": 1}, {"labels": ("a$b · m · dense", "c · n · dense")}]
 )

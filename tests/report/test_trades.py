@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bakeoff.benchmark.results.load_folder import LoadResult
+from bakeoff.benchmark.results.load_results import LoadResult
 from bakeoff.config.plan import Prices
 from bakeoff.report.build import build_report
 from bakeoff.report.render.html import page
@@ -25,7 +25,7 @@ PRICES = Prices(date=datetime.date(2026, 1, 2), machine_per_hour=1.0)
 
 def test_without_prices_the_way_to_get_them_is_told(make_run: Make) -> None:
     report = build_report(make_run(systems=3))
-    assert [trade.name for trade in report.trades] == ["latency", "size"]
+    assert [trade.name for trade in report.trades] == ["tokens", "latency", "size"]
     assert report.pricing.startswith("No cost is known") and "prices:" in report.pricing
     assert "No cost is known" in page(report) and "No cost is known" in text(report)
 

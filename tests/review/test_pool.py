@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bakeoff.errors import DataError, SettingError
+from bakeoff.examples import examples
 from bakeoff.review.pool import (
     PooledPassage,
     ReviewPool,
@@ -125,7 +127,7 @@ def test_a_changed_pool_is_refused(
     data = json.loads(path.read_text())
     change(data)
     path.write_text(json.dumps(data))
-    with pytest.raises(DataError, match="bakeoff review export"):
+    with pytest.raises(DataError, match="bakeoff review"):
         read_pool(path)
 
 
@@ -149,3 +151,19 @@ def test_hidden_repeats_come_after_the_first_showings(pool: ReviewPool) -> None:
 def test_ids_are_stable() -> None:
     assert item_id("q", "d", 0, 5) == item_id("q", "d", 0, 5) != item_id("q", "d", 0, 6)
     assert text_hash("a") != text_hash("b")
+
+
+def test_the_questions_of_a_bundled_example_are_found(ran: Any) -> None:
+    example = next(one for one in examples() if one.name == "lineage").experiment
+    record = ran.result.record.model_copy(update={"experiment": example.read_text(encoding="utf-8")})
+    found = find_queries(SimpleNamespace(path=ran.result.path, record=record))  # type: ignore[arg-type]
+    assert found is not None and found.queries[0].id == "join_001"
+
+
+def test_an_experiment_of_chunks_alone_names_its_query_file(ran: Any, tmp_path: Path) -> None:
+    queries = ran.result.path.parent / "queries.yaml"
+    experiment = tmp_path / "bakeoff.yaml"
+    experiment.write_text(f"chunks: {{table: chunks.parquet, id: id, text: text}}\nqueries: {queries}\n")
+    found = find_queries(ran.result, experiment)
+    assert found is not None
+    assert [query.id for query in found.queries] == ran.result.queries["query_id"].to_pylist()

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import yaml
 
+from bakeoff.errors import SettingError
+from bakeoff.measures.labels import Label
+from bakeoff.review.choices import LabelScheme
+from bakeoff.review.importing import import_folder, into_ledger
+from bakeoff.review.ledger import LedgerEntry, LedgerKind
 from bakeoff.review.pool import ReviewPool
+from bakeoff.review.review_folder import ReviewFolder
 from bakeoff.review.sheet_reader import read_sheet
 from bakeoff.review.sheet_writer import QueryFacts, file_name, write_sheets
 
@@ -59,3 +67,38 @@ def test_without_force_nothing_is_replaced(pool: ReviewPool, tmp_path: Path) -> 
 def test_system_names_become_file_names() -> None:
     assert file_name("CON-001", "semantic · minilm · dense") == "review_CON-001_semantic-minilm-dense.yaml"
     assert "/" not in file_name("../q", "a/b")
+
+
+def test_grades_are_written_read_and_kept_in_the_ledger(pool: ReviewPool, tmp_path: Path) -> None:
+    graded = replace(pool, labels=LabelScheme.GRADES)
+    review = ReviewFolder(tmp_path)
+    review.keep(graded)
+    for path in write_sheets(graded, review.files, {}).paths:
+        data = yaml.safe_load(path.read_text())
+        assert list(data["instructions"]) == ["RELEVANT", "PARTLY", "NOT_RELEVANT"]
+        for row in data["results"]:
+            assert row["judgment"] == ("RELEVANT" if row["notes"].startswith("[AUTO]") else "")
+            row["judgment"] = row["judgment"] or "partly"
+        data["metadata"] |= {"reviewer": "ann", "review_complete": True}
+        path.write_text(yaml.safe_dump(data))
+    imported = import_folder(review.files, graded)
+    assert into_ledger(imported, review.ledger) == len(graded.open)
+    assert into_ledger(imported, review.ledger) == 0
+    held = {entry.item: (entry.judgment, entry.grade) for entry in review.ledger.read().entries}
+    assert held == {item.id: (Label.SEMANTIC_MATCH, 1) for item in graded.open}
+
+
+def test_the_labels_of_a_review_change_only_before_its_first_judgment(
+    pool: ReviewPool, tmp_path: Path
+) -> None:
+    review = ReviewFolder(tmp_path)
+    assert review.use_labels(LabelScheme.GRADES) is LabelScheme.GRADES
+    review.keep(pool)
+    assert review.use_labels(None) is LabelScheme.MATCHES
+    assert review.use_labels(LabelScheme.GRADES) is review.pool().labels is LabelScheme.GRADES
+    item = pool.open[0]
+    review.ledger.append(
+        LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, "ann", item.text_hash, Label.FALSE_POSITIVE, 0)
+    )
+    with pytest.raises(SettingError):
+        review.use_labels(LabelScheme.MATCHES)

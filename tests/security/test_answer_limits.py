@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import socket
 import threading
 import zlib
@@ -41,13 +42,24 @@ class Raw:
     def _reply(self, taken: socket.socket) -> None:
         with taken:
             try:
-                taken.recv(65_536)
+                self._read_request(taken)
                 for piece in self._answer():
                     if self._stop.is_set():
                         return
                     taken.sendall(piece)
             except OSError:
                 return
+
+    def _read_request(self, taken: socket.socket) -> None:
+        """All of it: a connection that is closed with bytes unread loses what was sent."""
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += taken.recv(65_536)
+        head, _, body = got.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head.lower())
+        left = int(length[1]) - len(body) if length else 0
+        while left > 0:
+            left -= len(taken.recv(65_536))
 
     def close(self) -> None:
         self._stop.set()

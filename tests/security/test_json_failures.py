@@ -61,6 +61,7 @@ ALWAYS = {
     ("servers", "status"),
     ("list",),
     ("models", "list"),
+    ("models", "bench"),
     ("examples",),
     ("cache", "info"),
     ("data", "list"),

@@ -174,6 +174,26 @@ def test_no_form_of_the_key_in_anything_a_run_leaves(
             assert leak not in text, where
 
 
+def test_a_search_that_answers_with_the_key_is_masked(
+    planted: str,
+    cli: Callable[..., str],
+    laid_out: Callable[..., Path],
+    texts_below: Callable[[Path], Any],
+) -> None:
+    """Ids and passages that are not in the corpus come from the server alone, and are kept in tables and messages."""
+    hits = [{"id": planted, "text": f"passage {planted}"}, {"id": "other", "text": planted}]
+    retriever = '{{http: {{url: "{url}/find", key_env: OPENAI_API_KEY, body: {{q: "{{query}}"}}, hits: hits, id: id}}}}'
+    with Loopback(lambda _: (200, {"hits": hits})) as server:
+        experiment = "corpus: {folder: corpus}\nqueries: queries.yaml\nchunkers: [line]\nmodes: [bm25]\n"
+        laid_out(Path.cwd(), f"{experiment}retrievers: [{retriever.format(url=server.url)}]\n")
+        said = cli("run", "--out", "run", code=1)
+        assert planted in str([request.headers for request in server.requests]), "the key was used"
+    assert MASK in said
+    for where, text in (("the output", said), *texts_below(Path("run"))):
+        for leak in (planted, json.dumps(planted)[1:-1], html.escape(planted), "pl+nt"):
+            assert leak not in text, where
+
+
 def test_no_part_of_a_key_where_a_long_answer_is_cut(planted: str) -> None:
     for before in range(65_500, 65_540, 3):
         shown = redact_answer(b"x" * before + planted.encode() * 3)

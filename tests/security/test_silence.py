@@ -46,3 +46,12 @@ def test_who_wants_to_send_it_can(tmp_path: Path) -> None:
         tmp_path,
         DO_NOT_TRACK="0",
     )
+
+
+def test_haystack_reports_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("haystack")
+    python(
+        "from bakeoff import registry; registry.load('retrievers', 'haystack'); "
+        "from haystack.telemetry import _telemetry; assert _telemetry.telemetry is None",
+        tmp_path,
+    )

@@ -222,7 +222,9 @@ def test_time_has_a_bound_inside_one_text(large: pa.Table) -> None:
         (found,) = engine.rows([condition])
         spent = cpu_seconds() - begin
     assert isinstance(found, TruthError) and "stopped after 1 s" in str(found)
-    assert spent < 1 * THREADS + 1, "the process is killed after 1 s, whatever it is doing"
+    assert spent < 4 * THREADS, (
+        "the process is killed after 1 s, whatever it is doing; left alone it takes minutes"
+    )
 
 
 def cpu_seconds() -> float:

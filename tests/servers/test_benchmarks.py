@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome, compare_stores
-from bakeoff.benchmark.ann.store_specs import parse_store_specs
-from bakeoff.benchmark.collection import Collection
+from bakeoff.benchmark.stores import Collection, parse_store_specs
 from bakeoff.benchmark.vectors.datasets import VectorSet, open_dataset
 from bakeoff.errors import StoreError
 from bakeoff.registry import load
@@ -197,7 +196,7 @@ def test_the_connection_is_not_part_of_a_measured_search(tmp_path: Path, server:
                 first.append({one for one, times in searched.items() if times >= 1})
             return super().search(vector, k, query)
 
-    from bakeoff.benchmark.ann.store_specs import StoreSpec
+    from bakeoff.benchmark.stores import StoreSpec
     from bakeoff.benchmark.targets import vector_target
     from bakeoff.pipeline.loops.closed_loop import closed_loop
 
@@ -225,9 +224,9 @@ def far(engine: Engine, line: Callable[[int], Any], monkeypatch: pytest.MonkeyPa
 
 def test_a_run_that_lost_its_server_is_in_no_figure(tmp_path: Path, far: Any) -> None:
     """Run 1 is whole, run 2 loses its server: percentiles, speed and recall are those of run 1."""
-    from bakeoff.benchmark.load.load_spec import LoadSpec
     from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
     from bakeoff.benchmark.load.sentences import closing_sentences
+    from bakeoff.benchmark.load_spec import LoadSpec
     from bakeoff.pipeline.context import StageContext
 
     def cut(text: str) -> None:
@@ -255,8 +254,8 @@ def test_a_run_that_lost_its_server_is_in_no_figure(tmp_path: Path, far: Any) ->
 
 
 def test_an_open_loop_that_lost_its_server_in_its_last_run_has_failed(tmp_path: Path, far: Any) -> None:
-    from bakeoff.benchmark.load.load_spec import LoadSpec
     from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
+    from bakeoff.benchmark.load_spec import LoadSpec
     from bakeoff.pipeline.context import StageContext
 
     def cut(text: str) -> None:
@@ -299,6 +298,6 @@ def test_memory_that_backends_share_counts_once(server: Server, store: Callable[
     last.wait(60)
     for thread in threads:
         thread.join()
-    found = sampler.found.server.peak_memory_mb
+    found = sampler.result.server.peak_memory_mb
     assert len(tree) >= 17 and found is not None and resident > 3 * proportional
     assert 0.5 * proportional < found < 1.5 * proportional

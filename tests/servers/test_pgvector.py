@@ -94,7 +94,9 @@ def test_the_limit_of_time_is_back_when_building_failed(
 ) -> None:
     monkeypatch.setenv("BAKEOFF_SERVER_TIMEOUT", "7")
     store = filled(ROWS[:50])
-    monkeypatch.setattr(type(store._table), "indexed", lambda *_, **__: ["CREATE INDEX ON nowhere (nothing)"])
+    monkeypatch.setattr(
+        type(store._table), "create_indexes", lambda *_, **__: ["CREATE INDEX ON nowhere (nothing)"]
+    )
     with pytest.raises(StoreError, match="nowhere"):
         store.ready()
     assert store._sql.rows("SHOW statement_timeout") == [("7s",)] and store._sql.limit is not None

@@ -98,5 +98,5 @@ class _Sleeping:
     def nearest(self, k: int) -> str:
         return f"SELECT 1, pg_sleep({self._seconds}), %s"
 
-    def indexed(self, *args: Any, **more: Any) -> list[str]:
-        return [f"SELECT pg_sleep({self._seconds})", *self.table.indexed(*args, **more)]
+    def create_indexes(self, *args: Any, **more: Any) -> list[str]:
+        return [f"SELECT pg_sleep({self._seconds})", *self.table.create_indexes(*args, **more)]

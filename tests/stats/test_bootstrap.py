@@ -97,7 +97,7 @@ def test_missing_scores_are_left_out_of_their_column_only() -> None:
     [
         ([], "no query was scored"),
         ([np.nan, np.nan], "no query was scored"),
-        ([0.5], "one query has no spread"),
+        ([0.5], "one question has no spread"),
         ([0.0] * 50, "all 50 queries have the same value 0"),
         ([0.1 + 0.2, 0.3], "same value 0.3"),
     ],
@@ -129,8 +129,8 @@ def test_negated_is_the_interval_of_the_opposite_difference() -> None:
     rng = np.random.default_rng(3)
     difference = rng.random(30) - rng.random(30)
     there, back = mean_interval(difference, SETTINGS), mean_interval(-difference, SETTINGS)
-    assert there.negated().low == pytest.approx(back.low)
-    assert there.negated().high == pytest.approx(back.high)
+    assert there.negate().low == pytest.approx(back.low)
+    assert there.negate().high == pytest.approx(back.high)
 
 
 def test_bad_settings_are_refused() -> None:

@@ -10,8 +10,10 @@ from bakeoff.stats.bootstrap import BootstrapSettings, mean_interval
 from bakeoff.stats.clusters import Clusters, dependence, effective_questions, intraclass_correlation
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.power import detectable_difference, queries_needed
 from bakeoff.stats.tests import randomisation
+from bakeoff.stats.verdict import decide
 
 SETTINGS = BootstrapSettings(3, 2000)
 
@@ -41,7 +43,7 @@ def test_codes_follow_first_appearance() -> None:
 def test_clusters_of_one_size_are_their_means() -> None:
     column, clusters = clustered(8, 5, 0.3)
     means = column.reshape(8, 5).mean(axis=1)
-    assert clusters.linearised(column[:, None])[:, 0] == pytest.approx(means)
+    assert clusters.linearise(column[:, None])[:, 0] == pytest.approx(means)
     assert clusters.df == 7
     ours, theirs = mean_interval(column, SETTINGS, clusters=clusters), mean_interval(means, SETTINGS)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high))
@@ -51,7 +53,7 @@ def test_unequal_clusters_keep_the_mean_over_queries_and_lose_degrees_of_freedom
     rng = np.random.default_rng(2)
     clusters = Clusters(np.repeat(np.arange(6), [1, 2, 3, 4, 5, 15]))
     columns = rng.normal(size=(30, 2))
-    assert clusters.linearised(columns).mean(axis=0) == pytest.approx(columns.mean(axis=0))
+    assert clusters.linearise(columns).mean(axis=0) == pytest.approx(columns.mean(axis=0))
     assert 1 < clusters.df < 5
 
 
@@ -155,3 +157,23 @@ def test_a_comparison_holds_the_effective_number_of_questions() -> None:
 def test_as_many_labels_as_queries() -> None:
     with pytest.raises(ComparisonError, match="2 clusters for 3 queries"):
         matrix(np.zeros((2, 3)), ("a", "b"))
+
+
+def test_the_questions_that_would_hold_a_level_come_in_clusters() -> None:
+    """A document that was not drawn takes six questions with it: 72 in 12 clusters are not settled by fewer."""
+    rng = np.random.default_rng(2)
+    values = np.stack([rng.uniform(0.3, 0.7, 72), rng.uniform(0.1, 0.5, 72)])
+    labels = tuple(f"d{place // 6}" for place in range(72))
+    alone = compare(matrix(values), seed=1, resamples=300).pairs[0].queries_for_level(1, 1.0)
+    grouped = compare(matrix(values, labels), seed=1, resamples=300).pairs[0].queries_for_level(1, 1.0)
+    assert alone is not None and grouped is not None
+    assert 4 * alone < grouped < 8 * alone
+
+
+def test_equality_is_shown_by_clusters_too() -> None:
+    """149 equal questions show a difference below .02; of six about each document it takes six times as many."""
+    values = np.full((2, 72), 0.5)
+    labels = tuple(f"d{place // 6}" for place in range(72))
+    for found, needed in ((matrix(values), "150"), (matrix(values, labels), "890")):
+        sentence = decide(Evidence(compare(found, seed=1, resamples=300))).would_settle
+        assert sentence is not None and needed in sentence

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from bakeoff.presets.goldsql.decision import DECISION_A, DECISION_B, S4Case, decide_s4
+from bakeoff.presets.goldsql.decision import DECISION_A, DECISION_B, S4Case, choose_s4, decide_s4
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import PairComparison, ScoreMatrix
@@ -51,6 +52,22 @@ def test_decision_a(
         f"mika {wins} / minilm {losses} / Tie {50 - wins - losses} of 50 questions, Wilcoxon p "
         in decision.sentence
     )
+
+
+@pytest.mark.parametrize(
+    ("difference", "half", "wins", "losses", "lift", "choice"),
+    [
+        (0.12, 0.05, 30, 10, (-0.2, 0.1), "mika"),  # the first rule decides, whatever the lift
+        (0.02, 0.05, 30, 10, (0.2, 0.1), "mika"),  # inconclusive by wins, ahead by lift
+        (0.02, 0.05, 30, 10, (0.05, 0.1), "minilm"),  # inconclusive by wins, similar lift
+        (0.02, 0.05, 30, 10, None, "inconclusive"),
+    ],
+)
+def test_the_review_decides_where_wins_do_not(
+    base: PairComparison, difference: float, half: float, wins: int, losses: int, lift: Any, choice: str
+) -> None:
+    lifted = None if lift is None else pair(base, *lift)
+    assert choose_s4(S4Case(pair(base, difference, half, wins, losses), lift=lifted)) == choice
 
 
 def test_decision_a_hybrid_where_the_cheaper_is_ahead_on_a_category(base: PairComparison) -> None:

@@ -13,7 +13,7 @@ def test_the_published_block_adds_up() -> None:
     counts = WinLossTie(28, 15, 7, 0.01)
     assert counts.n == 50
     assert counts.wins_majority
-    assert counts.reversed() == WinLossTie(15, 28, 7, 0.01)
+    assert counts.reverse() == WinLossTie(15, 28, 7, 0.01)
 
 
 def test_the_tolerance_is_inclusive() -> None:

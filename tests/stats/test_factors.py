@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import ComparisonError
+from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.factors import REST, factor_shares
 
 MODELS = {"minilm": 0.10, "wordllama": -0.10}
@@ -86,6 +87,15 @@ def test_what_cannot_be_explained_is_refused() -> None:
             factor_shares(given, levels, seed=1)
 
 
+@pytest.mark.filterwarnings("error")
+def test_questions_of_one_cluster_explain_nothing() -> None:
+    """One cluster has no spread that sampling could be measured by, however many questions it has."""
+    values, factors = grid(noise=0.1, n=2)
+    with pytest.raises(ComparisonError, match="1 clusters"):
+        factor_shares(values, factors, seed=1, clusters=Clusters.of(("d", "d"), 2))
+    assert factor_shares(values, factors, seed=1, clusters=Clusters.of(("d", "e"), 2)).n == 2
+
+
 def test_a_factor_that_a_system_lacks_takes_nothing_from_its_distance() -> None:
     """bm25 has no embedder: all of its distance belongs to the mode, none to the embedder."""
     base = np.linspace(0.2, 0.8, 30)
@@ -114,3 +124,15 @@ def test_factors_that_change_together_have_one_share() -> None:
     assert found.confounded == (("chunker", "embedder"),) and len(found.notes) == 1
     assert set(shares) == {"chunker and embedder", "mode", REST}
     assert shares["chunker and embedder"] == pytest.approx(0.1**2 / (0.1**2 + 0.01**2))
+
+
+def test_a_factor_that_varies_among_systems_without_the_other_does_not_separate_them() -> None:
+    """In every system with a store, the chunker changes with it: bm25, which has none, says nothing about the two."""
+    base = np.linspace(0.2, 0.8, 30)
+    values = np.array([base + 0.1, base - 0.1, base + 0.02, base - 0.02])
+    factors = {"chunker": list("lsls"), "store": ["p", "q", None, None], "mode": list("ddbb")}
+    found = factor_shares(values, factors, seed=1)
+    assert found.confounded == (("chunker", "store"),) and found.partial == ("store",)
+    assert {one.factor for one in found.factors} == {"chunker and store", "mode", REST}
+    whole = factor_shares(values, factors | {"store": ["p", "p", None, None]}, seed=1)
+    assert whole.confounded == ()

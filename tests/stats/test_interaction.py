@@ -57,5 +57,5 @@ def test_pairs_are_corrected_together() -> None:
 
 
 def test_scores_without_categories_are_refused() -> None:
-    with pytest.raises(ComparisonError, match="no categories"):
+    with pytest.raises(ComparisonError):
         interaction(ScoreMatrix.of({"a": {"q": 1.0}, "b": {"q": 0.0}}, "RR"), "a", "b", BootstrapSettings(1))

@@ -14,6 +14,7 @@ import pytest
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.equivalence import possible_means
+from bakeoff.stats.recommendation import Strength, choose_system
 from bakeoff.stats.verdict import RULES, decide
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -39,6 +40,7 @@ def test_no_truly_worse_system_is_recommended_and_every_rule_can_decide(
 ) -> None:
     worlds = benchmarks["stats_worlds"]
     rules: Counter[str] = Counter()
+    firm: Counter[int] = Counter()
     for world in (*worlds.WORLDS, *worlds.RARE):
         for n in (5, 20, 200):
             for seed in range(2):
@@ -46,6 +48,10 @@ def test_no_truly_worse_system_is_recommended_and_every_rule_can_decide(
                 verdict = decide(evidence)
                 rules[verdict.rule] += 1
                 assert not worlds.is_wrong(world, verdict, evidence), world.name
+                made = choose_system(evidence, verdict)
+                firm[n] += made.strength is Strength.TAKE
+                assert made.strength is Strength.START or not worlds.line_is_wrong(world, made), world.name
+    assert firm[5] < firm[20] < 10 < firm[200], "two of 40 rounds at 5 questions: the limits leave one system"
     alone = {"no-queries", "one-system"}  # nothing to recommend: test_verdict.py has them
     assert set(rules) >= {rule.name for rule in RULES} - alone
 
@@ -101,7 +107,7 @@ def test_the_bound_does_not_depend_on_the_units_or_the_order_of_a_pair() -> None
     queries = tuple(f"q{i:02d}" for i in range(60))
     pair = compare(ScoreMatrix(("a", "b"), queries, values, "nDCG@10"), seed=1).pairs[0]
     assert pair.possible is not None
-    assert pair.reversed().possible == (-pair.possible[1], -pair.possible[0])
+    assert pair.reverse().possible == (-pair.possible[1], -pair.possible[0])
     scaled = compare(ScoreMatrix(("a", "b"), queries, 100 * values, "x", bounds=(0.0, 100.0)), seed=1).pairs[
         0
     ]

@@ -12,8 +12,9 @@ NAME = "BAKEOFF_TEST_ONLY"
 
 
 def test_the_environment_comes_before_the_file_before_the_record(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     assert get_setting(NAME) is None
     environment.server_env_file().parent.mkdir(parents=True)
     environment.server_env_file().write_text(f"{NAME}=recorded\n")

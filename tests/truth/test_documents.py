@@ -65,9 +65,7 @@ def test_exact_only_where_asked() -> None:
 
 
 def test_two_documents_are_an_error() -> None:
-    with pytest.raises(
-        TruthError, match=r'"b/c.md" matches 2 documents: a/b/c.md, x/b/c.md. Write more of the path'
-    ):
+    with pytest.raises(TruthError, match=r'"b/c\.md".*2.*a/b/c\.md.*x/b/c\.md'):
         NAMES.find("b/c.md")
 
 
@@ -79,7 +77,7 @@ def test_one_refuses_a_glob_of_several() -> None:
 def test_unknown_names_show_the_nearest() -> None:
     with pytest.raises(TruthError) as caught:
         NAMES.find("AAR140")
-    assert 'no document matches "AAR140". Nearest: AAR1401.pdf' in str(caught.value)
+    assert '"AAR140"' in str(caught.value) and "AAR1401.pdf" in str(caught.value)
     assert 'documents: ["AAR140*"]' in str(caught.value)
 
 

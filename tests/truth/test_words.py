@@ -3,8 +3,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from bakeoff.truth.keyword_sql import condition
 from bakeoff.truth.rules import WordsRule
+from bakeoff.truth.text_rules import condition
 
 
 @pytest.mark.parametrize(

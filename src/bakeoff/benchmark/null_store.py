@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -38,7 +38,7 @@ class NullStore:
     def ready(self) -> None:
         """Always."""
 
-    def search(self, vector: np.ndarray, k: int, query: Any) -> Hits:  # noqa: ARG002 - the shape of every store
+    def search(self, vector: object, k: int, query: BaseModel) -> Hits:  # noqa: ARG002 - the shape of every store
         """The same empty answer, without work."""
         return self._answer
 
@@ -46,7 +46,7 @@ class NullStore:
         """Nothing to give back."""
 
 
-def harness_seconds(vectors: Asked, k: int, *, threads: int = 1, passes: int = 5) -> float:
+def harness_seconds(vectors: Asked[object], k: int, *, threads: int = 1, passes: int = 5) -> float:
     """What the loop itself costs a query: the median pass over the null store."""
     null, query = NullStore(NoParams(), Path()), NoParams()
     loops = [

@@ -12,13 +12,13 @@ import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from bakeoff.errors import SettingError, SystemFailure
 from bakeoff.pipeline.loops.client_threads import ClientThreads, run_client_threads
-from bakeoff.pipeline.loops.closed_loop import TIMEOUT, Asked, Search
+from bakeoff.pipeline.loops.closed_loop import TIMEOUT, Asked, P, Q, Search
 from bakeoff.pipeline.loops.loop_times import BACKWARDS, NOT_RUN, LatencySummary, statistics
 
 Arrivals = Literal["fixed", "poisson"]
@@ -65,7 +65,7 @@ class OpenLoop:
         return not self.stopped and rate_held(self.sending, self.answered, len(self.latency))
 
     def latencies(self) -> tuple[LatencySummary, ...]:
-        """Statistics of all intended queries; those without an answer stand beyond all others."""
+        """Statistics of all intended queries; unanswered ones count as slower than every answered one."""
         found = self.latency[self.latency != NOT_RUN]
         return statistics(found, len(self.latency) - len(found))
 
@@ -83,10 +83,10 @@ def arrival_times(count: int, rate: float, arrivals: Arrivals, seed: int) -> np.
 
 
 def open_loop(
-    search: Search,
-    vectors: Asked,
+    search: Search[Q, P],
+    vectors: Asked[Q],
     k: int,
-    query: Any,
+    query: P,
     *,
     rate: float,
     seconds: float,
@@ -116,10 +116,10 @@ def open_loop(
 
 
 def send_on_schedule(
-    search: Search,
-    vectors: Asked,
+    search: Search[Q, P],
+    vectors: Asked[Q],
     k: int,
-    query: Any,
+    query: P,
     arrivals: np.ndarray,
     *,
     rate: float,
@@ -163,12 +163,22 @@ def send_on_schedule(
                     crew.failing = 0
             except SystemFailure as exc:
                 errors.append(str(exc))
-                crew.failed(exc)
+                crew.count_failure(exc)
             crew.begun[number] = 0
 
     crew = run_client_threads(work, workers, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
     begins = (begin or crew.start or heard, heard)
-    return _result(due, sent, ended, begins, rate, workers, tuple(errors), timeout, crew)
+    return _result(
+        due=due,
+        sent=sent,
+        ended=ended,
+        begins=begins,
+        rate=rate,
+        workers=workers,
+        errors=tuple(errors),
+        timeout=timeout,
+        crew=crew,
+    )
 
 
 def rate_held(sending: tuple[float, float], answered: int, intended: int) -> bool:
@@ -198,23 +208,23 @@ def _result(
     late = int((latency > timeout * 1e9).sum())
     last = int(end.max(initial=zero))
     return OpenLoop(
-        latency,
-        lag,
-        rate,
-        max(0.0, (last - zero) / 1e9),
-        (due[-1] / 1e9 if due else 0.0, max(0.0, (int(sending.max(initial=zero)) - zero) / 1e9)),
-        workers,
-        errors,
-        late + crew.hung,
-        int((sending == NOT_RUN).sum()),
-        BACKWARDS if back.any() else crew.stopped,
-        max(begins),
-        np.where(back, NOT_RUN, end),
+        latency=latency,
+        lag=lag,
+        rate=rate,
+        seconds=max(0.0, (last - zero) / 1e9),
+        sending=(due[-1] / 1e9 if due else 0.0, max(0.0, (int(sending.max(initial=zero)) - zero) / 1e9)),
+        workers=workers,
+        errors=errors,
+        timeouts=late + crew.hung,
+        unsent=int((sending == NOT_RUN).sum()),
+        stopped=BACKWARDS if back.any() else crew.stopped,
+        began=max(begins),
+        ends=np.where(back, NOT_RUN, end),
     )
 
 
 def arrivals_in(rate: float, seconds: float, workers: int = 1) -> int:
-    """How many queries a rate is in so many seconds; refused where they cannot be sent."""
+    """The number of queries at a rate over some seconds; refused where they cannot be sent."""
     if not (math.isfinite(rate) and rate > 0 and math.isfinite(seconds) and seconds > 0 and workers >= 1):
         raise SettingError(
             f"a rate of {rate:g}/s for {seconds:g} s with {workers} workers cannot be sent; all must be positive."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bakeoff.benchmark.load.load_spec import LoadStep
+from bakeoff.benchmark.load_spec import LoadStep
 from bakeoff.benchmark.open_loop import OpenLoop
 from bakeoff.benchmark.resources.usage import Resources
 from bakeoff.benchmark.results.histogram import Histogram
@@ -27,7 +27,7 @@ LOST = "was lost"
 """In the reason of a pass that a client process did not survive."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
     """What one pass gave; latencies of an open loop count from the intended arrival.
 
@@ -108,26 +108,26 @@ def closed_pass(
     tried = len(loop.done) + len(loop.errors) + loop.timeouts
     whole = not loop.stopped and any(hits is not None for hits in loop.answers)
     return Pass(
-        target.label,
-        load,
-        run,
-        tried,
-        len(loop.done),
-        len(loop.errors),
-        loop.timeouts,
-        len(loop.nanoseconds) - tried,
-        _short(loop.answers, target.k) if target.full else None,
-        loop.seconds,
-        float(loop.done.mean() / 1e6) if len(loop.done) else None,
-        Histogram.of(loop.done, len(loop.errors) + loop.timeouts),
-        None,
-        _quality(target, loop.answers) if whole else None,
-        drift_of(loop.done, len(target.asked)),
-        harness,
-        None,
-        used,
-        loop.errors[0] if loop.errors else "",
-        loop.stopped,
+        system=target.label,
+        load=load,
+        run=run,
+        sent=tried,
+        answered=len(loop.done),
+        errors=len(loop.errors),
+        timeouts=loop.timeouts,
+        unsent=len(loop.nanoseconds) - tried,
+        short=_short(loop.answers, target.k) if target.full else None,
+        seconds=loop.seconds,
+        mean_ms=float(loop.done.mean() / 1e6) if len(loop.done) else None,
+        latency=Histogram.of(loop.done, len(loop.errors) + loop.timeouts),
+        lag=None,
+        quality=_quality(target, loop.answers) if whole else None,
+        drift=drift_of(loop.done, len(target.asked)),
+        harness_seconds=harness,
+        reached=None,
+        resources=used,
+        error=loop.errors[0] if loop.errors else "",
+        stopped=loop.stopped,
     )
 
 
@@ -141,30 +141,30 @@ def open_pass(
     *,
     probe: bool,
 ) -> Pass:
-    """The figures of an open loop; what was due and got no answer stands beyond all others."""
+    """The figures of an open loop; unanswered queries count as slower than every answered one."""
     answered = loop.latency[loop.latency != NOT_RUN]
     return Pass(
-        target.label,
-        load,
-        run,
-        len(loop.latency) - loop.unsent,
-        loop.answered,
-        len(loop.errors),
-        loop.timeouts,
-        loop.unsent,
-        None,
-        loop.seconds,
-        float(answered.mean() / 1e6) if len(answered) else None,
-        Histogram.of(answered, len(loop.latency) - len(answered)),
-        Histogram.of(loop.lag[loop.lag != NOT_RUN]),
-        None,
-        drift_of(answered, len(target.asked)),
-        harness,
-        loop.reached,
-        used,
-        loop.errors[0] if loop.errors else "",
-        loop.stopped,
-        probe,
+        system=target.label,
+        load=load,
+        run=run,
+        sent=len(loop.latency) - loop.unsent,
+        answered=loop.answered,
+        errors=len(loop.errors),
+        timeouts=loop.timeouts,
+        unsent=loop.unsent,
+        short=None,
+        seconds=loop.seconds,
+        mean_ms=float(answered.mean() / 1e6) if len(answered) else None,
+        latency=Histogram.of(answered, len(loop.latency) - len(answered)),
+        lag=Histogram.of(loop.lag[loop.lag != NOT_RUN]),
+        quality=None,
+        drift=drift_of(answered, len(target.asked)),
+        harness_seconds=harness,
+        reached=loop.reached,
+        resources=used,
+        error=loop.errors[0] if loop.errors else "",
+        stopped=loop.stopped,
+        probe=probe,
     )
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from bakeoff.benchmark.load.load_spec import LoadStep
+from bakeoff.benchmark.load_spec import LoadStep
 from bakeoff.benchmark.passes import Pass, pass_percentiles
 from bakeoff.benchmark.resources.usage import ResourceUse
 from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
-from bakeoff.benchmark.results.stability import drift_note, instability_note
+from bakeoff.benchmark.results.speeds import drift_note, instability_note
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.stats.repeat_summary import RunSummary, summarise
 
+N = TypeVar("N", int, float)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadPoint:
     """One row of a load's table; `qps`, `mean_ms`, `quality` are across runs, latencies across queries (C-15).
 
@@ -69,30 +71,30 @@ def _point(everything: Sequence[Pass]) -> LoadPoint:
     shares = [one.harness_share for one in passes if one.harness_share is not None]
     lags: list[Histogram] = [one.lag for one in passes if one.lag is not None]
     return LoadPoint(
-        first.system,
-        first.load,
-        len(passes),
-        first.complete,
-        sum(not one.complete for one in everything),
-        qps,
-        summarise(_numbers([one.mean_ms for one in passes])),
-        summarise(_numbers([one.quality for one in passes])),
-        latencies,
-        pass_percentiles(merge_histograms(lags)) if lags else (),
-        sum(one.sent for one in everything),
-        sum(one.answered for one in everything),
-        sum(one.errors for one in everything),
-        sum(one.timeouts for one in everything),
-        sum(one.unsent for one in everything),
-        _sum([one.short for one in everything]),
-        float(np.median(shares)) if shares else None,
-        any(one.marked for one in passes),
-        _rate_held(everything),
-        _use([one.resources.client for one in passes]),
-        _use([one.resources.server for one in passes]),
-        _sum([one.resources.energy.joules for one in everything]),
-        _notes(everything, passes, qps, latencies),
-        first.probe,
+        system=first.system,
+        load=first.load,
+        runs=len(passes),
+        complete=first.complete,
+        cut_short=sum(not one.complete for one in everything),
+        qps=qps,
+        mean_ms=summarise(_numbers([one.mean_ms for one in passes])),
+        quality=summarise(_numbers([one.quality for one in passes])),
+        latencies=latencies,
+        lags=pass_percentiles(merge_histograms(lags)) if lags else (),
+        sent=sum(one.sent for one in everything),
+        answered=sum(one.answered for one in everything),
+        errors=sum(one.errors for one in everything),
+        timeouts=sum(one.timeouts for one in everything),
+        unsent=sum(one.unsent for one in everything),
+        short=sum_or_none([one.short for one in everything]),
+        harness_share=float(np.median(shares)) if shares else None,
+        marked=any(one.marked for one in passes),
+        reached=_rate_held(everything),
+        client=_use([one.resources.client for one in passes]),
+        server=_use([one.resources.server for one in passes]),
+        joules=sum_or_none([one.resources.energy.joules for one in everything]),
+        notes=_notes(everything, passes, qps, latencies),
+        probe=first.probe,
     )
 
 
@@ -150,5 +152,7 @@ def _numbers(values: Sequence[float | None]) -> list[float]:
     return [float("nan") if value is None else value for value in values]
 
 
-def _sum(values: Sequence[Any]) -> Any:
-    return None if any(value is None for value in values) else sum(values)
+def sum_or_none(values: Sequence[N | None]) -> N | None:
+    """The sum; None where one of the values is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

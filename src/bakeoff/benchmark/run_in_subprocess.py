@@ -8,17 +8,18 @@ import signal
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from bakeoff.benchmark.faults import ENGINE_FAULTS
+from bakeoff.benchmark.session import ENGINE_FAULTS
 from bakeoff.errors import BakeoffError, StoreError
 from bakeoff.runtime.signals import Terminated, TerminationGuard
 
 T = TypeVar("T")
+J = TypeVar("J")
 END_SECONDS = 10
 
 
-def run_isolated(work: Callable[[Any], T], job: Any) -> T:
+def run_isolated(work: Callable[[J], T], job: J) -> T:
     """The result of `work(job)` from a fresh process; what it raises is a StoreError here."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -30,7 +31,7 @@ def run_isolated(work: Callable[[Any], T], job: Any) -> T:
     except EOFError:
         process.join(END_SECONDS)
         raise StoreError(f"its process ended before it had a result: {_how(process.exitcode)}.") from None
-    except BaseException:  # Ctrl-C: the child is told at once, and what was raised goes on
+    except BaseException:  # Ctrl-C: stop the child at once, then raise again
         process.terminate()
         raise
     finally:
@@ -42,7 +43,7 @@ def run_isolated(work: Callable[[Any], T], job: Any) -> T:
     return result
 
 
-def _body(work: Callable[[Any], Any], job: Any, out: Connection) -> None:
+def _body(work: Callable[[J], object], job: J, out: Connection) -> None:
     """Run in the child; Ctrl-C is the parent's to handle, and at its word to end the child tidies up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -55,7 +56,7 @@ def _body(work: Callable[[Any], Any], job: Any, out: Connection) -> None:
         sys.exit(128 + exc.signal)
 
 
-def _answer(work: Callable[[Any], Any], job: Any) -> tuple[bool, Any]:
+def _answer(work: Callable[[J], object], job: J) -> tuple[bool, object]:
     """Whether it went well, and the result or what went wrong."""
     try:
         return True, work(job)

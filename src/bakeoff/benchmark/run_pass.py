@@ -13,13 +13,11 @@ from bakeoff.benchmark.clients.driver import ClientDriver, gather_clients
 from bakeoff.benchmark.clients.launch import Launcher
 from bakeoff.benchmark.clients.merged_loop import MergedLoop
 from bakeoff.benchmark.clients.messages import LoadShare
-from bakeoff.benchmark.load.highest_rate import RateTrial
-from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
+from bakeoff.benchmark.load_spec import LoadSpec, LoadStep, RateTrial
 from bakeoff.benchmark.null_store import NoParams, NullStore, harness_seconds
 from bakeoff.benchmark.open_loop import OpenLoop, open_loop
 from bakeoff.benchmark.passes import Pass, closed_pass, open_pass
-from bakeoff.benchmark.resources.energy import Energy
-from bakeoff.benchmark.resources.usage import Resources, Sampler
+from bakeoff.benchmark.resources.usage import Energy, Resources, Sampler
 from bakeoff.benchmark.targets import LoadTarget, Pids
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED
@@ -29,7 +27,7 @@ WAITS = 3
 """Time-outs that a closed pass may add to its seconds: for connecting, for its last searches, and one to spare."""
 NULL_SECONDS = 0.5
 NULL_ASKED = 1000
-COPIES = "an embedded store: each client process has opened it for itself, so this is what so many of them do"
+COPIES = "an embedded store, opened by each client process for itself: this is the throughput of all of them together"
 ELSEWHERE = Energy(None, "clients on other machines are not in this machine's counters")
 Harness = dict[LoadStep, float]
 Send = Callable[[LoadStep, int], tuple[RateTrial, Pass]]
@@ -37,7 +35,7 @@ Send = Callable[[LoadStep, int], tuple[RateTrial, Pass]]
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
-    """What every pass stands on: the demand, who knows the servers' processes, and who starts client processes."""
+    """What every pass needs: the load, the look-up of server processes, and what starts client processes."""
 
     demand: LoadSpec
     pids: Pids
@@ -64,13 +62,15 @@ def one_pass(ground: PassContext, target: LoadTarget, load: LoadStep, run: int, 
     if load.team:
         share = _share(demand, load, deadline)
         with ground.team(target, load) as team:
-            return _by_team(ground, team, target, load, run, known, share)[1]
+            return _by_team(
+                ground=ground, team=team, target=target, load=load, run=run, known=known, share=share
+            )[1]
     with ground.sampler(target) as sampler:
         loop = closed_loop(
             target.search, target.asked, target.k, target.query, threads=load.concurrency, seconds=demand.seconds,
             timeout=demand.timeout, deadline=deadline, keep=True, before=target.connect,
         )  # fmt: skip
-    return closed_pass(target, load, run, loop, known.get(load), sampler.found)
+    return closed_pass(target, load, run, loop, known.get(load), sampler.result)
 
 
 @contextlib.contextmanager
@@ -84,14 +84,20 @@ def open_loop_sender(ground: PassContext, target: LoadTarget, known: Harness) ->
         if load not in known and loop.stopped != INTERRUPTED:  # who stopped it waits for nothing more
             known[load] = harness_overhead(target, load, demand)
         probe = demand.slo is not None
-        return loop, open_pass(target, load, run, loop, known.get(load), sampler.found, probe=probe)
+        return loop, open_pass(target, load, run, loop, known.get(load), sampler.result, probe=probe)
 
     if not demand.processes:
         yield from_here
         return
     with ground.team(target, demand.open_load(1.0)) as team:
         yield lambda load, run: _by_team(
-            ground, team, target, load, run, known, _share(demand, load, 2 * demand.seconds + demand.timeout)
+            ground=ground,
+            team=team,
+            target=target,
+            load=load,
+            run=run,
+            known=known,
+            share=_share(demand, load, 2 * demand.seconds + demand.timeout),
         )
 
 
@@ -122,7 +128,15 @@ def _by_team(
         known[load] = _team_harness(team, load, share, ground.demand)
     with ground.sampler(target, team=True) as sampler:
         loop = team.run(share)
-    return loop, team_pass(target, load, run, loop, known[load], sampler.found, ground.demand.slo is not None)
+    return loop, team_pass(
+        target=target,
+        load=load,
+        run=run,
+        loop=loop,
+        harness=known[load],
+        used=sampler.result,
+        probe=ground.demand.slo is not None,
+    )
 
 
 def team_pass(
@@ -139,30 +153,30 @@ def team_pass(
     resources = replace(used, client=loop.use, energy=ELSEWHERE if apart else used.energy)
     closed = load.rate is None
     return Pass(
-        target.label,
-        load,
-        run,
-        loop.sent,
-        loop.answered,
-        loop.errors,
-        loop.timeouts,
-        loop.intended - loop.sent,
-        sum(one.short for one in loop.told) if closed and target.full else None,
-        loop.seconds,
-        loop.mean_ms,
-        loop.latency,
-        loop.lag,
-        None,
-        loop.drift,
-        harness,
-        None if closed else loop.reached,
-        resources,
-        loop.error,
-        loop.stopped,
-        probe,
-        loop.window,
-        loop.members,
-        (*loop.notes(), *([COPIES] if target.opening.index_bytes is not None else [])),
+        system=target.label,
+        load=load,
+        run=run,
+        sent=loop.sent,
+        answered=loop.answered,
+        errors=loop.errors,
+        timeouts=loop.timeouts,
+        unsent=loop.intended - loop.sent,
+        short=sum(one.short for one in loop.reports) if closed and target.full else None,
+        seconds=loop.seconds,
+        mean_ms=loop.mean_ms,
+        latency=loop.latency,
+        lag=loop.lag,
+        quality=None,
+        drift=loop.drift,
+        harness_seconds=harness,
+        reached=None if closed else loop.reached,
+        resources=resources,
+        error=loop.error,
+        stopped=loop.stopped,
+        probe=probe,
+        window=loop.window,
+        team=loop.members,
+        notes=(*loop.notes(), *([COPIES] if target.opening.index_bytes is not None else [])),
     )
 
 
@@ -179,7 +193,7 @@ def _team_harness(team: ClientDriver, load: LoadStep, share: LoadShare, demand: 
     if loop.stopped:
         raise StoreError(f"{loop.stopped}.")
     if load.rate is None:
-        each = [(one.ended - one.began) / one.answered for one in loop.told if one.answered]
+        each = [(one.ended - one.began) / one.answered for one in loop.reports if one.answered]
         return float(np.median(each)) / load.team / 1e9
     return (loop.latency.percentile(50) or 0.0) / 1e9
 
@@ -212,6 +226,6 @@ def _null_seconds(demand: LoadSpec, rate: float) -> float:
 
 
 def _repeat_queries(target: LoadTarget, count: int) -> list[object]:
-    """The queries in turn, so many."""
+    """This number of queries, repeated in turn."""
     size = len(target.asked)
     return [target.asked[i % size] for i in range(count)]

@@ -6,9 +6,22 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from bakeoff.benchmark.faults import record_failure
+from bakeoff.errors import SystemFailure, describe_error
 from bakeoff.pipeline.loops.client_threads import INTERRUPTED
 from bakeoff.types import Status
+
+ENGINE_FAULTS = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError)
+"""What engines raise past their adapter."""
+
+
+@contextlib.contextmanager
+def record_failure(failed: dict[str, str], label: str, place: str = "") -> Iterator[None]:
+    """Record the failure of one system under its label, so that the others are still measured (F39)."""
+    try:
+        yield
+    except (SystemFailure, *ENGINE_FAULTS) as exc:
+        failed[label] = f"{place}{describe_error(exc)}"
+
 
 Tell = Callable[[str], None]
 """Reports progress."""

@@ -6,31 +6,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from pydantic import BaseModel
 
-from bakeoff.benchmark.ann.store_specs import StoreSpec, parse_store_specs
-from bakeoff.benchmark.building import BuiltStore, build_store
-from bakeoff.benchmark.faults import ENGINE_FAULTS
 from bakeoff.benchmark.resources.usage import Resources
+from bakeoff.benchmark.session import ENGINE_FAULTS
+from bakeoff.benchmark.stores import BuiltStore, StoreSpec, build_store, parse_store_specs
 from bakeoff.benchmark.vectors.datasets import VectorSet, open_dataset
-from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, truth_of
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours, truth_of
 from bakeoff.benchmark.vectors.quality import answer_quality
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.pipeline.loops.closed_loop import WARM_UP, Search
-from bakeoff.protocols import SupportsReopen
+from bakeoff.protocols import CompleteStore, SupportsReopen
 from bakeoff.storage.cache import Cache
 from bakeoff.types import Hits, Metric
 
-Pids = Callable[[str, Any], Sequence[int]]
+Pids = Callable[[str, BaseModel | None], Sequence[int]]
 """Process ids of the server behind a store, by its name and parameters; none where it has none or cannot be seen."""
 
 
 class TargetSpec(Protocol):
     """How a client process opens the same target for itself."""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values; `kind` names the recipe."""
         ...
 
@@ -47,7 +47,7 @@ class OpenStats:
 
 @dataclass(frozen=True, slots=True)
 class QualityReference:
-    """A quality that stands beside the speed; `measured` is null where it is judged from the answers under load."""
+    """A quality that is reported with the speed; `measured` is null where it is judged from the answers under load."""
 
     name: str
     measured: float | None = None
@@ -61,13 +61,13 @@ class LoadTarget:
     label: str
     store: str
     search: Search = field(repr=False)
-    asked: Sequence[Any] = field(repr=False)
-    others: Sequence[Any] = field(repr=False)
+    asked: Sequence[object] = field(repr=False)
+    others: Sequence[object] = field(repr=False)
     k: int
     opening: OpenStats
-    query: Any = None
+    query: BaseModel | None = None
     setting: str = ""
-    params: Any = None
+    params: BaseModel | None = None
     full: bool = True
     grade: QualityReference | None = None
     recipe: TargetSpec | None = field(default=None, repr=False)
@@ -98,7 +98,7 @@ class VectorRecipe:
     server: bool
     collection: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for a client process."""
         return {"kind": "vectors", **{name: getattr(self, name) for name in self.__slots__}}
 
@@ -107,7 +107,7 @@ class VectorRecipe:
         dataset = open_dataset(self.dataset, metric=Metric(self.metric), queries=self.queries, seed=self.seed)
         (candidate,) = parse_store_specs([self.spec])
         again = issubclass(candidate.plugin, SupportsReopen) and (self.server or Path(self.home).is_dir())
-        store = self._reopened(candidate, dataset) if again else self._rebuilt(candidate, dataset, home)
+        store = self._reopen(candidate, dataset) if again else self._rebuild(candidate, dataset, home)
         nothing = OpenStats(0.0, None, None, Resources.none())
         asked, others, query = (
             list(dataset.queries),
@@ -115,16 +115,24 @@ class VectorRecipe:
             candidate.query(self.setting),
         )
         return LoadTarget(
-            self.spec, candidate.name, store.search, asked, others, self.k, nothing, query, close=store.close
+            label=self.spec,
+            store=candidate.name,
+            search=store.search,
+            asked=asked,
+            others=others,
+            k=self.k,
+            opening=nothing,
+            query=query,
+            close=store.close,
         )
 
-    def _rebuilt(self, candidate: StoreSpec, dataset: VectorSet, home: Path) -> Any:
+    def _rebuild(self, candidate: StoreSpec, dataset: VectorSet, home: Path) -> CompleteStore:
         """An index of this process alone; its name is free at once, for the other clients have it too."""
         built = build_store(candidate, dataset, home, part=str(home))
         built.collection.release()
         return built.store
 
-    def _reopened(self, candidate: StoreSpec, dataset: VectorSet) -> Any:
+    def _reopen(self, candidate: StoreSpec, dataset: VectorSet) -> CompleteStore:
         try:
             store = candidate.plugin(candidate.params, Path(self.home))
             rows = store.open(self.collection, dataset.dims, dataset.metric)
@@ -142,11 +150,11 @@ class VectorRecipe:
 
 
 def cannot_open(label: str, server: bool, why: str) -> str:
-    """Why a process beside the driver cannot open a store, and what to do."""
+    """Why a process other than the driver cannot open a store, and what to do."""
     if server:
         return f"{label}: {why} A client's machine must reach the server at the address it is given."
     return (
-        f"{label} is an embedded store that a second process cannot open beside the first ({why.rstrip('.')}). "
+        f"{label} is an embedded store that a second process cannot open ({why.rstrip('.')}). "
         "Leave --clients out, or use a store that is a server."
     )
 
@@ -167,32 +175,32 @@ def vector_target(
     """A store filled with the dataset; `name` is what the dataset is opened by."""
     built = build_store(candidate, dataset, home, pids)
     recipe = VectorRecipe(
-        name,
-        dataset.metric.value,
-        len(dataset.queries),
-        seed,
-        candidate.label,
-        setting,
-        k,
-        str(home),
-        built.elsewhere,
-        built.collection.name,
+        dataset=name,
+        metric=dataset.metric.value,
+        queries=len(dataset.queries),
+        seed=seed,
+        spec=candidate.label,
+        setting=setting,
+        k=k,
+        home=str(home),
+        server=built.elsewhere,
+        collection=built.collection.name,
     )
     return LoadTarget(
-        candidate.label,
-        candidate.name,
-        built.store.search,
-        list(dataset.queries),
-        _others(dataset, seed),
-        k,
-        _opening(built),
-        candidate.query(setting),
-        candidate.setting(setting),
-        candidate.params,
-        True,
-        QualityReference(f"kNN@{k}", judge=_judge(dataset, truth, k)) if truth is not None else None,
-        recipe,
-        partial(built.close, keep=keep),
+        label=candidate.label,
+        store=candidate.name,
+        search=built.store.search,
+        asked=list(dataset.queries),
+        others=_others(dataset, seed),
+        k=k,
+        opening=_opening(built),
+        query=candidate.query(setting),
+        setting=candidate.setting(setting),
+        params=candidate.params,
+        full=True,
+        grade=QualityReference(f"kNN@{k}", judge=_judge(dataset, truth, k)) if truth is not None else None,
+        recipe=recipe,
+        close=partial(built.close, keep=keep),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bakeoff.benchmark.ann.compare_stores import AnnOptions, AnnOutcome
-    from bakeoff.benchmark.ann.store_specs import StoreSpec
     from bakeoff.benchmark.ann.sweep import SweepPoint
-    from bakeoff.benchmark.building import BuiltStore
+    from bakeoff.benchmark.stores import BuiltStore, StoreSpec
     from bakeoff.benchmark.vectors.datasets import VectorSet
 
 
@@ -82,7 +82,7 @@ def ann(
 ) -> None:
     """Compare vector stores by recall, latency and build time."""
     from bakeoff.benchmark.ann.compare_stores import AnnOptions
-    from bakeoff.benchmark.ann.store_specs import parse_store_specs
+    from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.benchmark.vectors.datasets import open_dataset
 
     repeat = command_line(
@@ -90,7 +90,17 @@ def ann(
         {"--k": k, "--runs": runs, "--target-recall": target, "--sweep": sweep, "--threads": threads,
          "--metric": metric, "--queries": queries, "--timeout": timeout, "--seed": seed, "--keep-collection": keep},
     )  # fmt: skip
-    options = AnnOptions(k, runs, threads, target, timeout, seed, sweep, keep, repeat)
+    options = AnnOptions(
+        k=k,
+        runs=runs,
+        threads=threads,
+        target=target,
+        timeout=timeout,
+        seed=seed,
+        sweep=sweep,
+        keep=keep,
+        command=repeat,
+    )
     chosen = parse_store_specs(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
     raise typer.Exit(_compare_and_show(vectors, chosen, options, VectorCommand(out, executor, as_json)))
@@ -105,12 +115,12 @@ def _compare_and_show(
     from bakeoff.cli import console
     from bakeoff.report.pages.ann import write_ann_page
 
-    folder = command.folder("ann", vectors)
-    outcome = compare_stores(
-        vectors, chosen, options, cache_for(command.executor), save=lambda known, one: save_record(folder, known, one),
-        tell=command.tell, workers=workers_of(command.executor),
-    )  # fmt: skip
-    written = write_ann_page(folder)
+    with command.folder("ann", vectors) as folder:
+        outcome = compare_stores(
+            vectors, chosen, options, cache_for(command.executor), save=partial(save_record, folder),
+            tell=command.tell, workers=workers_of(command.executor),
+        )  # fmt: skip
+        written = write_ann_page(folder)
     if command.as_json:
         console.print_json({**to_dict(outcome), "folder": str(folder)})
     else:
@@ -172,7 +182,7 @@ def _points_table(outcome: AnnOutcome) -> None:
 
 
 def _recall_row(point: SweepPoint, on_front: bool, target: float | None) -> list[str]:
-    from bakeoff.benchmark.results.speed_rows import recall_text
+    from bakeoff.benchmark.results.speeds import recall_text
 
     found, recall = point.quality, point.knn.median
     shown = "–" if recall is None else recall_text(recall, target)

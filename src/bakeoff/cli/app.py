@@ -25,16 +25,18 @@ from bakeoff.cli import (
     init,
     lists,
     load,
+    log,
+    mcp,
     models,
     reports,
-    review,
-    review_serve,
-    review_suggest,
     runs,
     scale,
     servers,
-    try_part,
+    take,
+    watch,
 )
+from bakeoff.cli.review import commands, serve, suggest
+from bakeoff.cli.trials import part
 
 GROUPS: Mapping[str, Sequence[str]] = {
     "Start here": ("demo", "init", "examples"),
@@ -46,8 +48,12 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "diff",
         "dashboard",
         "gate",
+        "watch",
         "history",
         "export",
+        "ask",
+        "take",
+        "log",
     ),
     "Truth and review": (
         "suggest",
@@ -59,7 +65,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
         "explain",
     ),
     "Speed": ("load", "ann", "scale", "page", "data"),
-    "Housekeeping": ("list", "models", "servers", "test", "cache", "version"),
+    "Housekeeping": ("list", "models", "servers", "test", "cache", "mcp", "version"),
 }
 """The commands of `bakeoff --help`, most used first."""
 
@@ -96,9 +102,19 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     ctx: typer.Context,
+    show_version: Annotated[  # noqa: ARG001 - the callback prints it
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit."),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks and debug logs.")] = False,
     home: Annotated[
         Path | None,
@@ -126,24 +142,28 @@ for module in (
     runs,
     examples,
     reports,
+    take,
     gate,
+    watch,
     dashboard,
     ann,
     scale,
     load,
+    log,
     data,
     init,
     checks,
     evaluate,
     imports,
-    review,
-    review_serve,
-    review_suggest,
+    commands,
+    serve,
+    suggest,
     lists,
     models,
     servers,
-    try_part,
+    part,
     cache,
+    mcp,
 ):
     module.register(app)
 

@@ -98,7 +98,7 @@ def suggest(
     ] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> int:
-    """Draft questions from headings, docstrings and SQL.
+    """Draft questions from headings, titles, docstrings and SQL.
     Drafts are marked synthetic: read them before you use them.
     """
     from bakeoff.cli import console

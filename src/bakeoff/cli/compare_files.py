@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.cli import console
 from bakeoff.errors import SettingError
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     from bakeoff.runs.score_files import ScoreComparison
@@ -23,8 +24,9 @@ def compare_files(
     score_range: str | None,
     lower_is_better: bool,
     as_json: bool,
+    out: Path | None = None,
 ) -> None:
-    """Compare the systems of some files and print means, pairs and the verdict."""
+    """Compare the systems of some files and print means, pairs and the verdict; `out` gets a run's folder of them."""
     from bakeoff.runs.score_files import compare_scores
 
     outcome = compare_scores(
@@ -40,6 +42,28 @@ def compare_files(
         console.print_json(outcome_json(outcome))
     else:
         print_outcome(outcome)
+    if out is not None:
+        _write_report([Path(file) for file in files], measure, qrels, preset, missing, out, as_json=as_json)
+
+
+def _write_report(
+    files: list[Path],
+    measure: str | None,
+    qrels: Path | None,
+    preset: str | None,
+    missing: str,
+    out: Path,
+    *,
+    as_json: bool,
+) -> None:
+    from bakeoff.report.render.write import write
+    from bakeoff.runs.file_run import write_file_run
+
+    result = write_file_run(out, files, measure, qrels=qrels, preset=preset, missing=missing)
+    paths = write(result, out, ["html", "md"])
+    if not as_json:
+        for number, path in enumerate(paths):
+            console.print_line(f"{'Report' if number == 0 else '':<9}{path}")
 
 
 def parse_range(text: str | None) -> tuple[float, float] | None:
@@ -55,7 +79,7 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
     return low, high
 
 
-def outcome_json(outcome: ScoreComparison) -> dict[str, Any]:
+def outcome_json(outcome: ScoreComparison) -> dict[str, object]:
     """The result as JSON."""
     from bakeoff.cli.views.summary import mean_json, verdict_json
 
@@ -120,7 +144,7 @@ def print_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
         [f"{name} of {pair.a}", format_score(pair.mean_a) + mark],
         [f"{name} of {pair.b}", format_score(pair.mean_b) + mark],
         ["difference", f"{format_score(pair.difference)} {interval_text(pair)}"],
-        ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"],
+        ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {count(pair.n, 'question')}"],
         *_cluster_rows(pair),
         ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
         ["p (Wilcoxon, this pair alone)", f"{pair.p_wilcoxon:.4f}"],
@@ -129,10 +153,12 @@ def print_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
     ]
     console.table(["", ""], rows)
     if incomplete:
-        console.print_line(f"* the truth of {incomplete:,} questions names documents that were not read")
+        console.print_line(
+            f"* the truth of {count(incomplete, 'question')} names documents that were not read"
+        )
     if pair.dropped:
         console.print_line(
-            f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({len(pair.dropped)} questions)"
+            f"not counted: {', '.join(one.query for one in pair.dropped[:8])} ({count(len(pair.dropped), 'question')})"
         )
 
 

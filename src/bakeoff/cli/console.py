@@ -25,6 +25,8 @@ from bakeoff.storage.redaction import redact
 WIDTH_WITHOUT_TERMINAL = 110
 STOPPED = 130
 _LABEL = re.compile(r".{1,10}? {2,}")
+NO_ARGUMENTS = "NoArgsIsHelpError"
+"""What typer raises for a command without arguments: its message is the help."""
 _Mistyped: Any = typer.BadParameter.__mro__[2]  # ClickException: of click, or of typer's own copy of it
 
 
@@ -55,6 +57,10 @@ def configure(*, debug: bool, home: Path | None) -> None:
     handler.setFormatter(VisibleFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
     logging.captureWarnings(True)  # a client's warning may quote text from a server
+    # what libraries say to their programmers, here and in processes of ours, is shown with --debug only
+    logging.getLogger("py.warnings").setLevel(logging.DEBUG if debug else logging.ERROR)
+    if not debug:
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")
     for noisy in ("httpx", "httpcore", "urllib3", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
@@ -80,6 +86,9 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except typer.Abort as exc:
         return _report_interrupt() if isinstance(exc.__cause__, KeyboardInterrupt) else STOPPED
     except _Mistyped as exc:
+        if type(exc).__name__ == NO_ARGUMENTS:
+            err.print(show_controls(exc.format_message()), markup=False, highlight=False, soft_wrap=True)
+            return int(exc.exit_code)
         if exc.ctx is not None:
             err.print(show_controls(exc.ctx.get_usage()), markup=False, soft_wrap=True)
         return _report_failure((exc.format_message(),), int(exc.exit_code), "UsageError")
@@ -166,6 +175,16 @@ def print_line(text: str = "", style: str | None = None) -> None:
         lines = [f"{' ' * len(first) if i else first}{piece}" for i, piece in enumerate(pieces)]
     for line in lines:
         out.print(Text(line, style or ""), soft_wrap=True)
+
+
+def print_excerpt(text: str, words: list[str], indent: int) -> None:
+    """Print a piece of a document wrapped to the width, with some words in bold."""
+    import textwrap
+
+    for line in textwrap.wrap(one_line(text), max(min(out.width, 100) - indent, 30)):
+        shown = Text(" " * indent + line)
+        shown.highlight_words(words, "bold", case_sensitive=False)
+        out.print(shown, soft_wrap=True)
 
 
 def warn(text: str) -> None:

@@ -38,6 +38,7 @@ def evaluate(
     """Score a run file against judgments, like trec_eval."""
     from bakeoff.cli import console
     from bakeoff.measures.api import evaluate as evaluate_files
+    from bakeoff.measures.result import rank_conflict_note
 
     chosen = measure or (None if preset else ["nDCG@10", "AP", "RR", "R@100"])
     result = evaluate_files(qrels, run, chosen, preset)
@@ -61,6 +62,8 @@ def evaluate(
             ]
         )
     console.table(["measure", "mean", "if unjudged were judged", "queries"], rows, right=(1, 2, 3))
+    if result.rank_conflicts:
+        console.print_line(f"note      {rank_conflict_note(result.rank_conflicts)}")
     _print_excluded(result)
 
 
@@ -110,8 +113,8 @@ def _explain_difference(
 
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
-    from bakeoff.measures.files import read_qrels, read_run
     from bakeoff.measures.tool_variants import explain_difference
+    from bakeoff.storage.ranking_files import read_qrels, read_run
 
     if qrels is None or run is None:
         raise SettingError("--difference also needs --qrels FILE and --run FILE.")
@@ -130,6 +133,7 @@ def _as_json(result: Evaluation, per_query: bool) -> dict[str, object]:
         "bounds": {name: [ends.low, ends.high] if ends else None for name, ends in result.bounds.items()},
         "queries": result.counts,
         "excluded": [{"query": left.query, "reason": left.reason} for left in result.excluded],
+        "rank_conflicts": list(result.rank_conflicts),
         "conventions": result.conventions.to_dict(),
     }
     return {**found, "per_query": result.per_query} if per_query else found

@@ -34,6 +34,18 @@ def examples(
         console.print_line()
 
 
+def fetch_weights(names: tuple[str, ...], quiet: bool) -> None:
+    """Pull the weights of an example that are not here."""
+    from bakeoff.cli import console
+    from bakeoff.storage.catalogue import find_entry
+    from bakeoff.storage.pull import pull
+    from bakeoff.storage.weights import here
+
+    for name in names:
+        if here(find_entry(name)) is None:
+            pull(name, progress=None if quiet else console.print_line)
+
+
 def compare_stores(vectors: ExampleVectors, out: Path | None, as_json: bool) -> int:
     """Compare the stores of an example of vectors; the exit code is 1 if one failed."""
     from bakeoff.cli.ann import ann

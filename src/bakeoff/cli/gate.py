@@ -9,6 +9,26 @@ import typer
 
 from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, print_truth
 
+Renamed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map", metavar="OLD=NEW", help="A system that has another name in the new run. Repeatable."
+    ),
+]
+
+
+def read_renamed(given: list[str] | None) -> dict[str, str]:
+    """The old and the new name of each system."""
+    from bakeoff.errors import SettingError
+
+    pairs = [one.partition("=") for one in given or []]
+    for old, mark, new in pairs:
+        if not (old.strip() and mark and new.strip()):
+            raise SettingError(
+                f"--map {old}{mark}{new}: write OLD=NEW, for example --map 'line bm25=chunks bm25'."
+            )
+    return {old.strip(): new.strip() for old, _, new in pairs}
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
@@ -26,6 +46,7 @@ def gate(
     system: Annotated[
         str | None, typer.Option("--system", help="A system, or words that match only it. [default: all]")
     ] = None,
+    renamed: Renamed = None,
     category_margin: Annotated[
         float | None,
         typer.Option("--category-margin", help="Fail if a category is shown to lose more than this."),
@@ -54,7 +75,15 @@ def gate(
     rules = GateRules(margin, category_margin)
     opened = comparable_runs([baseline, run], review, truth)
     before, after = opened.results
-    outcome = test(before, after, rules, system=system, measure=measure, allow_mixed=allow_mixed)
+    outcome = test(
+        before,
+        after,
+        rules,
+        system=system,
+        measure=measure,
+        allow_mixed=allow_mixed,
+        renamed=read_renamed(renamed),
+    )
     full = replace(outcome, notes=(opened.sentence, *outcome.notes))
     if summary is not None:
         summary.write_text(gate_summary.summary(full), encoding="utf-8")

@@ -42,6 +42,12 @@ def import_(
     any_extension: Annotated[
         bool, typer.Option("--any-extension", help="goldsql: AAR0201.pdf also means AAR0201.txt.")
     ] = False,
+    section_labels: Annotated[
+        bool,
+        typer.Option(
+            "--section-labels", help="goldsql: section names are labels of your chunks instead of headings."
+        ),
+    ] = False,
     field: Annotated[
         str,
         typer.Option(help="trec: the topic field that is the query: title | desc | narr. [default: title]"),
@@ -75,6 +81,7 @@ def import_(
         split=split,
         keep_unjudged=unjudged,
         any_extension=any_extension,
+        section_labels=section_labels,
         topic_field=field,
         grades=grades,
         columns={"id": id_column, "text": text_column, "document": document_column, "grade": grade_column},

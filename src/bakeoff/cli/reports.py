@@ -11,6 +11,8 @@ from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice, compa
 from bakeoff.cli.options.workers import Statistics, workers_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bakeoff.review.reviewed_run import ComparableRuns
     from bakeoff.runs.analysis import Result
     from bakeoff.stats.comparison import Comparison
@@ -25,6 +27,7 @@ def register(app: typer.Typer) -> None:
 
 
 FORMATS = ("html", "md", "latex", "svg", "png", "pdf")
+USUAL_FORMATS = "html,md"
 
 
 Run = Annotated[Path, typer.Argument(help="A run's folder.")]
@@ -41,7 +44,10 @@ Trust = Annotated[bool, typer.Option("--trust", help="Read tables even if they w
 def report(
     run: Run,
     out: Out = None,
-    formats: Formats = "html,md",
+    formats: Formats = USUAL_FORMATS,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Write one page for people who decide: brief.html, .md and .pdf.")
+    ] = False,
     measured: With = None,
     current: Annotated[
         str | None,
@@ -61,16 +67,16 @@ def report(
     trust: Trust = False,
 ) -> None:
     """Write the report of a run: HTML, Markdown, LaTeX, figures."""
-    from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.presets.lineage.decision_matrix import is_lineage
+    from bakeoff.report.render.brief import write_brief
     from bakeoff.report.render.write import write
     from bakeoff.report.sections.scaling import attach
     from bakeoff.report.sections.several_runs import runs_section
     from bakeoff.review.reviewed_run import open_runs, same_truth
     from bakeoff.runs.compare_runs import compare_runs
 
-    wanted = _formats(formats)
+    wanted = _brief_formats(formats) if brief else _formats(formats)
     folder = out or run
     first, *others = open_runs(
         [run, *(also or ())], workers_of(executor), trust=trust, reviews=review or (), truth=truth.value
@@ -82,24 +88,63 @@ def report(
         attach(run, folder_of_sizes)
     folder.mkdir(parents=True, exist_ok=True)
     runs = same_truth([result, *others])
-    more = (runs_section(compare_runs(runs.results), runs.sentence),) if others else ()
-    for number, path in enumerate(write(result, folder, wanted, more)):
-        console.print_line(f"{'Report' if number == 0 else '':<9}{path}")
+    if brief:
+        paths = write_brief(result, folder, wanted)
+    else:
+        more = (runs_section(compare_runs(runs.results), runs.sentence),) if others else ()
+        paths = write(result, folder, wanted, more)
+    _print_paths(paths)
 
 
 def final_report(
     run: Run,
     out: Out = None,
-    formats: Formats = "html,md",
+    formats: Formats = USUAL_FORMATS,
     measured: With = None,
     review: Review = None,
     trust: Trust = False,
 ) -> None:
-    """Write the report of a run, scored by its human review."""
-    from bakeoff.review.review_folder import open_desk
+    """Write the report of a run, scored by its human review.
 
-    open_desk(review or run)
-    report(run, out, formats, measured, review=[review] if review else None, trust=trust)
+    Prints what the run recommends by that truth.
+    """
+    from bakeoff.cli.views.summary import print_result
+    from bakeoff.report.render.write import write
+    from bakeoff.report.sections.scaling import attach
+    from bakeoff.review.review_folder import open_review
+    from bakeoff.review.reviewed_run import open_runs
+
+    open_review(review or run)
+    wanted = _formats(formats)
+    (result,) = open_runs([run], trust=trust, reviews=[review] if review else ())
+    for folder_of_sizes in measured or ():
+        attach(run, folder_of_sizes)
+    folder = out or run
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = write(result, folder, wanted)
+    print_result(result, None, verbose=True)
+    _print_paths(paths)
+
+
+def _print_paths(paths: Sequence[Path]) -> None:
+    from bakeoff.cli import console
+
+    for number, path in enumerate(paths):
+        console.print_line(f"{'Report' if number == 0 else '':<9}{path}")
+
+
+def _brief_formats(text: str) -> list[str]:
+    """The formats of the one page: those asked for, or all that can be written here."""
+    from bakeoff.errors import SettingError
+    from bakeoff.report.render.brief import FORMATS as PAGES
+    from bakeoff.report.render.brief import usual_formats
+
+    if text == USUAL_FORMATS:
+        return usual_formats()
+    wanted = _formats(text)
+    if unknown := [word for word in wanted if word not in PAGES]:
+        raise SettingError(f"--brief is not written as {unknown[0]}. Choose from {', '.join(PAGES)}.")
+    return wanted
 
 
 def _formats(text: str) -> list[str]:
@@ -118,7 +163,8 @@ def compare(
         typer.Argument(
             metavar="RUN A B | FILE FILE…",
             help="A run's folder and two of its systems (or words that match only one); or files of other tools: "
-            "TREC runs with --qrels, or tables of scores per query (CSV, TSV, JSON, Parquet).",
+            "rankings (TREC, JSON lines, Parquet, a run's folder) with --qrels, or tables of scores per query (CSV, "
+            "TSV, JSON, Parquet).",
         ),
     ],
     measure: Annotated[
@@ -153,6 +199,10 @@ def compare(
             "--lower-is-better", help="For a measure that bakeoff does not know: low scores are good."
         ),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Also write files with --qrels as a run's folder, with its report."),
+    ] = None,
     truth: Truth = TruthChoice.REVIEWED,
     review: Review = None,
     executor: Statistics = None,
@@ -174,11 +224,25 @@ def compare(
         return
     if trust or executor or review or truth is not TruthChoice.REVIEWED:
         raise SettingError("--trust, --executor, --review and --truth apply only to a run's folder.")
-    if folder := next((name for name in what if Path(name).is_dir()), None):
+    folder = next((name for name in what if Path(name).is_dir()), None)
+    if folder and qrels is None:
         raise SettingError(
-            f"{folder} is a folder. Give files, or a run's folder first and two of its systems."
+            f"{folder} is a folder. Give files, or a run's folder first and two of its systems; with --qrels, a run's "
+            "folder is compared like a file of rankings."
         )
-    compare_files(what, measure, qrels, preset, missing, score_range, lower_is_better, as_json)
+    if out is not None and qrels is None:
+        raise SettingError("--out is for rankings: give their judgments too (--qrels).")
+    compare_files(
+        files=what,
+        measure=measure,
+        qrels=qrels,
+        preset=preset,
+        missing=missing,
+        score_range=score_range,
+        lower_is_better=lower_is_better,
+        as_json=as_json,
+        out=out,
+    )
 
 
 def _is_run(what: list[str]) -> bool:
@@ -229,7 +293,7 @@ def diff(
 
     from bakeoff.cli import console
     from bakeoff.errors import DataError, SettingError
-    from bakeoff.runs.compare_runs import compare_across
+    from bakeoff.runs.compare_runs import changed_models, compare_across
     from bakeoff.stats.number_format import describe_clusters
 
     if len(runs) < 2:
@@ -248,7 +312,7 @@ def diff(
             " Compare runs of the same query file."
         )
     if as_json:
-        extra = {"truth": opened.truth}
+        extra = {"truth": opened.truth, "changed_models": changed_models(one.record, other.record)}
         console.print_json([{**asdict(pair), "effective_n": pair.effective_n, **extra} for pair in pairs])
         return
     rows = []
@@ -272,6 +336,8 @@ def diff(
     if comparison.questions is not None and comparison.questions.clusters < comparison.questions.questions:
         console.print_line(f"{describe_clusters(comparison.questions)}.")
     print_truth(opened.sentence)
+    for note in changed_models(one.record, other.record):
+        console.warn(note)
 
 
 def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:

@@ -39,6 +39,9 @@ OnlyModels = Annotated[
     str | None,
     typer.Option("--models-only", metavar="A,B", help="Run only these models of the models.toml."),
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print the evidence, lost points and notes too.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 
 
@@ -55,10 +58,11 @@ def demo(
     executor: Where = None,
     as_json: Json = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> int:
-    """Run a bundled example and print its verdict."""
+    """Run a bundled example and print its recommendation."""
     from bakeoff.cli import console
-    from bakeoff.cli.examples import compare_stores
+    from bakeoff.cli.examples import compare_stores, fetch_weights
     from bakeoff.errors import SettingError
     from bakeoff.examples import find
 
@@ -71,7 +75,8 @@ def demo(
     if example.vectors is not None:
         code = compare_stores(example.vectors, out, as_json)
     else:
-        code = _run(example.experiment, out, executor, as_json, quiet)
+        fetch_weights(example.weights, as_json or quiet)
+        code = _run(example.experiment, out, executor, as_json, quiet, verbose=verbose)
     if not as_json:
         console.print_line(f"Next     {_program()} init YOUR_FOLDER")
     return code
@@ -89,10 +94,11 @@ def run(
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> int:
-    """Measure every system in bakeoff.yaml and print the verdict."""
+    """Measure every system in bakeoff.yaml and recommend one."""
     plan = _plan(experiment, models, models_only, runs)
-    return _run(plan, out, executor, as_json, quiet, force=force)
+    return _run(plan, out, executor, as_json, quiet, force=force, verbose=verbose)
 
 
 def status(
@@ -120,26 +126,24 @@ def _run(
     quiet: bool,
     *,
     force: bool = False,
+    verbose: bool = False,
 ) -> int:
     from bakeoff import run as run_experiment
     from bakeoff.cli import console
     from bakeoff.cli.views.summary import print_result, result_json
-    from bakeoff.review.reviewed_run import with_people
 
     same = "the same command" if out is not None else "the same command with --out FOLDER"
     console.on_interrupt(f"Finished systems are kept; run {same} to resume (see `bakeoff status`).")
     listening = console.listener(quiet or as_json)
     try:
-        result: Result = with_people(
-            run_experiment(what, out=out, emit=listening, executor=executor, force=force)
-        )
+        result: Result = run_experiment(what, out=out, emit=listening, executor=executor, force=force)
     finally:
         console.finish(listening)
     report = _report(result)
     if as_json:
         console.print_json({**result_json(result), **_depths_json(result)})
     else:
-        print_result(result, report)
+        print_result(result, report, verbose=verbose)
         _print_depths(result)
     return 1 if result.failed else 0
 
@@ -177,7 +181,8 @@ def _depths_json(result: Result) -> dict[str, object]:
 
 def _plan(experiment: Path, models: Path | None, only: str | None, runs: int | None) -> Plan:
     """The plan of an experiment, with the models and repeats of the command line."""
-    from bakeoff.config.experiment import ModelFile, load
+    from bakeoff.config.experiment import load
+    from bakeoff.config.plan import ModelFile
 
     names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
     plan = load(experiment, ModelFile(models, names))

@@ -28,9 +28,9 @@ from bakeoff.cli.scale_documents import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bakeoff.benchmark.ann.store_specs import StoreSpec
     from bakeoff.benchmark.scale.measure_size import ScaleJob
     from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
+    from bakeoff.benchmark.stores import StoreSpec
     from bakeoff.benchmark.vectors.datasets import VectorSet
 
 
@@ -134,17 +134,28 @@ def scale(
     as_json: Json = False,
 ) -> None:
     """Measure how time, memory and disk grow with the data."""
-    from bakeoff.benchmark.ann.store_specs import parse_store_specs
     from bakeoff.benchmark.scale.measure_sizes import ScaleOptions
+    from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.benchmark.vectors.datasets import open_dataset
     from bakeoff.errors import SettingError
 
     if is_experiment(dataset):
         refuse_vector_options(
-            {"--stores": stores, "--target-recall": target, "--concurrency": concurrency, "--filters": filters,
-             "--insert-while-search": insert_rate, "--rate": search_rate, "--memory": memory, "--metric": metric,
-             "--seconds": seconds, "--queries": queries, "--timeout": timeout, "--executor": executor},
-        )  # fmt: skip
+            {
+                "--stores": stores,
+                "--target-recall": target,
+                "--concurrency": concurrency,
+                "--filters": filters,
+                "--insert-while-search": insert_rate,
+                "--rate": search_rate,
+                "--memory": memory,
+                "--metric": metric,
+                "--seconds": seconds,
+                "--queries": queries,
+                "--timeout": timeout,
+                "--executor": executor,
+            },
+        )
         counts = DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
         raise typer.Exit(
             scale_documents(Path(dataset), systems, counts, VectorCommand(out, executor, as_json))
@@ -158,14 +169,38 @@ def scale(
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
     repeat = command_line(
         ["scale", dataset, "--stores", stores],
-        {"--sizes": sizes, "--k": k, "--runs": runs, "--target-recall": target, "--concurrency": concurrency,
-         "--filters": filters, "--insert-while-search": insert_rate, "--rate": search_rate, "--seconds": seconds,
-         "--memory": memory, "--metric": metric, "--queries": queries, "--timeout": timeout, "--seed": seed},
-    )  # fmt: skip
+        {
+            "--sizes": sizes,
+            "--k": k,
+            "--runs": runs,
+            "--target-recall": target,
+            "--concurrency": concurrency,
+            "--filters": filters,
+            "--insert-while-search": insert_rate,
+            "--rate": search_rate,
+            "--seconds": seconds,
+            "--memory": memory,
+            "--metric": metric,
+            "--queries": queries,
+            "--timeout": timeout,
+            "--seed": seed,
+        },
+    )
     options = ScaleOptions(
-        wanted or _default_sizes(vectors), k, runs, _wholes("--concurrency", concurrency), _shares(filters),
-        insert_rate, search_rate, seconds, target, None if memory is None else int(memory * 1e9), timeout, seed, repeat,
-    )  # fmt: skip
+        sizes=wanted or _default_sizes(vectors),
+        k=k,
+        runs=runs,
+        threads=_wholes("--concurrency", concurrency),
+        filters=_shares(filters),
+        insert_rate=insert_rate,
+        search_rate=search_rate,
+        seconds=seconds,
+        target=target,
+        budget=None if memory is None else int(memory * 1e9),
+        timeout=timeout,
+        seed=seed,
+        command=repeat,
+    )
     raise typer.Exit(_measure_and_show(vectors, chosen, options, VectorCommand(out, executor, as_json)))
 
 
@@ -185,13 +220,18 @@ def _measure_and_show(
     from bakeoff.cli import console
     from bakeoff.report.pages.scale import write_scale_page
 
-    folder = command.folder("scale", vectors)
-    outcome = measure_scale(
-        vectors, chosen, options, cache_for(command.executor),
-        measure=lambda job: run_isolated(run_job, _with_server(job)),
-        folder=folder, tell=command.tell, workers=workers_of(command.executor),
-    )  # fmt: skip
-    written = write_scale_page(folder)
+    with command.folder("scale", vectors) as folder:
+        outcome = measure_scale(
+            vectors,
+            chosen,
+            options,
+            cache_for(command.executor),
+            measure=lambda job: run_isolated(run_job, _with_server(job)),
+            folder=folder,
+            tell=command.tell,
+            workers=workers_of(command.executor),
+        )
+        written = write_scale_page(folder)
     if command.as_json:
         console.print_json({**outcome.record(), "folder": str(folder)})
     else:
@@ -204,7 +244,7 @@ def _with_server(job: ScaleJob) -> ScaleJob:
     """The job with the processes and data folder of its store's server, if that was started here."""
     from dataclasses import replace
 
-    from bakeoff.benchmark.ann.store_specs import parse_store_specs
+    from bakeoff.benchmark.stores import parse_store_specs
     from bakeoff.servers.control import data_folder_of, pids_of
 
     (store,) = parse_store_specs([job.spec])
@@ -246,7 +286,7 @@ def _shares(text: str | None) -> tuple[float, ...]:
 
 
 def _show(outcome: ScaleOutcome) -> None:
-    from bakeoff.benchmark.results.scale_tables import (
+    from bakeoff.benchmark.results.scale_results import (
         concurrency_rows,
         filter_rows,
         fit_rows,
@@ -254,11 +294,13 @@ def _show(outcome: ScaleOutcome) -> None:
         size_rows,
     )
     from bakeoff.cli import console
+    from bakeoff.runtime.count_text import count
 
     data = outcome.dataset
     console.print_line(
         f"{data.name}: up to {outcome.options.sizes[-1]:,} of {len(data.base):,} vectors of {data.dims} dimensions by "
-        f"{data.metric.value}, {len(data.queries):,} queries, {outcome.options.runs} runs, each in its own process"
+        f"{data.metric.value}, {count(len(data.queries), 'query', 'queries')}, {count(outcome.options.runs, 'run')}, "
+        "each in its own process"
     )
     print_tables(
         {

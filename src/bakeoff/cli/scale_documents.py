@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bakeoff.cli.options.vectors import VectorCommand, command_line, exit_code
 
 if TYPE_CHECKING:
-    from bakeoff.benchmark.results.scale_tables import ScaleTable
+    from bakeoff.benchmark.results.scale_results import ScaleTable
     from bakeoff.benchmark.scale.document_sizes import DocumentScaleOutcome
 
 
@@ -41,11 +41,11 @@ def refuse_vector_options(given: Mapping[str, object]) -> None:
 
 def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, command: VectorCommand) -> int:
     """Measure, write and print the scaling; the exit code is 0 if everything was measured."""
-    from bakeoff.benchmark.load.experiment_targets import choose_systems
     from bakeoff.benchmark.scale.document_sizes import DocumentScaleOptions, Servers, measure_document_scale
     from bakeoff.cli import console
     from bakeoff.config import experiment
     from bakeoff.report.pages.scale import write_scale_page
+    from bakeoff.runs.live.plan_of_run import choose_systems
     from bakeoff.servers.control import data_folder_of, pids_of
 
     plan = experiment.load(path)
@@ -54,13 +54,13 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, comm
         {"--sizes": ",".join(map(str, counts.sizes)) or None, "--systems": systems, "--k": counts.k,
          "--runs": counts.runs, "--seed": counts.seed},
     )  # fmt: skip
-    folder = command.named_folder("scale", plan.name)
-    outcome = measure_document_scale(
-        plan, choose_systems(plan, systems),
-        DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
-        Servers(pids_of, data_folder_of), folder=folder, tell=command.tell,
-    )  # fmt: skip
-    written = write_scale_page(folder)
+    with command.named_folder("scale", plan.name) as folder:
+        outcome = measure_document_scale(
+            plan, choose_systems(plan, systems),
+            DocumentScaleOptions(counts.sizes, counts.k, counts.runs, counts.seed, repeat),
+            Servers(pids_of, data_folder_of), folder=folder, tell=command.tell,
+        )  # fmt: skip
+        written = write_scale_page(folder)
     if command.as_json:
         console.print_json({**outcome.record(), "folder": str(folder)})
     else:
@@ -70,13 +70,15 @@ def scale_documents(path: Path, systems: str | None, counts: DocumentSizes, comm
 
 
 def _show(outcome: DocumentScaleOutcome) -> None:
-    from bakeoff.benchmark.results.scale_tables import document_rows, fit_rows
+    from bakeoff.benchmark.results.scale_results import document_rows, fit_rows
     from bakeoff.cli import console
+    from bakeoff.runtime.count_text import count
 
     options = outcome.options
     console.print_line(
-        f"{outcome.plan.name}: up to {options.sizes[-1]:,} of {outcome.documents:,} documents, {outcome.queries:,} "
-        f"queries, {options.runs} runs, each from an empty cache in its own processes"
+        f"{outcome.plan.name}: up to {options.sizes[-1]:,} of {count(outcome.documents, 'document')}, "
+        f"{count(outcome.queries, 'query', 'queries')}, {count(options.runs, 'run')}, "
+        "each from an empty cache in its own processes"
     )
     print_tables(
         {

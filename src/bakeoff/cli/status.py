@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bakeoff.cli import console
 from bakeoff.errors import DataError
@@ -29,6 +28,7 @@ def print_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
     console.table(["run", "status", "done", "failed", "to do", *reviewed], rows, right=(2, 3, 4, 5))
     path, record = runs[-1]
     console.print_line()
+    _print_recommendation(path, record, given.get(record.run))
     now = read_progress(path) if record.status == "running" else None
     if now is not None and process_is_alive(now):
         _print_progress(now)
@@ -39,14 +39,26 @@ def print_status(folder: Path, reviews: Sequence[Path] = ()) -> int:
     return 0
 
 
-def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, Any]]:
+def _print_recommendation(path: Path, record: RunRecord, review: Path | None) -> None:
+    """Print what the newest run recommends, if it finished."""
+    if record.status not in ("done", "partial"):
+        return
+    from bakeoff.cli.views.summary import print_recommendation
+    from bakeoff.review.reviewed_run import with_people
+
+    print_recommendation(with_people(open_run(path).with_review_folder(review)).recommendation)
+    console.print_line()
+
+
+def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, object]]:
     """The state of each run, as JSON."""
     given = _reviews(reviews)
     return [
         {
             "run": str(path),
-            "status": record.status,
+            "status": _state(path, record),
             **_progress(path, record),
+            "recommendation": record.recommendation.model_dump() if record.recommendation else None,
             "started": record.started,
             "review": _review(path, record, given),
             **_stages_json(path, record),
@@ -57,9 +69,9 @@ def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, An
 
 def _reviews(folders: Sequence[Path]) -> dict[str, Path]:
     """The folders of reviews, by run."""
-    from bakeoff.review.review_folder import open_desk
+    from bakeoff.review.review_folder import open_review
 
-    return {open_desk(folder).pool().run: folder for folder in folders}
+    return {open_review(folder).pool().run: folder for folder in folders}
 
 
 def _review(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[str, int] | None:
@@ -116,7 +128,7 @@ def _stage_line(stage: StageState, now: float) -> str:
     return "  ".join(word for word in words if word)
 
 
-def _stages_json(path: Path, record: RunRecord) -> dict[str, Any]:
+def _stages_json(path: Path, record: RunRecord) -> dict[str, object]:
     """The unfinished stages of a running run, with rate per second and seconds left."""
     now = read_progress(path) if record.status == "running" else None
     if now is None or not process_is_alive(now):
@@ -158,7 +170,13 @@ def _progress(path: Path, record: RunRecord) -> dict[str, int]:
 
 def _status_row(path: Path, record: RunRecord) -> list[str]:
     progress = _progress(path, record)
-    return [path.name, record.status, *(str(progress[key]) for key in ("done", "failed", "to_do"))]
+    return [path.name, _state(path, record), *(str(progress[key]) for key in ("done", "failed", "to_do"))]
+
+
+def _state(path: Path, record: RunRecord) -> str:
+    """The state of a run; one whose process is gone does not run any more."""
+    now = read_progress(path) if record.status == "running" else None
+    return "stopped" if now is not None and not process_is_alive(now) else record.status
 
 
 def _next(path: Path, record: RunRecord) -> str:

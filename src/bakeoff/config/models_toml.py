@@ -9,7 +9,8 @@
     device = "cpu"           # cpu, metal
 
 A model of `fastembed` runs on the embedder `onnx`, one of `mistralrs` on `llamacpp`: the same weights and precision
-on another engine. Weights are read from $BAKEOFF_MODELS, else from the models folder of $BAKEOFF_HOME. Any embedder's
+on another engine. Weights are read from $BAKEOFF_MODELS, else from the models folder of $BAKEOFF_HOME, where
+`bakeoff models pull bge-small` puts those of BAAI/bge-small-en-v1.5. Any embedder's
 own name may be a table too, with its parameters; so may fastembed with a folder or with `download`: then its own
 engine runs it.
 """
@@ -26,10 +27,14 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bakeoff import registry
+from bakeoff.config.model_names import resolve_model
 from bakeoff.config.pydantic_messages import did_you_mean, shorten
 from bakeoff.errors import DataError, ModelNotFoundError, SettingError, UnknownPluginError
+from bakeoff.storage import catalogue
+from bakeoff.storage.catalogue import CatalogueEntry
 from bakeoff.storage.environment import get_setting
-from bakeoff.storage.weights import models_folder
+from bakeoff.storage.weights import here, models_folder
+from bakeoff.types import Json, JsonObject
 
 MINILM = ("all-minilm-l6-v2", "sentence-transformers/all-minilm-l6-v2")
 """The names under which the model that `bakeoff models pull minilm` fetches is written."""
@@ -65,12 +70,12 @@ class ModelChoice:
     engine: str
     model: str
     embedder: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Json] = field(default_factory=dict)
     missing: str = ""
     quantization: str = ""
     label: str = ""
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> JsonObject:
         """The choice as an item of `embedders:` in bakeoff.yaml."""
         named = {"as": self.label} if self.label else {}
         return {self.embedder: {**self.params, **named}}
@@ -142,18 +147,14 @@ def _label(choice: ModelChoice) -> str:
     return f"{choice.model} {choice.quantization}" if choice.quantization else choice.model
 
 
-def choose_models(engine: str, values: Mapping[str, Any], folder: Path = Path()) -> ModelChoice:
+def choose_models(engine: str, values: Mapping[str, object], folder: Path = Path()) -> ModelChoice:
     """One model of an engine; raises DataError for wrong values and UnknownPluginError for an unknown engine."""
     if engine == "fastembed" and not {"folder", "download"} & set(values):
         return _read_fastembed(_check_row(_FastEmbed, values))
     if engine == "mistralrs":
         return _mistralrs(_check_row(_MistralRs, values), folder)
-    if engine not in registry.names("embedders"):
-        known = list(dict.fromkeys((*ENGINES, *registry.names("embedders"))))
-        raise UnknownPluginError(
-            f"no engine is called {engine!r}.{did_you_mean(engine, known)} Known: {', '.join(known)}."
-        )
-    params = _check_row(registry.load("embedders", engine).Params, values)
+    embedder, values = resolve_model("embedders", engine, values, folder)
+    params = _check_row(registry.load("embedders", embedder).Params, values)
     paths = {
         key: str(folder / value.expanduser())
         for key, value in params
@@ -161,7 +162,7 @@ def choose_models(engine: str, values: Mapping[str, Any], folder: Path = Path())
     }
     model = str(values.get("model") or values.get("name") or _folder_name(paths) or engine)
     return ModelChoice(
-        engine, model, engine, {**values, **paths}, quantization=str(values.get("quantization") or "")
+        engine, model, embedder, {**values, **paths}, quantization=str(values.get("quantization") or "")
     )
 
 
@@ -169,7 +170,7 @@ def _folder_name(paths: Mapping[str, str]) -> str:
     return Path(paths["folder"]).name if "folder" in paths else ""
 
 
-def _choices(path: Path, tables: Mapping[str, Any]) -> Iterator[ModelChoice]:
+def _choices(path: Path, tables: Mapping[str, object]) -> Iterator[ModelChoice]:
     for engine, rows in tables.items():
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise DataError(f"{path}: {engine} is {shorten(rows)}, not a list of tables. Write [[{engine}]].")
@@ -187,14 +188,35 @@ def _read_fastembed(row: _FastEmbed) -> ModelChoice:
         return ModelChoice("fastembed", row.model, "minilm")
     folder = _weights_folder(row.model)
     there = (folder / "tokenizer.json").is_file()
+    entry = _catalogued(row.model)
+    if entry is not None and not there and here(entry) is not None:  # FastEmbed puts no prompt before a query
+        return ModelChoice(
+            "fastembed", row.model, entry.plugin, {"model": entry.name, "name": row.model, "query_prompt": ""}
+        )
+    pull = f"fetch it with `bakeoff models pull {entry.name}`, " if entry is not None else ""
     missing = (
-        f"{row.model} is not on this machine: put its ONNX export (model.onnx, tokenizer.json) into {folder}, or set "
-        f"{MODELS} to the folder that holds it as {folder.name}"
+        f"{row.model} is not on this machine: {pull}put its ONNX export (model.onnx, tokenizer.json) into "
+        f"{folder}, or set {MODELS} to the folder that holds it as {folder.name}"
     )
     params = {"folder": str(folder), "name": row.model}
     if row.model.lower().startswith(CLS_POOLED):
         params["pooling"] = "cls"
     return ModelChoice("fastembed", row.model, "onnx", params, "" if there else missing)
+
+
+def _catalogued(model: str) -> CatalogueEntry | None:
+    """The model of the catalogue, in full precision, that a hub has under this name."""
+    return next(
+        (
+            entry
+            for entry in catalogue.entries().values()
+            if entry.kind == "embedders"
+            and entry.plugin == "onnx"
+            and entry.precision == "fp32"
+            and any(source.hub.casefold() == model.casefold() for source in entry.sources)
+        ),
+        None,
+    )
 
 
 def _weights_folder(model: str) -> Path:
@@ -230,7 +252,7 @@ def _mistralrs(row: _MistralRs, folder: Path) -> ModelChoice:
     )
 
 
-def _check_row(model: type[M], values: Mapping[str, Any]) -> M:
+def _check_row(model: type[M], values: Mapping[str, object]) -> M:
     try:
         return model.model_validate(dict(values))
     except ValidationError as exc:

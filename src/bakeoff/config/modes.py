@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from bakeoff.types import Json, VectorKind
 
 KEYWORD_ENGINE = "tantivy"
 TUNABLE_ENGINE = "postings"
 """The engine where k1 and b can be chosen: one index serves every pair of them."""
 
 RERANK = "rerank"
-"""The stage of a pipeline that stands for each of the experiment's rerankers."""
+"""The stage of a pipeline that means each of the experiment's rerankers."""
 
 TUNED = "tuned"
 WEIGHT = 0.5
 NORMALISE = "minmax"
 
 
-def _unset(value: Any) -> bool:
+def _unset(value: object) -> bool:
     return value is None
 
 
-def _weight(value: Any) -> Any:
+def _weight(value: Json) -> Json:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value in (None, TUNED) or (number and 0 <= value <= 1):
         return value
@@ -36,12 +38,24 @@ class Dense(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Sparse(BaseModel):
+    """Sparse vectors of an encoder, by their inner product: learned term weights, or BM25 as vectors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class LateInteraction(BaseModel):
+    """A vector for each token, compared by MaxSim."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
 class _Words(BaseModel):
     """A mode that searches by words; what is not set does not enter a system's name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     engine: Annotated[
-        str | dict[str, dict[str, Any] | None],
+        str | dict[str, dict[str, object] | None],
         Field(description="store that searches by words, or {store: {its settings}}"),
     ] = KEYWORD_ENGINE
     k1: Annotated[float | None, Field(ge=0, exclude_if=_unset, description="how soon repeats count less")] = (
@@ -53,9 +67,9 @@ class _Words(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _engine_of_k1_and_b(cls, given: Any) -> Any:
-        """k1 or b without an engine mean the engine that has them."""
-        chosen = isinstance(given, dict) and "engine" not in given and {"k1", "b"} & given.keys()
+    def _engine_of_k1_and_b(cls, given: Json) -> Json:
+        """k1 or b without an engine mean the engine that has them; so does an encoder, whose vectors it searches."""
+        chosen = isinstance(given, dict) and "engine" not in given and {"k1", "b", "encoder"} & given.keys()
         return {**given, "engine": TUNABLE_ENGINE} if chosen else given
 
 
@@ -64,8 +78,15 @@ class Bm25(_Words):
 
 
 class Hybrid(_Words):
-    """Dense and BM25 rankings fused by reciprocal rank (RRF), or by weighted scores."""
+    """Dense and BM25 (or sparse) rankings fused by reciprocal rank (RRF), or by weighted scores."""
 
+    encoder: Annotated[
+        str | dict[str, dict[str, object] | None] | None,
+        Field(
+            exclude_if=_unset,
+            description="encoder of sparse vectors, which `engine` then searches in the place of words",
+        ),
+    ] = None
     rrf_k: Annotated[float, Field(gt=0, description="larger: lower ranks count more")] = 60.0
     dense_weight: Annotated[float, Field(gt=0)] = 1.0
     keyword_weight: Annotated[float, Field(gt=0)] = 1.0
@@ -88,6 +109,10 @@ class Hybrid(_Words):
         weighted = self.fusion == "weighted"
         foreign = ("rrf_k", "dense_weight", "keyword_weight") if weighted else ("weight", "normalise")
         wrong = [name for name in foreign if name in self.model_fields_set]
+        if self.encoder is not None and {"k1", "b"} & self.model_fields_set:
+            raise ValueError(
+                "k1 and b shape BM25 over words; with an encoder, set them there, or remove the encoder"
+            )
         if wrong:
             own = "fusion: rrf" if weighted else "fusion: weighted"
             raise ValueError(f"{', '.join(wrong)} belongs to {own}. Remove it, or say {own}")
@@ -110,7 +135,21 @@ class NativeHybrid(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-Leg = Literal["dense", "keywords", "native"]
+class Retrieve(BaseModel):
+    """A retriever's own search; it is not a mode that a file can name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Leg = Literal["dense", "sparse", "tokens", "keywords", "native", "retriever"]
+
+
+_VECTORS: dict[Leg, VectorKind] = {
+    "dense": "dense",
+    "native": "dense",
+    "sparse": "sparse",
+    "tokens": "tokens",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +161,9 @@ class ModeKind:
     legs: tuple[Leg, ...]
 
     @property
-    def vectors(self) -> bool:
-        """Whether it needs a model and a store of vectors."""
-        return self.legs != ("keywords",)
+    def vectors(self) -> VectorKind | None:
+        """The kind of vectors that a model makes for it and a store holds; None where it needs neither."""
+        return _VECTORS.get(self.legs[0])
 
     @property
     def keywords(self) -> bool:
@@ -139,5 +178,18 @@ MODES = {
         ModeKind("bm25", Bm25, ("keywords",)),
         ModeKind("hybrid", Hybrid, ("dense", "keywords")),
         ModeKind("native_hybrid", NativeHybrid, ("native",)),
+        ModeKind("sparse", Sparse, ("sparse",)),
+        ModeKind("late_interaction", LateInteraction, ("tokens",)),
     )
 }
+"""The modes of an experiment file."""
+
+RETRIEVER = ModeKind("retriever", Retrieve, ("retriever",))
+"""How the systems of `retrievers` answer."""
+
+
+def mode_legs(name: str, params: BaseModel) -> tuple[Leg, ...]:
+    """The searches of a mode with its parameters, or of a retriever."""
+    if isinstance(params, Hybrid) and params.encoder is not None:
+        return ("dense", "sparse")
+    return RETRIEVER.legs if name == RETRIEVER.name else MODES[name].legs

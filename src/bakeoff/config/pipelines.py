@@ -5,22 +5,25 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from dataclasses import replace
+from typing import NoReturn, cast
 
 from pydantic import BaseModel
 
+from bakeoff import registry
 from bakeoff.config.modes import MODES, RERANK
 from bakeoff.config.plan import RERANK_DEPTH, PluginSpec, RawSpec, RerankSpec, RetrievalSpec
 from bakeoff.config.plugin_spec import PluginSpecReader, label, own_parameters
 from bakeoff.config.yaml_document import Keys
-from bakeoff.protocols import SupportsKeywords
+from bakeoff.protocols import HOLDS, Store, SupportsKeywords, SupportsSparse
+from bakeoff.types import Json, JsonObject, VectorKind
 
 MOST = 10_000
 """Passages a stage may look at."""
 
 
 class ModeReader:
-    """Turns what stands under `modes` into ways; `rerankers` are those of the experiment, `depth` too."""
+    """Reads the entries of `modes`; `rerankers` and `depth` are those of the experiment."""
 
     def __init__(self, parts: PluginSpecReader, rerankers: list[PluginSpec], depth: int) -> None:
         self._parts, self._rerankers, self._depth = parts, rerankers, depth
@@ -48,21 +51,22 @@ class ModeReader:
         where = (*at, written) if isinstance(given, dict) else at
         for choice in itertools.product(*self._parts.options(params, where, name)):
             chosen = dict(choice)
-            checked = self._parts.validated(kind.params, own_parameters("modes", chosen), where)
-            mode = PluginSpec("modes", name, label(written, _engine_named(chosen)), checked)
+            checked = self._parts.validate(kind.params, own_parameters("modes", chosen), where)
+            mode = PluginSpec("modes", name, label(written, _parts_named(chosen)), checked)
+            encoder = self._encoder(mode, where)
             keyword, search = self._keyword(mode, where) if kind.keywords else (None, None)
-            yield RetrievalSpec(mode, keyword, search, depth)
+            yield RetrievalSpec(mode, keyword, search, encoder, depth)
 
     def _looks(self, at: Keys, given: RawSpec) -> list[RerankSpec]:
-        """The rerankers a later stage stands for."""
+        """The rerankers that a later stage means."""
         written, params = self._parts.split(at, given)
         name, depth = self._depth_of(at, written)
         if name in MODES:
-            self._parts.refuse(at, f"{name} searches, so it stands first. Later stages order passages again.")
+            self._parts.refuse(at, f"{name} is a search mode and must come first; later stages only rerank.")
         if name == RERANK:
             return [self._look(part, depth) for part in self._rerankers] or self._none(at, written)
         where = (*at, written) if isinstance(given, dict) else at
-        return [self._look(self._parts.made("rerankers", name, params, where, label(name, params)), depth)]
+        return [self._look(self._parts.build("rerankers", name, params, where, label(name, params)), depth)]
 
     def _look(self, part: PluginSpec, depth: int | None) -> RerankSpec:
         many = depth or RERANK_DEPTH
@@ -70,7 +74,7 @@ class ModeReader:
 
     def _none(self, at: Keys, written: str) -> list[RerankSpec]:
         self._parts.refuse(
-            at, f"{written} stands for the rerankers, and none is listed. Add rerankers: [maxsim]."
+            at, f"{written} means the listed rerankers, and none is listed. Add rerankers: [maxsim]."
         )
 
     def _check_depths(self, at: Keys, way: RetrievalSpec, rerank: tuple[RerankSpec, ...]) -> None:
@@ -88,39 +92,68 @@ class ModeReader:
             return name, None
         if not depth.isdecimal() or not 1 <= int(depth) <= MOST:
             self._parts.refuse(
-                at, f"{written}: after @ stands how many passages, 1 to {MOST:,}, as in bm25@200."
+                at,
+                f"{written}: @ must be followed by a number of passages, 1 to {MOST:,}, for example bm25@200.",
             )
         return name, int(depth)
 
+    def _encoder(self, mode: PluginSpec, at: Keys) -> PluginSpec | None:
+        """The encoder of a fusion's sparse vectors."""
+        given: RawSpec | None = getattr(mode.params, "encoder", None)
+        if given is None:
+            return None
+        part = self._parts.part("encoders", (*at, "encoder"), given)
+        if (kind := registry.load("encoders", part.name).vectors) != "sparse":
+            self._parts.refuse(
+                (*at, "encoder"),
+                f"{part.name} makes {kind} vectors; a fusion takes sparse ones. Choose from: "
+                f"{', '.join(encoder_names('sparse'))}.",
+            )
+        return part
+
     def _keyword(self, mode: PluginSpec, at: Keys) -> tuple[PluginSpec, BaseModel]:
-        """The engine that searches by words, with k1 and b where it takes them."""
+        """The engine that searches by words, with k1 and b where it takes them, or by an encoder's vectors."""
         given: RawSpec = mode.params.engine  # type: ignore[attr-defined] # every mode with keywords has it
         engine, params = self._parts.split((*at, "engine"), given)
         where = (*at, "engine", engine) if isinstance(given, dict) else (*at, "engine")
-        plugin = self._parts.plugin("stores", engine, where)
-        if not issubclass(plugin, SupportsKeywords):
+        plugin = cast("type[Store]", self._parts.plugin("stores", engine, where))
+        sparse = getattr(mode.params, "encoder", None) is not None
+        if not issubclass(plugin, SupportsSparse if sparse else SupportsKeywords):
+            what, others = (
+                ("sparse vectors", f"Choose from: {', '.join(stores_of('sparse'))}.")
+                if sparse
+                else ("words", "Choose another engine.")
+            )
             self._parts.refuse(
-                where, f"{engine} does not search by words, which {mode.name} needs. Choose another engine."
+                where, f"{engine} does not search by {what}, which {mode.name} needs. {others}"
             )
         query = dict(params.get("query") or {})
         for key in ("k1", "b"):
             value = getattr(mode.params, key)
             if value is not None:
-                target = self._takes(plugin, engine, key, value, (*at, key), params, query)
+                target = self._takes(
+                    plugin=plugin,
+                    engine=engine,
+                    key=key,
+                    value=value,
+                    at=(*at, key),
+                    params=params,
+                    query=query,
+                )
                 target[key] = value
-        part = self._parts.made("stores", engine, params, where, engine)
-        return part, self._parts.validated(plugin.Query, query, (*where, "query"))
+        part = self._parts.build("stores", engine, params, where, engine)
+        return part, self._parts.validate(plugin.Query, query, (*where, "query"))
 
     def _takes(
         self,
-        plugin: Any,
+        plugin: type[Store],
         engine: str,
         key: str,
         value: float,
         at: Keys,
-        params: dict[str, Any],
-        query: dict[str, Any],
-    ) -> dict[str, Any]:
+        params: JsonObject,
+        query: JsonObject,
+    ) -> JsonObject:
         """Where an engine takes k1 or b: among its query arguments, its parameters, or not at all."""
         if key in plugin.Query.model_fields:
             return query
@@ -129,7 +162,7 @@ class ModeReader:
         group = next((name for name, model in _groups(plugin.Params) if key in model.model_fields), None)
         if group is not None:
             params[group] = {**params.get(group, {})}
-            return cast(dict[str, Any], params[group])
+            return cast(JsonObject, params[group])
         fixed: Mapping[str, float] = getattr(plugin, "fixed", {})
         if fixed.get(key) != value:
             known = f"fixes {key} = {fixed[key]}" if key in fixed else f"does not say its {key}"
@@ -138,7 +171,7 @@ class ModeReader:
             )
         return {}
 
-    def _unknown(self, at: Keys, name: str) -> Any:
+    def _unknown(self, at: Keys, name: str) -> NoReturn:
         near = difflib.get_close_matches(name, MODES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         self._parts.refuse(at, f"no mode is called {name!r}.{hint} Known: {', '.join(MODES)}.")
@@ -152,10 +185,22 @@ def _groups(params: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def _with(way: RetrievalSpec, rerank: tuple[RerankSpec, ...]) -> RetrievalSpec:
-    return RetrievalSpec(way.mode, way.keyword, way.keyword_search, way.depth, rerank)
+    return replace(way, rerank=rerank)
 
 
-def _engine_named(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters for a label: an engine by its name, without its settings."""
-    engine = params.get("engine")
-    return {**params, "engine": next(iter(engine), "")} if isinstance(engine, dict) else dict(params)
+def encoder_names(kind: VectorKind) -> list[str]:
+    """The encoders of a kind of vectors that can be used here."""
+    found = [one.name for one in registry.entries("encoders") if not one.missing]
+    return [name for name in found if registry.load("encoders", name).vectors == kind]
+
+
+def stores_of(kind: VectorKind) -> list[str]:
+    """The stores that hold a kind of vectors and can be used here."""
+    found = [one.name for one in registry.entries("stores") if not one.missing]
+    return [name for name in found if issubclass(registry.load("stores", name), HOLDS[kind])]
+
+
+def _parts_named(params: Mapping[str, Json]) -> JsonObject:
+    """Parameters for a label: an engine or an encoder by its name, without its settings."""
+    named = {key: params[key] for key in ("engine", "encoder") if isinstance(params.get(key), dict)}
+    return {**params, **{key: next(iter(part), "") for key, part in named.items()}}

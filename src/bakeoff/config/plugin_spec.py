@@ -4,18 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Literal, NoReturn, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff import registry
 from bakeoff.config import yaml_document
+from bakeoff.config.model_names import resolve_model
 from bakeoff.config.plan import PluginSpec, RawSpec
 from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import ExperimentError, UserError
+from bakeoff.protocols import Plugin
+from bakeoff.types import ExistingCollection, Json, JsonObject
 
 NOT_PARAMS = ("as", "query")
-"""Keys beside a plug-in's parameters: the name a part is shown by, and a store's query arguments."""
+ADDRESSES = ("url", "uri", "dsn")
+"""Parameters that say where a server is: no part of a label."""
+"""Keys that are not parameters: the name shown for a plug-in, and a store's query arguments."""
+EXISTING = ("collection", "read_only", "id", "vector", "path")
+"""Keys of a store that names a collection others filled."""
+
+
+class ExistingPart(BaseModel):
+    """A collection that others filled, as an experiment names it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    collection: str = Field(min_length=1, description="its name: a collection, an index, or a table")
+    read_only: Literal[True] = Field(description="it is searched, and never written to")
+    id: str = Field(
+        "", description="the payload field of chunk or document ids; default: the engine's own ids"
+    )
+    vector: str = Field("", description="the field of vectors; default: the only one")
+    path: Path | None = Field(None, description="the folder of an embedded engine")
 
 
 class PluginSpecReader:
@@ -26,22 +46,39 @@ class PluginSpecReader:
 
     def part(self, kind: str, at: Keys, given: RawSpec) -> PluginSpec:
         """The plug-in a place names, with its parameters."""
-        name, params = self.split(at, given)
-        where = (*at, name) if isinstance(given, dict) else at
-        return self.made(kind, name, params, where, label(name, params))
+        written, params = self.split(at, given)
+        where = (*at, written) if isinstance(given, dict) else at
+        try:
+            name, resolved = resolve_model(kind, written, params, self._folder)
+        except UserError as exc:
+            raise type(exc)(f"{self._located.where(where)}: {exc}") from exc
+        return self.build(kind, name, resolved, where, label(written, params))
 
-    def made(self, kind: str, name: str, params: Mapping[str, Any], at: Keys, shown: str) -> PluginSpec:
-        """A plug-in with parameters that stand at a place; a path in them is below the file's folder."""
+    def build(self, kind: str, name: str, params: Mapping[str, Json], at: Keys, shown: str) -> PluginSpec:
+        """A plug-in with the parameters at a place in the file; relative paths start at the file's folder."""
         plugin = self.plugin(kind, name, at)
-        checked = self.validated(plugin.Params, own_parameters(kind, params), at)
+        existing = self._existing(params, at) if kind == "stores" and "collection" in params else None
+        own = {key: v for key, v in params.items() if not existing or key not in EXISTING}
+        checked = self.validate(plugin.Params, own_parameters(kind, own), at)
         paths = {
             key: (self._folder / value.expanduser()).resolve()
             for key, value in checked
             if isinstance(value, Path)
         }
-        return PluginSpec(kind, name, shown, checked.model_copy(update=paths) if paths else checked)
+        return PluginSpec(
+            kind, name, shown, checked.model_copy(update=paths) if paths else checked, existing=existing
+        )
 
-    def split(self, at: Keys, given: RawSpec) -> tuple[str, dict[str, Any]]:
+    def _existing(self, params: Mapping[str, Json], at: Keys) -> ExistingCollection:
+        """The collection that a store names, to be read only."""
+        if params.get("read_only") is not True:
+            self.refuse(at, "a collection that exists is only searched. Add read_only: true to it.")
+        given = {key: value for key, value in params.items() if key in EXISTING}
+        part = cast("ExistingPart", self.validate(ExistingPart, given, at))
+        path = str((self._folder / part.path.expanduser()).resolve()) if part.path else ""
+        return ExistingCollection(part.collection, part.id, part.vector, path)
+
+    def split(self, at: Keys, given: RawSpec) -> tuple[str, JsonObject]:
         """Name and parameters of what the user wrote."""
         if isinstance(given, str):
             return given, {}
@@ -56,18 +93,18 @@ class PluginSpecReader:
             )
         return name, dict(params or {})
 
-    def plugin(self, kind: str, name: str, at: Keys) -> Any:
+    def plugin(self, kind: str, name: str, at: Keys) -> type[Plugin]:
         """The class of a plug-in."""
         try:
             return registry.load(kind, name)
         except UserError as exc:
             raise type(exc)(f"{self._located.where(at)}: {exc}") from exc
 
-    def validated(self, model: type[BaseModel], params: Mapping[str, Any], at: Keys) -> BaseModel:
+    def validate(self, model: type[BaseModel], params: Mapping[str, Json], at: Keys) -> BaseModel:
         """Parameters as their model."""
         return yaml_document.validate_model(model, _below(self._located, at, params), ExperimentError)
 
-    def options(self, given: Any, at: Keys, what: str = "query") -> Iterator[list[tuple[str, Any]]]:
+    def options(self, given: Json, at: Keys, what: str = "query") -> Iterator[list[tuple[str, Json]]]:
         """The values of each argument, one or a list of different ones."""
         if not isinstance(given or {}, dict):
             self.refuse(
@@ -86,27 +123,29 @@ class PluginSpecReader:
         raise ExperimentError(f"{self._located.where(at)}: {message}")
 
 
-def own_parameters(kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def own_parameters(kind: str, params: Mapping[str, Json]) -> JsonObject:
     """The plug-in's own parameters of what the user wrote; only a store has query arguments."""
-    beside = NOT_PARAMS if kind == "stores" else ("as",)
-    return {key: value for key, value in params.items() if key not in beside}
+    excluded = NOT_PARAMS if kind == "stores" else ("as",)
+    return {key: value for key, value in params.items() if key not in excluded}
 
 
-def label(name: str, params: Mapping[str, Any]) -> str:
-    """What the user calls a part (`as: …`), else its name with the parameters that were given."""
+def label(name: str, params: Mapping[str, Json]) -> str:
+    """What the user calls a part (`as: …`), else its name with the parameters that were given, without its address."""
     if "as" in params:
         return str(params["as"])
-    inner = short({key: value for key, value in params.items() if key not in NOT_PARAMS})
+    if "collection" in params and "read_only" in params:
+        return f"{name}({params['collection']})"
+    inner = short({key: value for key, value in params.items() if key not in (*NOT_PARAMS, *ADDRESSES)})
     return f"{name}({inner})" if inner else name
 
 
-def short(params: Mapping[str, Any]) -> str:
+def short(params: Mapping[str, Json]) -> str:
     """Parameters in a few words; a group of them, such as build, is named by its members."""
     words = (short(v) if isinstance(v, dict) else f"{key}={v}" for key, v in params.items())
     return " ".join(words)
 
 
-def _below(located: YamlDocument, path: Keys, data: Any) -> YamlDocument:
+def _below(located: YamlDocument, path: Keys, data: object) -> YamlDocument:
     """The part of a file at a path, with other data but the same lines."""
     place = located.place
     for key in path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from bakeoff.errors import UserError
+from bakeoff.types import Json
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -20,6 +21,30 @@ SHOWN = 10
 ITEMS: dict[str | int, str] = {"queries": "query"}
 """Lists whose items are called by their id."""
 
+
+MESSAGES = {
+    "too_short": "list at least {min_length}",
+    "too_long": "list at most {max_length}",
+    "string_type": "write a text",
+    "list_type": "write a list, such as [a, b]",
+    "bool_type": "write true or false",
+    "bool_parsing": "write true or false",
+    "int_type": "write a whole number",
+    "int_parsing": "write a whole number",
+    "int_from_float": "write a whole number",
+    "float_type": "write a number",
+    "float_parsing": "write a number",
+    "finite_number": "write a finite number",
+    "greater_than": "it must be more than {gt}",
+    "greater_than_equal": "it must be {ge} or more",
+    "less_than": "it must be less than {lt}",
+    "less_than_equal": "it must be {le} or less",
+    "literal_error": "use {expected}",
+    "enum": "use {expected}",
+    "date_from_datetime_parsing": "write a date, such as 2026-01-31",
+    "date_type": "write a date, such as 2026-01-31",
+}
+"""pydantic's kinds of findings, as a person would say them."""
 
 SYNONYMS = {
     **dict.fromkeys(("question", "query", "prompt"), "text"),
@@ -64,13 +89,21 @@ def _sentence(item: ErrorDetails, model: type[BaseModel], located: YamlDocument,
         return f"{where}: keys with values are expected ({keys}). It holds {shorten(item['input'])}."
     if item["type"] in ("dict_type", "model_type"):
         return f'{where}: "{_dotted_path(inner)}": keys with values are expected (it is {shorten(item["input"])}).'
-    message = item["msg"].removeprefix("Value error, ").rstrip(".")
+    message = _message(item)
     key = f'"{_dotted_path(inner)}": ' if inner else ""
     shown = "" if item["type"] == "value_error" else f" (it is {shorten(item['input'])})"
     return f"{where}: {key}{message}{shown}."
 
 
-def _item(data: Any, path: Keys) -> tuple[str, Keys]:
+def _message(item: ErrorDetails) -> str:
+    """A finding in plain words; pydantic's own for a kind that is not listed."""
+    template = MESSAGES.get(item["type"])
+    if template is None:
+        return item["msg"].removeprefix("Value error, ").rstrip(".")
+    return template.format(**{"min_length": 1, **item.get("ctx", {})})
+
+
+def _item(data: Json, path: Keys) -> tuple[str, Keys]:
     """ ", query con-05" and the path inside it, where a path leads through a named item of a known list."""
     if len(path) < 2 or path[0] not in ITEMS or not isinstance(path[1], int):
         return "", path
@@ -91,7 +124,10 @@ def did_you_mean(word: str, known: list[str]) -> str:
     called = SYNONYMS.get(word.lower())
     if called in known:
         return f' Did you mean "{called}"?'
-    near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.6)
+    ends = [name for name in lowered if name.endswith(f"_{word.lower()}")]
+    near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=0.6) or (
+        ends if len(ends) == 1 else []
+    )
     return f' Did you mean "{lowered[near[0]]}"?' if near else ""
 
 
@@ -112,7 +148,7 @@ def _inside(model: type[BaseModel], key: str) -> list[type[BaseModel]]:
     return []
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def _models(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for part in get_args(annotation) for model in _models(part)]

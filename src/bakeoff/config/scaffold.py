@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import yaml
 
 from bakeoff import registry
+from bakeoff.config.file_readers import file_readers
 from bakeoff.corpus.document_kinds import KIND_OF_SUFFIX
 from bakeoff.corpus.skipped_files import SkippedFiles, describe_skipped, summarise_skipped
 from bakeoff.errors import CorpusError, SettingError
@@ -23,7 +25,7 @@ READ_AT_MOST = 400
 DRAFTS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FolderSummary:
     """What a folder holds, and what of it is not read."""
 
@@ -40,6 +42,44 @@ class FolderSummary:
         """Whether most of the documents are source code."""
         return sum(self.kinds[kind] for kind in CODE) * 2 > sum(self.kinds.values())
 
+    @property
+    def chunkers(self) -> tuple[tuple[str, str], ...]:
+        """The chunkers to compare, each with what it does."""
+        lines = "windows of 50 lines" if self.code else "windows of 100 lines"
+        cut = "at functions and classes" if self.code else "at headings and sections"
+        return ("line", lines), ("semantic", f"cut {cut}")
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment: the folder's."""
+        return self.folder.resolve().name
+
+    @property
+    def size(self) -> str:
+        """How much there is, in words."""
+        return f"{self.files} files, {self.bytes / 1e6:.1f} MB"
+
+    def corpus_text(self, into: Path) -> str:
+        """The corpus of the experiment, as YAML."""
+        patterns = ", ".join(f'"**/*{suffix}"' for suffix, _ in self.suffixes.most_common())
+        folder = json.dumps(
+            _relative(self.folder, into), ensure_ascii=False
+        )  # JSON text is YAML text on one line
+        inside = into.resolve().is_relative_to(self.folder.resolve())
+        exclude = (
+            'exclude: ["**/bakeoff.yaml", "**/queries.yaml", "runs/**"]'
+            if inside
+            else '# exclude: ["**/drafts/**"]'
+        )
+        return f"folder: {folder}\n  include: [{patterns}]\n  {exclude}{self._readers_text()}"
+
+    def _readers_text(self) -> str:
+        """Readers to compare for the kinds that have several, as a comment; a scan needs one of its own."""
+        scans = any("OCR" in one.reason for one in self.skipped)
+        choices = {"pdf": "[pdfium, pypdf, ocr]" if scans else "[pdfium, pypdf]", "html": "[html, main_text]"}
+        found = ", ".join(f"{kind}: {names}" for kind, names in choices.items() if self.kinds[kind])
+        return f"\n\n# readers: {{{found}}}   # compare readers: bakeoff list readers" if found else ""
+
 
 def inspect_folder(folder: Path) -> FolderSummary:
     """List a folder and read the first documents of it."""
@@ -47,7 +87,8 @@ def inspect_folder(folder: Path) -> FolderSummary:
     source = plugin(plugin.Params(folder=folder.resolve()))
     listed = list(source.items())
     items = [item for item in listed if isinstance(item, SourceItem)]
-    documents = [source.read(item) for item in items[:READ_AT_MOST]]
+    readers = file_readers(item.id for item in items)
+    documents = [readers.document(source.read(item)) for item in items[:READ_AT_MOST]]
     skipped = [found for found in (*listed, *documents) if isinstance(found, Skipped)]
     read = [document for document in documents if isinstance(document, Document)]
     if not read:
@@ -70,8 +111,13 @@ def _ending(name: str) -> str:
     return Path(name).suffix[1:].lower()
 
 
-def write_experiment(seen: FolderSummary, into: Path, *, force: bool) -> tuple[Path, Path]:
-    """Write bakeoff.yaml and queries.yaml; files that are there are kept unless `force`."""
+def write_experiment(
+    seen: CorpusSummary, into: Path, *, force: bool, queries_file: str | None = None
+) -> tuple[Path, Path]:
+    """Write bakeoff.yaml and queries.yaml; files that are there are kept unless `force`.
+
+    `queries_file` is the text of the queries where there are some; without it drafts are made from titles.
+    """
     experiment, queries = into / "bakeoff.yaml", into / "queries.yaml"
     there = [path.name for path in (experiment, queries) if path.exists()]
     if there and not force:
@@ -79,7 +125,7 @@ def write_experiment(seen: FolderSummary, into: Path, *, force: bool) -> tuple[P
     try:
         into.mkdir(parents=True, exist_ok=True)
         experiment.write_text(experiment_text(seen, into), encoding="utf-8")
-        queries.write_text(queries_text(seen), encoding="utf-8")
+        queries.write_text(queries_text(seen) if queries_file is None else queries_file, encoding="utf-8")
     except OSError as exc:
         raise SettingError(
             f"cannot write into {into}: {exc.strerror}. Choose another folder with --into."
@@ -87,36 +133,50 @@ def write_experiment(seen: FolderSummary, into: Path, *, force: bool) -> tuple[P
     return experiment, queries
 
 
-def experiment_text(seen: FolderSummary, into: Path) -> str:
-    """A commented experiment for the folder."""
-    patterns = ", ".join(f'"**/*{suffix}"' for suffix, _ in seen.suffixes.most_common())
-    folder = json.dumps(
-        _relative(seen.folder, into), ensure_ascii=False
-    )  # JSON text is YAML text on one line
-    inside = into.resolve().is_relative_to(seen.folder.resolve())
-    exclude = (
-        'exclude: ["**/bakeoff.yaml", "**/queries.yaml", "runs/**"]'
-        if inside
-        else '# exclude: ["**/drafts/**"]'
-    )
-    lines = "windows of 50 lines" if seen.code else "windows of 100 lines"
-    cut = "at functions and classes" if seen.code else "at headings and sections"
+class CorpusSummary(Protocol):
+    """What an experiment is written from: a folder or a table that was looked at."""
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment."""
+        ...
+
+    @property
+    def size(self) -> str:
+        """How much there is, in words."""
+        ...
+
+    @property
+    def chunkers(self) -> tuple[tuple[str, str], ...]:
+        """The chunkers to compare, each with what it does."""
+        ...
+
+    @property
+    def titles(self) -> tuple[tuple[str, str], ...]:
+        """Some documents and their titles."""
+        ...
+
+    def corpus_text(self, into: Path) -> str:
+        """The corpus of the experiment, as YAML."""
+        ...
+
+
+def experiment_text(seen: CorpusSummary, into: Path) -> str:
+    """A commented experiment for what was looked at."""
+    chunkers = "\n".join(f"  - {name:<14}# {what}" for name, what in seen.chunkers)
     return f"""\
-# {seen.files} files, {seen.bytes / 1e6:.1f} MB. Everything not named here has a sensible default.
+# {seen.size}. Everything not named here has a sensible default.
 # bakeoff run    measures every combination below and prints a verdict
 
-name: {json.dumps(seen.folder.resolve().name, ensure_ascii=False)}
+name: {json.dumps(seen.name, ensure_ascii=False)}
 
 corpus:
-  folder: {folder}
-  include: [{patterns}]
-  {exclude}
+  {seen.corpus_text(into)}
 
 queries: queries.yaml
 
 chunkers:
-  - line          # {lines}
-  - semantic      # cut {cut}
+{chunkers}
   # - {{tokens: {{size: 256, overlap: 32}}}}
 
 embedders:
@@ -136,7 +196,7 @@ measures:
 """
 
 
-def queries_text(seen: FolderSummary) -> str:
+def queries_text(seen: CorpusSummary) -> str:
     """A query file with drafts made from titles, and the ways to write truth as comments."""
     drafts = [
         {"id": f"draft-{i}", "text": title, "synthetic": True, "truth": {"documents": [name]}}
@@ -149,7 +209,7 @@ def queries_text(seen: FolderSummary) -> str:
 #
 # truth: {{documents: [guide/auth.md]}}                       a document, by its path below the corpus folder
 # truth: {{symbol: "auth/jwt.py::verify"}}                    a function or class
-# truth: {{passage: {{text: "tokens expire after 15 minutes"}}}}  a passage that stands once in the corpus
+# truth: {{passage: {{text: "tokens expire after 15 minutes"}}}}  a passage that occurs once in the corpus
 # truth: {{any: [{{documents: [a.md], grade: 2}}, {{documents: [b.md], grade: 1}}]}}
 # truth: negative                                           nothing in the corpus answers it
 #

@@ -9,12 +9,13 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import yaml
 
 from bakeoff.config.yaml_parser import MAX_DEPTH, Builder, SourcePosition
 from bakeoff.errors import UserError
+from bakeoff.types import Json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -34,7 +35,7 @@ class YamlDocument:
     """The content of a file as plain Python values, with the line of each."""
 
     name: str
-    data: Any
+    data: Json
     place: SourcePosition = field(repr=False)
 
     def line(self, path: Keys) -> int:
@@ -64,7 +65,7 @@ def read(
 
 
 def parse(text: str, name: str, error: type[UserError], is_json: bool = False) -> YamlDocument:
-    """The content of a YAML or JSON text; `name` stands in error messages."""
+    """The content of a YAML or JSON text; `name` is used in error messages."""
     if is_json:
         text = _checked_json(text, name, error)
     try:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import yaml
 
 from bakeoff.errors import UserError
+from bakeoff.types import Json, JsonObject
 
 MAX_DEPTH = 64
 MAX_ALIASED = 100_000
@@ -22,7 +23,7 @@ _TAGS = {"str", "int", "float", "bool", "null", "map", "seq"}
 
 
 class SourcePosition(NamedTuple):
-    """Where a value stands (line from 1), and the places of what is inside it."""
+    """The line of a value, from 1, and the positions of what is inside it."""
 
     line: int
     inside: dict[str, SourcePosition] | list[SourcePosition] | None = None
@@ -35,15 +36,15 @@ def _line(event: Any) -> int:
 class Builder:
     """Builds the values and places of one file from its parser events."""
 
-    def __init__(self, name: str, error: type[UserError], events: Iterator[Any]) -> None:
+    def __init__(self, name: str, error: type[UserError], events: Iterator[object]) -> None:
         self.name = name
         self.error = error
         self.events = events
-        self.anchors: dict[str, tuple[Any, SourcePosition, int]] = {}
+        self.anchors: dict[str, tuple[object, SourcePosition, int]] = {}
         self.count = 0
         self.aliased = 0
 
-    def document(self) -> tuple[Any, SourcePosition]:
+    def document(self) -> tuple[Json, SourcePosition]:
         """The one document of the file."""
         event = next(self.events)
         while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
@@ -56,7 +57,7 @@ class Builder:
             self.fail(event, "a second document starts here (---). Keep one document in a file.")
         return value, place
 
-    def node(self, event: Any, depth: int) -> tuple[Any, SourcePosition]:
+    def node(self, event: Any, depth: int) -> tuple[Json, SourcePosition]:
         """The value that starts with an event."""
         if isinstance(event, yaml.AliasEvent):
             return self.alias(event)
@@ -67,8 +68,8 @@ class Builder:
             self.anchors[event.anchor] = (*result, self.count - before + 1)
         return result
 
-    def value(self, event: Any, depth: int) -> tuple[Any, SourcePosition]:
-        """The value that starts with an event which is no alias."""
+    def value(self, event: Any, depth: int) -> tuple[Json, SourcePosition]:
+        """The value that starts with an event other than an alias."""
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event), SourcePosition(_line(event))
         if depth >= MAX_DEPTH:
@@ -77,7 +78,7 @@ class Builder:
         is_map = isinstance(event, yaml.MappingStartEvent)
         return self.mapping(event, depth) if is_map else self.sequence(event, depth)
 
-    def alias(self, event: Any) -> tuple[Any, SourcePosition]:
+    def alias(self, event: Any) -> tuple[Json, SourcePosition]:
         """The value of an alias, counted with all it contains."""
         if event.anchor not in self.anchors:
             self.fail(
@@ -94,9 +95,9 @@ class Builder:
             )
         return value, place
 
-    def mapping(self, start: Any, depth: int) -> tuple[dict[str, Any], SourcePosition]:
-        """A mapping; every key is a text, and stands once."""
-        values: dict[str, Any] = {}
+    def mapping(self, start: object, depth: int) -> tuple[dict[str, object], SourcePosition]:
+        """A mapping; every key is a text and occurs once."""
+        values: JsonObject = {}
         places: dict[str, SourcePosition] = {}
         for event in self.events:
             if isinstance(event, yaml.MappingEndEvent):
@@ -105,14 +106,14 @@ class Builder:
             value, place = self.node(next(self.events), depth + 1)
             line = _line(event)
             if key in values:
-                self.fail(event, f'key "{key}" stands twice, first in line {places[key].line}. Remove one.')
+                self.fail(event, f'key "{key}" occurs twice, first in line {places[key].line}. Remove one.')
             values[key] = value
             places[key] = SourcePosition(line, place.inside)
         return values, SourcePosition(_line(start), places)
 
-    def sequence(self, start: Any, depth: int) -> tuple[list[Any], SourcePosition]:
+    def sequence(self, start: object, depth: int) -> tuple[list[object], SourcePosition]:
         """A list."""
-        values: list[Any] = []
+        values: list[Json] = []
         places: list[SourcePosition] = []
         for event in self.events:
             if isinstance(event, yaml.SequenceEndEvent):
@@ -145,7 +146,7 @@ class Builder:
             return self.integer(event, text)
         return float(text) if _FLOAT.fullmatch(text) else text
 
-    def integer(self, event: Any, text: str) -> int:
+    def integer(self, event: object, text: str) -> int:
         """A whole number in base 10, 16 (0x) or 8 (0o)."""
         if len(text) > 40:
             self.fail(event, f"a number of {len(text)} digits. Quote it if it is a text.")

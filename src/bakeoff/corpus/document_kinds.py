@@ -32,7 +32,17 @@ _SUFFIXES = {
     "rst": "rst",
     "html": "html htm xhtml",
     "pdf": "pdf",
-    "text": "txt text adoc tex org",
+    "text": "txt text tex org",
+    "asciidoc": "adoc asciidoc",
+    "docx": "docx docm dotx",
+    "pptx": "pptx pptm ppsx potx",
+    "xlsx": "xlsx xlsm xlsb xls ods",
+    "odt": "odt odp",
+    "epub": "epub",
+    "rtf": "rtf",
+    "eml": "eml",
+    "mbox": "mbox",
+    "ipynb": "ipynb",
     "json": "json jsonl",
     "yaml": "yaml yml",
     "toml": "toml",
@@ -44,7 +54,10 @@ _SUFFIXES = {
 KIND_OF_SUFFIX = MappingProxyType({s: kind for kind, suffixes in _SUFFIXES.items() for s in suffixes.split()})
 """Kind by lower-case file suffix without its dot."""
 
-DOCS = frozenset({"markdown", "rst", "html", "pdf", "text"})
+OFFICE = frozenset({"docx", "pptx", "xlsx", "odt", "epub", "rtf", "eml", "mbox", "ipynb"})
+"""Kinds of documents that only their own programs show."""
+
+DOCS = frozenset({"markdown", "rst", "asciidoc", "html", "pdf", "text"}) | OFFICE
 """Kinds that are prose."""
 
 DATA = frozenset({"json", "yaml", "toml", "xml", "ini", "csv"})
@@ -53,24 +66,23 @@ DATA = frozenset({"json", "yaml", "toml", "xml", "ini", "csv"})
 CODE = frozenset(_SUFFIXES) - DOCS - DATA
 """Kinds that are program text."""
 
+TEXTS = frozenset(_SUFFIXES) - OFFICE - {"html", "pdf"}
+"""Kinds whose files are the text itself."""
+
 DEFAULT_INCLUDE = tuple(sorted(f"*.{s}" for s, kind in KIND_OF_SUFFIX.items() if kind not in DATA))
 """Globs of the files a folder is read for unless told otherwise."""
 
 _UNSUPPORTED = {
-    "PowerPoint": "ppt pptx pptm pps ppsx potx",
-    "Word": "doc docx docm dot dotx",
-    "Excel": "xls xlsx xlsm xlsb",
-    "OpenDocument": "odt odp ods",
-    "Rich Text": "rtf",
-    "EPUB": "epub mobi azw3",
+    "old PowerPoint": "ppt pps",
+    "old Word": "doc dot",
+    "e-book": "mobi azw3",
     "Pages": "pages",
     "Keynote": "key",
     "Numbers": "numbers",
-    "e-mail": "eml msg mbox pst",
+    "Outlook": "msg pst",
     "OneNote": "one",
     "PostScript": "ps eps",
     "DjVu": "djvu",
-    "notebook": "ipynb",
 }
 _WITHOUT_TEXT = {
     "image": "png jpg jpeg gif webp bmp tif tiff ico heic svg psd",
@@ -91,12 +103,31 @@ NOT_INCLUDED = "not named by `include`"
 """Why a file was not read that could be read as text."""
 
 
+_FORMATS = {
+    "pdf": "PDF",
+    "html": "HTML",
+    "docx": "Word",
+    "pptx": "PowerPoint",
+    "xlsx": "Excel",
+    "odt": "OpenDocument",
+    "epub": "EPUB",
+    "rtf": "Rich Text",
+    "eml": "e-mail",
+    "mbox": "mailbox",
+    "ipynb": "notebook",
+}
+
+
+def kind_of(name: str) -> str:
+    """The kind of a file by the end of its name: one that bakeoff knows, else the ending itself, else text."""
+    suffix = PurePosixPath(name).suffix[1:].lower()
+    return KIND_OF_SUFFIX.get(suffix, suffix or "text")
+
+
 def format_of(name: str) -> str:
     """What a file is, in a word: PowerPoint, image, markdown, or the end of its name where that is unknown."""
     if name.endswith("/"):
         return "folder"
     suffix = PurePosixPath(name).suffix[1:].lower()
     known = UNSUPPORTED.get(suffix) or WITHOUT_TEXT.get(suffix) or KIND_OF_SUFFIX.get(suffix)
-    return {"pdf": "PDF", "html": "HTML"}.get(
-        known or "", known or (f".{suffix}" if suffix else "without an ending")
-    )
+    return _FORMATS.get(known or "", known or (f".{suffix}" if suffix else "without an ending"))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bakeoff.corpus.document_kinds import CODE, DATA
+from bakeoff.corpus.document_kinds import CODE, DATA, OFFICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,23 @@ def _rst(text: str) -> list[Heading]:
     return found
 
 
+_ASCIIDOC = re.compile(
+    r"^(?P<signs>={1,6})[ \t]+(?P<title>\S[^\n]*)$|^(?P<block>-{4,}|\.{4,}|={4,})[ \t]*\r?$", re.MULTILINE
+)
+
+
+def _asciidoc(text: str) -> list[Heading]:
+    """Headings of an AsciiDoc text, outside delimited blocks."""
+    found: list[Heading] = []
+    block = ""
+    for match in _ASCIIDOC.finditer(text):
+        if mark := match["block"]:
+            block = "" if mark == block else block or mark
+        elif not block:
+            found.append(Heading(match.start(), match.end(), len(match["signs"]), match["title"].strip()))
+    return found
+
+
 # --- reports ----------------------------------------------------------------------------------------
 
 _LETTERED, _MAX_WORDS, _RUNNING = 5, 12, 4
@@ -98,7 +115,7 @@ def _report(text: str) -> list[Heading]:
     """Lines of a plain text or PDF that read as headings: numbered, lettered, or in capitals."""
     found = [heading for match in _LINE.finditer(text) if (heading := _report_heading(match))]
     seen = Counter(heading.title for heading in found)
-    # what stands on page after page is a running title and opens no section
+    # text repeated on every page is a running title and does not open a section
     return [heading for heading in found if seen[heading.title] < _RUNNING]
 
 
@@ -144,7 +161,11 @@ def _is_title(words: str) -> bool:
 
 # --- sections ---------------------------------------------------------------------------------------
 
-MARKED: Mapping[str, Callable[[str], list[Heading]]] = {"markdown": _markdown, "html": _markdown, "rst": _rst}
+MARKED: Mapping[str, Callable[[str], list[Heading]]] = {
+    **dict.fromkeys(("markdown", "html", *sorted(OFFICE - {"rtf"})), _markdown),
+    "rst": _rst,
+    "asciidoc": _asciidoc,
+}
 """Kinds whose headings are marked, so that their depth is certain; other prose is read as a report."""
 
 
@@ -176,7 +197,7 @@ def headings(text: str, kind: str) -> list[Heading]:
 
 
 def sections(text: str, kind: str) -> list[HeadingSection]:
-    """The sections of a document in order; what stands before the first heading belongs to none."""
+    """The sections of a document in order; text before the first heading belongs to none."""
     found = headings(text, kind)
     ends = [*(heading.start for heading in found[1:]), len(text)]
     deep = _deep_ends(found, len(text))
@@ -214,7 +235,7 @@ def stretches(text: str, kind: str) -> Iterator[TextStretch]:
 
 
 def label(kind: str, trail: Sequence[Heading]) -> str:
-    """The section a chunk is said to be of: all headings above it where their depth is certain, else the last."""
+    """The section label of a chunk: all headings above it where their depth is certain, else the last."""
     titles = [heading.title for heading in trail]
     return " > ".join(titles if kind in MARKED else titles[-1:])
 

@@ -8,6 +8,7 @@ inside C libraries too; waiting is limited by the process that asks.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import pickle
 import signal
@@ -64,7 +65,11 @@ class LimitedProcess:
         """The process, started where none runs; importing its module takes no time from a question's seconds."""
         if self._process is not None:
             return self._process
-        process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        # a library that falls over a file prints what it likes, the file's own bytes included
+        shown = None if logging.getLogger("bakeoff").isEnabledFor(logging.DEBUG) else subprocess.DEVNULL
+        process = subprocess.Popen(  # noqa: S603
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=shown
+        )
         assert process.stdin is not None and process.stdout is not None
         with contextlib.suppress(BrokenPipeError):  # it ended already, which the next question reports
             pickle.dump(self._setup, process.stdin, pickle.HIGHEST_PROTOCOL)
@@ -74,7 +79,7 @@ class LimitedProcess:
         return process
 
     def ask(self, message: object, seconds: float) -> Any:
-        """The answer; ProcessEndedError where the process ends first or does not answer in so many seconds."""
+        """The answer; ProcessEndedError where the process ends first or does not answer in this time."""
         process = self.start()
         assert process.stdin is not None and process.stdout is not None
         with _Watch(process, seconds) as watch:
@@ -121,7 +126,7 @@ class _Watch:
 def serve(open_service: Callable[[Any], Callable[[Any], object]]) -> None:
     """Answer messages until the input ends: the main function of a module that a LimitedProcess runs.
 
-    `open_service` gets the setup and returns what answers a message. What it prints goes to standard error.
+    `open_service` gets the setup and returns what answers a message. What it prints is shown with --debug only.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which closes this process's input
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -135,7 +140,7 @@ def serve(open_service: Callable[[Any], Callable[[Any], object]]) -> None:
 
 
 def _serve(
-    open_service: Callable[[Any], Callable[[Any], object]], messages: IO[bytes], answers: IO[bytes]
+    open_service: Callable[[object], Callable[[object], object]], messages: IO[bytes], answers: IO[bytes]
 ) -> None:
     answer = open_service(pickle.load(messages))  # noqa: S301 - from the process that started this one
     answers.write(b"+")

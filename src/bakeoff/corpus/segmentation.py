@@ -15,6 +15,8 @@ from functools import lru_cache
 from importlib.metadata import version
 from itertools import accumulate, islice
 
+from bakeoff.corpus.languages import LANGUAGES, Language
+
 Span = tuple[int, int]
 
 VERSION = f"segmentation 1 by icu4py {version('icu4py')}"
@@ -43,6 +45,7 @@ _CJK_RUN = re.compile(f"[{_CJK}]+")
 _PHRASE_END = re.compile(rf"(?<=[{_THAI_LAO}])[ \u00a0]+(?=[{_THAI_LAO}])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LATIN_END = r"(?<=[.!?])[\"'”’)\]]*\s+"
+_LAST_WORD = re.compile(r"[^\W_]+$")
 _BLANK_LINE = r"\r?\n[ \t]*\r?\n\s*"
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[])(?:(?:[A-Za-z]\.)*[A-Za-z]|cf|vs|etc|al|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Figs|Eq|Sec|Vol|pp|approx|Inc|Ltd)\.$"
@@ -80,8 +83,7 @@ def word_spans(text: str) -> list[Span]:
     if text.isascii():
         return [match.span() for match in _READ_WORD.finditer(text)]
     starts = list(_token_starts(text))
-    ends = [*starts[1:], len(text)]
-    spans = zip(starts, ends, strict=True)
+    spans = zip(starts, [*starts, len(text)][1:], strict=True)
     return [
         (start, start + len(text[start:end].rstrip()))
         for start, end in spans
@@ -94,12 +96,15 @@ def has_spaceless_script(text: str) -> bool:
     return not text.isascii() and _SPACELESS.search(text) is not None
 
 
-def sentences(text: str) -> Iterator[Span]:
-    """Contiguous spans, each a sentence with the white space after it; together they are the text."""
-    start = 0
+def sentences(text: str, language: str | None = None) -> Iterator[Span]:
+    """Contiguous spans, each a sentence with the white space after it; together they are the text.
+
+    A language other than English brings its own abbreviations and ordinals.
+    """
+    start, own = 0, LANGUAGES[language] if language not in (None, "english") else None
     ends = _ascii_ends() if text.isascii() else _ends()
     for match in ends.finditer(text):
-        if match.end() > start and not _is_abbreviation(text, match.start()):
+        if match.end() > start and not _is_inner_stop(text, match, own):
             yield from _phrases(text, start, match.end())
             start = match.end()
     if start < len(text):
@@ -232,6 +237,23 @@ def _phrases(text: str, start: int, end: int) -> Iterator[Span]:
                 yield start, blank.end()
                 start = blank.end()
     yield start, end
+
+
+def _is_inner_stop(text: str, end: re.Match[str], language: Language | None) -> bool:
+    """Whether a full stop belongs to an abbreviation or an ordinal, and not to the end of a sentence."""
+    if language is None:
+        return _is_abbreviation(text, end.start())
+    at = end.start()
+    if at == 0 or text[at - 1] != "." or "\n\n" in end[0]:
+        return False
+    word = _LAST_WORD.search(text, max(0, at - 16), at - 1)
+    after = text[end.end() : end.end() + 1]
+    if word is None:
+        return after.islower()
+    if word[0].isdigit():
+        return language.ordinals and len(word[0]) < 3
+    known = word[0] in language.abbreviations or word[0].lower() in language.abbreviations
+    return after.islower() or known or len(word[0]) == 1
 
 
 def _is_abbreviation(text: str, end: int) -> bool:

@@ -26,6 +26,8 @@ class Example:
     title: str
     lesson: str
     vectors: ExampleVectors | None = None
+    weights: tuple[str, ...] = ()
+    """Models of the catalogue whose weights it needs."""
 
     @property
     def experiment(self) -> Path:
@@ -37,7 +39,7 @@ _ALL = (
     Example(
         "stdlib",
         "questions about Python's standard library, answered by its source code",
-        "the model and the mode decide, the chunker hardly; the leaders can't be told apart",
+        "the model and the mode decide, the chunker hardly; the leaders are tied",
     ),
     Example(
         "lineage",
@@ -48,6 +50,12 @@ _ALL = (
         "incidents",
         "fifty questions over synthetic accident reports: truth by SQL, signals and sections",
         "truth made of words favours the system that reads words: review before you believe it",
+    ),
+    Example(
+        "models",
+        "five real embedding models and bm25 on the questions about the SQL warehouse",
+        "the usual small model is not the best one; 8-bit weights cost little; bm25 is a baseline to beat",
+        weights=("minilm", "bge-small-int8", "bge-small", "e5-small"),
     ),
     Example(
         "ann",

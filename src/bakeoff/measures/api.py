@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import DataError
 from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import RequiredInput
-from bakeoff.measures.files import Judgments, RunFileRow, read_qrels, read_run
 from bakeoff.measures.names import Measure, check_computable, parse
 from bakeoff.measures.plain import evaluate_plain
 from bakeoff.measures.presets import preset as find_preset
 from bakeoff.measures.result import Evaluation
 from bakeoff.measures.task import Task
 from bakeoff.storage.parquet_io import probe_parquet, read_parquet
+from bakeoff.storage.ranking_files import Judgments, RunFileRow, read_qrels, read_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 def evaluate(
-    qrels: Any,
+    qrels: object,
     run: Any,
     measures: Sequence[str | Measure] | str | None = None,
     preset: str | None = None,
@@ -39,13 +40,15 @@ def evaluate(
     wanted = _measures(measures, preset)
     if _is_table(qrels) or _is_table(run):
         return _evaluate_tables(qrels, run, wanted, rules, queries)
-    task = _task(_judgments(qrels), _run(run, rules), wanted, rules, queries)
+    served = _run(run, rules)
+    task = _task(_judgments(qrels), served, wanted, rules, queries)
     result = evaluate_plain(task)
     if result is None:
         from bakeoff.measures.from_dicts import evaluate_mappings
 
         result = evaluate_mappings(task)
-    return result
+    conflicts = served.rank_conflicts() if served.ordered and _is_path(run) else ()
+    return replace(result, rank_conflicts=tuple(conflicts)) if conflicts else result
 
 
 def _measures(measures: Sequence[str | Measure] | str | None, preset: str | None) -> tuple[Measure, ...]:
@@ -76,7 +79,7 @@ def _task(
     return Task(judgments, run, tuple(dict.fromkeys(queries or every)), measures, conventions)
 
 
-def _is_path(source: Any) -> bool:
+def _is_path(source: object) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
@@ -116,7 +119,7 @@ def _from_list(query: str, items: Any) -> dict[str, float]:
 
 
 def _evaluate_tables(
-    qrels: Any,
+    qrels: object,
     run: Any,
     measures: tuple[Measure, ...],
     conventions: Conventions,

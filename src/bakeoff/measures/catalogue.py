@@ -8,7 +8,7 @@ from bakeoff.measures.definitions import MeasureDefinition
 
 _BY_NAME: dict[str, MeasureDefinition] = {one.name: one for one in BUILT_IN}
 _BY_LONG_NAME = {long.lower(): one for one in BUILT_IN for long in (one.name, *one.long_names)}
-_instances: dict[type[MeasureDefinition], MeasureDefinition] = {}
+_instances: dict[type, MeasureDefinition] = {}
 
 
 def all_measures() -> tuple[MeasureDefinition, ...]:
@@ -38,14 +38,13 @@ def _other_measures() -> list[MeasureDefinition]:
     return [_instance(name, registry.load("measures", name)) for name in registry.names("measures")]
 
 
-def _instance(name: str, plugin: type[MeasureDefinition]) -> MeasureDefinition:
+def _instance(name: str, plugin: type) -> MeasureDefinition:
     if plugin not in _instances:
-        _check(name, plugin)
-        _instances[plugin] = plugin()
+        _instances[plugin] = _check(name, plugin)()
     return _instances[plugin]
 
 
-def _check(name: str, plugin: object) -> None:
+def _check(name: str, plugin: object) -> type[MeasureDefinition]:
     """Refuse what is not a measure of that name, and a spelling that means a built-in measure."""
     if not (isinstance(plugin, type) and issubclass(plugin, MeasureDefinition)):
         raise MeasureError(f"measure {name!r}: {plugin!r} is not a subclass of MeasureDefinition.")
@@ -58,6 +57,7 @@ def _check(name: str, plugin: object) -> None:
         raise MeasureError(
             f"measure {name!r}: {taken!r} means the built-in {_BY_LONG_NAME[taken].name}. Choose another name."
         )
+    return plugin
 
 
 def _spellings(one: MeasureDefinition | type[MeasureDefinition]) -> list[str]:

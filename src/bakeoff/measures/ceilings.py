@@ -11,6 +11,7 @@ from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import Measure
+from bakeoff.types import Unit
 
 
 def ceiling(
@@ -41,6 +42,11 @@ def ceiling(
     found = (evaluate(one, judgments, [measure], conventions=rules, queries=asked) for one in rankings)
     reached = [one.values[:, 0] for one in found]
     return np.fmax(*reached)
+
+
+def items_within(depth: int, unit: Unit | None) -> int | None:
+    """How many items of a unit `depth` chunks can hold; None for answers, of which one chunk can hold several."""
+    return None if unit is Unit.ANSWER else depth
 
 
 def fixed_ceiling(measure: Measure) -> float | None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from bakeoff.errors import ComparisonError, DataError
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
-from bakeoff.types import Unit
+from bakeoff.types import Json, Unit
 
 UNIVERSAL_SECTIONS = (
     "SYNOPSIS",
@@ -29,7 +29,7 @@ FIXED = {"gain": "linear", "unjudged": "not_relevant", "collapse": "first"}
 unjudged result is not relevant in the point value, a unit has the place of its first chunk."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conventions:
     """The choices that numbers depend on; two results with different conventions must not be compared.
 
@@ -78,7 +78,7 @@ class Conventions:
         }
         return {**chosen, **FIXED}
 
-    def changed(self, values: Mapping[str, Any]) -> Conventions:
+    def with_values(self, values: Mapping[str, Json]) -> Conventions:
         """The same conventions with other values for some of them, as an experiment file gives them."""
         names = [field.name for field in fields(self)]
         for name in values:
@@ -98,7 +98,7 @@ class Conventions:
             raise DataError(
                 f"conventions: unknown or missing {', '.join(wrong)}; another version wrote this block."
             )
-        return DEFAULT.changed({name: value for name, value in values.items() if name in names})
+        return DEFAULT.with_values({name: value for name, value in values.items() if name in names})
 
 
 @functools.cache

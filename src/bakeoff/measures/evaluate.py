@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.hits import groups_of, hits_of, truth_of
 from bakeoff.measures.kernels import HitBlock, bounds
 from bakeoff.measures.names import Measure, check_computable
+from bakeoff.measures.result import Evaluation, OmittedQuery, TieRange
 from bakeoff.measures.ties import tie_range, tied_of, tied_queries
 
 BLOCK_ROWS = 1_000_000
@@ -248,7 +250,7 @@ def evaluate_alongside(parts: Sequence[ScoreArrays], measures: Sequence[Measure]
     place = {measure: at for at, measure in enumerate(one for part in parts for one in part.measures)}
     columns = [place[measure] for measure in measures]
 
-    def joined(name: str) -> Floats:
+    def join(name: str) -> Floats:
         return np.concatenate([_layer(part, name) for part in parts], axis=1)[:, columns]
 
     excluded = sorted(
@@ -257,14 +259,14 @@ def evaluate_alongside(parts: Sequence[ScoreArrays], measures: Sequence[Measure]
     whole = ScoreArrays(
         parts[0].queries,
         tuple(measures),
-        joined("values"),
-        joined("lower"),
-        joined("upper"),
+        join("values"),
+        join("lower"),
+        join("upper"),
         tuple(excluded),
     )
     if all(part.tied_low is None for part in parts):
         return whole
-    low, high, mean = (joined(name) for name in ("tied_low", "tied_high", "tied_expected"))
+    low, high, mean = (join(name) for name in ("tied_low", "tied_high", "tied_expected"))
     return replace(whole, tied_low=low, tied_high=high, tied_expected=mean)
 
 
@@ -290,3 +292,40 @@ def join_scores(parts: Sequence[ScoreArrays]) -> ScoreArrays:
 def _layer(part: ScoreArrays, name: str) -> Floats:
     found = getattr(part, name)
     return np.full(part.values.shape, np.nan) if found is None else found
+
+
+def from_scores(scores: ScoreArrays, names: Sequence[str], conventions: Conventions) -> Evaluation:
+    """An Evaluation from array scores; row i belongs to the query `names[i]`."""
+    ends = cache(lambda: (_columns(scores.lower), _columns(scores.upper)))
+    place = {int(query): at for at, query in enumerate(scores.queries)}
+    left = tuple(OmittedQuery(names[place[one.query]], one.reason) for one in scores.excluded)
+    return Evaluation(
+        queries=tuple(names),
+        measures=scores.measures,
+        columns=_columns(scores.values),
+        ends=ends,
+        excluded=left,
+        conventions=conventions,
+        ties=_ties(scores, names),
+    )
+
+
+def _columns(layer: Floats) -> tuple[tuple[float | None, ...], ...]:
+    rows = layer.T.tolist()
+    gaps = np.atleast_1d(np.isnan(layer).any(axis=0))
+    return tuple(
+        tuple(None if value != value else value for value in row) if gap else tuple(row)  # noqa: PLR0124
+        for row, gap in zip(rows, gaps, strict=True)
+    )
+
+
+def _ties(scores: ScoreArrays, names: Sequence[str]) -> dict[str, dict[str, TieRange]]:
+    found: dict[str, dict[str, TieRange]] = {}
+    if scores.tied_low is None or scores.tied_high is None or scores.tied_expected is None:
+        return found
+    for row, column in zip(*np.nonzero(~np.isnan(scores.tied_low)), strict=True):
+        mean = float(scores.tied_expected[row, column])
+        ends = float(scores.tied_low[row, column]), float(scores.tied_high[row, column])
+        measure = str(scores.measures[column])
+        found.setdefault(names[row], {})[measure] = TieRange(*ends, None if np.isnan(mean) else mean)
+    return found

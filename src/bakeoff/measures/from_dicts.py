@@ -9,12 +9,11 @@ from itertools import chain
 import numpy as np
 
 from bakeoff.measures.arrays import Floats, Ints, JudgmentArrays, RankingArrays
-from bakeoff.measures.evaluate import ScoreArrays, evaluate, score_hits
+from bakeoff.measures.evaluate import ScoreArrays, evaluate, from_scores, score_hits
 from bakeoff.measures.hits import JudgedHits, JudgedItems, truth_from
 from bakeoff.measures.kernels import HitBlock
 from bakeoff.measures.result import Evaluation
 from bakeoff.measures.task import Task, check_grades, scored_order
-from bakeoff.measures.to_evaluation import from_scores
 
 
 def evaluate_mappings(task: Task) -> Evaluation:
@@ -32,8 +31,10 @@ def evaluate_mappings(task: Task) -> Evaluation:
 
 
 def _truth(task: Task) -> JudgedItems:
-    lengths = np.fromiter((len(task.judged(query)) for query in task.queries), np.int64, len(task.queries))
-    grades = _numbers((task.judged(query).values() for query in task.queries), int(lengths.sum()))
+    lengths = np.fromiter(
+        (len(task.judged_grades(query)) for query in task.queries), np.int64, len(task.queries)
+    )
+    grades = _numbers((task.judged_grades(query).values() for query in task.queries), int(lengths.sum()))
     whole = grades.astype(np.int64)
     row = np.repeat(np.arange(len(task.queries)), lengths)
     if (whole != grades).any():
@@ -72,7 +73,7 @@ def _judged_results(task: Task) -> tuple[Ints, Ints, Floats, Ints]:
     places: list[int] = []
     need_place = task.run.ordered and task.conventions.order != "score_id"
     for query in task.queries:
-        judged, results = task.judged(query), task.results(query)
+        judged, results = task.judged_grades(query), task.results(query)
         shared = judged.keys() & results.keys()
         counts.append(len(shared))
         grades.extend(map(judged.__getitem__, shared))
@@ -93,7 +94,7 @@ def _find_wrong_number(task: Task) -> None:
     """Raise for the first score or grade that is not a number."""
     for query in task.queries:
         scored_order(task, query)
-        check_grades(query, task.judged(query))
+        check_grades(query, task.judged_grades(query))
 
 
 def _board(scores: Floats, depth: Ints, *, descending: bool) -> Floats:
@@ -155,7 +156,9 @@ def _arrays(task: Task, names: list[str]) -> tuple[RankingArrays, JudgmentArrays
         ids = {item: number for number, item in enumerate(order)}
         alphabet = {item: number for number, item in enumerate(sorted(order))}
         results += [(at, ids[item], scores[item], alphabet[item]) for item in order]
-        judged += [(at, ids.setdefault(item, len(ids)), grade) for item, grade in task.judged(name).items()]
+        judged += [
+            (at, ids.setdefault(item, len(ids)), grade) for item, grade in task.judged_grades(name).items()
+        ]
     query, item, score, id_order = (np.array(column) for column in zip(*results, strict=True))
     rankings = RankingArrays(query, item, score.astype(np.float64), id_order=id_order)
     columns = np.array(judged, dtype=np.int64).reshape(-1, 3).T

@@ -62,7 +62,7 @@ class JudgedHits:
     depth: Ints
     every: tuple[Ints, Ints] | None = None
 
-    def retrieved(self, k: int | None) -> Ints:
+    def retrieved_counts(self, k: int | None) -> Ints:
         """For each row, how many results are at rank k or above."""
         if k is None:
             return self.depth

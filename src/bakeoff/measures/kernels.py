@@ -81,7 +81,7 @@ class HitBlock:
     def count_unjudged(self, k: int | None) -> Floats:
         """Unjudged results at rank k or above."""
         inside = slice(None) if k is None else self.hits.rank <= k
-        return self.pooled.retrieved(k) - self.count(self.hits.row[inside])
+        return self.pooled.retrieved_counts(k) - self.count(self.hits.row[inside])
 
     def count_unjudged_below(self, k: int | None) -> Floats:
         """Unjudged results below rank k."""

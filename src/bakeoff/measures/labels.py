@@ -60,7 +60,7 @@ def _label(text: str, rank: int) -> Label:
     word = text.strip().upper()
     if word not in list(Label):
         raise DataError(
-            f"rank {rank}: {text!r} is no review label. Labels: {', '.join(filter(None, Label))}, or empty."
+            f"rank {rank}: {text!r} is not a review label. Labels: {', '.join(filter(None, Label))}, or empty."
         )
     return Label(word)
 

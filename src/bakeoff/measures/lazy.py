@@ -18,7 +18,9 @@ else:
             self._name = name
 
         def __getattr__(self, attribute: str) -> object:
-            return getattr(import_module(self._name), attribute)
+            found = getattr(import_module(self._name), attribute)
+            setattr(self, attribute, found)  # the next use finds it without this call
+            return found
 
     np = _LazyModule("numpy")
     kernels = _LazyModule("bakeoff.measures.kernels")

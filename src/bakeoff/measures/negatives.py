@@ -25,7 +25,7 @@ def choose_threshold(answerable: Floats, negative: Floats) -> float:
     candidates = np.unique(np.concatenate((answerable, negative)))
     candidates = candidates[np.isfinite(candidates)]
     if not len(candidates):
-        raise DataError("no query returned a result, so there is no score to set a threshold on.")
+        raise DataError("no query returned a result, so no score can set a threshold.")
     kept = len(answerable) - np.searchsorted(np.sort(answerable), candidates, side="left")
     refused = np.searchsorted(np.sort(negative), candidates, side="left")
     return float(candidates[np.argmax(kept / len(answerable) + refused / len(negative))])

@@ -25,15 +25,19 @@ def knn_recall(
 ) -> Floats:
     """kNN@k for each query; `found` and `exact` are ids, one row a query, nearest first, −1 for no result.
 
-    With distances (smaller is nearer), an item as near as the k-th exact neighbour counts, whatever its id.
+    With distances (smaller is nearer), an item as near as the k-th exact neighbour counts, whatever its id. Where a
+    filter leaves fewer than k rows, the share is of those; NaN where it leaves none.
     """
     _check(found, exact, k)
     hit = _among(found[:, :k], exact[:, :k])
+    there = (exact[:, :k] != NO_RESULT).sum(axis=1)
     if found_distance is not None and exact_distance is not None:
         limit = exact_distance[:, k - 1]
         limit = limit + tolerance * np.abs(limit)
-        hit |= (found_distance[:, :k] <= limit[:, None]) & (found[:, :k] != NO_RESULT)
-    return np.asarray(np.minimum(hit.sum(axis=1), k) / k)
+        near = (found_distance[:, :k] <= limit[:, None]) & (found[:, :k] != NO_RESULT)
+        hit |= near & (there == k)[:, None]
+    hits = np.minimum(hit.sum(axis=1), there)
+    return np.divide(hits, there, out=np.full(len(hits), np.nan), where=there > 0)
 
 
 def recall_of_100(found: Ints, exact: Ints, k: int) -> Floats:

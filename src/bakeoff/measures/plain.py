@@ -38,7 +38,7 @@ def _score(task: Task, orders: list[list[str]]) -> Evaluation:
     rows: list[RankedGrades] = []
     left: list[OmittedQuery] = []
     for query, order in zip(task.queries, orders, strict=True):
-        judged = task.judged(query)
+        judged = task.judged_grades(query)
         check_grades(query, judged)
         ranked = RankedGrades(
             [judged.get(item) for item in order], list(judged.values()), task.conventions.rel

@@ -63,7 +63,7 @@ def _from_file(name: str) -> Preset:
         unit=Unit(data.unit),
         names=data.measures,
         primary=data.primary,
-        conventions=DEFAULT.changed(data.conventions),
+        conventions=DEFAULT.with_values(data.conventions),
         targets=tuple(bands),
         runs=data.runs,
         top_k=data.top_k,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bakeoff.errors import MeasureError
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import Measure, parse
+from bakeoff.runtime.count_text import count
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 Column = Sequence[float | None]
+NAMED = 5
+"""Ids of queries in a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Evaluation:
     """Values by measure and query; None means not computed, and never enters a mean.
 
     `ends` gives lower and upper values over unjudged results when asked; `ties` holds what the order of equal
-    scores can change.
+    scores can change; `rank_conflicts` are the queries of a run file whose ranks contradict their scores.
     """
 
     queries: tuple[str, ...]
@@ -57,6 +60,7 @@ class Evaluation:
     excluded: tuple[OmittedQuery, ...]
     conventions: Conventions
     ties: dict[str, dict[str, TieRange]]
+    rank_conflicts: tuple[str, ...] = ()
 
     @property
     def lower(self) -> tuple[Column, ...]:
@@ -138,3 +142,18 @@ class Evaluation:
 def _mean(column: Column) -> float | None:
     there = [value for value in column if value is not None]
     return sum(there) / len(there) if there else None
+
+
+def rank_conflict_note(queries: Iterable[str]) -> str:
+    """What a user should know of a run file whose ranks contradict its scores in some queries."""
+    return (
+        f"ranks and scores disagree for {name_queries(queries)}. Ranks are used here; "
+        "--preset trec_eval sorts by score."
+    )
+
+
+def name_queries(queries: Iterable[str]) -> str:
+    """How many queries, and the ids of the first."""
+    every = sorted(set(queries))
+    more = ", …" if len(every) > NAMED else ""
+    return f"{count(len(every), 'query', 'queries')} ({', '.join(every[:NAMED])}{more})"

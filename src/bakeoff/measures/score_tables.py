@@ -12,6 +12,7 @@ from typing import Any
 
 from bakeoff.errors import DataError, MeasureError
 from bakeoff.measures.names import Measure, parse
+from bakeoff.types import Json
 
 SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 QUERY = ("query_id", "query", "query-id", "qid", "q_id", "topic")
@@ -22,7 +23,7 @@ NAMED = 5
 """Names an error message lists."""
 
 Scores = dict[str, float | None]
-Row = tuple[str, Mapping[str, Any]]
+Row = tuple[str, Mapping[str, object]]
 """Where a row is, in words, and its cells by column."""
 
 
@@ -74,7 +75,7 @@ def read_score_table(path: Path) -> ScoreTable:
     return table
 
 
-def _add(table: ScoreTable, place: str, row: Mapping[str, Any]) -> None:
+def _add(table: ScoreTable, place: str, row: Mapping[str, Json]) -> None:
     query_column = _column(row, QUERY)
     if query_column is None:
         raise DataError(
@@ -92,7 +93,7 @@ def _add(table: ScoreTable, place: str, row: Mapping[str, Any]) -> None:
         found[query] = value
 
 
-def _values(row: Mapping[str, Any], query_column: str, place: str) -> Iterator[tuple[str, float | None]]:
+def _values(row: Mapping[str, Json], query_column: str, place: str) -> Iterator[tuple[str, float | None]]:
     """The scores of a row: one with its measure, or one per column of numbers."""
     score_column = _column(row, SCORE)
     if score_column is not None:
@@ -125,11 +126,11 @@ def _is_numeric(cell: Any) -> bool:
     return True
 
 
-def _column(row: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def _column(row: Mapping[str, object], names: Sequence[str]) -> str | None:
     return next((name for name in names if name in row), None)
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     return "" if cell is None else str(cell).strip()
 
 
@@ -213,14 +214,14 @@ def _json_rows(path: Path) -> Iterator[Row]:
             yield place, {"query_id": query, "score": cell}
 
 
-def _loads(text: str, place: str) -> Any:
+def _loads(text: str, place: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=lambda pairs: _without_repeats(pairs, place))
     except (ValueError, RecursionError) as exc:
         raise DataError(f"{place} is not JSON: {exc}.") from exc
 
 
-def _without_repeats(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
+def _without_repeats(pairs: list[tuple[str, object]], place: str) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -229,7 +230,7 @@ def _without_repeats(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]
     return found
 
 
-def _object(found: Any, place: str) -> dict[str, Any]:
+def _object(found: object, place: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise DataError(f"{place}: expected an object with query and score, found {type(found).__name__}.")
     return found

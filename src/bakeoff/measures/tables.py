@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 from bakeoff.errors import DataError
 from bakeoff.measures.arrays import Ints, JudgmentArrays, RankingArrays, distinct
 from bakeoff.measures.conventions import Conventions
-from bakeoff.measures.evaluate import evaluate
+from bakeoff.measures.evaluate import evaluate, from_scores
 from bakeoff.measures.hits import groups_of
 from bakeoff.measures.names import Measure
 from bakeoff.measures.result import Evaluation
-from bakeoff.measures.to_evaluation import from_scores
 
 QUERY = ("query", "query_id", "query-id", "qid", "q_id", "topic")
 ITEM = ("item", "doc_id", "document_id", "chunk_id", "corpus-id", "docno", "doc", "document", "chunk")
@@ -47,7 +46,7 @@ def evaluate_tables(
     return from_scores(scores, names, conventions)
 
 
-def as_table(source: Any) -> pa.Table:
+def as_table(source: object) -> pa.Table:
     """An Arrow table from a table, record batch or data frame."""
     if isinstance(source, pa.Table):
         return source
@@ -58,6 +57,13 @@ def as_table(source: Any) -> pa.Table:
     raise DataError(
         f"cannot read {type(source).__name__}; give a dict, a path, an Arrow table or a data frame."
     )
+
+
+def judgment_rows(table: pa.Table) -> Iterator[tuple[str, str, int]]:
+    """Query, item and grade of each judgment."""
+    columns = (_pick(table, names).to_pylist() for names in (QUERY, ITEM, GRADE))
+    for query, item, grade in zip(*columns, strict=True):
+        yield str(query), str(item), int(grade)
 
 
 def from_mapping(rows: dict[str, dict[str, float]] | dict[str, dict[str, int]], value: str) -> pa.Table:
@@ -94,7 +100,7 @@ def _pick(table: pa.Table, names: tuple[str, ...]) -> pa.ChunkedArray:
 
 
 def _ids(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Ints, Ints, list[str] | None]:
-    """Integers for two columns of ids, and the names they stand for (None: they are integers already)."""
+    """Integers for two columns of ids, and the names they replace (None: they are integers already)."""
     if pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
         return (
             left.to_numpy().astype(np.int64, copy=False),
@@ -119,7 +125,7 @@ def _grades(column: pa.ChunkedArray) -> Ints:
     return np.asarray(whole)
 
 
-def _floats(column: pa.ChunkedArray) -> Any:
+def _floats(column: pa.ChunkedArray) -> object:
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise DataError(f"scores must be numbers; the column holds {column.type}.")
     return column.to_numpy().astype(np.float64, copy=False)

@@ -9,8 +9,8 @@ from numbers import Integral, Real
 
 from bakeoff.errors import DataError
 from bakeoff.measures.conventions import Conventions
-from bakeoff.measures.files import Judgments, RunFileRow
 from bakeoff.measures.names import Measure
+from bakeoff.storage.ranking_files import Judgments, RunFileRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Task:
         """Scores of the results of a query, none if it has none."""
         return self.run.by_query.get(query, {})
 
-    def judged(self, query: str) -> Mapping[str, int]:
+    def judged_grades(self, query: str) -> Mapping[str, int]:
         """Grades of the judged items of a query, none if it has none."""
         return self.judgments.get(query, {})
 

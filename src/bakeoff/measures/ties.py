@@ -60,7 +60,7 @@ class TiedRange:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TieGroups:
     """Tie groups: row, rank above, size, relevant and judged non-relevant members, and those above."""
 

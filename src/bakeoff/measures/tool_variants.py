@@ -28,7 +28,7 @@ class _Case:
     scores: Sequence[float]
     judged: Mapping[str, int]
 
-    def ranked(self, items: Sequence[str] | None = None) -> RankedGrades:
+    def rank(self, items: Sequence[str] | None = None) -> RankedGrades:
         order = self.items if items is None else items
         return RankedGrades([self.judged.get(item) for item in order], list(self.judged.values()))
 
@@ -39,7 +39,7 @@ def explain_difference(
     query: str,
     measure: str | Measure,
 ) -> Difference:
-    """The value of one measure for one query beside what common variants and other tools would show."""
+    """The value of one measure for one query, with the values of common variants and other tools."""
     wanted = parse(measure)
     if not supports(wanted):
         raise MeasureError(
@@ -48,7 +48,7 @@ def explain_difference(
     scores = run.get(query, {})
     items = sorted(scores, key=scores.__getitem__, reverse=True)
     case = _Case(items, [scores[item] for item in items], qrels.get(query, {}))
-    ranked = case.ranked()
+    ranked = case.rank()
     if not ranked.relevant(wanted):
         return Difference(query, wanted, None, tuple(_without_truth()))
     variants = (
@@ -68,16 +68,16 @@ def _without_truth() -> Iterator[Variant]:
 
 def _orders(case: _Case, measure: Measure) -> Iterator[Variant]:
     by_id = sorted(case.items, key=lambda item: (case.scores[case.items.index(item)], item), reverse=True)
-    value = score(case.ranked(by_id), measure)
+    value = score(case.rank(by_id), measure)
     yield Variant("trec_eval", value, "sorts by score, ties by id descending, and ignores the served order")
     if len(set(case.scores)) < len(case.scores):
         groups = sorted(case.items, key=lambda item: (-_score(case, item), case.judged.get(item, -1)))
         best = sorted(case.items, key=lambda item: (-_score(case, item), -case.judged.get(item, -1)))
         yield Variant(
-            "worst order of ties", score(case.ranked(groups), measure), "tied results, relevant ones last"
+            "worst order of ties", score(case.rank(groups), measure), "tied results, relevant ones last"
         )
         yield Variant(
-            "best order of ties", score(case.ranked(best), measure), "tied results, relevant ones first"
+            "best order of ties", score(case.rank(best), measure), "tied results, relevant ones first"
         )
 
 
@@ -88,7 +88,7 @@ def _score(case: _Case, item: str) -> float:
 def _unjudged_variants(case: _Case, measure: Measure) -> Iterator[Variant]:
     judged = [item for item in case.items if case.judged.get(item, -1) >= 0]
     if len(judged) < len(case.items):
-        value = score(case.ranked(judged), measure)
+        value = score(case.rank(judged), measure)
         yield Variant(
             "condensed list", value, "unjudged results are removed before scoring, later ones move up"
         )

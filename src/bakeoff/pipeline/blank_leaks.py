@@ -29,7 +29,12 @@ def blank_leaked_sentences(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
         field = documents.schema.field(column)
         place = documents.column_names.index(column)
         documents = documents.set_column(place, field, pa.array(values, field.type))
-    return replace(corpus, documents=documents, fingerprint=fingerprint("masked", corpus.fingerprint, leaks))
+    return replace(
+        corpus,
+        documents=documents,
+        fingerprint=fingerprint("masked", corpus.fingerprint, leaks),
+        readings={label: blank_leaked_sentences(one, queries) for label, one in corpus.readings.items()},
+    )
 
 
 def _leaks(queries: QuerySet) -> dict[str, list[str]]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from bakeoff import registry
 from bakeoff.config.plan import PluginSpec
 from bakeoff.corpus.segmentation import count_tokens
 from bakeoff.errors import ChunkerError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.pipeline.chunk_parallel import ParallelChunker
-from bakeoff.pipeline.chunk_worker import READ, ChunkWorkSpec
+from bakeoff.pipeline.chunking.parallel import ParallelChunker
+from bakeoff.pipeline.chunking.worker import READ, ChunkWorkSpec
 from bakeoff.pipeline.context import StageContext, batch_of, stage_progress
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.pipeline.work_time import WorkTime, keep_or_find
-from bakeoff.protocols import Chunker, ResourceRequest
+from bakeoff.pipeline.work_time import FillTime, WorkTime, fill_timed, keep_or_find
+from bakeoff.protocols import Chunker, ResourceRequest, SuppliesChunks
+from bakeoff.runtime.count_text import count
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.row_cache import RowCache, read_arrow, write_arrow
 from bakeoff.types import CHUNKS
@@ -34,7 +37,8 @@ BLOCK = 16_384
 class ChunkedCorpus:
     """All chunks of a corpus under one chunker, and their name; `fresh` documents were cut now, others before.
 
-    `earlier` is the time of the run that cut them all, where this one cut none.
+    `earlier` is the time of cutting all of them, where earlier runs cut some. Chunks that are not the `whole` corpus
+    are those a retriever returned; some of them may be of documents `outside` the corpus, numbered after its own.
     """
 
     label: str
@@ -44,6 +48,9 @@ class ChunkedCorpus:
     fresh: int
     reused: int
     earlier: WorkTime | None = None
+    whole: bool = True
+    outside: tuple[str, ...] = ()
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +62,41 @@ class ChunkSizes:
     quantiles: tuple[int, int, int, int, int]
 
 
-def chunk_corpus(
-    part: PluginSpec, chunker: Chunker, corpus: ReadCorpus, context: StageContext
-) -> ChunkedCorpus:
+def chunk_corpus(part: PluginSpec, corpus: ReadCorpus, context: StageContext) -> ChunkedCorpus:
     """Every chunk of the corpus; documents cut before, unchanged, are taken from the cache."""
-    name = fingerprint("chunks", VERSION, part.identity(), corpus.fingerprint)
+    part = part.in_language(corpus.language)
+    chunker = registry.load("chunkers", part.name)(part.params)
+    identity = _identity(part, chunker)
+    name = fingerprint("chunks", VERSION, identity, corpus.fingerprint)
     documents = corpus.documents
     with stage_progress(context, "chunk", part.label, documents.num_rows, "documents") as report:
         folder = context.cache.get("chunks", name)
-        fresh = 0
+        filled = FillTime(fresh=0, reused=documents.num_rows)
         if folder is None:
-            fresh, folder = _make(part, chunker, documents, name, context, report.advance)
+            filled, folder = _make(
+                part=part,
+                identity=identity,
+                chunker=chunker,
+                documents=documents,
+                name=name,
+                context=context,
+                advance=report.advance,
+            )
         else:
             report.advance(documents.num_rows)
         table = read_arrow(folder / "chunks.arrow")
-        report.summary = f"{table.num_rows:,} chunks"
-    reused = documents.num_rows - fresh
-    earlier = keep_or_find(context.cache, fingerprint("chunk time", name), report.seconds, fresh, reused)
-    return ChunkedCorpus(part.label, table, name, report.seconds, fresh, reused, earlier)
+        report.summary = count(table.num_rows, "chunk")
+    earlier = keep_or_find(context.cache, fingerprint("chunk time", name), report.seconds, filled)
+    return ChunkedCorpus(
+        label=part.label,
+        chunks=table,
+        fingerprint=name,
+        seconds=report.seconds,
+        fresh=filled.fresh,
+        reused=filled.reused,
+        earlier=earlier,
+        language=corpus.language,
+    )
 
 
 def chunk_sizes(chunking: ChunkedCorpus) -> ChunkSizes:
@@ -102,16 +126,30 @@ def embedded_texts(chunks: pa.Table) -> list[str]:
 
 
 def text_blocks(chunks: pa.Table) -> Iterator[list[str]]:
-    """What is embedded of each chunk, or the bare text where there is no context, some thousands at a time."""
+    """What is embedded of each chunk, or the bare text without context, some thousands at a time."""
     for begin in range(0, chunks.num_rows, BLOCK):
         rows = chunks.slice(begin, BLOCK)
         yield embedded_texts(rows) if "context" in rows.column_names else rows["text"].to_pylist()
 
 
+def _identity(part: PluginSpec, chunker: Chunker) -> list[object]:
+    """What shapes the chunks; of those that were made elsewhere, their content too."""
+    own = part.identity()
+    return [*own, chunker.content_version()] if isinstance(chunker, SuppliesChunks) else own
+
+
 def _make(
-    part: PluginSpec, chunker: Chunker, documents: pa.Table, name: str, context: StageContext, advance: Any
-) -> tuple[int, Path]:
-    pool = RowCache(context.cache, "chunk", fingerprint("chunk", VERSION, part.identity()))
+    part: PluginSpec,
+    identity: list[object],
+    chunker: Chunker,
+    documents: pa.Table,
+    name: str,
+    context: StageContext,
+    advance: Callable[[int], None],
+) -> tuple[FillTime, Path]:
+    pool = RowCache(context.cache, "chunk", fingerprint("chunk", VERSION, identity))
+    if isinstance(chunker, SuppliesChunks):
+        chunker.check_documents(set(documents["id"].to_pylist()))
     named = [documents[c].to_pylist() for c in ("id", "version", "kind")]
     keys = [fingerprint(*row) for row in zip(*named, strict=True)]
 
@@ -121,11 +159,12 @@ def _make(
     )
     batch = batch_of(BATCH, documents.num_rows, documents["text"].nbytes)
     with ParallelChunker(chunker, part.params, documents) as work:
-        fresh = pool.fill(keys, work, batch=batch, progress=advance, spread=spread)
+        fill = partial(pool.fill, keys, work, batch=batch, progress=advance, spread=spread)
+        filled = fill_timed(context.cache, pool, keys, fill)
     counts = pool.counts(keys)
     if counts.sum() == 0:
         raise ChunkerError(f"{part.label} made no chunk of {len(keys)} documents: they hold no text.")
-    return fresh, context.cache.make("chunks", name, lambda folder: _assemble(folder, pool, keys, counts))
+    return filled, context.cache.make("chunks", name, lambda folder: _assemble(folder, pool, keys, counts))
 
 
 def _assemble(folder: Path, pool: RowCache, keys: list[str], counts: np.ndarray) -> None:

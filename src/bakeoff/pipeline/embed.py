@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff.config.plan import PluginSpec
@@ -13,12 +15,26 @@ from bakeoff.fingerprint import fingerprint, text_keys
 from bakeoff.pipeline import vector_file
 from bakeoff.pipeline.chunk import ChunkedCorpus, embedded_texts, text_blocks
 from bakeoff.pipeline.context import StageContext, stage_progress
-from bakeoff.pipeline.work_time import WorkTime, find_time, keep_or_find, measured_now, store_time
-from bakeoff.protocols import Embedder, ResourceRequest
+from bakeoff.pipeline.encoded_rows import (
+    EncodedRows,
+    check_encoded,
+    gather_encoded,
+    join_encoded,
+    write_encoded,
+)
+from bakeoff.pipeline.work_time import (
+    FillTime,
+    WorkTime,
+    fill_timed,
+    find_time,
+    keep_or_find,
+    store_time,
+)
+from bakeoff.protocols import ResourceRequest, SupportsFit, VectorModel, vector_kind
 from bakeoff.runtime.shards import LoadedPlugin
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.row_cache import BatchRows, RemoteRunner, RowCache
-from bakeoff.types import ModelInfo, Role
+from bakeoff.types import ModelInfo, Role, SparseRows, TokenRows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,17 +46,19 @@ LAYOUT = "2"
 BATCH = 256
 TIMED = 200
 WARM_UP = 5
+FIRST_TEXT = "How do I reset my password?"
+"""What a model embeds first, so that its start is not a part of its speed."""
 TEXTS = ("id", "context", "text")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkVectors:
     """One row for each chunk, memory-mapped; `fresh` texts were embedded now, `reused` ones before.
 
-    `earlier` is the time of the run that embedded them all, where this one embedded none.
+    `earlier` is the time of embedding all of them, where earlier runs embedded some.
     """
 
-    matrix: np.ndarray | vector_file.QuantisedMatrix
+    matrix: vector_file.VectorMatrix
     fingerprint: str
     seconds: float
     fresh: int
@@ -51,18 +69,19 @@ class ChunkVectors:
     loss: vector_file.QuantisationError | None = None
     speed: WorkTime | None = None
     earlier: WorkTime | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVectors:
     """One row for each query, and how long one query took in milliseconds, for the timed ones in each repeat."""
 
-    matrix: np.ndarray
+    matrix: np.ndarray | EncodedRows
     milliseconds: np.ndarray
     fingerprint: str
 
 
-def vector_identity(part: PluginSpec, embedder: Embedder, role: Role) -> str:
+def vector_identity(part: PluginSpec, embedder: VectorModel, role: Role) -> str:
     """The name of everything that shapes a vector: model, revision, weights, prompt, cut, dtype, role (F42).
 
     How vectors are stored does not enter: one embedding serves every storage.
@@ -72,8 +91,18 @@ def vector_identity(part: PluginSpec, embedder: Embedder, role: Role) -> str:
     return fingerprint("embed", VERSION, [kind, name, version, shaping], embedder.info, role)
 
 
+def start_embedder(embedder: VectorModel) -> float | None:
+    """Seconds until a model is loaded and has given its first vector; None where it refuses the text."""
+    begin = time.perf_counter()
+    try:
+        embedder.embed([FIRST_TEXT], Role.DOCUMENT)
+    except EmbedderError:
+        return None
+    return time.perf_counter() - begin
+
+
 def embed_chunks(
-    part: PluginSpec, embedder: Embedder, chunking: ChunkedCorpus, context: StageContext
+    part: PluginSpec, embedder: VectorModel, chunking: ChunkedCorpus, context: StageContext
 ) -> ChunkVectors:
     """The vectors of a chunking; texts embedded before are taken from the cache."""
     key, storage = vector_identity(part, embedder, Role.DOCUMENT), vector_file.storage_of(part)
@@ -81,43 +110,66 @@ def embed_chunks(
     rows = chunking.chunks.num_rows
     with stage_progress(context, "embed", f"{part.label} · {chunking.label}", rows, "chunks") as report:
         folder = context.cache.get("vectors", name)
-        fresh, reused, speed = 0, rows, None
+        filled, speed = FillTime(fresh=0, reused=rows), None
         speed_key = fingerprint("embed_speed", key, chunking.fingerprint)
         if folder is None:
             pool, keys = RowCache(context.cache, "embed", key), chunk_keys(chunking.chunks)
             spread = _spread(part, embedder, chunking, context)
-            begin = time.perf_counter()
-            fresh, reused = _fill(pool, keys, embedder, chunking.chunks, report.advance, spread)
-            speed = measured_now(fresh, time.perf_counter() - begin)
+            fill = partial(_fill, pool, keys, embedder, chunking.chunks, report.advance, spread)
+            filled = fill_timed(context.cache, pool, keys, fill)
+            speed = filled.known
             if speed is not None:
                 store_time(context.cache, speed_key, speed)
-            dims = embedder.info.dims
             folder = context.cache.make(
                 "vectors",
                 name,
-                lambda aside: vector_file.write_vectors(
-                    aside, map(_matrix, pool.gather(keys)), rows, dims, storage
-                ),
+                lambda aside: _write(aside, pool, keys, embedder, storage),
             )
         else:
             report.advance(rows)
         kept = vector_file.read_vectors(folder)
         first = embedded_texts(chunking.chunks.slice(0, BATCH))
-        require_direction(kept.matrix[: len(first)], first, embedder.info.name)
-        report.summary = f"{rows:,} × {kept.matrix.shape[1]}" + ("" if fresh else ", from the cache")
+        require_direction(plain_numbers(kept.matrix[: len(first)]), first, embedder.info.name)
+        report.summary = f"{rows:,} × {kept.matrix.shape[1]}" + ("" if filled.fresh else ", from the cache")
     return ChunkVectors(
-        kept.matrix,
-        name,
-        report.seconds,
-        fresh,
-        reused,
-        part.label,
-        chunking.label,
-        kept.digest,
-        kept.loss,
-        speed or find_time(context.cache, speed_key),
-        keep_or_find(context.cache, fingerprint("embed time", name), report.seconds, fresh, reused),
+        matrix=kept.matrix,
+        fingerprint=name,
+        seconds=report.seconds,
+        fresh=filled.fresh,
+        reused=filled.reused,
+        embedder=part.label,
+        chunker=chunking.label,
+        digest=kept.digest,
+        loss=kept.loss,
+        speed=speed or find_time(context.cache, speed_key),
+        earlier=keep_or_find(context.cache, fingerprint("embed time", name), report.seconds, filled),
     )
+
+
+def _write(folder: Path, pool: RowCache, keys: list[str], model: VectorModel, storage: str) -> None:
+    """Write the vectors of all keys, of the kind that the model makes."""
+    kind, dims, blocks = vector_kind(model), model.info.dims, pool.gather(keys)
+    if kind == "dense":
+        vector_file.write_vectors(folder, map(_matrix, blocks), len(keys), dims, storage)
+    else:
+        write_encoded(folder, kind, blocks, pool.counts(keys), dims)
+
+
+def _gather(pool: RowCache, keys: list[str], model: VectorModel) -> np.ndarray | EncodedRows:
+    """The vectors of all keys in memory."""
+    import numpy as np
+
+    kind = vector_kind(model)
+    if kind == "dense":
+        return np.concatenate([_matrix(block) for block in pool.gather(keys)])
+    return gather_encoded(kind, pool.gather(keys), pool.counts(keys), model.info.dims)
+
+
+def plain_numbers(rows: np.ndarray | EncodedRows) -> np.ndarray:
+    """The numbers of rows of any kind."""
+    if isinstance(rows, SparseRows):
+        return rows.weights
+    return rows.vectors if isinstance(rows, TokenRows) else rows
 
 
 def vector_notes(made: Iterable[ChunkVectors]) -> list[str]:
@@ -127,7 +179,7 @@ def vector_notes(made: Iterable[ChunkVectors]) -> list[str]:
         vector_file.loss_note(one.embedder, one.chunker, one.loss) for one in vectors if one.loss is not None
     ]
     same = vector_file.same_vectors_notes([(one.embedder, one.chunker, one.digest) for one in vectors])
-    return [*lost, *same]
+    return [*(one.note for one in vectors if one.note), *lost, *same]
 
 
 def chunk_keys(chunks: pa.Table) -> list[str]:
@@ -138,12 +190,12 @@ def chunk_keys(chunks: pa.Table) -> list[str]:
 def _fill(
     pool: RowCache,
     keys: list[str],
-    embedder: Embedder,
+    embedder: VectorModel,
     chunks: pa.Table,
     advance: Callable[[int], None],
     spread: RemoteRunner | None = None,
-) -> tuple[int, int]:
-    """Embed what the pool does not have, longest texts first; how many texts were fresh, and how many were not."""
+) -> int:
+    """Embed what the pool does not have, longest texts first; returns how many texts that were."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -159,13 +211,12 @@ def _fill(
         places = np.asarray(positions, np.int64)
         return places[np.lexsort((places, -length[places]))].tolist()
 
-    fresh = pool.fill(keys, work, batch=BATCH, order=longest_first, progress=advance, spread=spread)
-    return fresh, len(set(keys)) - fresh
+    return pool.fill(keys, work, batch=BATCH, order=longest_first, progress=advance, spread=spread)
 
 
 def embed_queries(
     part: PluginSpec,
-    embedder: Embedder,
+    embedder: VectorModel,
     texts: list[str],
     warm_up: list[str],
     repeats: int,
@@ -178,7 +229,7 @@ def embed_queries(
         embedder.embed([text], Role.QUERY)
     timed = texts[:TIMED]
     milliseconds = np.empty((repeats, len(timed)))
-    fresh: dict[str, np.ndarray] = {}
+    fresh: dict[str, np.ndarray | EncodedRows] = {}
     with stage_progress(context, "embed", f"{part.label} · queries", len(texts), "queries") as report:
         report.advance(0)
         for repeat in range(repeats):
@@ -198,11 +249,13 @@ def embed_queries(
                 for p, row in zip(positions, rows, strict=True)
             ]
             asked = [texts[p] for p in positions]
-            return _check_rows([row for one in made for row in one], asked, asked, embedder.info)
+            encoded = [one for one in made if isinstance(one, EncodedRows)]
+            joined = join_encoded(encoded) if encoded else [row for one in made for row in one]
+            return _check_rows(joined, asked, asked, embedder.info)
 
         pool.fill(keys, work, batch=BATCH, progress=report.advance)
-        matrix = np.concatenate([_matrix(block) for block in pool.gather(keys)])
-        require_direction(matrix, texts, embedder.info.name)
+        matrix = _gather(pool, keys, embedder)
+        require_direction(plain_numbers(matrix), texts, embedder.info.name)
         report.summary = f"{len(texts):,} × {matrix.shape[1]}"
     return QueryVectors(matrix, milliseconds, fingerprint(key, keys))
 
@@ -211,18 +264,19 @@ def embed_queries(
 class EmbedWorkSpec:
     """Embedding chunks with a model, for workers; `info` is the model of the run."""
 
-    plugin: type[Embedder]
+    plugin: type[VectorModel]
     params: BaseModel
     info: ModelInfo
 
     def open(self) -> LoadedPlugin:
-        """Load the model."""
+        """Load the model and let it start."""
         embedder = self.load()
+        start_embedder(embedder)
         return LoadedPlugin(lambda rows: _document_rows(embedder, rows), embedder.close)
 
-    def load(self) -> Embedder:
+    def load(self) -> VectorModel:
         """The model; another one than the run's is refused, for what it makes would be stored under that name."""
-        embedder = self.plugin(self.params)  # type: ignore[call-arg]
+        embedder = self.plugin(self.params)
         if embedder.info != self.info:
             raise SettingError(
                 f"a worker has another model than the run: {embedder.info} instead of {self.info}. "
@@ -232,8 +286,10 @@ class EmbedWorkSpec:
 
 
 def _spread(
-    part: PluginSpec, embedder: Embedder, chunking: ChunkedCorpus, context: StageContext
+    part: PluginSpec, embedder: VectorModel, chunking: ChunkedCorpus, context: StageContext
 ) -> RemoteRunner | None:
+    if isinstance(embedder, SupportsFit):
+        return None  # workers have not read the corpus
     order = EmbedWorkSpec(type(embedder), part.params, embedder.info)
     label = f"embed {part.label} · {chunking.label}"
     return context.spread(
@@ -241,12 +297,12 @@ def _spread(
     )
 
 
-def _document_rows(embedder: Embedder, rows: pa.Table) -> BatchRows:
+def _document_rows(embedder: VectorModel, rows: pa.Table) -> BatchRows:
     """The vectors of chunks given by the columns TEXTS."""
     return _rows(embedder, embedded_texts(rows), rows["id"].to_pylist())
 
 
-def _rows(embedder: Embedder, texts: list[str], names: list[str]) -> BatchRows:
+def _rows(embedder: VectorModel, texts: list[str], names: list[str]) -> BatchRows:
     """The vectors of one batch of chunks, longest first; a refusal says which chunks were asked for."""
     try:
         made = embedder.embed(texts, Role.DOCUMENT)
@@ -261,6 +317,8 @@ def _check_rows(made: object, names: list[str], texts: list[str], model: ModelIn
     import numpy as np
     import pyarrow as pa
 
+    if isinstance(made, EncodedRows):
+        return check_encoded(made, names, model)
     try:
         matrix = np.asarray(made)
     except ValueError as exc:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from bakeoff import registry
 from bakeoff.config.plan import PluginSpec
@@ -18,9 +18,9 @@ from bakeoff.pipeline.context import StageContext, StageReport, stage_progress
 from bakeoff.pipeline.embed import ChunkVectors
 from bakeoff.pipeline.payload import ChunkPayload
 from bakeoff.pipeline.work_time import find_time, measured_now, store_time
-from bakeoff.protocols import SupportsReopen, SupportsVersion
+from bakeoff.protocols import CompleteStore, Store, SupportsReopen, SupportsStorage, SupportsVersion
 from bakeoff.storage.cache import MANIFEST, folder_bytes
-from bakeoff.types import Batch, Metric
+from bakeoff.types import FULL_FORM, Batch, Metric, SparseRows, TokenRows, VectorKind
 
 VERSION = "1"
 BATCH = 8192
@@ -46,6 +46,14 @@ class IndexContent:
         """The vectors' length; 0 for texts."""
         return self.vectors.matrix.shape[1] if self.vectors else 0
 
+    @property
+    def kind(self) -> VectorKind:
+        """What the vectors are."""
+        matrix = self.vectors.matrix if self.vectors else None
+        if isinstance(matrix, SparseRows):
+            return "sparse"
+        return "tokens" if isinstance(matrix, TokenRows) else "dense"
+
     def fingerprint(self) -> str:
         """The name of the content."""
         name = self.vectors.fingerprint if self.vectors else self.chunking.fingerprint
@@ -60,11 +68,14 @@ class IndexContent:
         texts = embedded_texts(self.chunking.chunks) if self.texts or not self.vectors else None
         for begin in range(0, self.rows, BATCH):
             rows = slice(begin, min(begin + BATCH, self.rows))
+            part = self.vectors.matrix[rows] if self.vectors else None
             yield Batch(
                 np.arange(rows.start, rows.stop, dtype=np.int64),
-                vectors=self.vectors.matrix[rows] if self.vectors else None,
+                vectors=part if isinstance(part, np.ndarray) else None,
                 texts=texts[rows] if texts else None,
                 payloads=self.payload.rows(rows.start, rows.stop) if self.payload else None,
+                sparse=part if isinstance(part, SparseRows) else None,
+                tokens=part if isinstance(part, TokenRows) else None,
             )
 
 
@@ -76,29 +87,34 @@ class OpenIndex:
     index asked for; it is ready when it is on disk, open and has said how many rows it holds.
     """
 
-    store: Any
+    store: CompleteStore
     bytes: int | None
     insert_seconds: float | None
     index_seconds: float | None
     ready_seconds: float | None = None
     measured: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _IndexBuild:
     """What an index is made of, and what for."""
 
-    plugin: Any
+    plugin: type[CompleteStore]
     part: PluginSpec
     name: str
     content: IndexContent
     metric: Metric
 
-    def store(self, home: Path) -> Any:
+    def store(self, home: Path) -> CompleteStore:
         """The store over a folder, told of the payload it will hold."""
         made = self.plugin(self.part.params, home)
         if self.content.payload is not None:
             made.declare(self.content.payload.fields)
+        if self.content.kind != "dense":
+            made.hold(self.content.kind)
+        if self.part.form.storage != FULL_FORM.storage and isinstance(made, SupportsStorage):
+            made.set_storage(self.part.form.storage)
         return made
 
 
@@ -166,8 +182,11 @@ def index_name(part: PluginSpec, content: IndexContent, metric: Metric) -> str:
 
 
 def _making(part: PluginSpec, content: IndexContent, metric: Metric) -> _IndexBuild:
+    part = part.in_language(content.chunking.language)
+    metric = metric if content.kind == "dense" else Metric.DOT
     name = fingerprint("index", VERSION, part.identity(), content.fingerprint(), metric)
-    return _IndexBuild(registry.load("stores", part.name), part, name, content, metric)
+    plugin = cast("type[CompleteStore]", registry.load("stores", part.name))
+    return _IndexBuild(plugin, part, name, content, metric)
 
 
 def _stage(making: _IndexBuild, context: StageContext) -> AbstractContextManager[StageReport]:
@@ -175,7 +194,7 @@ def _stage(making: _IndexBuild, context: StageContext) -> AbstractContextManager
     return stage_progress(context, "index", label, making.content.rows, "rows")
 
 
-def _in_memory(making: _IndexBuild, root: Path, advance: Any) -> OpenIndex:
+def _in_memory(making: _IndexBuild, root: Path, advance: Callable[[int], None]) -> OpenIndex:
     """An index that lives as long as its store."""
     store = making.store(root)
     try:
@@ -183,11 +202,11 @@ def _in_memory(making: _IndexBuild, root: Path, advance: Any) -> OpenIndex:
     except BaseException:
         _close_after_fault(store)
         raise
-    size = _bytes_in_memory(making.content)
+    size = _bytes_in_memory(making.content, making.part)
     return OpenIndex(store, size, filled.insert, filled.index, time.perf_counter() - filled.ended)
 
 
-def _build(making: _IndexBuild, context: StageContext, advance: Any) -> BuildTimes | None:
+def _build(making: _IndexBuild, context: StageContext, advance: Callable[[int], None]) -> BuildTimes | None:
     """Build an index and make it durable; None where another process did while we waited."""
     done: list[_FilledStore] = []
 
@@ -252,7 +271,7 @@ def _with_earlier_times(index: OpenIndex, making: _IndexBuild, context: StageCon
     return OpenIndex(index.store, index.bytes, insert.seconds, build.seconds, ready.seconds, insert.source)
 
 
-def _expect_answer(store: Any, fault: StoreError) -> None:
+def _expect_answer(store: Store, fault: StoreError) -> None:
     """Return where the engine answers: what it does not open is lost. A server that is away has lost nothing."""
     if not isinstance(store, SupportsVersion):
         return
@@ -264,7 +283,7 @@ def _expect_answer(store: Any, fault: StoreError) -> None:
         raise StoreError(f"{str(fault).rstrip('. ')}. {kept}.") from fault
 
 
-def _fill(store: Any, making: _IndexBuild, advance: Any) -> _FilledStore:
+def _fill(store: Store, making: _IndexBuild, advance: Callable[[int], None]) -> _FilledStore:
     """Seconds the store takes to insert, and to make everything inserted searchable; making batches is ours (F38)."""
     begin = time.perf_counter()
     store.create(making.name, making.content.dims, making.metric)
@@ -280,7 +299,7 @@ def _fill(store: Any, making: _IndexBuild, advance: Any) -> _FilledStore:
     return _FilledStore(seconds, ended - inserted, ended)
 
 
-def _close_after_fault(store: Any) -> None:
+def _close_after_fault(store: Store) -> None:
     """Close a store that failed; that it cannot even close says less than its first fault."""
     try:
         store.close()
@@ -294,5 +313,10 @@ def _bytes_on_disk(home: Path) -> int | None:
     return folder_bytes(home) if files else None
 
 
-def _bytes_in_memory(content: IndexContent) -> int:
-    return int(content.vectors.matrix.nbytes) if content.vectors else 0
+def _bytes_in_memory(content: IndexContent, part: PluginSpec) -> int:
+    if content.vectors is None:
+        return 0
+    small = part.form.storage != FULL_FORM.storage
+    return (
+        content.rows * part.form.vector_bytes(content.dims) if small else int(content.vectors.matrix.nbytes)
+    )

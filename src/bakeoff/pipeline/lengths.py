@@ -12,7 +12,7 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.chunk import ChunkedCorpus, embedded_texts, text_blocks
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.embed import TEXTS, EmbedWorkSpec, chunk_keys, vector_identity
-from bakeoff.protocols import Embedder, ResourceRequest, SupportsTokens
+from bakeoff.protocols import ResourceRequest, SupportsFit, SupportsTokens, VectorModel
 from bakeoff.runtime.events import WarningRaised
 from bakeoff.runtime.shards import LoadedPlugin
 from bakeoff.storage.arrow_take import ArrowTaker
@@ -39,10 +39,10 @@ class TokenLengths:
 
 
 def token_lengths(
-    part: PluginSpec, embedder: Embedder, chunking: ChunkedCorpus, context: StageContext
+    part: PluginSpec, embedder: VectorModel, chunking: ChunkedCorpus, context: StageContext
 ) -> TokenLengths | None:
     """The token lengths of a chunking for a model, or None for a model that cannot count."""
-    if not isinstance(embedder, SupportsTokens):
+    if not isinstance(embedder, SupportsTokens) or isinstance(embedder, SupportsFit):
         return None
     key = fingerprint("lengths", vector_identity(part, embedder, Role.DOCUMENT), chunking.fingerprint)
 
@@ -69,7 +69,7 @@ class TokenCountWorkSpec(EmbedWorkSpec):
 
 
 def _counts(
-    part: PluginSpec, embedder: Embedder, chunking: ChunkedCorpus, context: StageContext
+    part: PluginSpec, embedder: VectorModel, chunking: ChunkedCorpus, context: StageContext
 ) -> list[int]:
     """The tokens of each chunk, counted here, or by the workers there are."""
     counter, rows = cast(SupportsTokens, embedder), ArrowTaker(chunking.chunks.select(list(TEXTS)))

@@ -6,14 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bakeoff.config.modes import MODES, Hybrid
+from bakeoff.config.modes import Hybrid
 from bakeoff.config.plan import PluginSpec, System
 from bakeoff.measures.conventions import Conventions
-from bakeoff.measures.names import parse
+from bakeoff.measures.definitions import RequiredInput
+from bakeoff.measures.names import Measure, parse
 from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.embed import ChunkVectors
 from bakeoff.pipeline.loops.latency_check import LatencyCheck
 from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.query_pipeline import StepResult, SystemAnswers
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.scoring.assume_placed import assume_placed
 from bakeoff.pipeline.scoring.inputs import ScoringInputs
 from bakeoff.pipeline.scoring.losses import losses_table, stage_candidates
 from bakeoff.pipeline.scoring.score import judged_values, score_table
@@ -22,15 +26,20 @@ from bakeoff.pipeline.scoring.ties import ties_table
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.system_tables import (
     CELL,
+    PLACEMENTS,
     SystemResult,
     SystemSizes,
     choices_table,
     empty_searches_table,
     passages_table,
+    placements_table,
     rankings_table,
     system_row,
 )
 from bakeoff.pipeline.timing import (
+    ELSEWHERE,
+    INGEST,
+    REFERENCE,
     PhaseTime,
     Row,
     ingest_row,
@@ -39,14 +48,16 @@ from bakeoff.pipeline.timing import (
     phase_row,
     phase_time,
     speed_row,
+    start_row,
     timings_table,
 )
 from bakeoff.pipeline.tuning import WeightTuner
+from bakeoff.pipeline.vector_forms import FormedStore
 from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
-from bakeoff.types import Status
+from bakeoff.types import FULL_FORM, Status
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +113,7 @@ def make_system_task(
         [query.category for query in queries.queries],
         seed,
         higher_is_better=primary.definition.higher_is_better,
-        clusters=query_clusters(queries.queries, truth.judgments),
+        clusters=query_clusters(queries.queries, truth.judgments, corpus=artifacts.corpus.documents.num_rows),
     )
     return replace(task, tuner=tuner)
 
@@ -120,14 +131,17 @@ def measure_system(
 ) -> SystemResult:
     """The tables of one system from its answers; workers score where there are some."""
     run, system, artifacts = task.run, task.system, executor.artifacts
-    chunking = artifacts.chunking(system.chunker)
     ids = [query.id for query in task.queries.queries]
-    scored = scoring_inputs(task, artifacts, answers.ranking, lambda: _neighbours(system, answers, executor))
     measures = [parse(name) for name in task.measures]
-    steps = stage_candidates(system, answers, executor, measures[0])
+    placed = _assume_placed(task, artifacts, answers.ranking, measures[0])
+    chunking = artifacts.chunking(system.chunker)
+    scored = scoring_inputs(task, artifacts, answers.ranking, lambda: _neighbours(system, answers, executor))
+    steps = stage_candidates(system, answers, executor, measures[0], placed)
     scores = score_queries(scored, measures, steps, workers, on_progress)
     times = [*_phases(run, system, artifacts), *latency_rows(run, system.label, answers)]
     times += check.rows(run, system.label) if check is not None else []
+    if unknown := executor.unknown_reference(system):
+        times.append((run, system.label, REFERENCE, "queries", None, 0, unknown))
     return SystemResult(
         systems=system_row(run, system, status, reason, _sizes(system, artifacts, chunking)),
         scores=score_table(run, system.label, scored, scores.columns, measures),
@@ -139,7 +153,33 @@ def measure_system(
         ties=ties_table(run, system.label, scores.tied),
         choices=choices_table(run, system.label, ids, task.tuner.choice if task.tuner else None),
         empty_searches=empty_searches_table(run, system, ids, answers),
+        placements=_placements(task, artifacts, placed, measures[0]),
     )
+
+
+def _assume_placed(
+    task: SystemTask, artifacts: SharedArtifacts, ranking: StepResult, primary: Measure
+) -> StepResult | None:
+    """A retriever's ranking as if every result outside the corpus were right; None for another system."""
+    part = task.system.retriever
+    if part is None:
+        return None
+    passages = artifacts.retrieved(part)
+    passages.require_placed()
+    return assume_placed(ranking, passages, task.truth.judgments, primary.unit, task.conventions)
+
+
+def _placements(
+    task: SystemTask, artifacts: SharedArtifacts, placed: StepResult | None, primary: Measure
+) -> pa.Table:
+    """How a retriever's results were placed; empty for another system."""
+    part = task.system.retriever
+    if part is None or placed is None:
+        return PLACEMENTS.arrow().empty_table()
+    judged = primary.needs is RequiredInput.JUDGMENTS
+    high = judged_values(scoring_inputs(task, artifacts, placed), primary) if judged else None
+    ids = [query.id for query in task.queries.queries]
+    return placements_table(task.run, task.system.label, ids, artifacts.retrieved(part).answers, high)
 
 
 def partial_result(task: SystemTask, executor: QueryExecutor, reason: str) -> SystemResult:
@@ -202,10 +242,9 @@ def _places(ids: pa.ChunkedArray) -> np.ndarray:
 def _neighbours(
     system: System, answers: SystemAnswers, executor: QueryExecutor
 ) -> tuple[StepResult, StepResult] | None:
-    """What the index found and what exact search finds; None for a store that fuses its own searches."""
-    if "dense" not in MODES[system.mode.name].legs:
-        return None
-    return answers.searches[0], executor.reference(system).first(answers.count)
+    """What the index found and what exact search finds; None for a store that fuses its own searches, or unknown."""
+    exact = executor.reference(system) if system.has_reference else None
+    return (answers.searches[0], exact.first(answers.count)) if exact is not None else None
 
 
 def _first(task: SystemTask, count: int) -> SystemTask:
@@ -221,24 +260,40 @@ def _first(task: SystemTask, count: int) -> SystemTask:
 
 
 def _sizes(system: System, artifacts: SharedArtifacts, chunking: ChunkedCorpus) -> SystemSizes:
-    info = artifacts.embedder(system.embedder).info if system.embedder else None
+    info = artifacts.model(system.embedder, system.chunker).info if system.embedder else None
+    dense = (
+        info.dims if info is not None and system.embedder and system.embedder.kind == "embedders" else None
+    )
     parts = [index.bytes for index in artifacts.indexes(system)]
-    total = None if None in parts else sum(part or 0 for part in parts)
+    kept = [one.kept_bytes for one in artifacts.engines_of(system) if isinstance(one, FormedStore)]
+    total = None if None in parts or not parts else sum(part or 0 for part in (*parts, *kept))
+    chunks = chunking.chunks.num_rows if chunking.whole else None
     return SystemSizes(
-        chunking.chunks.num_rows, info.dims if info else None, total, info.stand_in if info else False
+        chunks,
+        (system.form.dims or info.dims) if info else None,
+        total,
+        info.stand_in if info else False,
+        system.form.vector_bytes(dense) if dense else None,
+        FULL_FORM.vector_bytes(dense) if dense else None,
     )
 
 
 def _phases(run: str, system: System, artifacts: SharedArtifacts) -> list[Row]:
     """Seconds of each completed phase of ingestion, and of all; those of an earlier run are dated."""
+    if system.retriever is not None or (system.store is not None and system.store.existing is not None):
+        return [(run, system.label, INGEST, "seconds", None, 0, ELSEWHERE)]
     made = artifacts.ingestion_timings(system)
-    parts = {"read": made.corpus, "chunk": made.chunking, "embed_chunks": made.vectors}
+    stages: dict[str, tuple[ReadCorpus | ChunkedCorpus | ChunkVectors | None, ...]] = {
+        "read": (made.corpus,),
+        "chunk": (made.chunking,),
+        "embed_chunks": (made.vectors, made.encoded),
+    }
+    found = {phase: [part for part in parts if part is not None] for phase, parts in stages.items()}
     rows = [
-        phase_row(run, system.label, phase, phase_time(part))
-        for phase, part in parts.items()
-        if part is not None
+        phase_row(run, system.label, phase, phase_time(*parts)) for phase, parts in found.items() if parts
     ]
     if made.vectors is not None:
+        rows.append(start_row(run, system.label, made.model_start))
         rows.append(speed_row(run, system.label, made.vectors))
     indexes = [index for index in made.indexes if index is not None]
     if made.chunking is None or len(indexes) < len(made.indexes):

@@ -1,4 +1,4 @@
-"""Shared things, each made once whoever asks first, timed by a clock that stands apart from the stages' own."""
+"""Shared values, each computed once by the first caller, timed by a clock separate from the stages' own."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from bakeoff.errors import BakeoffError
 
 T = TypeVar("T")
-Key = tuple[Any, ...]
+Key = tuple[object, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class OnceSlot:
     """One shared thing: not made yet, made in some seconds of its own, or failed for good."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     made: bool = False
-    value: Any = None
+    value: object = None
     seconds: float = 0.0
     error: BakeoffError | None = None
 
@@ -82,10 +82,15 @@ class OnceMap:
         """What is there under a key, made or not; nothing is made for the question."""
         return self._slots.get(key) or OnceSlot()
 
-    def keyed(self, kind: str) -> list[tuple[Key, Any]]:
+    def find(self, key: Key, kind: type[T]) -> T | None:
+        """What was made under a key; None where nothing was."""
+        value = self.slot(key).value
+        return value if isinstance(value, kind) else None
+
+    def items_of(self, kind: str) -> list[tuple[Key, object]]:
         """Everything of a kind that was made, with its key."""
         return [(key, slot.value) for key, slot in self._slots.items() if slot.made and key[0] == kind]
 
-    def made(self, *kinds: str) -> list[Any]:
+    def values_of(self, *kinds: str) -> list[object]:
         """Everything of some kinds that was made; the kind is what a key begins with."""
         return [slot.value for key, slot in self._slots.items() if slot.made and key[0] in kinds]

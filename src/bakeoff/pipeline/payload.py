@@ -1,15 +1,16 @@
-"""payload: what filters ask about → the fields beside each chunk, and filters in their terms."""
+"""payload: the fields that filters use → a payload for each chunk, and filters on it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.config.pydantic_messages import did_you_mean
+from bakeoff.corpus.dates import date_seconds
 from bakeoff.errors import QueryFileError
-from bakeoff.types import Condition, PayloadField, Where
+from bakeoff.types import Condition, DateCondition, PayloadField, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ class ChunkPayload:
     """One column a field; a number that a document lacks is one below every other, which no filter reaches."""
 
     fields: tuple[PayloadField, ...]
-    columns: Mapping[str, list[Any]]
+    columns: Mapping[str, Sequence[Value]]
     lowest: Mapping[str, float]
 
     def rows(self, begin: int, end: int) -> list[dict[str, Value]]:
@@ -47,7 +48,7 @@ class ChunkPayload:
             for one in given
         )
 
-    def kept(self, where: Where) -> np.ndarray:
+    def matching_chunks(self, where: Where) -> np.ndarray:
         """Which chunks satisfy a filter."""
         import numpy as np
 
@@ -72,11 +73,14 @@ def build_payload(filters: Iterable[Where], documents: pa.Table, chunks: pa.Tabl
     """The fields that filters ask about, for every chunk; a field is a number where a filter has bounds for it."""
     asked = [one for where in filters for one in where]
     ranged = {one.field for one in asked if one.least is not None or one.most is not None}
-    fields, columns, lowest = [], {}, {}
+    dated = {one.field for one in asked if isinstance(one, DateCondition)}
+    fields, lowest = [], {}
+    columns: dict[str, Sequence[Value]] = {}
     for name in dict.fromkeys(one.field for one in asked):
         column = _column(name, documents, chunks)
         if name in ranged:
-            numbers = [_as_number(value, name) for value in column]
+            parse = _as_date if name in dated else _as_number
+            numbers = [parse(value, name) for value in column]
             whole = all(value is None or float(value).is_integer() for value in numbers)
             fields.append(PayloadField(name, "integer" if whole else "number"))
             columns[name], lowest[name] = _fill_missing(numbers, whole)
@@ -114,11 +118,23 @@ def _as_number(text: str, name: str) -> float | None:
         return float(text)
     except ValueError as exc:
         raise QueryFileError(
-            f'a filter has bounds for "{name}", and {text!r} is no number. Filter it by its values instead.'
+            f'a filter has bounds for "{name}", and {text!r} is not a number. Filter it by its values instead.'
         ) from exc
 
 
-def _fill_missing(numbers: Sequence[float | None], whole: bool) -> tuple[list[Any], float]:
+def _as_date(text: str, name: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        return date_seconds(text)
+    except ValueError as exc:
+        raise QueryFileError(
+            f'a filter has dates for "{name}", and {text!r} is not a date such as 2026-05-01. Filter it by its '
+            "values instead, or write the column's dates in ISO form."
+        ) from exc
+
+
+def _fill_missing(numbers: Sequence[float | None], whole: bool) -> tuple[Sequence[Value], float]:
     """The numbers, with one below them all where there is none, and the lowest of them."""
     lowest = min((value for value in numbers if value is not None), default=0.0)
     absent = lowest - max(1.0, abs(lowest))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 from bakeoff import registry
 from bakeoff.config.modes import MODES
 from bakeoff.config.plan import PluginSpec, System
+from bakeoff.errors import BakeoffError
+from bakeoff.pipeline.embed import QueryVectors
 from bakeoff.pipeline.loops.latency_check import LatencyCheck, check_latency
 from bakeoff.pipeline.once_map import Key, OnceMap
 from bakeoff.pipeline.query_pipeline import (
+    REFERENCES,
     WARM_UP_SEARCHES,
     QueryPipeline,
+    RequestVector,
     Search,
     SearchRequest,
     StepResult,
@@ -26,13 +30,17 @@ from bakeoff.pipeline.query_pipeline import (
     time_rerank,
     time_search,
 )
-from bakeoff.pipeline.shared_artifacts import SharedArtifacts, store_identity
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts, model_name, store_identity
+from bakeoff.types import FULL_FORM
 
 if TYPE_CHECKING:
     import numpy as np
 
-EXACT = "exact"
-_DENSE = PluginSpec("modes", "dense", "dense", MODES["dense"].params())
+_ALONE = {
+    mode.legs[0]: PluginSpec("modes", mode.name, mode.name, mode.params())
+    for mode in map(MODES.__getitem__, ("dense", "sparse", "late_interaction"))
+}
+"""The mode that makes one search and no other."""
 
 WeightChooser = Callable[[tuple[StepResult, ...]], "np.ndarray"]
 """Chooses the dense share of each query's fusion from the results of the searches."""
@@ -49,8 +57,8 @@ class QueryExecutor:
 
     def answers(self, system: System, rounds: int, weigh: WeightChooser | None = None) -> SystemAnswers:
         """A system's rankings of all queries with the times of this many rounds; missing rounds are run now."""
-        if system.embedder is not None:
-            self.artifacts.query_vectors(system.embedder)
+        for part in system.models:
+            self.artifacts.query_vectors(part, system.chunker)
         searches = tuple(step.results_after(rounds) for step in self._searches(system))
         name = json.dumps(system.identity())
 
@@ -61,16 +69,16 @@ class QueryExecutor:
 
     def partial_answers(self, system: System, weigh: WeightChooser | None = None) -> SystemAnswers | None:
         """What a system had answered when it failed: its first queries, or all in fewer rounds; None if nothing."""
-        slots = [self._steps.slot(key) for key in self._search_keys(system)]
-        searches = [slot.value.partial() for slot in slots if slot.made]
+        steps = [self._steps.find(key, TimedStep) for key in self._search_keys(system)]
+        searches = [step.partial() for step in steps if step is not None]
         count = min((len(search.hits) for search in searches), default=0)
-        if len(searches) < len(slots) or not count:
+        if len(searches) < len(steps) or not count:
             return None
         name = json.dumps(system.identity())
 
         def run_step(step: str, make: Callable[[], TimedStep]) -> StepResult:
-            slot = self._steps.slot((step, name))
-            return slot.value.partial() if slot.made else make().results_after(1)
+            done = self._steps.find((step, name), TimedStep)
+            return done.partial() if done is not None else make().results_after(1)
 
         first = tuple(search.first(count) for search in searches)
         return self._fuse_and_rerank(system, first, run_step, weigh)
@@ -94,37 +102,88 @@ class QueryExecutor:
             reranks.append(ranking)
         count = len(ranking.hits)
         return SystemAnswers(
-            ranking.cut(pipeline.depth),
-            artifacts.query_vectors(system.embedder) if system.embedder else None,
+            ranking.truncate(pipeline.depth),
+            self._embedded(system),
             tuple(search.first(count) for search in searches),
             fused.first(count) if fused is not None else None,
             tuple(one.first(count) for one in reranks),
         )
 
+    def _embedded(self, system: System) -> QueryVectors | None:
+        """The queries as a system's first model gives them, with the times of all its models."""
+        made = [self.artifacts.query_vectors(part, system.chunker) for part in system.models]
+        if not made:
+            return None
+        first, *others = made
+        return replace(first, milliseconds=sum((one.milliseconds for one in others), first.milliseconds))
+
     def pipeline(self, system: System, depth: int | None = None) -> QueryPipeline:
         """The steps of one query through a system; `depth` replaces the experiment's."""
         artifacts = self.artifacts
-        stores = [index.store for index in artifacts.indexes(system)]
         rerankers = [(artifacts.reranker(one.part), one.depth) for one in system.rerank]
         passages = artifacts.passages(system.chunker) if rerankers else []
-        return build_query_pipeline(system, stores, rerankers, passages, depth or artifacts.depth)
+        engines = artifacts.engines_of(system)
+        return build_query_pipeline(system, engines, rerankers, passages, depth or artifacts.depth)
 
-    def reference(self, system: System) -> StepResult:
-        """Exact search with a system's vectors: what its index would find if it missed nothing."""
-        store = system.store
+    def reference(self, system: System) -> StepResult | None:
+        """Exact search with a system's vectors: what its index would find if it missed nothing; None if unknown.
+
+        The vectors are float32, and the full ones where candidates are rescored.
+        """
+        if system.store is None or system.store.existing is None:
+            return self._own_reference(system)
+        found = self._collection_reference(system)
+        return found if isinstance(found, StepResult) else None
+
+    def unknown_reference(self, system: System) -> str:
+        """Why nothing is known about what the index of a collection misses; '' where it is known."""
+        if "dense" not in system.legs or system.store is None or system.store.existing is None:
+            return ""
+        found = self._collection_reference(system)
+        return found if isinstance(found, str) else ""
+
+    def _own_reference(self, system: System) -> StepResult:
+        store, leg = system.store, system.legs[0]
         assert store is not None
-        if store.name != EXACT:
-            plugin = registry.load("stores", EXACT)
-            exact = PluginSpec("stores", EXACT, EXACT, plugin.Params())
+        if store.name != (name := REFERENCES[leg]):
+            plugin = registry.load("stores", name)
+            exact = PluginSpec("stores", name, name, plugin.Params())
             system = replace(system, store=exact, search=plugin.Query())
-        alone = replace(system, mode=_DENSE, keyword=None, keyword_search=None, rerank=())
+        elif store.form != FULL_FORM:
+            system = replace(system, store=store.full)
+        if store.form.rescore and system.embedder is not None:
+            system = replace(system, embedder=system.embedder.full)
+        alone = replace(system, mode=_ALONE[leg], keyword=None, keyword_search=None, encoder=None, rerank=())
         return self._searches(alone)[0].results_after(1)
+
+    def _collection_reference(self, system: System) -> StepResult | str:
+        """Exact search in the vectors that a collection returns, else in those given with the chunks, else why not."""
+        import numpy as np
+
+        artifacts, depth = self.artifacts, system.depth or self.artifacts.depth
+
+        def make() -> StepResult | str:
+            found = artifacts.search_collection_exactly(system, self.requests(system), depth)
+            if not isinstance(found, str):
+                return StepResult(tuple(found), np.full((1, len(found)), np.nan), "not timed")
+            if not artifacts.has_given_vectors(system):
+                return found
+            try:
+                return self._own_reference(system)
+            except BakeoffError as exc:
+                return str(exc)
+
+        assert system.store is not None and system.embedder is not None
+        parts = (store_identity(system.store), system.chunker.label, system.embedder.label, str(depth))
+        return self._steps.once(("collection reference", *parts), make)
 
     def latency_check(self, system: System) -> LatencyCheck:
         """A few of a system's queries in the loop of `bakeoff load`; systems with the same searches share it."""
 
         def make() -> LatencyCheck:
             results = [step.results_after(1) for step in self._searches(system)]
+            if untimed := next((one.untimed for one in results if one.untimed), ""):
+                return LatencyCheck(0, note=untimed)
             searches = self.pipeline(replace(system, rerank=())).searches
             return check_latency(results, searches, self.requests(system), self.warm_up_requests(system))
 
@@ -135,7 +194,9 @@ class QueryExecutor:
         searches = self.pipeline(replace(system, rerank=())).searches
 
         def make(search: Search) -> TimedStep:
-            return time_search(search, self.requests(system), self.warm_up_requests(system))
+            reader = self.artifacts.answer_reader(system)
+            warm_up = [] if reader.untimed else self.warm_up_requests(system)
+            return time_search(search, self.requests(system), warm_up, reader)
 
         keyed = zip(self._search_keys(system), searches, strict=True)
         return [self._steps.once(key, partial(make, search)) for key, search in keyed]
@@ -144,29 +205,44 @@ class QueryExecutor:
         """Everything that shapes each search of a system."""
         depth = system.depth or self.artifacts.depth
         keys: list[Key] = []
-        for kind in MODES[system.mode.name].legs:
-            store, arguments, embedder = system.store, system.search, system.embedder
-            if kind == "keywords":
-                store, arguments, embedder = system.keyword, system.keyword_search, None
+        parts = [
+            (system.store or system.retriever, system.search, system.embedder),
+            (system.keyword, system.keyword_search, system.encoder),
+        ]
+        searched = [one for one in parts if one[0] is not None]
+        for kind, (store, arguments, embedder) in zip(system.legs, searched, strict=True):
             assert store is not None
-            model = embedder.label if embedder else ""
+            model = model_name(embedder) if embedder else ""
             given = arguments.model_dump_json() if arguments is not None else ""
-            keys.append(("search", kind, system.chunker.label, model, store_identity(store), given, depth))
+            name = (store_identity(store), given, depth, store.form.rescore)
+            keys.append(("search", kind, system.chunker.label, model, *name))
         return keys
 
     def requests(self, system: System) -> list[SearchRequest]:
         """The queries as a system's searches take them."""
         texts, artifacts = self.artifacts.texts, self.artifacts
-        vectors = artifacts.query_vectors(system.embedder).matrix if system.embedder else [None] * len(texts)
-        filters = artifacts.chunk_filters(system.chunker)
-        return [SearchRequest(*one) for one in zip(texts, vectors, filters, strict=True)]
+        vectors, second = (
+            artifacts.query_vectors(part, system.chunker).matrix if part else [None] * len(texts)
+            for part in (system.embedder, system.encoder)
+        )
+        parts = (texts, vectors, artifacts.chunk_filters(system), artifacts.ids, artifacts.filters, second)
+        return [SearchRequest(*one) for one in zip(*parts, strict=True)]
 
     def warm_up_requests(self, system: System) -> list[SearchRequest]:
         """Requests that are not queries; repeated where the corpus is too small for enough different ones."""
+        import numpy as np
+
         texts = self.artifacts.warm_up() or [""]
-        embedder = system.embedder
-        rows = self.artifacts.vectors(embedder, system.chunker).matrix if embedder else [None]
-        return [SearchRequest(texts[i % len(texts)], rows[i % len(rows)]) for i in range(WARM_UP_SEARCHES)]
+        rows: list[Sequence[RequestVector | None]] = []
+        for part in (system.embedder, system.encoder):
+            count = self.artifacts.chunking(system.chunker).chunks.num_rows if part else 0
+            few = np.arange(min(count, WARM_UP_SEARCHES))
+            rows.append(self.artifacts.other_vectors(system, part, few) if part else [None])
+        first, second = rows
+        return [
+            SearchRequest(texts[i % len(texts)], first[i % len(first)], second=second[i % len(second)])
+            for i in range(WARM_UP_SEARCHES)
+        ]
 
 
 def _weights(searches: tuple[StepResult, ...], weigh: WeightChooser | None) -> list[float | None]:

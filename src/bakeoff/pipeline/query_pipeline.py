@@ -6,44 +6,60 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
-from bakeoff.config.modes import MODES, Hybrid
+from bakeoff.config.modes import Hybrid
 from bakeoff.config.plan import RERANK_DEPTH, System
 from bakeoff.errors import BakeoffError, RerankerError, StoreError
 from bakeoff.pipeline.embed import QueryVectors
 from bakeoff.pipeline.fuse import fuse_rankings
-from bakeoff.protocols import (
-    Reranker,
-    Store,
-    SupportsHybrid,
-    SupportsKeywords,
-    SupportsKeywordsWhere,
-    SupportsPayload,
-    SupportsVectors,
-)
-from bakeoff.types import Hits, Where
+from bakeoff.protocols import CompleteStore, Reranker, Retriever, SupportsQueryIds
+from bakeoff.types import Answer, Hits, SparseVector, Where
 
 if TYPE_CHECKING:
     import numpy as np
     from pydantic import BaseModel
 
+
+@runtime_checkable
+class SupportsOwnFilters(Protocol):
+    """What is searched within filters as queries have them: a collection with payload fields of its own."""
+
+    def search_asked(self, vector: np.ndarray, k: int, query: BaseModel, asked: Where) -> Hits:
+        """The k nearest rows within a filter."""
+        ...
+
+
+EXACT = "exact"
+"""The store that compares every row."""
+REFERENCES = {"dense": EXACT, "tokens": EXACT, "sparse": "postings"}
+"""The store whose search misses nothing, by kind of search."""
 WARM_UP_SEARCHES = 10
 """Searches before each round that are not timed."""
 WARM_UP_RERANKS = 3
 """Calls of a reranker before each round that are not timed: models load lazily at the first one (F32)."""
 
 
+RequestVector: TypeAlias = "np.ndarray | SparseVector"
+"""A query as a model gives it: a vector, tokens × dims, or weights of terms."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One query as a search takes it."""
+    """One query as a search takes it: its filter in the terms of our payloads, and `asked`, as the query has it.
+
+    `second` is the vector of the second search, where a fusion has two models.
+    """
 
     text: str = ""
-    vector: np.ndarray | None = None
+    vector: RequestVector | None = None
     where: Where = ()
+    id: str = ""
+    asked: Where = ()
+    second: RequestVector | None = None
 
 
-Search = Callable[[SearchRequest], Hits]
+Search = Callable[[SearchRequest], Answer]
 Fuse = Callable[[Hits, Hits, float | None], Hits]
 Rerank = Callable[[str, Hits], Hits]
 
@@ -57,10 +73,13 @@ class QueryPipeline:
     reranks: tuple[Rerank, ...]
     depth: int
 
-    def answer(self, request: SearchRequest, weight: float | None = None) -> Hits:
-        """The ranking of one query, all steps in one call."""
+    def answer(self, request: SearchRequest, weight: float | None = None) -> Answer:
+        """The answer to one query, all steps in one call."""
         found = [search(request) for search in self.searches]
-        hits = self.fuse(found[0], found[1], weight) if self.fuse else found[0]
+        dense, *others = cast(list[Hits], found)
+        hits: Answer = self.fuse(dense, others[0], weight) if self.fuse else dense
+        if not isinstance(hits, Hits):
+            return hits
         for rerank in self.reranks:
             hits = rerank(request.text, hits)
         return Hits(hits.ids[: self.depth], hits.scores[: self.depth])
@@ -68,17 +87,17 @@ class QueryPipeline:
 
 def build_query_pipeline(
     system: System,
-    stores: Sequence[Store],
+    engines: Sequence[object],
     rerankers: Sequence[tuple[Reranker, int]],
     passages: Sequence[str],
     depth: int,
 ) -> QueryPipeline:
-    """The steps of a system over its open stores and loaded rerankers, each reranker with its depth."""
+    """The steps of a system over what answers its searches, and loaded rerankers, each with its depth."""
     k, params = system.depth or depth, system.mode.params
     return QueryPipeline(
         tuple(
-            build_search(kind, store, k, system.keyword_search if kind == "keywords" else system.search)
-            for kind, store in zip(MODES[system.mode.name].legs, stores, strict=True)
+            build_search(kind, engine, k, settings)
+            for kind, engine, settings in zip(system.legs, engines, leg_settings(system), strict=True)
         ),
         partial(_fuse, params, k) if isinstance(params, Hybrid) else None,
         tuple(partial(_rerank, reranker, passages, top) for reranker, top in rerankers),
@@ -86,33 +105,66 @@ def build_query_pipeline(
     )
 
 
-class _SearchableStore(
-    SupportsVectors, SupportsPayload, SupportsKeywords, SupportsKeywordsWhere, SupportsHybrid, Protocol
-):
-    """Every search that a mode may make; a store has the methods of the modes it serves."""
-
-
 def build_search(kind: str, store: object, k: int, arguments: BaseModel | None) -> Search:
-    """A search for the k best rows: `dense`, `keywords` or `native` (the store's own hybrid).
+    """A search for the k best rows: `dense`, `sparse`, `tokens`, `keywords`, `native` (the store's own hybrid) or a
+    `retriever`'s own.
 
-    The first and the last are for requests with a vector; nothing checks that while the clock runs.
+    All but keywords and a retriever's are for requests with a vector; nothing checks that while the clock runs.
     """
-    engine = cast(_SearchableStore, store)
+    if kind == "retriever":
+        return _build_retriever_search(store, k)
+    engine, settings = cast(CompleteStore, store), cast("BaseModel", arguments)
+    if isinstance(store, SupportsOwnFilters):
+        return _build_existing_search(store, k, settings)
 
     def search_dense(request: SearchRequest) -> Hits:
         if request.where:
-            return engine.search_where(request.vector, k, arguments, request.where)  # type: ignore[arg-type]
-        return engine.search(request.vector, k, arguments)  # type: ignore[arg-type]
+            return engine.search_where(request.vector, k, settings, request.where)  # type: ignore[arg-type]
+        return engine.search(request.vector, k, settings)  # type: ignore[arg-type]
 
     def search_keywords(request: SearchRequest) -> Hits:
         if request.where:
-            return engine.search_text_where(request.text, k, arguments, request.where)
-        return engine.search_text(request.text, k, arguments)
+            return engine.search_text_where(request.text, k, settings, request.where)
+        return engine.search_text(request.text, k, settings)
 
     def search_native(request: SearchRequest) -> Hits:
-        return engine.search_hybrid(request.text, request.vector, k, arguments)  # type: ignore[arg-type]
+        return engine.search_hybrid(request.text, request.vector, k, settings)  # type: ignore[arg-type]
 
-    return {"dense": search_dense, "keywords": search_keywords, "native": search_native}[kind]
+    def search_sparse(request: SearchRequest) -> Hits:
+        vector = request.vector if request.second is None else request.second
+        return engine.search_sparse(vector, k, settings, request.where)  # type: ignore[arg-type]
+
+    def search_tokens(request: SearchRequest) -> Hits:
+        return engine.search_tokens(request.vector, k, settings, request.where)  # type: ignore[arg-type]
+
+    return {
+        "dense": search_dense,
+        "sparse": search_sparse,
+        "tokens": search_tokens,
+        "keywords": search_keywords,
+        "native": search_native,
+    }[kind]
+
+
+def leg_settings(system: System) -> list[BaseModel | None]:
+    """The query arguments of each search of a system."""
+    stores = ((system.store, system.search), (system.keyword, system.keyword_search))
+    return [settings for store, settings in stores if store is not None] or [None]
+
+
+def _build_existing_search(store: SupportsOwnFilters, k: int, settings: BaseModel) -> Search:
+    """The search of a collection that others filled, whose payload fields are its own."""
+    search = store.search_asked
+    return lambda request: search(request.vector, k, settings, request.asked)  # type: ignore[arg-type]
+
+
+def _build_retriever_search(retriever: object, k: int) -> Search:
+    """The search of a retriever, which finds the query by its text or by its id."""
+    if isinstance(retriever, SupportsQueryIds):
+        by_id = retriever.search_id
+        return lambda request: by_id(request.id, k)
+    search = cast(Retriever, retriever).search
+    return lambda request: search(request.text, k, request.where)
 
 
 def _fuse(params: Hybrid, k: int, dense: Hits, keywords: Hits, weight: float | None) -> Hits:
@@ -143,23 +195,24 @@ def rerank_rows(
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One step's rankings of all queries, and its milliseconds (rounds × queries)."""
+    """One step's rankings of all queries, and its milliseconds (rounds × queries), NaN where it is `untimed`."""
 
     hits: tuple[Hits, ...]
     milliseconds: np.ndarray
+    untimed: str = ""
 
     def first(self, count: int) -> StepResult:
         """The same for the first queries only."""
         if count >= len(self.hits):
             return self
-        return StepResult(self.hits[:count], self.milliseconds[:, :count])
+        return StepResult(self.hits[:count], self.milliseconds[:, :count], self.untimed)
 
-    def cut(self, depth: int) -> StepResult:
+    def truncate(self, depth: int) -> StepResult:
         """The same with at most `depth` rows per query."""
         if all(len(hits.ids) <= depth for hits in self.hits):
             return self
         shorter = tuple(Hits(hits.ids[:depth], hits.scores[:depth]) for hits in self.hits)
-        return StepResult(shorter, self.milliseconds)
+        return StepResult(shorter, self.milliseconds, self.untimed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +231,46 @@ class SystemAnswers:
         return len(self.ranking.hits)
 
 
+def _check_answer(answer: Answer) -> Hits:
+    """A store's answer as it is, if it is a ranking."""
+    assert isinstance(answer, Hits)
+    check_hits(answer)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReader:
+    """What happens to answers around the clock: a pause before a search, and after it the ranking of its rows.
+
+    `try_out` reads a warm-up's answer, so that one of another shape is noticed before the first query. `untimed` is
+    the reason why the times mean nothing.
+    """
+
+    rank: Callable[[Answer], Hits] = _check_answer
+    try_out: Callable[[Answer], object] = lambda _answer: None
+    pause: Callable[[], object] | None = None
+    untimed: str = ""
+
+
+RANKED = AnswerReader()
+"""Answers that are rankings already."""
+
+
 class TimedStep:
     """Calls one step of a system for every query, once per round, and times each call; a fault loses nothing."""
 
     def __init__(
-        self, call: Callable[[int], Hits], count: int, warm_up: Callable[[], object] = lambda: None
+        self,
+        call: Callable[[int], Answer],
+        count: int,
+        warm_up: Callable[[], object] = lambda: None,
+        reader: AnswerReader = RANKED,
     ) -> None:
-        self._call, self._count, self._warm_up = call, count, warm_up
+        self._call, self._count, self._warm_up, self._reader = call, count, warm_up, reader
+        self._served: list[Answer] = []
         self._answers: list[Hits] = []
         self._nanoseconds: list[list[int]] = []
-        self._checked = 0
+        self._malformed: BakeoffError | None = None
         self._error: BakeoffError | None = None
         self._result: StepResult | None = None
 
@@ -208,7 +291,7 @@ class TimedStep:
 
     def partial(self) -> StepResult:
         """What was answered before a fault: the first queries, or all of them in fewer rounds."""
-        self._check_answers()
+        self._rank_answers()
         return self._collect(len(self._answers), max(self._complete_rounds(), 1))
 
     def _complete_rounds(self) -> int:
@@ -220,38 +303,54 @@ class TimedStep:
             self._nanoseconds.append([])
         self._warm_up()
         row, first = self._nanoseconds[-1], len(self._nanoseconds) == 1
-        clock = time.perf_counter_ns
+        clock, pause = time.perf_counter_ns, self._reader.pause
         for i in range(len(row), self._count):
+            if pause is not None:
+                pause()
             begin = clock()
             answer = self._call(i)
             row.append(clock() - begin)
             if first:
-                self._answers.append(answer)
-        self._check_answers()
+                self._served.append(answer)
+        self._rank_answers()
 
-    def _check_answers(self) -> None:
-        for hits in self._answers[self._checked :]:
-            check_hits(hits)
-            self._checked += 1
+    def _rank_answers(self) -> None:
+        """The rankings of what was served; an answer is read once, so its fault is kept."""
+        if self._malformed is not None:
+            raise self._malformed
+        for answer in self._served[len(self._answers) :]:
+            try:
+                self._answers.append(self._reader.rank(answer))
+            except BakeoffError as exc:
+                self._malformed = exc
+                raise
 
     def _collect(self, count: int, rounds: int) -> StepResult:
         import numpy as np
 
         rows = [row[:count] for row in self._nanoseconds[:rounds]]
-        times = np.array(rows, np.float64).reshape(len(rows), count)
-        return StepResult(tuple(self._answers[:count]), times / 1e6)
+        times = np.array(rows, np.float64).reshape(len(rows), count) / 1e6
+        untimed = self._reader.untimed
+        return StepResult(
+            tuple(self._answers[:count]), np.full_like(times, np.nan) if untimed else times, untimed
+        )
 
 
 def time_search(
-    search: Search, requests: Sequence[SearchRequest], warm_up_requests: Sequence[SearchRequest]
+    search: Search,
+    requests: Sequence[SearchRequest],
+    warm_up_requests: Sequence[SearchRequest],
+    reader: AnswerReader = RANKED,
 ) -> TimedStep:
     """A search for every query, after a warm-up with requests that are not queries."""
 
     def warm_up() -> None:
         for request in warm_up_requests[:WARM_UP_SEARCHES]:
-            search(request)
+            if reader.pause is not None:
+                reader.pause()
+            reader.try_out(search(request))
 
-    return TimedStep(lambda i: search(requests[i]), len(requests), warm_up)
+    return TimedStep(lambda i: search(requests[i]), len(requests), warm_up, reader)
 
 
 def time_fusion(fuse: Fuse, searches: Sequence[StepResult], weights: Sequence[float | None]) -> TimedStep:

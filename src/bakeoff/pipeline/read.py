@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.config.plan import PluginSpec
+from bakeoff.config.file_readers import file_readers
+from bakeoff.config.plan import USUAL_READING, PluginSpec, Reading
+from bakeoff.corpus.languages import LANGUAGES
 from bakeoff.corpus.skipped_files import describe_skipped, summarise_skipped
 from bakeoff.errors import CorpusError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.context import StageContext, batch_of, stage_progress
-from bakeoff.pipeline.reader_process import Answer, ReaderProcesses, reader_order
-from bakeoff.pipeline.work_time import WorkTime, keep_or_find
-from bakeoff.protocols import Source, SupportsReadLimits
+from bakeoff.pipeline.reading.process import DEFAULT_LIMITS, ReaderProcesses
+from bakeoff.pipeline.reading.rows import content_fingerprint, read_rows
+from bakeoff.pipeline.work_time import FillTime, WorkTime, fill_timed, keep_or_find
+from bakeoff.protocols import RowSource, Source, SupportsReadLimits
+from bakeoff.runtime.count_text import count
 from bakeoff.storage.row_cache import BatchRows, RowCache
-from bakeoff.types import DOCUMENTS, Document, Schema, Skipped, SourceItem
+from bakeoff.types import DOCUMENTS, Document, ReadLimits, Schema, Skipped, SourceItem
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = "3"
+VERSION = "4"
 BATCH = 64
 READ = Schema("read", (*DOCUMENTS.columns, ("skipped", "string"), ("has_text", "bool")))
 
@@ -39,15 +44,19 @@ class Sample:
 
     def choose(self, items: Sequence[SourceItem]) -> list[SourceItem]:
         """The chosen items, in the order of the source."""
-        order = random.Random(self.seed).sample(range(len(items)), len(items))
-        return [items[i] for i in sorted(order[: self.size])]
+        return [items[i] for i in self.positions(len(items))]
+
+    def positions(self, count: int) -> list[int]:
+        """Which of a number of things are chosen, in order."""
+        order = random.Random(self.seed).sample(range(count), count)
+        return sorted(order[: self.size])
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCorpus:
     """The documents, what was left out and why, and the name of it all; `fresh` items were read now, others before.
 
-    `earlier` is the time of the run that read them all, where this one read none.
+    `earlier` is the time of reading all of them, where earlier runs read some.
     """
 
     documents: pa.Table
@@ -57,65 +66,151 @@ class ReadCorpus:
     fresh: int
     reused: int
     earlier: WorkTime | None = None
+    readings: Mapping[str, ReadCorpus] = field(default_factory=dict)
+    """The same documents as each of several readings has them, by its label."""
+    language: str = ""
+    """A name of `LANGUAGES`, or '' where none was given or detected."""
+    language_given: bool = False
+
+    @property
+    def language_text(self) -> str:
+        """The language as it is printed, and whether it was detected; '' where it is not known."""
+        if not self.language:
+            return ""
+        return LANGUAGES[self.language].title + ("" if self.language_given else " (detected)")
+
+    def read_for(self, chunker: PluginSpec) -> ReadCorpus:
+        """The documents as the reading has them that a chunker cuts."""
+        return self.readings.get(chunker.reading.label, self) if chunker.reading else self
 
 
 def read_documents(
-    part: PluginSpec, source: Source, context: StageContext, sample: Sample | None = None
+    part: PluginSpec,
+    source: Source | RowSource,
+    context: StageContext,
+    sample: Sample | None = None,
+    *,
+    reading: Reading = USUAL_READING,
 ) -> ReadCorpus:
-    """Every document of a source, or a sample; one that was read before, unchanged, is taken from the cache."""
+    """Every document of a source, or a sample; one that was read before, unchanged, is taken from the cache.
+
+    `reading` names the readers of some kinds of files; the others have their usual ones.
+    """
+    if isinstance(source, RowSource):
+        return _read_table(part, source, context, sample)
     begin = time.perf_counter()
     listed = list(source.items())
     items = [item for item in listed if isinstance(item, SourceItem)]
     items = sample.choose(items) if sample is not None else items
     skipped = [item for item in listed if isinstance(item, Skipped)]
+    readers = file_readers((item.id for item in items), reading.by_kind)
     pool = RowCache(
-        context.cache, "read", fingerprint("read", VERSION, part.kind, part.name, *_reading(part))
+        context.cache, "read", fingerprint("read", VERSION, part.kind, part.name, *_shaping(part, source))
     )
-    keys = [fingerprint(item.id, item.version) for item in items]
-    with stage_progress(context, "read", "", len(items), "files") as report:
+    keys = [fingerprint(item.id, item.version, readers.identity(item.id)) for item in items]
+    with stage_progress(context, "read", reading.label, len(items), "files") as report:
         size = sum(item.size for item in items)
-        with _reader(source, part, items) as answers:
-            fresh = pool.fill(
+        with ReaderProcesses(
+            source, readers, items, limits=_limits(source), on_read=report.advance
+        ) as processes:
+            fill = partial(
+                pool.fill,
                 keys,
-                lambda at: _rows([items[i] for i in at], answers),
+                lambda at: _rows([items[i] for i in at], processes),
                 batch=batch_of(BATCH, len(items), size),
-                progress=report.advance,
+                progress=_first_only(report.advance),
             )
+            filled = fill_timed(context.cache, pool, keys, fill)
         table, unread = _split(pool, keys)
         skipped += unread
-        report.summary = f"{table.num_rows:,} documents, {size / 1e6:.1f} MB{_skipped_text(skipped)}"
+        report.summary = f"{count(table.num_rows, 'document')}, {size / 1e6:.1f} MB{_skipped_text(skipped)}"
     if table.num_rows == 0:
         raise CorpusError(_empty(part, skipped))
     name = fingerprint(
-        "documents", table["id"].to_pylist(), table["version"].to_pylist(), part.name, *_reading(part)
+        "documents",
+        table["id"].to_pylist(),
+        table["version"].to_pylist(),
+        part.name,
+        *_parameters(part),
+        *reading.identity(),
     )
     seconds = time.perf_counter() - begin  # listing is a part of reading
-    reused = len(keys) - fresh
-    earlier = keep_or_find(context.cache, fingerprint("read time", name), seconds, fresh, reused)
-    return ReadCorpus(table, tuple(skipped), name, seconds, fresh, reused, earlier)
+    earlier = keep_or_find(context.cache, fingerprint("read time", name), seconds, filled)
+    return ReadCorpus(
+        documents=table,
+        skipped=tuple(skipped),
+        fingerprint=name,
+        seconds=seconds,
+        fresh=filled.fresh,
+        reused=filled.reused,
+        earlier=earlier,
+    )
 
 
-def _reading(part: PluginSpec) -> list[object]:
-    """The parameters that may shape what is read; where the folder lies does not."""
-    plain = {k: v for k, v in part.params if not isinstance(v, Path)}
-    return [part.identity()[2], part.params.model_dump(mode="json", include=set(plain))]
+def count_documents(source: Source | RowSource) -> int:
+    """How many documents a source has; not all of them may be readable."""
+    if not isinstance(source, RowSource):
+        return sum(isinstance(item, SourceItem) for item in source.items())
+    rows = source.count_rows()
+    return sum(len(batch.ids) for batch in source.batches()) if rows is None else rows
 
 
-@contextlib.contextmanager
-def _reader(
-    source: Source, part: PluginSpec, items: list[SourceItem]
-) -> Iterator[Callable[[list[SourceItem]], list[Answer]]]:
-    """Reads items: in processes with limits where the source has some, else here."""
-    order = reader_order(source, part.params)
-    if not order or not isinstance(source, SupportsReadLimits):
-        yield lambda some: [source.read(item) for item in some]
-        return
-    with ReaderProcesses(source, order, items) as processes:
-        yield processes.read
+def _read_table(
+    part: PluginSpec, source: RowSource, context: StageContext, sample: Sample | None
+) -> ReadCorpus:
+    """The documents of a source of rows."""
+    begin = time.perf_counter()
+    settings = fingerprint(part.name, *_parameters(part))
+    with stage_progress(context, "read", "", source.count_rows() or 0, "rows") as report:
+        table, skipped, fresh = read_rows(source, settings, context.cache, report.advance)
+        if sample is not None:
+            table = table.take(sample.positions(table.num_rows))
+        if not fresh:
+            report.advance(table.num_rows)
+        report.summary = (
+            f"{count(table.num_rows, 'document')}, {table.nbytes / 1e6:.1f} MB{_skipped_text(skipped)}"
+        )
+    if table.num_rows == 0:
+        why = describe_skipped(summarise_skipped(skipped)) if skipped else "It has no row."
+        raise CorpusError(f"no document was found by the source {part.name}. {why}")
+    name = fingerprint("documents", content_fingerprint(table), settings)
+    seconds, made = time.perf_counter() - begin, table.num_rows if fresh else 0
+    filled = FillTime(fresh=made, reused=table.num_rows - made, seconds=seconds)
+    earlier = keep_or_find(context.cache, fingerprint("read time", name), seconds, filled)
+    return ReadCorpus(
+        documents=table,
+        skipped=tuple(skipped),
+        fingerprint=name,
+        seconds=seconds,
+        fresh=filled.fresh,
+        reused=filled.reused,
+        earlier=earlier,
+    )
 
 
-def _rows(items: list[SourceItem], answers: Callable[[list[SourceItem]], list[Answer]]) -> BatchRows:
-    rows = [_row(item, found) for item, found in zip(items, answers(items), strict=True)]
+def _parameters(part: PluginSpec, without: Container[str] = ()) -> list[object]:
+    """The source's version and parameters; where a folder lies does not matter."""
+    plain = {k for k, v in part.params if not isinstance(v, Path) and k not in without}
+    return [part.identity()[2], part.params.model_dump(mode="json", include=plain)]
+
+
+def _shaping(part: PluginSpec, source: Source) -> list[object]:
+    """The parameters that may shape what is read of an item; those that only choose items do not."""
+    return _parameters(part, getattr(source, "selects_by", ()))
+
+
+def _first_only(advance: Callable[[int], None]) -> Callable[[int], None]:
+    """Reports what the cache had; every file that is read now reports itself."""
+    calls = itertools.count()
+    return lambda count: advance(count) if next(calls) == 0 else None
+
+
+def _limits(source: Source) -> ReadLimits:
+    return source.read_limits() if isinstance(source, SupportsReadLimits) else DEFAULT_LIMITS
+
+
+def _rows(items: list[SourceItem], processes: ReaderProcesses) -> BatchRows:
+    rows = [_row(item, found) for item, found in zip(items, processes.read(items), strict=True)]
     columns = {name: [row[name] for row in rows] for name, _ in READ.columns}
     return BatchRows([1] * len(rows), READ.table(columns))
 

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from bakeoff import registry
-from bakeoff.config.modes import MODES
-from bakeoff.config.plan import PluginSpec, System
-from bakeoff.errors import StoreError
-from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts, token_counts
+from bakeoff.config.plan import RETRIEVERS, PluginSpec, System
+from bakeoff.errors import RetrieverError, StoreError
+from bakeoff.pipeline.canary import OWN, RunCanary, check_canary, make_canary
+from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts, text_blocks, token_counts
 from bakeoff.pipeline.context import StageContext
-from bakeoff.pipeline.embed import ChunkVectors, QueryVectors, embed_chunks, embed_queries
+from bakeoff.pipeline.embed import ChunkVectors, QueryVectors, embed_chunks, embed_queries, start_embedder
+from bakeoff.pipeline.encoded_rows import EncodedRows
+from bakeoff.pipeline.existing_collection import ReadOnlyStore, open_collection
+from bakeoff.pipeline.given_vectors import store_given_vectors
 from bakeoff.pipeline.index import BuildTimes, IndexContent, OpenIndex, build_index, open_index
 from bakeoff.pipeline.lengths import TokenLengths, token_lengths
 from bakeoff.pipeline.once_map import Key, OnceMap
 from bakeoff.pipeline.payload import ChunkPayload, build_payload
+from bakeoff.pipeline.placement import Placer
+from bakeoff.pipeline.query_pipeline import RANKED, AnswerReader, RequestVector, SearchRequest
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.protocols import Embedder, Reranker, SupportsKeywordsWhere, SupportsPayload, SupportsVersion
-from bakeoff.types import Metric, Query, Where
+from bakeoff.pipeline.retrieved import RetrievedPassages
+from bakeoff.pipeline.vector_forms import FormedStore, cut_vectors, require_unit_vectors
+from bakeoff.protocols import (
+    Embedder,
+    Encoder,
+    Reranker,
+    Retriever,
+    SuppliesChunks,
+    SupportsDocuments,
+    SupportsFit,
+    SupportsKeywordsWhere,
+    SupportsPacing,
+    SupportsPayload,
+    SupportsVersion,
+    VectorModel,
+)
+from bakeoff.types import FULL_FORM, Answer, Document, Hits, Metric, Query, RetrievedRow, Role, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +55,8 @@ STAND_IN = " (stand-in)"
 class IngestionTimings:
     """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a separate clock.
 
-    Work that a system shares with others counts in full.
+    Work that a system shares with others counts in full. `model_start` is not part of `seconds`. `encoded` are the
+    vectors of a fusion's second model.
     """
 
     corpus: ReadCorpus
@@ -42,6 +64,8 @@ class IngestionTimings:
     vectors: ChunkVectors | None
     indexes: tuple[OpenIndex | None, ...]
     seconds: float | None
+    model_start: float | None
+    encoded: ChunkVectors | None = None
 
 
 class SharedArtifacts:
@@ -63,18 +87,19 @@ class SharedArtifacts:
         read_seconds: float | None = None,
     ) -> None:
         self.corpus, self._context = corpus, context
-        self.texts = [query.text for query in queries]
-        self._filters = filters or ((),) * len(queries)
-        self._filtered = [query.id for query, where in zip(queries, self._filters, strict=True) if where]
+        self.texts, self.ids = [query.text for query in queries], [query.id for query in queries]
+        self.filters = filters or ((),) * len(queries)
+        self._filtered = [query.id for query, where in zip(queries, self.filters, strict=True) if where]
         self.metric, self.depth, self._repeats = metric, depth, repeats
         self._read_seconds = corpus.seconds if read_seconds is None else read_seconds
         self._shared = OnceMap()
 
     def chunking(self, part: PluginSpec) -> ChunkedCorpus:
-        """The chunks of a chunker."""
-        plugin = registry.load("chunkers", part.name)
+        """The chunks of a chunker, or the passages that a retriever has returned so far."""
+        if part.kind == RETRIEVERS:
+            return self.retrieved(part).chunking()
         return self._shared.once(
-            ("chunk", part.label), lambda: chunk_corpus(part, plugin(part.params), self.corpus, self._context)
+            ("chunk", part.label), lambda: chunk_corpus(part, self.corpus.read_for(part), self._context)
         )
 
     def tokens(self, part: PluginSpec) -> np.ndarray:
@@ -89,55 +114,157 @@ class SharedArtifacts:
         """The fields that filters use, for each chunk of a chunking."""
         return self._shared.once(
             ("payload", part.label),
-            lambda: build_payload(self._filters, self.corpus.documents, self.chunking(part).chunks),
+            lambda: build_payload(
+                self.filters, self.corpus.read_for(part).documents, self.chunking(part).chunks
+            ),
         )
 
     def embedder(self, part: PluginSpec) -> Embedder:
-        """A model, loaded once."""
-        plugin = registry.load("embedders", part.name)
-        return self._shared.once(("embedder", part.label), lambda: cast(Embedder, plugin(part.params)))
+        """A model, loaded once for all its vector forms."""
+        part, plugin = part.full, registry.load("embedders", part.name)
+        return self._shared.once(("embedder", part.label), lambda: plugin(part.params))
+
+    def model(self, part: PluginSpec, chunker: PluginSpec) -> VectorModel:
+        """An embedder, or an encoder; one whose weights are counted in the corpus has read these chunks."""
+        if part.kind == "embedders":
+            return self.embedder(part)
+        return self._shared.once(_encoder_key(part, chunker), lambda: self._open_encoder(part, chunker))
+
+    def _open_encoder(self, part: PluginSpec, chunker: PluginSpec) -> Encoder:
+        plugin, language = registry.load("encoders", part.name), ""
+        if issubclass(plugin, SupportsFit):
+            language = self.chunking(chunker).language
+        encoder = plugin(part.in_language(language).params)
+        if isinstance(encoder, SupportsFit):
+            encoder.fit(text for block in text_blocks(self.chunking(chunker).chunks) for text in block)
+        return encoder
+
+    def _start(self, part: PluginSpec, chunker: PluginSpec) -> float | None:
+        """Seconds until a model was loaded and gave its first vector, in this run; None where it refused the text."""
+
+        def make() -> float | None:
+            model = self.model(part, chunker)
+            first = start_embedder(model)
+            full = part.full
+            key = ("embedder", full.label) if part.kind == "embedders" else _encoder_key(part, chunker)
+            return None if first is None else self._shared.slot(key).seconds + first
+
+        return self._shared.once(("start", model_name(part.full)), make)
 
     def with_stand_in_label(self, system: System) -> System:
         """The system under the label of every table, which marks a stand-in for a real model (F43)."""
         part = system.embedder
-        if part is None or not self._shared.slot(("vectors", part.label, system.chunker.label)).made:
+        if part is None or not self._shared.slot(_vectors_key(part, system)).made:
             return system
-        real = not self.embedder(part).info.stand_in
+        real = not self.model(part, system.chunker).info.stand_in
         return system if real else replace(system, label=f"{system.label}{STAND_IN}")
 
     def reranker(self, part: PluginSpec) -> Reranker:
         """A reranker, loaded once."""
         plugin = registry.load("rerankers", part.name)
+        return self._shared.once(("reranker", store_identity(part)), lambda: plugin(part.params))
+
+    def retriever(self, part: PluginSpec) -> Retriever:
+        """A search that exists already, opened by the thread that searches."""
+        return self._shared.once(("retriever", part.label), lambda: self._open_retriever(part))
+
+    def _open_retriever(self, part: PluginSpec) -> Retriever:
+        made = registry.load("retrievers", part.name)(part.params)
+        if self._filtered and not made.takes_filters:
+            raise RetrieverError(
+                f"it cannot search within a filter, and {len(self._filtered)} queries have one "
+                f"({', '.join(self._filtered[:3])}). Leave out the retriever or the filters, or map `filters`."
+            )
+        if isinstance(made, SupportsDocuments):
+            columns = [self.corpus.documents[name].to_pylist() for name in ("id", "text", "kind", "title")]
+            made.index(Document(*row) for row in zip(*columns, strict=True))
+        return made
+
+    def retrieved(self, part: PluginSpec) -> RetrievedPassages:
+        """The passages that a retriever returned, placed in the corpus."""
         return self._shared.once(
-            ("reranker", store_identity(part)), lambda: cast(Reranker, plugin(part.params))
+            ("retrieved", part.label),
+            lambda: RetrievedPassages(part.label, self.corpus.documents, self._placer()),
+        )
+
+    def _placer(self) -> Placer:
+        return self._shared.once(("placer",), lambda: Placer(self.corpus.documents))
+
+    def answer_reader(self, system: System) -> AnswerReader:
+        """How a system's answers become rankings; those of a retriever are placed when the clock has stopped."""
+        if system.retriever is None:
+            return RANKED
+        passages, retriever = self.retrieved(system.retriever), self.retriever(system.retriever)
+        depth = self.ranking_depth(system)
+
+        def rank(answer: Answer) -> Hits:
+            return passages.rank(cast(Iterable[RetrievedRow], answer), depth)
+
+        return AnswerReader(
+            rank,
+            lambda answer: list(cast(Iterable[RetrievedRow], answer)),
+            retriever.pace if isinstance(retriever, SupportsPacing) else None,
+            getattr(retriever, "untimed", ""),
         )
 
     def vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> ChunkVectors:
         """A chunking's vectors."""
 
         def make() -> ChunkVectors:
+            self._start(embedder, chunker)
             self.lengths(embedder, chunker)
-            return embed_chunks(embedder, self.embedder(embedder), self.chunking(chunker), self._context)
+            model, chunking = self.model(embedder, chunker), self.chunking(chunker)
+            if embedder.kind != "embedders":
+                return embed_chunks(embedder, model, chunking, self._context)
+            self.canary(embedder, chunking)
+            supplier = registry.load("chunkers", chunker.name)(chunker.params)
+            if isinstance(supplier, SuppliesChunks) and supplier.vector_model() == embedder.label:
+                return store_given_vectors(
+                    embedder, self.embedder(embedder), supplier, chunking, self._context
+                )
+            return embed_chunks(embedder, model, chunking, self._context)
 
-        return self._shared.once(("vectors", embedder.label, chunker.label), make)
+        def make_smaller() -> ChunkVectors:
+            full = self.vectors(embedder.full, chunker)
+            return cut_vectors(full, embedder, self.embedder(embedder).info, self._context)
+
+        key = ("vectors", model_name(embedder), chunker.label)
+        return self._shared.once(key, make if embedder.form.dims is None else make_smaller)
+
+    def canary(self, part: PluginSpec, chunking: ChunkedCorpus) -> RunCanary:
+        """A model's vectors of the fixed texts, and whether it gave others before."""
+
+        def make() -> RunCanary:
+            own = embedded_texts(chunking.chunks.slice(0, OWN))
+            canary = make_canary(part, self.embedder(part), own)
+            return RunCanary(canary, check_canary(self._context.cache, part, canary) if canary else "")
+
+        return self._shared.once(("canary", part.label), make)
+
+    def known_canaries(self) -> list[RunCanary]:
+        """The canaries made so far, by model."""
+        found = [one for one in self._shared.values_of("canary") if isinstance(one, RunCanary)]
+        return sorted(found, key=lambda one: one.canary.embedder if one.canary else "")
 
     def lengths(self, embedder: PluginSpec, chunker: PluginSpec) -> TokenLengths | None:
         """How long a chunking's chunks are for a model."""
         return self._shared.once(
-            ("lengths", embedder.label, chunker.label),
-            lambda: token_lengths(embedder, self.embedder(embedder), self.chunking(chunker), self._context),
+            ("lengths", model_name(embedder), chunker.label),
+            lambda: token_lengths(
+                embedder, self.model(embedder, chunker), self.chunking(chunker), self._context
+            ),
         )
 
     def known_lengths(self) -> list[TokenLengths]:
         """The token lengths counted so far, by model and chunker."""
-        found = [one for one in self._shared.made("lengths") if one is not None]
+        found = [one for one in self._shared.values_of("lengths") if isinstance(one, TokenLengths)]
         return sorted(found, key=lambda one: (one.embedder, one.chunker))
 
     def engines(self) -> dict[str, str]:
         """The version of each open store's engine, by the store's name, where the engine reports it."""
         found = {}
-        for key, index in self._shared.keyed("index"):
-            if isinstance(index.store, SupportsVersion):
+        for key, index in self._shared.items_of("index"):
+            if isinstance(index, OpenIndex) and isinstance(index.store, SupportsVersion):
                 with contextlib.suppress(
                     StoreError
                 ):  # an engine that is gone fails its system, which is reported
@@ -146,29 +273,60 @@ class SharedArtifacts:
 
     def known_vectors(self) -> list[ChunkVectors]:
         """The chunk vectors made so far, by model and chunker."""
-        return sorted(self._shared.made("vectors"), key=lambda one: (one.embedder, one.chunker))
+        found = [one for one in self._shared.values_of("vectors") if isinstance(one, ChunkVectors)]
+        return sorted(found, key=lambda one: (one.embedder, one.chunker))
 
-    def query_vectors(self, embedder: PluginSpec) -> QueryVectors:
-        """The queries' vectors with their times."""
-        return self._shared.once(
-            ("queries", embedder.label),
-            lambda: embed_queries(
-                embedder, self.embedder(embedder), self.texts, self.warm_up(), self._repeats, self._context
-            ),
-        )
+    def other_vectors(self, system: System, part: PluginSpec, rows: np.ndarray) -> list[RequestVector]:
+        """A model's vectors of some chunks, to warm up with; of a collection of others, only these are embedded."""
+        if part is not system.embedder or system.store is None or system.store.existing is None:
+            matrix = self.vectors(part.full, system.chunker).matrix
+            if isinstance(matrix, EncodedRows):
+                return [matrix.row(int(row)) for row in rows]
+            return list(matrix[rows])
+        texts = embedded_texts(self.chunking(system.chunker).chunks.take(rows))
+        return list(self.embedder(part).embed(texts, Role.DOCUMENT))
+
+    def query_vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> QueryVectors:
+        """The queries' full vectors with their times, which a search in a small form takes too.
+
+        Those of an encoder that reads the corpus are of its chunks.
+        """
+        embedder = embedder.full
+        fitted = chunker.label if _reads_corpus(embedder) else ""
+
+        def make() -> QueryVectors:
+            model = self.model(embedder, chunker)
+            return embed_queries(embedder, model, self.texts, self.warm_up(), self._repeats, self._context)
+
+        return self._shared.once(("queries", model_name(embedder), fitted), make)
+
+    def embed_request(self, system: System, request: SearchRequest) -> SearchRequest:
+        """A request with the vectors that a system's searches take."""
+
+        def embed(part: PluginSpec | None) -> RequestVector | None:
+            if part is None:
+                return None
+            made: Iterable[RequestVector] = self.model(part, system.chunker).embed([request.text], Role.QUERY)
+            return next(iter(made))
+
+        return replace(request, vector=embed(system.embedder), second=embed(system.encoder))
 
     def build(
         self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, *, texts: bool = False
     ) -> BuildTimes | None:
-        """Build an index over a chunking's vectors, over its texts where there is no embedder, or over both.
+        """Build an index over a chunking's vectors, over its texts without an embedder, or over both.
 
         An index that is kept in memory only is built when it is opened.
         """
 
         def make() -> BuildTimes | None:
-            self._check_filters(store, words=embedder is None, both=texts)
+            self._check_filters(store, embedder, both=texts)
+            if store.existing is not None:
+                return None
             content = self.index_content(chunker, embedder, texts)
-            return build_index(store, content, self.metric, self._context)
+            if content.vectors is not None:
+                require_unit_vectors(content.vectors, store.form, self.metric)
+            return build_index(store.indexed, content, self.metric, self._context)
 
         return self._shared.once(_index_key("build", store, chunker, embedder, texts), make)
 
@@ -179,10 +337,45 @@ class SharedArtifacts:
 
         def make() -> OpenIndex:
             built = self.build(store, chunker, embedder, texts=texts)
+            if store.existing is not None and embedder is not None:
+                return self._collection(store, chunker, embedder)
             content = self.index_content(chunker, embedder, texts)
-            return open_index(store, content, self.metric, self._context, built)
+            return open_index(store.indexed, content, self.metric, self._context, built)
 
         return self._shared.once(_index_key("index", store, chunker, embedder, texts), make)
+
+    def _collection(self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec) -> OpenIndex:
+        """A collection that others filled, opened to be searched."""
+        return open_collection(
+            store,
+            self.chunking(chunker),
+            self.corpus.documents["id"].to_pylist(),
+            self.embedder(embedder).info,
+            self.metric,
+            self._context,
+        )
+
+    def search_collection_exactly(
+        self, system: System, requests: Sequence[SearchRequest], depth: int
+    ) -> list[Hits] | str:
+        """Exact search in the vectors of a collection that others filled, or why they cannot be compared."""
+        (index,) = (one for one in self.indexes(system) if isinstance(one.store, ReadOnlyStore))
+        try:
+            return cast("ReadOnlyStore", index.store).search_exactly(requests, depth, self.metric)
+        except StoreError as exc:
+            return str(exc)
+
+    def has_given_vectors(self, system: System) -> bool:
+        """Whether the chunks of a system came with vectors of its model."""
+        supplier = registry.load("chunkers", system.chunker.name)(system.chunker.params)
+        if not isinstance(supplier, SuppliesChunks) or system.embedder is None:
+            return False
+        return supplier.vector_model() == system.embedder.full.label
+
+    def collection_notes(self) -> list[str]:
+        """What must be known about the collections of others that are open."""
+        found = [one for one in self._shared.values_of("index") if isinstance(one, OpenIndex)]
+        return sorted({one.note for one in found if one.note})
 
     def index_content(self, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool) -> IndexContent:
         """What an index is built over."""
@@ -194,6 +387,17 @@ class SharedArtifacts:
         """The open indexes of a system."""
         return [self.index(*parts, texts=texts) for parts, texts in _index_parts(system)]
 
+    def engines_of(self, system: System) -> list[object]:
+        """What answers each search of a system: open stores, or its retriever."""
+        if system.retriever is not None:
+            return [self.retriever(system.retriever)]
+        stores = [index.store for index in self.indexes(system)]
+        form = system.form
+        if system.embedder is None or not (form.rescore or form.dims):
+            return list(stores)
+        full = self.vectors(system.embedder.full, system.chunker) if form.rescore else None
+        return [FormedStore(stores[0], form, full, self.metric), *stores[1:]]
+
     def prepare(self, system: System) -> None:
         """Make everything a system needs except its open indexes, which belong to the thread that searches (F52)."""
         for parts, texts in reversed(_index_parts(system)):
@@ -201,19 +405,31 @@ class SharedArtifacts:
 
     def ingestion_timings(self, system: System) -> IngestionTimings:
         """What has been made for a system so far, with its times; makes nothing itself."""
-        models = [("vectors", system.embedder.label, system.chunker.label)] if system.embedder else []
+        names = [model_name(part) for part in system.models]
+        models: list[Key] = [("vectors", name, system.chunker.label) for name in names]
+        cut = system.embedder is not None and system.embedder.form.dims is not None
+        whole = (
+            [("vectors", model_name(system.embedder.full), system.chunker.label)]
+            if cut and system.embedder
+            else []
+        )
         opened = [_index_key("index", *parts, texts) for parts, texts in _index_parts(system)]
         builds = [_index_key("build", *parts, texts) for parts, texts in _index_parts(system)]
-        keys: list[Key] = [("chunk", system.chunker.label), *models, *opened]
+        keys: list[Key] = [("chunk", system.chunker.label), *models, *whole, *opened]
         slots = [self._shared.slot(key) for key in keys]
-        chunking, *rest = (slot.value if slot.made else None for slot in slots)
         own = sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))
+        corpus = self.corpus.read_for(system.chunker)
+        read_seconds = corpus.seconds if self.corpus.readings else self._read_seconds
         return IngestionTimings(
-            self.corpus,
-            chunking,
-            rest[0] if models else None,
-            tuple(rest[len(models) :]),
-            self._read_seconds + own if all(slot.made for slot in slots) else None,
+            corpus,
+            self._shared.find(keys[0], ChunkedCorpus),
+            self._shared.find(models[0], ChunkVectors) if models else None,
+            tuple(self._shared.find(key, OpenIndex) for key in opened),
+            read_seconds + own if all(slot.made for slot in slots) else None,
+            self._shared.find(("start", model_name(system.embedder.full)), float)
+            if system.embedder
+            else None,
+            self._shared.find(models[1], ChunkVectors) if system.encoder else None,
         )
 
     def ranking_depth(self, system: System) -> int:
@@ -223,8 +439,8 @@ class SharedArtifacts:
     def close(self) -> None:
         """Close every open store and model, even where closing one of them fails."""
         with contextlib.ExitStack() as stack:
-            for one in self._shared.made("index", "embedder", "reranker"):
-                stack.callback((one.store if isinstance(one, OpenIndex) else one).close)
+            for one in self._shared.values_of("index", "embedder", "encoder", "reranker", "retriever"):
+                stack.callback((one.store if isinstance(one, OpenIndex) else cast(Reranker, one)).close)
 
     def warm_up(self) -> list[str]:
         """Texts that are not queries, the same for every system: pieces of the first documents."""
@@ -233,20 +449,23 @@ class SharedArtifacts:
         pieces = [text[at : at + WARM_UP_CHARACTERS].strip() for at in starts for text in texts]
         return [piece for piece in pieces if piece][:WARM_UP_TEXTS]
 
-    def chunk_filters(self, chunker: PluginSpec) -> list[Where]:
-        """Each query's filter in the terms of a chunking's payload."""
-        if not self._filtered:
-            return list(self._filters)
-        payload = self.payload(chunker)
-        return [payload.where(where) for where in self._filters]
+    def chunk_filters(self, system: System) -> list[Where]:
+        """Each query's filter in the terms of our payload; as it is where searches have payload fields of their own."""
+        return [self.chunk_filter(system, where) for where in self.filters]
 
-    def _check_filters(self, store: PluginSpec, *, words: bool, both: bool) -> None:
+    def chunk_filter(self, system: System, where: Where) -> Where:
+        """A filter in the terms of our payload, for a system with an index that we built."""
+        return self.payload(system.chunker).where(where) if where and system.builds_index else where
+
+    def _check_filters(self, store: PluginSpec, model: PluginSpec | None, *, both: bool) -> None:
         """Refuse a store that cannot filter; a filtered query is never searched without its filter."""
         plugin = registry.load("stores", store.name)
-        able = SupportsKeywordsWhere if words else SupportsPayload
-        if self._filtered and (both or not issubclass(plugin, able)):
+        payloads: tuple[type, ...] = (SupportsKeywordsWhere,) if model is None else (SupportsPayload,)
+        if model is not None and model.kind == "encoders":
+            payloads = (SupportsPayload, SupportsKeywordsWhere)
+        if self._filtered and (both or not issubclass(plugin, payloads)):
             some = ", ".join(self._filtered[:3])
-            how = "search by words" if words else "fuse" if both else "search"
+            how = "search by words" if model is None else "fuse" if both else "search"
             raise StoreError(
                 f"{store.name} cannot {how} within a filter, and {len(self._filtered)} queries have one ({some}). "
                 "Leave it out, or the filters."
@@ -261,19 +480,43 @@ def _index_parts(system: System) -> list[tuple[IndexParts, bool]]:
     """The parts of each index of a system, and whether it holds vectors and texts together."""
     found: list[tuple[IndexParts, bool]] = []
     if system.store is not None:
-        native = "native" in MODES[system.mode.name].legs
+        native = "native" in system.legs
         found.append(((system.store, system.chunker, system.embedder), native))
     if system.keyword is not None:
-        found.append(((system.keyword, system.chunker, None), False))
+        found.append(((system.keyword, system.chunker, system.encoder), False))
     return found
+
+
+def _vectors_key(embedder: PluginSpec, system: System) -> Key:
+    """What a model must have made for a system: the chunks' vectors, or the queries' where others made those."""
+    existing = system.store is not None and system.store.existing is not None
+    if existing:
+        return ("queries", model_name(embedder.full), "")
+    return ("vectors", model_name(embedder), system.chunker.label)
 
 
 def _index_key(
     step: str, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool
 ) -> Key:
-    return (step, store_identity(store), chunker.label, embedder.label if embedder else "", texts)
+    return (step, store_identity(store), chunker.label, model_name(embedder) if embedder else "", texts)
+
+
+def model_name(part: PluginSpec) -> str:
+    """The label of a model; an encoder may have that of an embedder."""
+    return part.label if part.kind == "embedders" else f"encoder {part.label}"
+
+
+def _reads_corpus(part: PluginSpec) -> bool:
+    return issubclass(registry.load(part.kind, part.name), SupportsFit)
+
+
+def _encoder_key(part: PluginSpec, chunker: PluginSpec) -> Key:
+    return ("encoder", part.label, chunker.label if _reads_corpus(part) else "")
 
 
 def store_identity(store: PluginSpec) -> str:
     """Plug-in name and parameters of a store (labels are chosen by users and not unique)."""
-    return f"{store.name} {store.params.model_dump_json()}"
+    own = f"{store.name} {store.params.model_dump_json()}"
+    if store.form.storage != FULL_FORM.storage:
+        own += f" {store.form.storage}"
+    return f"{own} {store.existing}" if store.existing is not None else own

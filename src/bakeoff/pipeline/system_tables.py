@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bakeoff.config.modes import MODES
+from bakeoff.pipeline.placement import PLACES
 from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from bakeoff.config.plan import PluginSpec, System
     from bakeoff.pipeline.chunk import ChunkedCorpus
     from bakeoff.pipeline.query_pipeline import StepResult, SystemAnswers
     from bakeoff.pipeline.read import ReadCorpus
+    from bakeoff.pipeline.retrieved import AnswerPlaces
     from bakeoff.pipeline.tuning import WeightChoice
 
 PASSAGE_DEPTH = 10
@@ -95,10 +99,39 @@ EMPTY_SEARCHES = Schema(
 )
 """The queries a search returned nothing for; a system may make several searches."""
 
-CELL = (SYSTEMS, SCORES, TIMINGS, LATENCIES, RANKINGS, PASSAGES, LOSSES, TIES, CHOICES, EMPTY_SEARCHES)
+PLACEMENTS = Schema(
+    "placements",
+    (
+        ("run", "string"),
+        ("system", "string"),
+        ("query_id", "string"),
+        *((name, "int32") for name in PLACES.values()),
+        ("ambiguous", "int32"),
+        ("repeated", "int32"),
+        ("beyond", "int32"),
+        ("high", "double"),
+    ),
+)
+"""How the results of a retriever were placed in the corpus: how many in each way. `ambiguous` ones fit several
+documents, `repeated` ones came twice, those `beyond` were more than asked for. `high` is what the primary measure
+would be if every result outside the corpus were right."""
+
+CELL = (
+    SYSTEMS,
+    SCORES,
+    TIMINGS,
+    LATENCIES,
+    RANKINGS,
+    PASSAGES,
+    LOSSES,
+    TIES,
+    CHOICES,
+    EMPTY_SEARCHES,
+    PLACEMENTS,
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemResult:
     """The tables of one finished system."""
 
@@ -112,18 +145,21 @@ class SystemResult:
     ties: pa.Table
     choices: pa.Table
     empty_searches: pa.Table
+    placements: pa.Table
     measured: str = ""
     """When, for a system that an earlier start of the run finished; '' for one measured now."""
 
 
 @dataclass(frozen=True, slots=True)
 class SystemSizes:
-    """How big a system's index is."""
+    """How big a system's index is; None where that is not known. Bytes are of one vector as searched, and in full."""
 
-    chunks: int
+    chunks: int | None
     dims: int | None
     index_bytes: int | None
     stand_in: bool
+    vector_bytes: int | None = None
+    full_bytes: int | None = None
 
 
 def system_row(
@@ -145,6 +181,10 @@ def system_row(
         "dims": sizes.dims if sizes else None,
         "index_bytes": sizes.index_bytes if sizes else None,
         "stand_in": sizes.stand_in if sizes else False,
+        "family": system.family or system.label,
+        "vector_bytes": sizes.vector_bytes if sizes else None,
+        "full_bytes": sizes.full_bytes if sizes else None,
+        "rescore": system.form.rescore,
     }
     return SYSTEMS.table({name: [value] for name, value in values.items()})
 
@@ -177,7 +217,7 @@ def rankings_table(
             "query_id": pa.array(np.repeat(np.array(query_ids, dtype=object), counts), pa.string()),
             "rank": np.concatenate([np.arange(1, count + 1, dtype=np.int32) for count in counts]),
             "chunk_id": chunks["id"],
-            "document_id": corpus.documents["id"].take(chunks["doc"]),
+            "document_id": _document_names(corpus, chunking).take(chunks["doc"]),
             "start": chunks["start"],
             "end": chunks["end"],
             "section": chunks["section"],
@@ -193,9 +233,17 @@ def passages_table(ranking: StepResult, corpus: ReadCorpus, chunking: ChunkedCor
 
     shown = np.unique(np.concatenate([hit.ids[:PASSAGE_DEPTH] for hit in ranking.hits]).astype(np.int64))
     chunks = chunking.chunks.take(pa.array(shown))
-    own = {"chunk_id": chunks["id"], "document_id": corpus.documents["id"].take(chunks["doc"])}
+    own = {"chunk_id": chunks["id"], "document_id": _document_names(corpus, chunking).take(chunks["doc"])}
     rest = {name: chunks[name] for name, _ in PASSAGES.columns if name not in own}
     return PASSAGES.table({**own, **rest})
+
+
+def _document_names(corpus: ReadCorpus, chunking: ChunkedCorpus) -> pa.ChunkedArray:
+    """The id of each document by number, those outside the corpus included."""
+    import pyarrow as pa
+
+    ids = corpus.documents["id"]
+    return pa.chunked_array([*ids.chunks, pa.array(chunking.outside, ids.type)]) if chunking.outside else ids
 
 
 def choices_table(run: str, system: str, ids: list[str], choice: WeightChoice | None) -> pa.Table:
@@ -210,11 +258,38 @@ def empty_searches_table(run: str, system: System, query_ids: list[str], answers
     """One row for each search of a system and each query that it returned nothing for (F56)."""
     rows = [
         (run, system.label, search, query)
-        for search, result in zip(MODES[system.mode.name].legs, answers.searches, strict=True)
+        for search, result in zip(system.legs, answers.searches, strict=True)
         for query, hits in zip(query_ids, result.hits, strict=False)
         if not len(hits.ids)
     ]
     columns = list(zip(*rows, strict=True)) or [()] * len(EMPTY_SEARCHES.columns)
     return EMPTY_SEARCHES.table(
         {name: list(column) for (name, _), column in zip(EMPTY_SEARCHES.columns, columns, strict=True)}
+    )
+
+
+def placements_table(
+    run: str,
+    label: str,
+    query_ids: list[str],
+    answers: Sequence[AnswerPlaces],
+    high: np.ndarray | None,
+) -> pa.Table:
+    """One row for each query that a retriever answered; `high` is None where the primary measure has no bound."""
+    rows = [
+        (
+            run,
+            label,
+            query,
+            *(one.places[how] for how in PLACES),
+            one.ambiguous,
+            one.repeated,
+            one.beyond,
+            None if high is None or math.isnan(high[place]) else float(high[place]),
+        )
+        for place, (query, one) in enumerate(zip(query_ids, answers, strict=False))
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * len(PLACEMENTS.columns)
+    return PLACEMENTS.table(
+        {name: list(column) for (name, _), column in zip(PLACEMENTS.columns, columns, strict=True)}
     )

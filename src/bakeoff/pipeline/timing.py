@@ -1,11 +1,11 @@
-"""Seconds and milliseconds → rows of the timings table; a percentile only where enough samples stand behind it."""
+"""Seconds and milliseconds → rows of the timings table; a percentile only where there are enough samples."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import ChunkVectors
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PERCENTILES = (50, 90, 95, 99)
+STATISTICS = ("mean_ms", *(f"p{percentile}_ms" for percentile in PERCENTILES))
 BEYOND = 5
 """Samples that must lie beyond a percentile for it to be said (F31)."""
 
@@ -31,10 +32,16 @@ APART, FLOOR = 0.05, 0.05
 Row = tuple[str, str, str, str, float | None, int, str]
 PER_SECOND = "per_second"
 """The statistic of a speed; with the note of the run that measured it where that is an earlier one."""
+START_SECONDS = "start_seconds"
+"""The statistic of a model's start, until its first vector: never a part of its speed or of ingestion."""
 
 SUMMED = "the sum of the phases, some measured by earlier runs"
 UNKNOWN = "no run measured all of it"
+NO_START = "the model refused the text that would show its start"
 CACHED = "made by an earlier run, which kept no time of it"
+ELSEWHERE = "its index was made elsewhere"
+REFERENCE = "exact_reference"
+"""Not a phase that is timed: a row for a system of which exact search is not known, with the reason as its note."""
 
 
 def samples_needed(percentile: int) -> int:
@@ -45,8 +52,11 @@ def samples_needed(percentile: int) -> int:
 def latency_rows(run: str, system: str, answers: SystemAnswers) -> list[Row]:
     """Mean and percentiles in milliseconds of each step and of the whole."""
     rows: list[Row] = []
+    untimed = next((one.untimed for one in answers.searches if one.untimed), "")
     for phase, milliseconds in step_times(answers).items():
-        if milliseconds is not None:
+        if milliseconds is not None and untimed:
+            rows += [(run, system, phase, name, None, 0, untimed) for name in STATISTICS]
+        elif milliseconds is not None:
             rows += _statistics(run, system, phase, milliseconds.ravel())
     return rows
 
@@ -61,8 +71,18 @@ class PhaseTime:
     source: str = ""
 
 
-def phase_time(made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
-    """What a stage took: in this run, or in the earlier one that made all of it."""
+def phase_time(*made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
+    """What a stage took, or its works together: in this run, or in all the runs that made parts of them."""
+    first, *others = map(_work_time, made)
+    for one in others:
+        known = None if first.seconds is None or one.seconds is None else first.seconds + one.seconds
+        first = PhaseTime(
+            known, first.fresh + one.fresh, first.reused + one.reused, first.source or one.source
+        )
+    return first
+
+
+def _work_time(made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
     earlier = made.earlier
     if earlier is not None:
         return PhaseTime(earlier.seconds, earlier.count, source=earlier.source)
@@ -70,22 +90,32 @@ def phase_time(made: ReadCorpus | ChunkedCorpus | ChunkVectors) -> PhaseTime:
 
 
 def phase_row(run: str, system: str, phase: str, time: PhaseTime) -> Row:
-    """The row of an ingestion phase; null where only a part was made before, since no run measured the whole."""
+    """The row of an ingestion phase; null where a part was made before and nobody kept the time of that."""
     seconds, fresh, reused = time.seconds, time.fresh, time.reused
     if seconds is None or not fresh:
         return (run, system, phase, "seconds", None, 0, CACHED)
     if reused:
-        note = f"{reused:,} of {fresh + reused:,} were made before, so no run measured the whole"
+        note = f"{reused:,} of {fresh + reused:,} were made before, by runs that kept no time of it"
         return (run, system, phase, "seconds", None, fresh, note)
     return (run, system, phase, "seconds", seconds, fresh, time.source)
 
 
+def start_row(run: str, system: str, seconds: float | None) -> Row:
+    """The start of a system's model in this run."""
+    if seconds is None:
+        return (run, system, "embed_chunks", START_SECONDS, None, 0, NO_START)
+    return (run, system, "embed_chunks", START_SECONDS, seconds, 1, "")
+
+
 def speed_row(run: str, system: str, vectors: ChunkVectors) -> Row:
-    """Chunks embedded per second; where the vectors come from the cache, by the run that made them, with its date."""
+    """Chunks embedded per second of the model's own work, without its start.
+
+    Where some vectors come from the cache, by the runs that made them, dated.
+    """
     speed = vectors.speed
-    if speed is None:
+    if speed is None or speed.per_second is None:
         return (run, system, "embed_chunks", PER_SECOND, None, 0, CACHED)
-    note = "" if vectors.fresh else speed.source
+    note = "" if vectors.fresh and not speed.since else speed.source
     return (run, system, "embed_chunks", PER_SECOND, speed.per_second, speed.count, note)
 
 
@@ -113,6 +143,15 @@ def ingest_row(run: str, system: str, phases: list[Row], seconds: float | None, 
             f"{SUMMED}: {', '.join(row[2] for row in earlier)}",
         )
     return (run, system, INGEST, "seconds", seconds, count, "")
+
+
+def unknown_reference_notes(timings: pa.Table) -> list[str]:
+    """A sentence for each system of which nobody knows what its index misses."""
+    return [
+        f"{row['system']}: what its index misses was not measured, and counts as missed by the search: {row['note']}"
+        for row in timings.to_pylist()
+        if row["phase"] == REFERENCE
+    ]
 
 
 def unexplained_time_notes(timings: pa.Table) -> list[str]:
@@ -165,7 +204,7 @@ def latency_table(run: str, system: str, query_ids: list[str], answers: SystemAn
     """One row a repeat and query; a step that did not happen, or was not timed for a query, is null."""
     found = step_times(answers)
     repeats, count = answers.ranking.milliseconds.shape
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "run": [run] * repeats * count,
         "system": [system] * repeats * count,
         "repeat": [repeat for repeat in range(repeats) for _ in range(count)],
@@ -181,7 +220,7 @@ def _pad_times(milliseconds: np.ndarray | None, repeats: int, count: int) -> lis
         return [None for _ in range(repeats * count)]
     padded: list[float | None] = []
     for row in milliseconds[:repeats].tolist():
-        padded += [*row[:count], *[None] * (count - len(row))]
+        padded += [*(None if math.isnan(one) else one for one in row[:count]), *[None] * (count - len(row))]
     return padded
 
 

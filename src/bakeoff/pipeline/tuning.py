@@ -49,14 +49,14 @@ class WeightTuner:
         """The dense share of each answered query."""
         import numpy as np
 
-        values = self._sign * np.array([self._score(self._ranked(legs, weight)) for weight in GRID])
+        values = self._sign * np.array([self._score(self._fuse(legs, weight)) for weight in GRID])
         count = values.shape[1]
         self.choice = cross_validated_weights(
             values, self._categories[:count], self._seed, self._clusters[:count]
         )
         return self.choice.weight
 
-    def _ranked(self, legs: tuple[StepResult, ...], weight: float) -> StepResult:
+    def _fuse(self, legs: tuple[StepResult, ...], weight: float) -> StepResult:
         pairs = zip(legs[0].hits, legs[1].hits, strict=True)
         hits = tuple(fuse_rankings(dense, words, self._params, self._depth, weight) for dense, words in pairs)
         return StepResult(hits, legs[0].milliseconds)

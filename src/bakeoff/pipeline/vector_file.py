@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from bakeoff.config.plan import PluginSpec
+from bakeoff.pipeline.encoded_rows import EncodedRows, holds_encoded, read_encoded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +44,7 @@ class QuantisedMatrix:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> np.ndarray:
+    def __getitem__(self, rows: int | slice | np.ndarray) -> np.ndarray:
         import numpy as np
 
         found = np.asarray(self._rows[rows], np.float32)
@@ -57,11 +58,15 @@ class QuantisedMatrix:
         return self.shape[0] * self.shape[1] * BYTES[EXACT]
 
 
+VectorMatrix: TypeAlias = "np.ndarray | QuantisedMatrix | EncodedRows"
+"""One row for each text: numbers of one length, or what an encoder made."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredVectors:
     """An artifact of vectors, open; `digest` is that of its numbers."""
 
-    matrix: np.ndarray | QuantisedMatrix
+    matrix: VectorMatrix
     digest: str
     loss: QuantisationError | None
 
@@ -100,6 +105,8 @@ def read_vectors(folder: Path) -> StoredVectors:
     """What `write` left, memory-mapped."""
     import numpy as np
 
+    if holds_encoded(folder):
+        return StoredVectors(*read_encoded(folder), None)
     rows = np.load(folder / _FILE, mmap_mode="r")
     about = json.loads((folder / _ABOUT).read_text())
     if about["loss"] is None:

@@ -2,54 +2,86 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from bakeoff.errors import CacheError
+from bakeoff.fingerprint import fingerprint
 from bakeoff.runtime.machine import describe_machine
 from bakeoff.storage.cache import Cache
+from bakeoff.storage.row_cache import PREFIX, RowCache
 
 STAGE = "work_time"
 _FILE = "time.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkTime:
-    """Seconds of making a number of things, when (UTC) and on which processor."""
+    """Seconds of making a number of things, when (UTC) and on which processor; `since` where several runs did it.
+
+    `work` is how many seconds the plug-in itself worked, in all workers together; None where no run measured it.
+    """
 
     count: int
     seconds: float
     measured: str
     processor: str
+    since: str = ""
+    work: float | None = None
 
     @property
-    def per_second(self) -> float:
-        """Things made per second."""
-        return self.count / self.seconds
+    def per_second(self) -> float | None:
+        """Things made per second of the plug-in's own work; None where that is not known."""
+        return self.count / self.work if self.work else None
 
     @property
     def source(self) -> str:
-        """When and where an earlier run measured this."""
-        return f"measured {self.measured[:10]} on {self.processor}, by the run that made it"
+        """When and where earlier runs measured this."""
+        first, last = self.since[:10], self.measured[:10]
+        days = last if first in ("", last) else f"{first} to {last}"
+        runs = "summed over the runs that made its parts" if first else "by the run that made it"
+        return f"measured {days} on {self.processor}, {runs}"
 
 
-def measured_now(count: int, seconds: float) -> WorkTime | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillTime:
+    """How many inputs this run did the work for, in how many seconds, and what earlier runs took for the others.
+
+    `work` is how many of the seconds the plug-in worked. `earlier` is None where no others are needed, or where nobody
+    kept the time of some of them.
+    """
+
+    fresh: int
+    reused: int
+    seconds: float = 0.0
+    work: float | None = None
+    earlier: WorkTime | None = None
+
+    @property
+    def known(self) -> WorkTime | None:
+        """The work of this run and of earlier ones together; this run's alone where theirs is not known."""
+        own = measured_now(self.fresh, self.seconds, self.work)
+        parts = [part for part in (own, self.earlier) if part is not None]
+        return _sum(parts, sum(part.count for part in parts)) if parts else None
+
+
+def measured_now(count: int, seconds: float, work: float | None = None) -> WorkTime | None:
     """The time of work that has just ended; None where nothing was made."""
     if not count or seconds <= 0:
         return None
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    return WorkTime(count, seconds, now, str(describe_machine()["processor"]))
+    processor = str(describe_machine()["processor"])
+    return WorkTime(count=count, seconds=seconds, measured=now, processor=processor, work=work or None)
 
 
-def store_time(cache: Cache, key: str, time: WorkTime) -> None:
+def store_time(cache: Cache, key: str, work: WorkTime) -> None:
     """Keep a time for later runs, instead of an older one."""
-
-    def write(folder: Path) -> None:
-        (folder / _FILE).write_text(json.dumps(asdict(time)), encoding="utf-8")
-
-    cache.drop(STAGE, key)
-    cache.make(STAGE, key, write)
+    cache.note(STAGE, key, lambda folder: _write(folder, asdict(work)))
 
 
 def find_time(cache: Cache, key: str) -> WorkTime | None:
@@ -58,11 +90,103 @@ def find_time(cache: Cache, key: str) -> WorkTime | None:
     return WorkTime(**json.loads((folder / _FILE).read_text(encoding="utf-8"))) if folder else None
 
 
-def keep_or_find(cache: Cache, key: str, seconds: float, fresh: int, reused: int) -> WorkTime | None:
-    """The time of making all of an artifact: kept where this run made it whole, else that of the run that did."""
-    if reused or not fresh:
-        return None if fresh else find_time(cache, key)
-    found = measured_now(fresh, seconds)
-    if found is not None:
-        store_time(cache, key, found)
-    return None
+def fill_timed(cache: Cache, pool: RowCache, keys: Sequence[str], fill: Callable[[], int]) -> FillTime:
+    """Fill a row cache and keep the time of it, also where it is interrupted: what is finished stays."""
+    before = pool.inputs_by_segment(keys)
+    begin, worked = time.perf_counter(), pool.work_seconds
+    try:
+        fresh = fill()
+    except BaseException:
+        with contextlib.suppress(CacheError, OSError):  # the first fault is the one to report
+            _keep_fill(cache, pool, keys, before, time.perf_counter() - begin, pool.work_seconds - worked)
+        raise
+    seconds, work = time.perf_counter() - begin, pool.work_seconds - worked
+    _keep_fill(cache, pool, keys, before, seconds, work)
+    return FillTime(
+        fresh=fresh,
+        reused=len(set(keys)) - fresh,
+        seconds=seconds,
+        work=work,
+        earlier=_earlier_fills(cache, pool.prefix, before),
+    )
+
+
+def keep_or_find(cache: Cache, key: str, seconds: float, fill: FillTime) -> WorkTime | None:
+    """The time of making all of an artifact where earlier runs had a part in it; None where this run made it whole.
+
+    None, too, where nobody kept the time of a part.
+    """
+    own = measured_now(fill.fresh + fill.reused, seconds)
+    if own is None:
+        return None
+    if not fill.reused:
+        store_time(cache, key, own)
+        return None
+    found = None if fill.fresh else find_time(cache, key)
+    if found is not None or fill.earlier is None:
+        return found
+    found = _sum([own, fill.earlier], own.count)
+    store_time(cache, key, found)
+    return found
+
+
+def _keep_fill(
+    cache: Cache,
+    pool: RowCache,
+    keys: Sequence[str],
+    before: Mapping[str, int],
+    seconds: float,
+    worked: float,
+) -> None:
+    """Keep the time of the segments that are new since `before`."""
+    made = {name: count for name, count in pool.inputs_by_segment(keys).items() if name not in before}
+    work = measured_now(sum(made.values()), seconds, worked)
+    if work is None:
+        return
+    record = {"segments": sorted(made), "time": asdict(work)}
+    key = pool.prefix + fingerprint("fill", record["segments"])[:PREFIX]
+    cache.note(STAGE, key, lambda folder: _write(folder, record))
+
+
+def _earlier_fills(cache: Cache, prefix: str, inputs: Mapping[str, int]) -> WorkTime | None:
+    """What earlier runs took for these inputs of each segment; None where no time of a segment is kept."""
+    if not inputs:
+        return None
+    known: dict[str, WorkTime] = {}
+    for key in cache.keys(STAGE, prefix):
+        folder = cache.get(STAGE, key)
+        if folder is not None:
+            record = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+            known |= dict.fromkeys(record["segments"], WorkTime(**record["time"]))
+    if not set(inputs) <= set(known):
+        return None
+    parts = [_share(known[name], count) for name, count in inputs.items()]
+    return _sum(parts, sum(inputs.values()))
+
+
+def _share(work: WorkTime, count: int) -> WorkTime:
+    """The part of a time that falls to some of the things made."""
+    share = count / work.count
+    own = None if work.work is None else work.work * share
+    return replace(work, count=count, seconds=work.seconds * share, work=own)
+
+
+def _sum(parts: Sequence[WorkTime], count: int) -> WorkTime:
+    """The times of parts together, over `count` things."""
+    processors = dict.fromkeys(part.processor for part in parts)
+    moments = [part.measured for part in parts]
+    first = min(part.since or part.measured for part in parts)
+    since = first if len(set(moments)) > 1 or any(part.since for part in parts) else ""
+    worked = [part.work for part in parts if part.work is not None]
+    return WorkTime(
+        count=count,
+        seconds=sum(part.seconds for part in parts),
+        measured=max(moments),
+        processor=" and ".join(processors),
+        since=since,
+        work=sum(worked) if len(worked) == len(parts) else None,
+    )
+
+
+def _write(folder: Path, record: Mapping[str, object]) -> None:
+    (folder / _FILE).write_text(json.dumps(record), encoding="utf-8")

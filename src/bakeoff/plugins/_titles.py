@@ -6,7 +6,7 @@ import re
 
 from bakeoff.corpus.document_kinds import CODE
 
-_HEAD = 4000  # characters looked at: a title further down is no title
+_HEAD = 4000  # characters looked at: a line further down is not a title
 _MAX = 200
 
 _ATX = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*\r?$", re.MULTILINE)

@@ -57,7 +57,7 @@ def _read(path: Path) -> Tokenizer:
         made = Tokenizer.from_str(text)
         made.encode(_PROBE)
     except Exception as exc:  # the library raises nothing more precise
-        raise DataError(f"{path} is no tokenizer ({exc}): give the tokenizer.json of a model") from exc
+        raise DataError(f"{path} is not a tokenizer ({exc}): give the tokenizer.json of a model") from exc
     made.no_truncation()
     made.no_padding()
     return made

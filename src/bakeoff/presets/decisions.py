@@ -46,14 +46,14 @@ def _weighted_score(result: Result, system: str) -> str:
     """S0's weighted score and band of a system."""
     values = lineage_values(result, system)
     score, reading = weighted_score(values), read_bands(values)
-    shown = "no score" if score.value is None else f"{score.value:.3f}"
+    shown = "no weighted score" if score.value is None else f"weighted score {score.value:.3f}"
     missing = f" ({', '.join(score.missing)} missing)" if score.missing else ""
     outside = (
         f" ({score.clamped_value:.3f} with {' and '.join(score.out_of_range)} held between 0 and 1)"
         if score.out_of_range
         else ""
     )
-    return f"{system}: weighted score {shown}{missing}{outside}. {reading.sentence}"
+    return f"{system}: {shown}{missing}{outside}. {reading.sentence}"
 
 
 def preset_trade(result: Result) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bakeoff.measures.conventions import Conventions, affected_by, conventions_that_differ
 from bakeoff.measures.names import parse
 from bakeoff.runs.analysis import Result
+from bakeoff.types import TableRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,8 +44,8 @@ class ExportContext:
         self.unlike: dict[str, str] = {}
         run = Conventions.from_dict(result.record.conventions)
         self._differ = () if conventions is None else conventions_that_differ(run, conventions)
-        self.queries: list[dict[str, Any]] = result.queries.to_pylist()
-        self.systems: list[dict[str, Any]] = [
+        self.queries: list[TableRow] = result.queries.to_pylist()
+        self.systems: list[TableRow] = [
             row for row in result.systems.to_pylist() if row["system"] in result.done
         ]
 
@@ -110,7 +111,7 @@ class ExportContext:
         return {query: self._scores.get((measure, system, query)) for query in self._ids}
 
     def mean(
-        self, system: str, measure: str | None, where: Callable[[dict[str, Any]], bool] | None = None
+        self, system: str, measure: str | None, where: Callable[[TableRow], bool] | None = None
     ) -> float | None:
         """The mean over the queries that were scored, or over those of them that satisfy `where`."""
         values = self.values(system, measure)
@@ -139,7 +140,7 @@ class ExportContext:
         """The mean total milliseconds of each repeat."""
         return self._repeats.get(system, [])
 
-    def first(self, system: str) -> dict[str, list[dict[str, Any]]]:
+    def first(self, system: str) -> dict[str, list[TableRow]]:
         """The first ten results of each query: rank, chunk, document, section, score."""
         return self._first.get(system, {})
 
@@ -183,20 +184,20 @@ class ExportContext:
         return found
 
     @cached_property
-    def _first(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    def _first(self) -> dict[str, dict[str, list[TableRow]]]:
         import pyarrow.compute as pc
 
         rankings = self.result.rankings
         columns = ["system", "query_id", "rank", "chunk_id", "document_id", "section", "score"]
         rows = rankings.filter(pc.less_equal(rankings["rank"], TOP)).select(columns).to_pylist()
-        found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        found: dict[str, dict[str, list[TableRow]]] = {}
         for row in rows:
             system, query = row.pop("system"), row.pop("query_id")
             found.setdefault(system, {}).setdefault(query, []).append(row)
         return found
 
 
-def across_repeats(values: Sequence[float]) -> Mapping[str, Any] | None:
+def across_repeats(values: Sequence[float]) -> TableRow | None:
     """Median, sample standard deviation and quartiles over repeats; no spread from a single one (C-15)."""
     if not values:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -83,3 +84,8 @@ def parquet_bytes(table: pa.Table) -> bytes:
     buffer = BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def file_name(name: str) -> str:
+    """A name as part of a file name: nomic-embed-text stays, BAAI/bge becomes BAAI-bge."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "unnamed"

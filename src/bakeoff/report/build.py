@@ -16,13 +16,14 @@ from bakeoff.report.sections.key_measures import key_section
 from bakeoff.report.sections.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.sections.minimums import minimums_section
 from bakeoff.report.sections.optional_sections import collect_optional_sections
-from bakeoff.report.sections.pairs import PairTable, pairs_to_show, too_many
+from bakeoff.report.sections.pairs import PairTable, pairs_to_show
 from bakeoff.report.sections.parts import Chart, ReportSection
 from bakeoff.report.sections.percentiles import run_chart
 from bakeoff.report.sections.provenance import Provenance, describe_provenance
 from bakeoff.report.sections.reviewed import review_section
 from bakeoff.report.sections.systems import SystemsTable, measure_notes, order_systems, systems_table
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.decisive_systems import compares_all
 from bakeoff.runs.score_grid import LABELS, ScoreGrid, mean_scores, read_grid
 from bakeoff.runs.stored_times import PhaseRow, phase_rows
 from bakeoff.runs.verdict import FalseAlarmStats, explain_variation, held_out_score
@@ -35,7 +36,7 @@ from bakeoff.truth.minimums import ACCURACY, DOCUMENTS
 MOST_GROUPS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All tables of a report; without data a table is empty or None and is left out."""
 
@@ -74,7 +75,7 @@ def charts(report: Report) -> tuple[Chart, ...]:
 def build_report(result: Result) -> Report:
     """Every table of a run's report, from its stored rows only."""
     grid = read_grid(result)
-    comparison, verdict = _compare_and_decide(result, grid)
+    comparison, verdict = _compare_and_decide(result)
     notes = measure_notes(result, grid)
     found = {note.key: mean_scores(grid, note.key) for note in notes}
     higher = notes[0].higher_is_better
@@ -84,7 +85,8 @@ def build_report(result: Result) -> Report:
     phases, seconds = phase_rows(result, shown)
     bill = bill_of(result)
     back = describe_provenance(result, grid, verdict.rule if verdict else None)
-    found_trades = trades(systems, higher, bill)
+    advice = result.recommendation
+    found_trades = trades(systems, higher, bill, advice.decided_by if advice else ())
     return Report(
         headline=headline(result, grid, systems, found, verdict, back.notes),
         systems=systems,
@@ -112,9 +114,9 @@ def build_report(result: Result) -> Report:
     )
 
 
-def _compare_and_decide(result: Result, grid: ScoreGrid) -> tuple[Comparison | None, Verdict | None]:
+def _compare_and_decide(result: Result) -> tuple[Comparison | None, Verdict | None]:
     """The comparison and the verdict; neither where no system finished or all pairs are too many."""
-    if not result.done or too_many(len(grid.systems), len(grid.queries)):
+    if not result.done or not compares_all(result):
         return None, None
     return result.comparison, result.verdict
 

@@ -16,7 +16,7 @@ SHORT = 20
 """Characters of a note that fit into a cell."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
     """One run; `change` is against the run before, on the queries they share."""
 
@@ -95,7 +95,16 @@ def _entry(
     change, separated, note = _change(result, name, chosen, before)
     record = result.record
     return HistoryEntry(
-        record.run, record.started, record.status, name, chosen, mean, change, separated, note, result.truth
+        run=record.run,
+        started=record.started,
+        status=record.status,
+        measure=name,
+        system=chosen,
+        mean=mean,
+        change=change,
+        told_apart=separated,
+        note=note,
+        truth=result.truth,
     )
 
 
@@ -119,7 +128,17 @@ def _change(
 
 
 def _unread(path: Path, status: str, started: str, note: str) -> HistoryEntry:
-    return HistoryEntry(path.name, started, status, "", None, None, None, False, note)
+    return HistoryEntry(
+        run=path.name,
+        started=started,
+        status=status,
+        measure="",
+        system=None,
+        mean=None,
+        change=None,
+        told_apart=False,
+        note=note,
+    )
 
 
 def _cells(entry: HistoryEntry, told: Mapping[str, str]) -> list[str]:

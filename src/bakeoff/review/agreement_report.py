@@ -83,7 +83,7 @@ class SingleReviewerOutcome:
         return self.pair.a if self.pair.difference > 0 else self.pair.b
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementReport:
     """Everything about the agreement of a review."""
 
@@ -114,15 +114,17 @@ def report_agreement(pool: ReviewPool, entries: Iterable[LedgerEntry], seed: int
     settled = settled_pool(pool, entries)
     categories = sorted({item.category for item in pool.items if item.category})
     return AgreementReport(
-        names,
-        _group("all", pool.items, people, names, seed),
-        tuple(_group(c, [i for i in pool.items if i.category == c], people, names, seed) for c in categories),
-        tuple(_pair(a, b, people, pool, seed) for a, b in combinations(names, 2)),
-        _rules(pool, people),
-        _self(said.repeats, people),
-        tuple(one for one in settled.values() if one.state is OutcomeState.CONFLICT),
-        _single_reviewer_outcomes(pool, said.held, names, settled, seed),
-        said.notes,
+        reviewers=names,
+        overall=_group("all", pool.items, people, names, seed),
+        categories=tuple(
+            _group(c, [i for i in pool.items if i.category == c], people, names, seed) for c in categories
+        ),
+        pairs=tuple(_pair(a, b, people, pool, seed) for a, b in combinations(names, 2)),
+        rules=_rules(pool, people),
+        self_agreement=_self(said.repeats, people),
+        queue=tuple(one for one in settled.values() if one.state is OutcomeState.CONFLICT),
+        swapped=_single_reviewer_outcomes(pool, said.held, names, settled, seed),
+        notes=said.notes,
     )
 
 

@@ -27,7 +27,7 @@ class SideMean:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AutoVsHuman:
     """One system on one measure: by rules, by people, and by people where they judged and rules elsewhere."""
 
@@ -57,7 +57,15 @@ def compare_auto_human(
         if categories.get(query):
             groups.setdefault(categories[query], []).append(query)
     return [
-        _side(name, measure, label, members, automated, human, shared)
+        _side(
+            name=name,
+            measure=measure,
+            category=label,
+            queries=members,
+            automated=automated,
+            human=human,
+            shared=shared,
+        )
         for label, members in groups.items()
         for name in names
     ]
@@ -81,7 +89,7 @@ def run_values(result: Result, measure: str) -> dict[tuple[str, str], float | No
     matrix = result.matrix(measure)
     return {
         (system, query): None if value != value else float(value)  # noqa: PLR0124 - NaN is not computed
-        for system, row in zip(matrix.systems, matrix.scored(), strict=True)
+        for system, row in zip(matrix.systems, matrix.without_structural(), strict=True)
         for query, value in zip(matrix.queries, row, strict=True)
     }
 
@@ -119,7 +127,15 @@ def _side(
     by_rules = [automated.get((name, q)) for q in members]
     both = [*by_people, *(automated.get((name, q)) for q in rest)]
     same = [automated.get((name, q)) for q in judged]
-    return AutoVsHuman(name, measure, category, _mean(by_rules), _mean(by_people), _mean(both), _mean(same))
+    return AutoVsHuman(
+        system=name,
+        measure=measure,
+        category=category,
+        automated=_mean(by_rules),
+        human=_mean(by_people),
+        combined=_mean(both),
+        automated_same=_mean(same),
+    )
 
 
 def _mean(values: Iterable[float | None]) -> SideMean:

@@ -1,7 +1,7 @@
 """What is at stake in a review: the systems' SemPrec@k as sums over items, some judged and some open.
 
 The decision of full judging is the system whose paired difference to every other excludes 0 (Student's t over queries,
-95 %), or that there is no winner. The verdict of a run uses a bootstrap and a correction; this quick rule stands in for
+95 %), or that nobody wins. The verdict of a run uses a bootstrap and a correction; this quick rule approximates
 it while people judge, and the verdict itself is made when they are done.
 """
 
@@ -32,7 +32,7 @@ def t_quantile(n: int, level: float = LEVEL) -> float:
     return float(t.ppf(0.5 + level / 2, n - 1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DecisionModel:
     """Items of a pool and how much each adds to each system's score on its query.
 
@@ -112,13 +112,13 @@ def stakes_of(
     at = {query: row for row, query in enumerate(queries)}
     known = [float(relevant[item]) if item in relevant else np.nan for _, item in keys]
     return DecisionModel(
-        names,
-        queries,
-        tuple(item for _, item in keys),
-        np.array([at[query] for query, _ in keys], dtype=np.int64),
-        gain,
-        np.array(known),
-        np.array([item in ruled for _, item in keys], dtype=bool),
+        systems=names,
+        queries=queries,
+        items=tuple(item for _, item in keys),
+        query=np.array([at[query] for query, _ in keys], dtype=np.int64),
+        gain=gain,
+        known=np.array(known),
+        ruled=np.array([item in ruled for _, item in keys], dtype=bool),
     )
 
 
@@ -136,7 +136,7 @@ def decide_pairs(scores: Floats) -> npt.NDArray[np.int64]:
     return np.where(told, best, CANT_TELL)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairBounds:
     """The mean difference a − b over all ways the open items could be judged, and which outcomes are still possible."""
 
@@ -163,13 +163,13 @@ def pair_bounds(stakes: DecisionModel, a: int, b: int) -> PairBounds:
     """What could still come out of a pair."""
     low, high = stakes.ends(a, b)
     return PairBounds(
-        stakes.systems[a],
-        stakes.systems[b],
-        float(low.mean()),
-        float(high.mean()),
-        bool(best_end(low, high) > 0),
-        bool(best_end(-high, -low) > 0),
-        not (worst_end(low, high) > 0 or worst_end(-high, -low) > 0),
+        a=stakes.systems[a],
+        b=stakes.systems[b],
+        low=float(low.mean()),
+        high=float(high.mean()),
+        can_a=bool(best_end(low, high) > 0),
+        can_b=bool(best_end(-high, -low) > 0),
+        can_neither=not (worst_end(low, high) > 0 or worst_end(-high, -low) > 0),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -57,10 +58,20 @@ def estimate(passages: int, entries: Iterable[LedgerEntry] = ()) -> Effort:
 
 def pace(times: Sequence[str]) -> float | None:
     """The mean seconds between two of the latest moments, without pauses; None where there are too few."""
-    stamps = [now_text(time) for time in times[-RECENT - 1 :]]
-    gaps = [(b - a).total_seconds() for a, b in pairwise(stamps) if a is not None and b is not None]
-    kept = [gap for gap in gaps if BURST_S <= gap <= PAUSE_S]
+    kept = _gaps(times[-RECENT - 1 :])
     return sum(kept) / len(kept) if len(kept) >= LEAST_GAPS else None
+
+
+def median_pace(times: Sequence[str]) -> float | None:
+    """The median seconds between two moments, without pauses; None where there are too few."""
+    kept = _gaps(times)
+    return statistics.median(kept) if len(kept) >= LEAST_GAPS else None
+
+
+def _gaps(times: Sequence[str]) -> list[float]:
+    stamps = [now_text(time) for time in times]
+    gaps = [(b - a).total_seconds() for a, b in pairwise(stamps) if a is not None and b is not None]
+    return [gap for gap in gaps if BURST_S <= gap <= PAUSE_S]
 
 
 def now_text(time: str) -> datetime.datetime | None:

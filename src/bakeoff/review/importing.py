@@ -26,7 +26,7 @@ class RefusedSheet:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedReview:
     """What a folder of review files says; `items` maps (query, chunk) to the item that was judged."""
 
@@ -87,14 +87,14 @@ def import_folder(
         opinions += _opinions(sheet, items)
     texts = {item.id: item.text_hash for item in pool.items} if pool else {}
     return ImportedReview(
-        tuple(taken),
-        tuple(incomplete),
-        (*refused, *again),
-        tuple(opinions),
-        settle_votes(opinions),
-        items,
-        tuple(notes),
-        texts,
+        taken=tuple(taken),
+        incomplete=tuple(incomplete),
+        refused=(*refused, *again),
+        opinions=tuple(opinions),
+        settled=settle_votes(opinions),
+        items=items,
+        notes=tuple(notes),
+        texts=texts,
     )
 
 
@@ -107,11 +107,22 @@ def into_ledger(imported: ImportedReview, ledger: Ledger, *, final: bool = False
         if one.auto or one.label is Label.UNJUDGED or one.item not in imported.texts:
             continue
         before = held.get((one.reviewer, one.item, 0))
-        same = before is not None and before.judgment is one.label and before.kind is kind
+        same = before is not None and (before.judgment, before.grade, before.kind) == (
+            one.label,
+            one.grade,
+            kind,
+        )
         if same and before is not None and before.text_hash == imported.texts[one.item]:
             continue
         entry = LedgerEntry(
-            kind, one.item, one.query, one.reviewer, imported.texts[one.item], one.label, note=one.note
+            kind=kind,
+            item=one.item,
+            query=one.query,
+            reviewer=one.reviewer,
+            text_hash=imported.texts[one.item],
+            judgment=one.label,
+            grade=one.grade,
+            note=one.note,
         )
         held[one.reviewer, one.item, 0] = ledger.append(entry)
         added += 1
@@ -203,6 +214,7 @@ def _opinions(sheet: Sheet, items: Mapping[tuple[str, str], str]) -> list[Vote]:
             sheet.query_id,
             "" if row.auto else sheet.reviewer.strip() or UNNAMED,
             row.judgment,
+            None if row.auto else row.grade,
             auto=row.auto,
             where=f"{sheet.name}, line {row.line}",
             note=row.notes,

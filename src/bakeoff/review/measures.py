@@ -23,7 +23,7 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFigures:
     """Means of one system over its reviewed queries, and intervals over those judged completely."""
 
@@ -37,7 +37,7 @@ class SystemFigures:
     counts: Mapping[Label, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairFigures:
     """System a against b on one measure: on queries complete for both, and bounds over all common ones."""
 
@@ -80,7 +80,9 @@ def review_figures(rankings: Rankings, labels: Mapping[str, Label], k: int, seed
     names = list(rankings)
     systems = tuple(_system(name, rankings[name], labels, table, settings, k) for name in names)
     pairs = tuple(
-        _pair(a, b, measure, rankings, labels, table, settings, k)
+        _pair(
+            a=a, b=b, measure=measure, rankings=rankings, labels=labels, table=table, settings=settings, k=k
+        )
         for place, a in enumerate(names)
         for b in names[place + 1 :]
         for measure in NAMES
@@ -111,14 +113,16 @@ def _system(
     shown = [labels.get(item, Label.UNJUDGED) for query in queries for item in by_query[query][:k]]
     columns = {measure: [_value(one, measure).value for one in done] for measure in NAMES}
     return SystemFigures(
-        name,
-        queries,
-        complete,
-        sum(one.judged for one in scores) / len(scores) if scores else 0.0,
-        {measure: _mean([_value(one, measure) for one in scores]) for measure in NAMES},
-        {measure: _plain_mean(column) for measure, column in columns.items()},
-        {measure: mean_interval(column, settings, (0.0, 1.0)) for measure, column in columns.items()},
-        {label: shown.count(label) for label in Label},
+        system=name,
+        queries=queries,
+        complete=complete,
+        judged=sum(one.judged for one in scores) / len(scores) if scores else 0.0,
+        values={measure: _mean([_value(one, measure) for one in scores]) for measure in NAMES},
+        on_complete={measure: _plain_mean(column) for measure, column in columns.items()},
+        intervals={
+            measure: mean_interval(column, settings, (0.0, 1.0)) for measure, column in columns.items()
+        },
+        counts={label: shown.count(label) for label in Label},
     )
 
 
@@ -136,15 +140,15 @@ def _pair(
     both = tuple(query for query in common if table[a, query].complete and table[b, query].complete)
     differences = [_value(table[a, q], measure).value - _value(table[b, q], measure).value for q in both]
     return PairFigures(
-        a,
-        b,
-        measure,
-        both,
-        _left_out(a, b, rankings, table, both),
-        sum(differences) / len(differences) if differences else None,
-        mean_interval(differences, settings),
-        _difference_bounds(measure, [(rankings[a][q], rankings[b][q]) for q in common], labels, k),
-        len(common),
+        a=a,
+        b=b,
+        measure=measure,
+        queries=both,
+        left_out=_left_out(a, b, rankings, table, both),
+        difference=sum(differences) / len(differences) if differences else None,
+        interval=mean_interval(differences, settings),
+        bounds=_difference_bounds(measure, [(rankings[a][q], rankings[b][q]) for q in common], labels, k),
+        common=len(common),
     )
 
 

@@ -30,7 +30,7 @@ _QUERY_WEIGHT = 4.0
 _GROUP_WEIGHT = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingAdvice:
     """The state of a review: the decision that is likely, how likely, and whether it is certain."""
 
@@ -70,7 +70,7 @@ def rank_open_items(
 ) -> tuple[StoppingAdvice, list[RankedItem]]:
     """Both from the same simulated completions."""
     simulated = _Simulated(stakes, seed)
-    return simulated.outlook(confidence), simulated.ranked(count)
+    return simulated.outlook(confidence), simulated.rank_items(count)
 
 
 class _Simulated:
@@ -95,18 +95,18 @@ class _Simulated:
         open_ = int(stakes.open.sum())
         judged = int(stakes.judged.sum())
         return StoppingAdvice(
-            None if top == CANT_TELL else stakes.systems[top],
-            share if open_ else 1.0,
-            open_ == 0 or _certain(bounds, stakes.systems[self.leader]),
-            share >= confidence and judged >= LEAST_SHARE * (judged + open_),
-            stakes.systems[self.leader],
-            bounds,
-            judged,
-            open_,
-            int((self._moves() & stakes.open).sum()),
+            decision=None if top == CANT_TELL else stakes.systems[top],
+            probability=share if open_ else 1.0,
+            certain=open_ == 0 or _certain(bounds, stakes.systems[self.leader]),
+            likely=share >= confidence and judged >= LEAST_SHARE * (judged + open_),
+            leader=stakes.systems[self.leader],
+            bounds=bounds,
+            judged=judged,
+            open=open_,
+            relevant_open=int((self._moves() & stakes.open).sum()),
         )
 
-    def ranked(self, count: int | None) -> list[RankedItem]:
+    def rank_items(self, count: int | None) -> list[RankedItem]:
         stakes = self.stakes
         places = np.flatnonzero(stakes.open)
         weights = self._weights()[places]
@@ -140,7 +140,7 @@ class _Simulated:
             (groups, *_spread(groups, stakes, self.rates)) for groups in (_groups(stakes), stakes.query)
         ]
         total = np.zeros(len(stakes.items))
-        for rival, weight in enumerate(self._undecided()):
+        for rival, weight in enumerate(self._openness()):
             pull = stakes.gain[self.leader] - stakes.gain[rival]
             worth = pull**2 * own
             for groups, variance, judged in learnt:
@@ -149,7 +149,7 @@ class _Simulated:
             total += weight * worth
         return total
 
-    def _undecided(self) -> Floats:
+    def _openness(self) -> Floats:
         """For each system how open its difference to the leader is: 1 for a coin toss, near 0 where settled."""
         difference = self.scores[:, [self.leader]] - self.scores
         n = difference.shape[-1]

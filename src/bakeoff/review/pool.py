@@ -2,21 +2,23 @@
 
 Overlap rule: passages of one query and document are one item where each of them shares at least half of the shorter
 of the two with the longest passage of the item, and none of them is of the same chunker as another unless it is the
-same span. There is no chaining: what overlaps only a neighbour of the longest passage is an item of its own. The
+same span. Nothing is chained: what overlaps only a neighbour of the longest passage is an item of its own. The
 text shown runs from the first to the last character of its passages, so that nothing a system returned is hidden.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from bakeoff.errors import DataError, SettingError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
 from bakeoff.measures.labels import Label
+from bakeoff.review.choices import LabelScheme
+from bakeoff.stats.number_format import questions
+from bakeoff.types import TableRow
 
 OVERLAP = 0.5
 STORED_DEPTH = 10
@@ -84,7 +86,7 @@ class PassageView:
 
 @dataclass(frozen=True, slots=True)
 class ReviewPool:
-    """The items of a run in a seeded, shuffled order, and what a reader of them should know."""
+    """The items of a run in a seeded, shuffled order, what reviewers choose from, and what a reader should know."""
 
     run: str
     k: int
@@ -92,6 +94,8 @@ class ReviewPool:
     systems: tuple[str, ...]
     items: tuple[ReviewItem, ...]
     notes: tuple[str, ...] = ()
+    labels: LabelScheme = LabelScheme.MATCHES
+    """Pools of before grades have no scheme: they were judged by matches."""
 
     def item(self, item_id: str) -> ReviewItem | None:
         """The item of an id, or None."""
@@ -107,6 +111,14 @@ class ReviewPool:
         return tuple(item for item in self.items if not item.rules)
 
     @property
+    def summary(self) -> str:
+        """How many passages people judge, in the words of every screen."""
+        filled = len(self.items) - len(self.open)
+        rest = f"; rules filled in {filled:,} more" if filled else ""
+        passages = f"{len(self.open):,} passage{'' if len(self.open) == 1 else 's'}"
+        return f"{passages} to judge for {questions(len(self.queries))}{rest}"
+
+    @property
     def queries(self) -> tuple[str, ...]:
         """The ids of the queries that have items, sorted."""
         return tuple(sorted({item.query_id for item in self.items}))
@@ -116,7 +128,7 @@ class ReviewPool:
     ) -> list[PassageView]:
         """What a reviewer sees: query by query, each in the reviewer's own seeded order, open items only unless `auto`.
 
-        A share `repeats` of them comes once more, unannounced, after the others: it measures self-agreement.
+        A share `repeats` of the first half comes once more, unannounced: it measures self-agreement.
         """
         chance = random.Random(f"{self.seed}/{reviewer}")
         chosen = [item for item in self.items if auto or not item.rules]
@@ -125,7 +137,8 @@ class ReviewPool:
         chance.shuffle(chosen)
         turn = {query: place for place, query in enumerate(order)}
         chosen.sort(key=lambda item: turn[item.query_id])
-        again = chance.sample(chosen, round(repeats * len(chosen)))
+        count = round(repeats * len(chosen))
+        again = chance.sample(chosen[: max(count, len(chosen) // 2)], count)
         shown = [PassageView(item) for item in chosen] + [PassageView(item, 1) for item in again]
         return [replace(one, item=one.item.blind()) for one in shown] if blind else shown
 
@@ -251,9 +264,9 @@ def read_pool(path: Path) -> ReviewPool:
             raise DataError(f"{path} is not a pool of this bakeoff. Make it again: bakeoff review export RUN")
         said = data.pop("fingerprint")
         items = tuple(_item(row) for row in data.pop("items"))
-        pool = ReviewPool(
-            **{**data, "systems": tuple(data["systems"]), "notes": tuple(data["notes"])}, items=items
-        )
+        labels = LabelScheme(data.pop("labels", LabelScheme.MATCHES))
+        systems, notes = tuple(data.pop("systems")), tuple(data.pop("notes"))
+        pool = ReviewPool(**data, systems=systems, notes=notes, items=items, labels=labels)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
         raise DataError(
             f"{path} is damaged ({exc}). Make it again with: bakeoff review export RUN --force"
@@ -263,7 +276,7 @@ def read_pool(path: Path) -> ReviewPool:
     return pool
 
 
-def _item(row: Mapping[str, Any]) -> ReviewItem:
+def _item(row: TableRow) -> ReviewItem:
     returned = tuple(ReturnedPassage(**one) for one in row["returned"])
     lists = {key: tuple(row[key]) for key in ("words", "rules")}
     return ReviewItem(**{**row, **lists, "returned": returned})

@@ -6,11 +6,12 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, SettingError
+from bakeoff.examples import examples
 from bakeoff.review.autofill import AutoFill, parsed_tags, with_tags
+from bakeoff.review.choices import LabelScheme
 from bakeoff.review.pool import (
     STORED_DEPTH,
     PassageGroup,
@@ -23,20 +24,26 @@ from bakeoff.review.pool import (
 )
 from bakeoff.review.sheet_writer import QueryFacts
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.verdict import with_reader
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.truth.rules import Documents, Rule, Sql, WordsRule, leaves
+from bakeoff.types import TableRow
 
 DEFAULT_K = 10
 
 
 @dataclass(frozen=True, slots=True)
 class PoolChoice:
-    """What is pooled: how deep, of which systems and categories (none: all), in which shuffled order."""
+    """What is pooled: how deep, of which systems and categories (none: all), in which shuffled order.
+
+    `labels` is what reviewers choose from; None takes the scheme of the run's preset.
+    """
 
     k: int = DEFAULT_K
     systems: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     seed: int = 7
+    labels: LabelScheme | None = None
 
 
 def make_pool(result: Result, choice: PoolChoice, queries: QuerySet | None = None) -> ReviewPool:
@@ -54,14 +61,26 @@ def make_pool(result: Result, choice: PoolChoice, queries: QuerySet | None = Non
     ]
     items.sort(key=lambda item: item.id)
     random.Random(choice.seed).shuffle(items)
-    return ReviewPool(result.record.run, choice.k, choice.seed, systems, tuple(items), (*notes, *fill.notes))
+    return ReviewPool(
+        run=result.record.run,
+        k=choice.k,
+        seed=choice.seed,
+        systems=systems,
+        items=tuple(items),
+        notes=(*notes, *fill.notes),
+        labels=choice.labels or LabelScheme.of_preset(result.record.preset),
+    )
 
 
 def find_queries(result: Result, given: Path | None = None) -> QuerySet | None:
-    """The query file of a run: the one given (a query file or an experiment), or that of its experiment."""
+    """The query file of a run: the one given (a query file or an experiment), or that of its experiment.
+
+    The experiment is found by its text: near the run, or among the bundled examples.
+    """
     if given is not None:
         return _query_file(given)
-    for folder in (Path(), result.path.parent, result.path.parent.parent):
+    near = (Path(), result.path.parent, result.path.parent.parent)
+    for folder in (*near, *(one.experiment.parent for one in examples())):
         for path in sorted(folder.glob("*.y*ml")):
             if _holds(path, result.record.experiment):
                 return _query_file(path)
@@ -93,11 +112,9 @@ def _query_file(path: Path) -> QuerySet:
     """The queries of a query file, or of the one an experiment names."""
     path = path / "bakeoff.yaml" if path.is_dir() else path
     located = yaml_document.read(path, QueryFileError)
-    if (
-        isinstance(located.data, dict) and "corpus" in located.data
-    ):  # an experiment: its plug-ins are not needed here
-        return read_queries(path.parent / str(located.data.get("queries", "queries.yaml")))
-    return read_queries(path)
+    named = located.data.get("queries") if isinstance(located.data, dict) else None
+    # an experiment names its query file, whose own queries are a list
+    return read_queries(path.parent / named if isinstance(named, str) else path)
 
 
 def _systems(result: Result, choice: PoolChoice) -> tuple[str, ...]:
@@ -108,7 +125,19 @@ def _systems(result: Result, choice: PoolChoice) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(result.system(name) for name in choice.systems)) or result.done
     if not chosen:
         raise SettingError(f"{result.path} has no system that was measured, so there is nothing to judge.")
+    _refuse_readers(result, chosen)
     return chosen
+
+
+def _refuse_readers(result: Result, systems: tuple[str, ...]) -> None:
+    """Characters of one reader's text are not those of another's, so their passages cannot be merged."""
+    rows = (with_reader(row) for row in result.systems.to_pylist() if row["system"] in systems)
+    readers = sorted({row["reader"] for row in rows})
+    if len(readers) > 1:
+        raise SettingError(
+            f"the systems have the texts of different readers ({', '.join(readers)}), whose passages are not the same. "
+            f"Choose the systems of one reader with --systems."
+        )
 
 
 def _queries(result: Result, choice: PoolChoice) -> frozenset[str]:
@@ -123,13 +152,12 @@ def _queries(result: Result, choice: PoolChoice) -> frozenset[str]:
     return frozenset(row["query_id"] for row in rows if (row["category"] or "") in wanted)
 
 
-Row = Mapping[str, Any]
 """A row of the rankings table."""
 
 
 def _top_rows(
     result: Result, systems: tuple[str, ...], queries: frozenset[str], k: int
-) -> dict[str, list[Row]]:
+) -> dict[str, list[TableRow]]:
     """The first k rows of every system, by query, in the order of the run."""
     import pyarrow.compute as pc
 
@@ -137,19 +165,19 @@ def _top_rows(
         zip(result.systems["system"].to_pylist(), result.systems["chunker"].to_pylist(), strict=True)
     )
     rows = result.rankings.filter(pc.less_equal(result.rankings["rank"], k)).to_pylist()
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[TableRow]] = {}
     for row in rows:
         if row["system"] in systems and row["query_id"] in queries:
             found.setdefault(row["query_id"], []).append({**row, "chunker": chunkers[row["system"]] or ""})
     return found
 
 
-def _key(row: Row) -> tuple[str, str]:
+def _key(row: TableRow) -> tuple[str, str]:
     """Chunk ids are unique in a chunking, not in a run."""
     return row["chunker"], row["chunk_id"]
 
 
-def _passages(result: Result, served: Mapping[str, list[Row]]) -> dict[tuple[str, str], PooledPassage]:
+def _passages(result: Result, served: Mapping[str, list[TableRow]]) -> dict[tuple[str, str], PooledPassage]:
     texts = {
         (row["chunk_id"], row["document_id"], row["start"], row["end"]): row
         for row in result.passages.to_pylist()
@@ -164,19 +192,19 @@ def _passages(result: Result, served: Mapping[str, list[Row]]) -> dict[tuple[str
                     "Choose a smaller --k, or run the experiment again."
                 )
             found[_key(row)] = PooledPassage(
-                row["chunk_id"],
-                row["document_id"],
-                row["start"],
-                row["end"],
-                text["section"] or "",
-                text["text"],
-                row["chunker"],
+                chunk_id=row["chunk_id"],
+                document_id=row["document_id"],
+                start=row["start"],
+                end=row["end"],
+                section=text["section"] or "",
+                text=text["text"],
+                chunker=row["chunker"],
             )
     return found
 
 
 def _rules(
-    rows: Mapping[str, Row], queries: QuerySet | None, result: Result
+    rows: Mapping[str, TableRow], queries: QuerySet | None, result: Result
 ) -> tuple[dict[str, Rule], tuple[str, ...]]:
     """The rules of the queries of a run, and what should be said about them."""
     from bakeoff.runs.prepare import queries_key
@@ -195,7 +223,7 @@ def _rules(
     return {name: rule for name, rule in found.items() if rule is not None}, notes
 
 
-def _item(query: Row, group: PassageGroup, rows: Iterable[Row], fill: AutoFill) -> ReviewItem:
+def _item(query: TableRow, group: PassageGroup, rows: Iterable[TableRow], fill: AutoFill) -> ReviewItem:
     members = {(one.chunker, one.chunk_id) for one in group.passages}
     returned = [_returned_passage(row) for row in rows if _key(row) in members]
     start, end, name = group.start, group.end, query["query_id"]
@@ -221,13 +249,13 @@ def _matching_rules(query: str, group: PassageGroup, fill: AutoFill) -> tuple[st
     return tuple(dict.fromkeys(name for one in names for name in one)) if all(names) else ()
 
 
-def _returned_passage(row: Row) -> ReturnedPassage:
+def _returned_passage(row: TableRow) -> ReturnedPassage:
     return ReturnedPassage(
-        row["system"],
-        row["rank"],
-        row["chunk_id"],
-        row["start"],
-        row["end"],
-        row["score"],
-        row["section"] or "",
+        system=row["system"],
+        rank=row["rank"],
+        chunk_id=row["chunk_id"],
+        start=row["start"],
+        end=row["end"],
+        score=row["score"],
+        section=row["section"] or "",
     )

@@ -1,8 +1,8 @@
-"""The folder of a review: pool.json (what is judged), ledger/ (judgments), files/ (review files of an export)."""
+"""The folder of a review: pool.json (what is judged), guideline.md (how), ledger/ (judgments), files/ (YAML)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bakeoff.errors import SettingError
@@ -14,13 +14,17 @@ from bakeoff.review.auto_vs_human import (
     matching_measure,
     run_values,
 )
+from bakeoff.review.choices import LabelScheme
 from bakeoff.review.human_scores import judged_rankings
 from bakeoff.review.ledger import Ledger, ReadLedger
 from bakeoff.review.outcomes import ItemOutcome, opinions_of, settled_pool
 from bakeoff.review.pool import ReviewPool, read_pool, write_pool
 from bakeoff.runs.analysis import Result
+from bakeoff.storage.cache import write_file
 
 ROOT = Path("reviews")
+GUIDELINE = "guideline.md"
+GUIDELINE_BYTES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +48,40 @@ class ReviewFolder:
         """The entries so far."""
         return Ledger(self.folder / "ledger")
 
+    @property
+    def guideline(self) -> str:
+        """What reviewers should go by, as plain text; empty where the review has none."""
+        path = self.folder / GUIDELINE
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+    def keep_guideline(self, source: Path) -> None:
+        """Store a guideline for every reviewer of this review."""
+        if not source.is_file():
+            raise SettingError(f"{source} does not exist. Give a text file with the guideline.")
+        if source.stat().st_size > GUIDELINE_BYTES:
+            raise SettingError(
+                f"{source} is longer than {GUIDELINE_BYTES:,} bytes, too long to read next to each passage."
+            )
+        write_file(self.folder / GUIDELINE, source.read_bytes())
+
     def pool(self) -> ReviewPool:
         """What is judged."""
         return read_pool(self.pool_file)
+
+    def use_labels(self, wanted: LabelScheme | None) -> LabelScheme | None:
+        """The scheme of this review, changed to the wanted one where nobody has judged; None for a new review."""
+        if not self.pool_file.exists():
+            return wanted
+        pool = self.pool()
+        if wanted is None or wanted is pool.labels:
+            return pool.labels
+        if self.ledger.read().entries:
+            raise SettingError(
+                f"people judged {self.folder} by {pool.labels}, so it can't change to {wanted}. "
+                "Begin another review with: bakeoff review export RUN --to FOLDER"
+            )
+        write_pool(replace(pool, labels=wanted), self.pool_file)
+        return wanted
 
     def keep(self, pool: ReviewPool) -> str:
         """Store the pool; returns what a person should know where it takes the place of another one."""
@@ -60,19 +95,19 @@ class ReviewFolder:
         )
 
 
-def desk_for(run: Path) -> ReviewFolder:
+def review_of_run(run: Path) -> ReviewFolder:
     """The folder of a run's review: reviews/NAME in the working folder, else next to the run or to its runs/."""
     folder = run.resolve()
     places = [ReviewFolder(base / ROOT / folder.name) for base in (Path(), *folder.parents[:2])]
     return next((place for place in places if place.pool_file.is_file()), places[0])
 
 
-def open_desk(folder: Path) -> ReviewFolder:
+def open_review(folder: Path) -> ReviewFolder:
     """The review in a folder, or of a run's folder."""
     if (folder / "pool.json").is_file():
         return ReviewFolder(folder)
     if (folder / "run.json").is_file():
-        found = desk_for(folder)
+        found = review_of_run(folder)
         if found.pool_file.is_file():
             return found
         raise SettingError(f"{folder} has no review yet. Begin one with: bakeoff review export {folder}")
@@ -91,22 +126,22 @@ class ReviewState:
     notes: tuple[str, ...]
 
 
-def load_state(desk: ReviewFolder) -> ReviewState:
+def load_state(review: ReviewFolder) -> ReviewState:
     """Read a review."""
-    pool, read = desk.pool(), desk.ledger.read()
+    pool, read = review.pool(), review.ledger.read()
     notes = (*pool.notes, *read.notes, *opinions_of(pool, read.entries).notes)
     return ReviewState(pool, read, settled_pool(pool, read.entries), notes)
 
 
-def beside_the_run(standing: ReviewState, result: Result) -> list[AutoVsHuman]:
+def compare_with_run(state: ReviewState, result: Result) -> list[AutoVsHuman]:
     """Automated, human-adjusted and combined figures of the run's primary measure, as far as it suits them."""
     measure = str(matching_measure(result.record.primary))
     categories = {row["query_id"]: row["category"] or "" for row in result.queries.to_pylist()}
     human = human_values(
-        judged_rankings(standing.pool),
-        standing.settled,
+        judged_rankings(state.pool),
+        state.settled,
         measure,
         Conventions.from_dict(result.record.conventions),
-        {item.id: item.document_id for item in standing.pool.items},
+        {item.id: item.document_id for item in state.pool.items},
     )
-    return compare_auto_human(standing.pool.systems, measure, run_values(result, measure), human, categories)
+    return compare_auto_human(state.pool.systems, measure, run_values(result, measure), human, categories)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from bakeoff.errors import SettingError
+from bakeoff.errors import ComparisonError, SettingError
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.labels import LabelScores, label_scores
 from bakeoff.measures.names import Measure, parse
@@ -15,7 +15,7 @@ from bakeoff.review.human_scores import Scores, can_judge, human_scores, judged_
 from bakeoff.review.judgment_set import HUMAN, reviewers
 from bakeoff.review.measures import NAMES, pool_rankings
 from bakeoff.review.outcomes import OutcomeState, labels_of
-from bakeoff.review.review_folder import ReviewState, load_state, open_desk
+from bakeoff.review.review_folder import ReviewState, load_state, open_review
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.record import ExcludedQuery, ReviewedTruth
 from bakeoff.types import SCORES
@@ -58,15 +58,15 @@ def find_review(result: Result) -> ReviewState | None:
     """The review of a run; None where there is none, or the folder of that name is of another run."""
     given = result.review_folder
     try:
-        standing = load_state(open_desk(given or result.path))
+        state = load_state(open_review(given or result.path))
     except SettingError:
         if given:
             raise
         return None
-    if standing.pool.run == result.record.run:
-        return standing
+    if state.pool.run == result.record.run:
+        return state
     if given:
-        raise SettingError(f"{given} is a review of {standing.pool.run}, not of {result.record.run}.")
+        raise SettingError(f"{given} is a review of {state.pool.run}, not of {result.record.run}.")
     return None
 
 
@@ -92,7 +92,7 @@ def open_runs(
     truth: Truth = "reviewed",
 ) -> list[Result]:
     """Several runs, each by its own review; a folder of `reviews` belongs to the run that its pool names."""
-    given = {open_desk(folder).pool().run: folder for folder in reviews}
+    given = {open_review(folder).pool().run: folder for folder in reviews}
     runs = [open_run(folder).record.run for folder in folders]
     for run, folder in given.items():
         if run not in runs:
@@ -109,16 +109,36 @@ def same_truth(results: Sequence[Result]) -> ComparableRuns:
     A question judged by people in one run and by rules in another would compare judgments, not systems.
     """
     judged = [one.judged_by_people for one in results]
+    names = _distinct_names(results)
     shared = frozenset.intersection(*judged)
     if all(one == shared for one in judged):
-        return ComparableRuns(tuple(results), _sentence(results))
+        return ComparableRuns(_rename(results, names), _sentence(results))
     kept = tuple(with_people(one.by_rules(), {query for query, _ in shared}) for one in results)
     counts = ", ".join(
         f"{one.record.run} {len(queries):,}" for one, queries in zip(results, judged, strict=True)
     )
     return ComparableRuns(
-        kept,
+        _rename(kept, names),
         f"{_sentence(kept)} Questions that people judged completely: {counts}; in all runs {len(shared):,}.",
+    )
+
+
+def _distinct_names(results: Sequence[Result]) -> list[str]:
+    """The name of each run; where an earlier one has it too, with the folder that holds the run."""
+    names: list[str] = []
+    for place, result in enumerate(results):
+        if any(result.path.resolve() == other.path.resolve() for other in results[:place]):
+            raise ComparisonError(f"{result.path} is given twice. Give the folders of different runs.")
+        name, path = result.record.run, result.path.resolve()
+        options = (name, f"{path.parent.name}/{name}", str(path))
+        names.append(next(option for option in options if option not in names))
+    return names
+
+
+def _rename(results: Sequence[Result], names: Sequence[str]) -> tuple[Result, ...]:
+    return tuple(
+        one if one.record.run == name else one.with_name(name)
+        for one, name in zip(results, names, strict=True)
     )
 
 
@@ -133,21 +153,19 @@ def _sentence(results: Sequence[Result]) -> str:
 
 def with_people(result: Result, only: Collection[str] | None = None) -> Result:
     """The run as people judged it, or some of its queries; unchanged where nobody has judged."""
-    standing = find_review(result)
-    if standing is None or not _people(standing):
+    state = find_review(result)
+    if state is None or not _people(state):
         return result
     negative = _negative(result)
-    labels = _label_rows(standing, negative)
-    judged = _judged_scores(result, standing, negative)
+    labels = _label_rows(state, negative)
+    judged = _judged_scores(result, state, negative)
     if only is not None:
         judged = {(system, query): values for (system, query), values in judged.items() if query in only}
     queries = tuple(dict.fromkeys(query for _, query in judged))
     if not labels and not queries:
         return result
     rows = [*_judged_rows(judged), *labels]
-    reviewed = ReviewedTruth(
-        queries, _people(standing), standing.pool.k, result.queries.num_rows - len(negative)
-    )
+    reviewed = ReviewedTruth(queries, _people(state), state.pool.k, result.queries.num_rows - len(negative))
     names = list(dict.fromkeys(measure for _, _, measure, _ in labels))
     excluded = [
         *(
@@ -166,9 +184,9 @@ def with_people(result: Result, only: Collection[str] | None = None) -> Result:
     return result.with_review(reviewed if queries else None, _replace_scores(result, rows), record)
 
 
-def _people(standing: ReviewState) -> tuple[str, ...]:
+def _people(state: ReviewState) -> tuple[str, ...]:
     """Everyone whose judgment counts."""
-    return tuple(name for name in reviewers(standing.settled) if name)
+    return tuple(name for name in reviewers(state.settled) if name)
 
 
 def _negative(result: Result) -> frozenset[str]:
@@ -180,12 +198,12 @@ def _by_people(measure: str) -> bool:
     return can_judge(parse(measure))
 
 
-def _judged_scores(result: Result, standing: ReviewState, negative: frozenset[str]) -> Scores:
+def _judged_scores(result: Result, state: ReviewState, negative: frozenset[str]) -> Scores:
     """Scores of the queries that are completely judged for every finished system of the run."""
-    pool = standing.pool
+    pool = state.pool
     found = human_scores(
         judged_rankings(pool),
-        standing.settled,
+        state.settled,
         [parse(name) for name in result.record.measures],
         Conventions.from_dict(result.record.conventions),
         {item.id: item.document_id for item in pool.items},
@@ -203,10 +221,10 @@ def _judged_rows(judged: Scores) -> Iterator[Row]:
         yield from ((system, query, str(measure), value) for measure, value in values.items())
 
 
-def _label_rows(standing: ReviewState, negative: frozenset[str]) -> list[Row]:
+def _label_rows(state: ReviewState, negative: frozenset[str]) -> list[Row]:
     """SemPrec, SemLift and FalsePos of each system's completely labelled queries."""
-    pool, labels = standing.pool, labels_of(standing.settled)
-    decided = {one.query for one in standing.settled.values() if one.state is not OutcomeState.OPEN}
+    pool, labels = state.pool, labels_of(state.settled)
+    decided = {one.query for one in state.settled.values() if one.state is not OutcomeState.OPEN}
     rows: list[Row] = []
     for system, by_query in pool_rankings(pool).items():
         for query in sorted((by_query.keys() & decided) - negative):

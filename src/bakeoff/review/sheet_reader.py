@@ -10,19 +10,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bakeoff.config import yaml_document
 from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import DataError
 from bakeoff.measures.labels import Label
+from bakeoff.review.choices import BY_WORD, Choice
+from bakeoff.types import Json
 
 AUTO = "[AUTO]"
 _NAME = re.compile(r"^review_(?P<query>.+?)_(?P<system>.+)\.ya?ml$", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(pdf|txt|md|html?)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SheetRow:
     """One judged result; `written` is the judgment as written in the file, `line` its line."""
 
@@ -32,6 +33,7 @@ class SheetRow:
     written: str
     notes: str
     line: int
+    grade: int | None = None
     document_id: str = ""
     section: str = ""
     score: float | None = None
@@ -39,10 +41,10 @@ class SheetRow:
     @property
     def auto(self) -> bool:
         """Whether a program filled it in and no person changed it."""
-        return self.judgment is Label.KEYWORD_MATCH and self.notes.strip().upper().startswith(AUTO)
+        return self.judgment is Label.KEYWORD_MATCH and _is_auto(self.notes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
     """One review file: a system's results for a query, with what a reviewer said of each."""
 
@@ -94,12 +96,14 @@ def review_files(folder: Path) -> list[Path]:
     return found
 
 
-def label_of(written: str, where: str) -> Label:
-    """The judgment that is meant, ignoring blanks and case; a misspelt one is an error with the nearest value."""
+def choice_of(written: str, where: str) -> Choice | None:
+    """The choice that is meant, ignoring blanks and case; a misspelt one is an error with the nearest word."""
     word = re.sub(r"[\s-]+", "_", written.strip()).upper()
-    if word in list(Label):
-        return Label(word)
-    names = [label.value for label in Label if label.value]
+    if not word:
+        return None
+    if word in BY_WORD:
+        return BY_WORD[word]
+    names = list(BY_WORD)
     near = [name for name in names if name.startswith(word)] or difflib.get_close_matches(word, names, 1, 0.5)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise DataError(
@@ -116,20 +120,20 @@ def _full(path: Path, located: YamlDocument) -> Sheet:
         where = located.where(("metadata", "review_complete"))
         raise DataError(f"{where}: review_complete is {complete!r}. Write true or false.")
     return Sheet(
-        path,
-        _text(located, ("metadata", "query_id"), required=True),
-        _text(located, ("query", "text")) if isinstance(query, dict) else str(query),
-        _text(located, ("metadata", "model"), required=True),
-        _text(located, ("metadata", "category")),
-        _text(located, ("metadata", "reviewer")),
-        _text(located, ("metadata", "review_date")),
-        complete,
-        _rows(located),
+        path=path,
+        query_id=_text(located, ("metadata", "query_id"), required=True),
+        query_text=_text(located, ("query", "text")) if isinstance(query, dict) else str(query),
+        system=_text(located, ("metadata", "model"), required=True),
+        category=_text(located, ("metadata", "category")),
+        reviewer=_text(located, ("metadata", "reviewer")),
+        date=_text(located, ("metadata", "review_date")),
+        complete=complete,
+        rows=_rows(located),
         automated=_numbers(located.data.get("automated_metrics")),
     )
 
 
-def _numbers(data: Any) -> dict[str, float]:
+def _numbers(data: Json) -> dict[str, float]:
     """The figures another tool left in the file; other values are skipped."""
     pairs = data.items() if isinstance(data, dict) else ()
     return {key: float(value) for key, value in pairs if isinstance(value, int | float)}
@@ -143,15 +147,15 @@ def _short(path: Path, located: YamlDocument) -> Sheet:
     own = path.name.removeprefix(f"review_{query}_").rsplit(".", 1)[0]
     system = own if path.name.startswith(f"review_{query}_") else named["system"] if named else ""
     return Sheet(
-        path,
-        query,
-        _text(located, ("query",)),
-        system,
-        "",
-        _text(located, ("reviewer",)),
-        _text(located, ("date",)),
-        all(row.judgment is not Label.UNJUDGED for row in rows),
-        rows,
+        path=path,
+        query_id=query,
+        query_text=_text(located, ("query",)),
+        system=system,
+        category="",
+        reviewer=_text(located, ("reviewer",)),
+        date=_text(located, ("date",)),
+        complete=all(row.judgment is not Label.UNJUDGED for row in rows),
+        rows=rows,
         short=True,
     )
 
@@ -174,17 +178,20 @@ def _row(located: YamlDocument, place: int) -> SheetRow:
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
         raise DataError(f"{located.where((*at, 'rank'))}: rank is {rank!r}. Write the rank, from 1.")
     written = "" if data["judgment"] is None else str(data["judgment"])
+    choice = choice_of(written, located.where((*at, "judgment")))
+    notes = _text(located, (*at, "notes"))
     score = data.get("score")
     return SheetRow(
-        rank,
-        _text(located, (*at, "chunk_id"), required=True),
-        label_of(written, located.where((*at, "judgment"))),
-        written,
-        _text(located, (*at, "notes")),
-        located.line((*at, "judgment")),
-        _text(located, (*at, "report_id")),
-        _text(located, (*at, "section_name")),
-        float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
+        rank=rank,
+        chunk_id=_text(located, (*at, "chunk_id"), required=True),
+        judgment=Label.UNJUDGED if choice is None else choice.label_for(filled=_is_auto(notes)),
+        grade=None if choice is None else choice.grade,
+        written=written,
+        notes=notes,
+        line=located.line((*at, "judgment")),
+        document_id=_text(located, (*at, "report_id")),
+        section=_text(located, (*at, "section_name")),
+        score=float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None,
     )
 
 
@@ -221,11 +228,15 @@ def _check_rows(located: YamlDocument, rows: Sequence[SheetRow]) -> None:
         )
 
 
+def _is_auto(notes: str) -> bool:
+    return notes.strip().upper().startswith(AUTO)
+
+
 def _stem(name: str) -> str:
     return _EXTENSION.sub("", name)
 
 
-def _known_keys(located: YamlDocument, at: Keys, required: Sequence[str]) -> Mapping[str, Any]:
+def _known_keys(located: YamlDocument, at: Keys, required: Sequence[str]) -> Mapping[str, Json]:
     """The mapping at a path, which must have these keys; others are carried along and not looked at."""
     data = located.data
     for key in at:

@@ -6,20 +6,21 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from bakeoff.errors import UserError
 from bakeoff.measures.labels import Label
+from bakeoff.review.choices import CHOICES, LabelScheme
 from bakeoff.review.pool import ReturnedPassage, ReviewItem, ReviewPool
 from bakeoff.review.sheet_reader import AUTO, read_sheet
 from bakeoff.storage.cache import write_file
+from bakeoff.types import JsonObject
 
 PREVIEW = 500
 """Characters of a passage that a review file shows."""
 AUTO_NOTE = f"{AUTO} Matches relevance signals/SQL pattern"
-INSTRUCTIONS = {
+MATCHES_INSTRUCTIONS = {
     "keyword_match": "Filled in where a rule about words holds here; the note names it. Change it if wrong.",
     "semantic_match": "You fill this in: relevant to the query, though no rule about words says so.",
     "false_positive": "You fill this in: not relevant to the query.",
@@ -33,14 +34,6 @@ class QueryFacts:
     sql: str = ""
     documents: tuple[str, ...] = ()
     signals: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SheetVote:
-    """A judgment that goes into a file, with its note."""
-
-    judgment: Label
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,6 @@ def write_sheets(
     pool: ReviewPool,
     folder: Path,
     facts: Mapping[str, QueryFacts],
-    said: Mapping[str, SheetVote] | None = None,
     *,
     force: bool = False,
 ) -> WrittenSheets:
@@ -72,9 +64,8 @@ def write_sheets(
         if path.exists() and (_worked_on(path) or not force):
             kept.append(path)
             continue
-        write_file(
-            path, _dump_yaml(sheet_data(system, rows, facts.get(query, QueryFacts()), said or {})).encode()
-        )
+        data = sheet_data(system, rows, facts.get(query, QueryFacts()), pool.labels)
+        write_file(path, _dump_yaml(data).encode())
         written.append(path)
     return WrittenSheets(tuple(written), tuple(kept))
 
@@ -83,11 +74,11 @@ def sheet_data(
     system: str,
     rows: Sequence[tuple[ReturnedPassage, ReviewItem]],
     facts: QueryFacts,
-    said: Mapping[str, SheetVote],
-) -> dict[str, Any]:
+    labels: LabelScheme,
+) -> JsonObject:
     """The content of one file (S4-49)."""
     item = rows[0][1]
-    results = [_result(returned, one, said.get(one.id)) for returned, one in rows]
+    results = [_result(returned, one, labels) for returned, one in rows]
     auto = sum(result["notes"].startswith(AUTO) for result in results)
     open_ = sum(not result["judgment"] for result in results)
     return {
@@ -105,7 +96,7 @@ def sheet_data(
             "expected_report_ids": list(facts.documents),
             "relevance_signals": list(facts.signals),
         },
-        "instructions": INSTRUCTIONS,
+        "instructions": _instructions(labels),
         "summary": {"auto_keyword_matches": auto, "needs_human_review": open_},
         "results": results,
     }
@@ -120,11 +111,16 @@ def _by_file(pool: ReviewPool) -> dict[tuple[str, str], list[tuple[ReturnedPassa
     return {key: sorted(found[key], key=lambda row: row[0].rank) for key in sorted(found)}
 
 
-def _result(returned: ReturnedPassage, item: ReviewItem, said: SheetVote | None) -> dict[str, Any]:
+def _instructions(labels: LabelScheme) -> dict[str, str]:
+    if labels is LabelScheme.MATCHES:
+        return MATCHES_INSTRUCTIONS
+    return {choice.word: choice.meaning for choice in CHOICES[labels]}
+
+
+def _result(returned: ReturnedPassage, item: ReviewItem, labels: LabelScheme) -> JsonObject:
     start = returned.start - item.start
     text = item.text[start : start + returned.end - returned.start]
     auto = f"{AUTO_NOTE} ({', '.join(item.rules)})" if item.rules else ""
-    judgment, notes = (said.judgment, said.note) if said else (item.auto, auto)
     return {
         "rank": returned.rank,
         "chunk_id": returned.chunk_id,
@@ -132,8 +128,8 @@ def _result(returned: ReturnedPassage, item: ReviewItem, said: SheetVote | None)
         "section_name": returned.section,
         "score": round(returned.score, 4),
         "text_preview": text if len(text) <= PREVIEW else f"{text[:PREVIEW]}...",
-        "judgment": judgment.value,
-        "notes": notes,
+        "judgment": CHOICES[labels][0].word if item.rules else "",
+        "notes": auto,
     }
 
 
@@ -159,7 +155,7 @@ def _string(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
 _Dumper.add_representer(str, _string)
 
 
-def _dump_yaml(data: dict[str, Any]) -> str:
+def _dump_yaml(data: dict[str, object]) -> str:
     return yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=110)
 
 

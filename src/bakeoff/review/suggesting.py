@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.errors import BakeoffError
 from bakeoff.review.pool import ReviewItem
@@ -45,7 +45,7 @@ class SuggestedGrade:
     missing: str = ""
 
 
-def request_body(model: str, item: ReviewItem) -> dict[str, Any]:
+def request_body(model: str, item: ReviewItem) -> dict[str, object]:
     """The request for an opinion, in the shape of OpenAI's chat completions."""
     text = f"Query: {item.query_text}\n\nPassage:\n<<<\n{item.text[:PASSAGE_CHARACTERS]}\n>>>"
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
@@ -78,7 +78,7 @@ def read_opinion(text: object) -> SuggestedGrade:
     return SuggestedGrade(None, missing=f"no JSON object in the answer: {_short(text)!r}")
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _objects(text: str) -> Iterator[dict[str, object]]:
     """The JSON objects in a text that have a grade, from the first on."""
     decoder = json.JSONDecoder()
     at = text.find("{")

@@ -19,11 +19,12 @@ from bakeoff.review.ledger import now
 from bakeoff.review.outcomes import ItemOutcome, OutcomeState
 from bakeoff.review.pool import ReviewItem, ReviewPool
 from bakeoff.review.suggesting import GRADES, PROMPT, SuggestedGrade
+from bakeoff.truth.human_judgments import STABILITY
 
 PEOPLE = (OutcomeState.AGREED, OutcomeState.ADJUDICATED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
     """One line: the passage by its id and the hash of its text, and the model's grade, or why there is none."""
 
@@ -39,6 +40,21 @@ class Suggestion:
     time: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradeStability:
+    """How often a model changed its grade of a passage when it was asked again in the same words."""
+
+    asked_again: int
+    changed: int
+
+    @property
+    def words(self) -> str:
+        """The count as a part of a sentence."""
+        if not self.asked_again:
+            return "no grade was asked for twice"
+        return f"{self.changed:,} of {self.asked_again:,} grades changed when asked again"
+
+
 def suggestions_file(folder: Path, model: str) -> Path:
     """The file of a model in a review's folder; names that give the same file name get a hash."""
     slug = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
@@ -52,7 +68,38 @@ def suggestion_files(folder: Path) -> list[Path]:
 
 def read_suggestions(path: Path) -> list[Suggestion]:
     """The last line on each passage; one that a crash cut off at the end does not count."""
-    last: dict[tuple[str, str], Suggestion] = {}
+    return list({(one.item, one.text_hash): one for one in _read_lines(path)}.values())
+
+
+def grade_stability(path: Path) -> GradeStability:
+    """How stable the grades in a model's file are, over the passages it was asked about more than once."""
+    repeated = [given for given in _given_grades(path).values() if len(given) > 1]
+    return GradeStability(asked_again=len(repeated), changed=sum(len(set(given)) > 1 for given in repeated))
+
+
+def named_with_stability(folder: Path, model: str) -> str:
+    """The model as the source of its judgments, so that a run on them reports how stable its grades are."""
+    return f"{model}{STABILITY}{grade_stability(suggestions_file(folder, model)).words}"
+
+
+def to_ask_again(pool: ReviewPool, path: Path, count: int) -> list[ReviewItem]:
+    """Passages to ask about a second time, so that `count` in all have been; always the same ones of a pool."""
+    given = _given_grades(path)
+    once = [item for item in pool.items if len(given.get((item.id, item.text_hash), ())) == 1]
+    wanted = max(0, count - sum(len(grades) > 1 for grades in given.values()))
+    return sorted(once, key=lambda item: fingerprint(item.id))[:wanted]
+
+
+def _given_grades(path: Path) -> dict[tuple[str, str], list[int]]:
+    """Every grade of each passage that was asked for in today's words, in the order given."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for one in _read_lines(path):
+        if one.grade is not None and one.prompt == PROMPT:
+            found.setdefault((one.item, one.text_hash), []).append(one.grade)
+    return found
+
+
+def _read_lines(path: Path) -> Iterator[Suggestion]:
     lines = path.read_bytes().split(b"\n") if path.is_file() else []
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -64,8 +111,7 @@ def read_suggestions(path: Path) -> list[Suggestion]:
                 raise DataError(
                     f"{path}, line {number} is not a suggestion ({exc}). Remove the line."
                 ) from exc
-            last[one.item, one.text_hash] = one
-    return list(last.values())
+            yield one
 
 
 def to_ask(
@@ -92,9 +138,17 @@ def suggest(
     for item in items:
         said = ask(item)
         one = Suggestion(
-            item.id, item.query_id, item.text_hash, model, server, PROMPT, said.grade, said.reason,
-            said.missing, now(),
-        )  # fmt: skip
+            item=item.id,
+            query=item.query_id,
+            text_hash=item.text_hash,
+            model=model,
+            server=server,
+            prompt=PROMPT,
+            grade=said.grade,
+            reason=said.reason,
+            missing=said.missing,
+            time=now(),
+        )
         _append(path, one)
         yield one
 

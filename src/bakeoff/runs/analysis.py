@@ -7,13 +7,13 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.config.plan import fits_words
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
-from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
+from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, PLACEMENTS, TIES
 from bakeoff.runs.folder import (
     QUERIES,
     describe_changes,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bakeoff.runtime.scheduler import WorkerPool
     from bakeoff.stats.compare import CompareSettings
     from bakeoff.stats.comparison import Comparison, PairComparison, ScoreMatrix, SystemSummary
+    from bakeoff.stats.recommendation_text import Recommendation
     from bakeoff.stats.verdict import Verdict
 
 
@@ -44,7 +45,7 @@ class Result:
         self.record: RunRecord = record.model_copy(update={"notes": [*record.notes, *self.trusted_changes]})
         self.reviewed: ReviewedTruth | None = None
         self.review_folder: Path | None = None
-        self.known: dict[str, Any] = {}
+        self.known: dict[str, object] = {}
         self._left_out: frozenset[str] = frozenset()
         self._replaced: dict[str, pa.Table] = {}
         self._unchanged: set[str] = set()
@@ -53,6 +54,16 @@ class Result:
 
     def __repr__(self) -> str:
         return f"Result({str(self.path)!r}, {len(self.record.systems)} systems, {self.record.status})"
+
+    def _repr_html_(self) -> str:
+        """The recommendation and the systems, as a notebook shows them."""
+        from bakeoff.runtime.notebook import lines_html
+
+        found = self.recommendation
+        failed = [f"failed: {system}: {reason}" for system, reason in self.failed.items()]
+        lines = [f"{label}: {text}" for label, text in found.lines] if found else []
+        lead = lines_html(found.sentence if found else "No system finished.", [*lines, *failed])
+        return lead + (self.comparison._repr_html_() if self.done else "")
 
     @cached_property
     def scores(self) -> pa.Table:
@@ -85,6 +96,12 @@ class Result:
             return self
         found = copy.copy(self)
         found.record = self.record.model_copy(update={"current": self.system(name)})
+        return found
+
+    def with_name(self, name: str) -> Result:
+        """The same run under another name, where several are compared."""
+        found = copy.copy(self)
+        found.record = self.record.model_copy(update={"run": name})
         return found
 
     def without(self, queries: Collection[str]) -> Result:
@@ -170,6 +187,12 @@ class Result:
         """One row a system, query and measure whose value depends on the order of equal scores."""
         return self._table(TIES)
 
+    @cached_property
+    def placements(self) -> pa.Table:
+        """One row for each retriever and query; runs of version 0.1 have none."""
+        known = PLACEMENTS.name in self.record.tables
+        return self._table(PLACEMENTS) if known else PLACEMENTS.arrow().empty_table()
+
     @property
     def done(self) -> tuple[str, ...]:
         """The systems that were measured, in the order of the plan."""
@@ -192,6 +215,13 @@ class Result:
         from bakeoff.runs.verdict import decide_run
 
         return decide_run(self)
+
+    @cached_property
+    def recommendation(self) -> Recommendation | None:
+        """The system to take, what that may cost, and why; None where no system finished."""
+        from bakeoff.runs.recommend import recommend_run
+
+        return recommend_run(self)
 
     def compare(self, measure: str) -> Comparison:
         """All pairs of systems on a measure, paired by query."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import re
 from pathlib import Path
@@ -14,6 +13,9 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.protocols import SupportsReadsFrom
 from bakeoff.runs.folder import read_record
 from bakeoff.runs.record import RunRecord
+from bakeoff.runtime.count_text import count
+from bakeoff.runtime.progress_file import process_is_alive, read_progress
+from bakeoff.storage.dated_folder import make_dated_folder, timestamp
 
 RUNS = Path("runs")
 
@@ -23,8 +25,14 @@ def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
 
     A folder that holds the run of another experiment is refused; with `force` that run is moved aside (F64).
     """
-    given, out = out, out or _find_unfinished(plan) or RUNS / f"{slug(plan.name)}-{_timestamp()}"
-    _refuse_inside_corpus(plan, out)
+    given, out = out, out or _find_unfinished(plan)
+    _refuse_inside_corpus(plan, out or RUNS / slug(plan.name))
+    if out is None:
+        return make_dated_folder(RUNS, slug(plan.name))
+    if given is not None and (pid := _busy_process(out)) is not None:
+        raise SettingError(
+            f"process {pid} is writing a run to {out}. Wait for it, or choose another folder with --out."
+        )
     if given is not None and (out / "run.json").is_file():
         _claim(plan, out, force)
     try:
@@ -37,16 +45,24 @@ def choose_folder(plan: Plan, out: Path | None, *, force: bool = False) -> Path:
 
 
 def _find_unfinished(plan: Plan) -> Path | None:
-    """The newest folder of the same plan whose run did not finish."""
+    """The newest folder of the same plan whose run did not finish and is not at work in another process."""
     found = sorted(RUNS.glob(f"{slug(plan.name)}-*/run.json"), reverse=True)
     for path in found[:1]:
         try:
             record = read_record(path.parent)
         except DataError:
             continue
-        if record.plan == plan.fingerprint() and record.status != "done":
+        same = record.plan == plan.fingerprint() and record.status != "done"
+        if same and _busy_process(path.parent) is None:
             return path.parent
     return None
+
+
+def _busy_process(folder: Path) -> int | None:
+    """The other process that is writing a run to a folder now."""
+    progress = read_progress(folder)
+    busy = progress is not None and progress.pid != os.getpid() and process_is_alive(progress)
+    return progress.pid if progress is not None and busy else None
 
 
 def _refuse_inside_corpus(plan: Plan, out: Path) -> None:
@@ -69,13 +85,13 @@ def _claim(plan: Plan, out: Path, force: bool) -> None:
         if _is_same_experiment(other, plan, out):
             return
         file = f" ({other.experiment_file})" if other.experiment_file else ""
-        done = f"{other.status}, started {other.started}, {len(other.systems)} systems"
+        done = f"{other.status}, started {other.started}, {count(len(other.systems), 'system')}"
         found = f"the run of another experiment: {other.name}{file}, {done}"
     if not force:
         raise SettingError(
             f"{out} holds {found}. Choose another folder with --out, or move that run aside with --force."
         )
-    aside = out.with_name(f"{out.name}.replaced-{_timestamp()}")
+    aside = out.with_name(f"{out.name}.replaced-{timestamp()}")
     try:
         out.rename(aside)
     except OSError as exc:
@@ -111,7 +127,3 @@ def experiment_place(plan: Plan, folder: Path) -> str:
 
 def slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
-
-
-def _timestamp() -> str:
-    return datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")

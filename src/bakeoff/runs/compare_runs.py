@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.conventions import Conventions, check_same
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from bakeoff.stats.comparison import Comparison, ScoreMatrix
@@ -25,6 +26,15 @@ def check_comparable(one: Result, other: Result, *, allow_mixed: bool = False) -
         )
     left, right = (Conventions.from_dict(result.record.conventions) for result in (one, other))
     return check_same(left, right, allow_mixed=allow_mixed)
+
+
+def changed_models(one: RunRecord, other: RunRecord) -> list[str]:
+    """One sentence for each model that gives other vectors in the second run, under the same name."""
+    from bakeoff.pipeline.canary import changed_models as compare_canaries
+    from bakeoff.pipeline.canary import read_canary
+
+    before, after = ([read_canary(**row.model_dump()) for row in record.canaries] for record in (one, other))
+    return compare_canaries(before, after)
 
 
 def compare_across(
@@ -68,7 +78,7 @@ class RunsComparison:
     systems: tuple[DatedSystem, ...]
     comparison: Comparison
 
-    def ordered(self) -> list[DatedSystem]:
+    def order_systems(self) -> list[DatedSystem]:
         """The systems, best first; one that shares no query with the others comes last."""
         place = {name: i for i, name in enumerate(self.comparison.ranking)}
         return sorted(self.systems, key=lambda one: place.get(one.name, len(place)))

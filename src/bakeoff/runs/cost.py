@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,6 +14,7 @@ from bakeoff.config.plan import Prices
 from bakeoff.config.yaml_document import parse
 from bakeoff.errors import DataError
 from bakeoff.runs.analysis import Result
+from bakeoff.types import TableRow
 
 MILLION = 1e6
 HOUR = 3600.0
@@ -82,7 +82,7 @@ class Cost:
         )
         return tuple(f"{name}: {part.note}" for name, part in parts if part.note)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values."""
         return asdict(self)
 
@@ -126,7 +126,7 @@ def run_costs(result: Result, prices: Prices | None = None) -> dict[str, Cost]:
     return {system: estimate_cost(table, run_usage(result, rows[system])) for system in result.done}
 
 
-def run_usage(result: Result, row: dict[str, Any], qps: float | None = None) -> Usage:
+def run_usage(result: Result, row: TableRow, qps: float | None = None) -> Usage:
     """What a system of a run uses; queries a second are those of one thread, from the mean latency, unless measured."""
     system = row["system"]
     mean = result.timing(system, "total", "mean_ms")
@@ -134,13 +134,15 @@ def run_usage(result: Result, row: dict[str, Any], qps: float | None = None) -> 
     texts = result.queries["text"].to_pylist()
     size = next((one for one in result.record.chunkings if one.chunker == row["chunker"]), None)
     return Usage(
-        tuple(filter(None, (row["embedder"], (row["embedder"] or "").partition("(")[0]))),
-        qps if qps is not None else serial,
-        TokenUse(sum(map(len, texts)) / len(texts) / CHARACTERS_A_TOKEN, estimated=True),
-        TokenUse(size.chunks * size.mean / CHARACTERS_A_TOKEN if size else None, estimated=True),
-        _refresh_seconds(result, system, bool(row["embedder"])),
-        row["index_bytes"],
-        "measured" if qps is not None else "1000 / mean latency, one thread",
+        embedder=tuple(filter(None, (row["embedder"], (row["embedder"] or "").partition("(")[0]))),
+        qps=qps if qps is not None else serial,
+        query_tokens=TokenUse(sum(map(len, texts)) / len(texts) / CHARACTERS_A_TOKEN, estimated=True),
+        refresh_tokens=TokenUse(
+            size.chunks * size.mean / CHARACTERS_A_TOKEN if size else None, estimated=True
+        ),
+        refresh_seconds=_refresh_seconds(result, system, bool(row["embedder"])),
+        index_bytes=row["index_bytes"],
+        qps_is="measured" if qps is not None else "1000 / mean latency, one thread",
     )
 
 

@@ -12,13 +12,13 @@ from bakeoff.config.plan import Plan
 from bakeoff.errors import CorpusError, MissingExtraError, SettingError
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.runs.checks.context import read_corpus
+from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.drafting.docstrings import from_docstrings
 from bakeoff.truth.drafting.draft import QueryDraft, choose
 from bakeoff.truth.drafting.masking import write_masked
-from bakeoff.truth.drafting.sections import from_headings
+from bakeoff.truth.drafting.sections import from_headings, from_title, is_presentation
 from bakeoff.truth.drafting.writing import query_text, read_back
 from bakeoff.truth.resolve import resolve
 
@@ -76,25 +76,28 @@ def draft_queries(corpus: ReadCorpus, wish: DraftRequest, name: str) -> DraftedQ
     columns = [corpus.documents[key].to_pylist() for key in ("id", "kind", "text")]
     documents = list(zip(*columns, strict=True))
     notes: list[str] = []
-    pool = [*_from_texts(documents), *_from_sql(documents, wish.dialect, notes)]
+    titles = corpus.documents["title"].to_pylist()
+    pool = [*_from_texts(documents, titles), *_from_sql(documents, wish.dialect, notes)]
     chosen = _resolvable(choose(pool, wish.n, wish.seed), corpus, notes)
     if not chosen:
         raise CorpusError(
-            f"nothing to draft from in {len(documents)} documents. Queries are made of Python docstrings, Markdown"
-            f" headings and SQL relations. {' '.join(notes)}".strip()
+            f"nothing to draft from in {len(documents)} documents. Queries are made of Python docstrings, headings,"
+            f" titles and SQL relations. {' '.join(notes)}".strip()
         )
     if len(chosen) < wish.n:
-        notes.append(f"{len(chosen)} of {wish.n} wished: the documents hold no more that can be asked for.")
+        notes.append(f"Drafted {len(chosen)} of the {wish.n} requested: the documents offer no more.")
     counts = Counter(draft.category for draft in chosen)
     return DraftedQueries(query_text(chosen, f"{name}-suggested"), tuple(chosen), counts, tuple(notes))
 
 
-def _from_texts(documents: list[tuple[str, str, str]]) -> Iterator[QueryDraft]:
-    for name, kind, text in documents:
+def _from_texts(documents: list[tuple[str, str, str]], titles: list[str]) -> Iterator[QueryDraft]:
+    for (name, kind, text), title in zip(documents, titles, strict=True):
+        if is_presentation(name, text, kind):
+            continue
         if kind == "python":
             yield from from_docstrings(name, text)
         else:
-            yield from from_headings(name, text, kind)
+            yield from list(from_headings(name, text, kind)) or from_title(name, title, kind)
 
 
 def _from_sql(documents: list[tuple[str, str, str]], dialect: str, notes: list[str]) -> list[QueryDraft]:

@@ -12,6 +12,7 @@ losses.parquet      one row a (system, query, step): what the primary measure co
 ties.parquet        one row a (system, query, measure) whose value depends on the order of equal scores
 choices.parquet     one row a (system, query) that was fused with a weight chosen on other queries
 empty_searches.parquet  one row per (system, search, query) where a search returned nothing
+placements.parquet  one row per (system, query) of a retriever: how its results were placed in the corpus
 cells/              one folder a finished system, durable when it is finished; a rerun starts from here
 """
 
@@ -23,7 +24,7 @@ import json
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -33,7 +34,7 @@ from bakeoff.pipeline.system_tables import CELL, SystemResult
 from bakeoff.runs.record import SCHEMA_VERSION, RunRecord
 from bakeoff.storage.cache import durable_folder, verify_folder, write_file
 from bakeoff.storage.parquet_io import read_parquet
-from bakeoff.types import SYSTEMS, Schema
+from bakeoff.types import SYSTEMS, JsonObject, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,7 +132,7 @@ def read_record(folder: Path) -> RunRecord:
         raise DataError(f"{path} does not fit the result schema: {first['loc']}: {first['msg']}.") from exc
 
 
-def read_tags(text: str | None) -> dict[str, Any]:
+def read_tags(text: str | None) -> JsonObject:
     """The tags of a query from the cell that keeps them."""
     try:
         tags = json.loads(text or "{}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from bakeoff.errors import ComparisonError, DataError
 from bakeoff.runs.analysis import Result
-from bakeoff.runs.compare_runs import check_comparable, join_matrices
+from bakeoff.runs.compare_runs import changed_models, check_comparable, join_matrices
 from bakeoff.runs.folder import changed_tables
 from bakeoff.stats.arrays import NOISE
 from bakeoff.stats.comparison import PairComparison, ScoreMatrix
@@ -41,7 +42,7 @@ class CategoryCheck:
     regressed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemCheck:
     """One system in both runs: `gain` is the new mean minus the baseline's, signed so that more is better."""
 
@@ -59,7 +60,7 @@ class SystemCheck:
     effective_n: float = 0.0
     """Independent queries that would show as much as these, which may come in clusters."""
     holds_level: bool = True
-    """False where it is no worse on these queries, and a kind too rare to be among them could hide a larger loss."""
+    """False where it is not worse on these queries, but a kind too rare to be among them could hide a larger loss."""
 
     @property
     def passed(self) -> bool:
@@ -67,7 +68,7 @@ class SystemCheck:
         return self.verdict == "no worse" and not any(one.regressed for one in self.categories)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
     """The outcome: every system must pass, which keeps the error rate of the whole at that of one test."""
 
@@ -94,8 +95,13 @@ def run_gate(
     system: str | None = None,
     measure: str | None = None,
     allow_mixed: bool = False,
+    renamed: Mapping[str, str] | None = None,
 ) -> GateResult:
-    """Test each system both runs have, or the one named, paired by the queries they share."""
+    """Test each system both runs have, or the one named, paired by the queries they share.
+
+    `renamed` gives the new label of a system by its label in the baseline; a system that only its label changed is
+    found without it.
+    """
     runs = (baseline.record.run, candidate.record.run)
     if runs[0] == runs[1]:
         raise ComparisonError(f"{runs[0]} is given twice. Give the baseline's folder and the new run's.")
@@ -104,14 +110,63 @@ def run_gate(
     differing = check_comparable(baseline, candidate, allow_mixed=allow_mixed)
     name = baseline.measure(measure or baseline.record.primary)
     names = [baseline.system(system)] if system else list(baseline.done)
-    kept = [one for one in names if one in candidate.done]
+    labels = same_systems(baseline, candidate, renamed or {})
+    kept = [one for one in names if one in labels]
     checks = []
     if kept:
-        matrix = join_matrices(baseline.matrix(name), candidate.matrix(name), *runs)
+        matrix = join_matrices(baseline.matrix(name), _relabel(candidate.matrix(name), labels), *runs)
         checks = [_check(one, matrix, runs, rules, baseline.record.seed) for one in kept]
     checks += [_gone(one, candidate) for one in names if one not in kept]
-    notes = (*_notes(baseline, candidate, differing), *_cluster_note(checks), *_rare_note(checks, rules))
-    return GateResult(runs[0], runs[1], name, rules, tuple(checks), notes, baseline.truth)
+    notes = (
+        *_notes(baseline, candidate, differing),
+        *(f"{old} is called {new} in the new run." for old, new in labels.items() if old != new),
+        *_cluster_note(checks),
+        *_rare_note(checks, rules),
+    )
+    return GateResult(
+        baseline=runs[0],
+        candidate=runs[1],
+        measure=name,
+        rules=rules,
+        systems=tuple(checks),
+        notes=notes,
+        truth=baseline.truth,
+    )
+
+
+def same_systems(baseline: Result, candidate: Result, renamed: Mapping[str, str]) -> dict[str, str]:
+    """The new label of each system of the baseline that finished in both runs: as given, as before, or by identity."""
+    given = {baseline.system(old): candidate.system(new) for old, new in renamed.items()}
+    old_parts, new_parts = _labels_by_parts(baseline), _labels_by_parts(candidate)
+    moved = {
+        old: new_parts[parts]
+        for parts, old in old_parts.items()
+        if parts in new_parts and new_parts[parts] not in baseline.done and old not in candidate.failed
+    }
+    found = {}
+    for old in baseline.done:
+        new = given.get(old) or (old if old in candidate.done else moved.get(old))
+        if new is not None:
+            found[old] = new
+    twice = [new for new, count in Counter(found.values()).items() if count > 1]
+    if twice:
+        raise ComparisonError(f"two systems of the baseline would be compared with {twice[0]}. Change --map.")
+    return found
+
+
+def _labels_by_parts(result: Result) -> dict[str, str]:
+    """The label of each finished system by what identifies its parts; parts that two systems share name neither."""
+    rows = [row for row in result.systems.to_pylist() if row["system"] in result.done]
+    counts = Counter(row["params"] for row in rows)
+    return {row["params"]: row["system"] for row in rows if counts[row["params"]] == 1}
+
+
+def _relabel(matrix: ScoreMatrix, labels: Mapping[str, str]) -> ScoreMatrix:
+    """The scores of a new run under the labels of its baseline."""
+    old_labels = {new: old for old, new in labels.items()}
+    kept = tuple(system for system in matrix.systems if system in old_labels)
+    part = matrix.only(kept)
+    return replace(part, systems=tuple(old_labels[system] for system in part.systems))
 
 
 def _cluster_note(checks: list[SystemCheck]) -> Iterator[str]:
@@ -183,7 +238,7 @@ def _signed_bounds(pair: PairComparison, sign: int) -> tuple[float | None, float
     """
     if pair.n > 1 and pair.sd is not None and pair.difference is not None and pair.sd <= NOISE:
         return sign * pair.difference, sign * pair.difference
-    interval = pair.equivalence_interval if sign > 0 else pair.equivalence_interval.negated()
+    interval = pair.equivalence_interval if sign > 0 else pair.equivalence_interval.negate()
     return interval.low, interval.high
 
 
@@ -235,7 +290,18 @@ def _only(matrix: ScoreMatrix, category: str) -> ScoreMatrix:
 def _gone(system: str, candidate: Result) -> SystemCheck:
     reason = candidate.failed.get(system)
     verdict = f"failed: {reason}" if reason else "not in the new run"
-    return SystemCheck(system, 0, None, None, None, None, None, verdict, None, ())
+    return SystemCheck(
+        system=system,
+        n=0,
+        before=None,
+        after=None,
+        gain=None,
+        lowest=None,
+        highest=None,
+        verdict=verdict,
+        needed=None,
+        categories=(),
+    )
 
 
 def _notes(baseline: Result, candidate: Result, differing: tuple[str, ...]) -> Iterator[str]:
@@ -247,3 +313,4 @@ def _notes(baseline: Result, candidate: Result, differing: tuple[str, ...]) -> I
     before, after = one.corpus, other.corpus
     if before and after and before.fingerprint != after.fingerprint:
         yield "The corpus is another than the baseline's."
+    yield from changed_models(one, other)

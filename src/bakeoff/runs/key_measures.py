@@ -44,7 +44,7 @@ def key_measures(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> tup
 def _key_measure(
     grid: ScoreGrid, systems: Sequence[str], category: str, wanted: str, seed: int
 ) -> KeyMeasure:
-    measure = _measured(wanted, list(grid.values))
+    measure = _closest_measure(wanted, list(grid.values))
     if measure is None:
         return KeyMeasure(category, wanted, {})
     inside = np.array([query.category == category for query in grid.queries])
@@ -52,9 +52,10 @@ def _key_measure(
     return KeyMeasure(category, measure, {system: found[measure, system] for system in systems})
 
 
-def _measured(wanted: str, measures: Sequence[str]) -> str | None:
+def _closest_measure(wanted: str, measures: Sequence[str]) -> str | None:
     """The measure of the run that is the wanted one, else one that differs from it in unit, else in depth."""
     key = parse(wanted)
-    same = [parse(name) for name in measures if parse(name).name == key.name]
+    known = [parse(name) for name in measures]
+    same = [one for one in known if (one.name, one.source) == (key.name, key.source)]
     nearest = sorted(same, key=lambda one: (one.k != key.k, one.unit != key.unit))
     return str(nearest[0]) if nearest else None

@@ -26,6 +26,7 @@ from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.system_tables import SystemResult
 from bakeoff.runs.empty_searches import empty_search_sentences, noteworthy_empty_searches
 from bakeoff.runs.folder import RunFolder
+from bakeoff.runs.placements import placement_records, placement_sentences
 from bakeoff.runs.prepare import RunInputs
 from bakeoff.runtime.events import SystemFinished, WarningRaised
 from bakeoff.runtime.scheduler import WorkerPool, worker_pool
@@ -51,7 +52,9 @@ def measure_systems(
             label, resumed = task.system.label, earlier is not None
             context.emit(SystemFinished(label, done, len(tasks), failed=reason, resumed=resumed))
             empty = empty_search_sentences(noteworthy_empty_searches([result], inputs.queries))
-            for sentence in (*latency_disagreements(result.timings), *empty):
+            primary, documents = inputs.plan.primary, set(inputs.corpus.documents["id"].to_pylist())
+            placed = placement_sentences(placement_records([result], primary, documents), primary)
+            for sentence in (*latency_disagreements(result.timings), *empty, *placed):
                 context.emit(WarningRaised(sentence))
             yield result
 
@@ -155,7 +158,7 @@ def _system_task(inputs: RunInputs, system: System, run: str, artifacts: SharedA
         run=run,
         system=system,
         queries=inputs.queries,
-        truth=inputs.truth,
+        truth=inputs.truth_for(system),
         measures=inputs.plan.measures,
         conventions=inputs.plan.conventions,
         seed=inputs.plan.settings.seed,

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from bakeoff import registry
-from bakeoff.config.plan import Plan
+from bakeoff.config.plan import Plan, PluginSpec, System
+from bakeoff.corpus.languages import LANGUAGES
 from bakeoff.errors import CacheError, ConsentError, ExperimentError, TruthError, describe_error
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.names import parse
+from bakeoff.pipeline.canary import Canary
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import vector_notes
 from bakeoff.pipeline.lengths import TokenLengths
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.pipeline.shared_artifacts import SharedArtifacts
+from bakeoff.pipeline.reading.readings import unread_notes, with_quoted_passages
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts, model_name
+from bakeoff.pipeline.vector_forms import form_notes
+from bakeoff.protocols import Executor
 from bakeoff.runs.checks.blocking import blocking_findings, counts_chunks, refuse_errors
 from bakeoff.runs.checks.ceilings import Ceilings, refused_measures
-from bakeoff.runs.checks.context import ValidationContext, experiment_text, plan_truth
+from bakeoff.runs.checks.context import ValidationContext, chunkers, experiment_text, plan_truth
 from bakeoff.runs.checks.filters import check_filters
 from bakeoff.runtime.events import Emit, WarningRaised
+from bakeoff.storage.catalogue import entries
+from bakeoff.truth.alignment import align_truth
 from bakeoff.truth.human_judgments import judged_by_models
+from bakeoff.truth.leaked_sentences import LEAK
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth, require_sound
 from bakeoff.truth.units import bound_chunkings
@@ -41,27 +51,40 @@ class RunInputs:
     notes: tuple[str, ...] = ()
     engines: Mapping[str, str] = field(default_factory=dict)
     leaked: tuple[str, ...] = ()
+    canaries: tuple[Canary, ...] = ()
+    truths: Mapping[str, Truth] = field(default_factory=dict)
+    """The truth on the text of each of several readings, by its label."""
+
+    def truth_for(self, system: System) -> Truth:
+        """The truth that a system is scored with."""
+        reading = system.chunker.reading
+        return self.truths.get(reading.label, self.truth) if reading else self.truth
 
 
 def prepare_run(
     plan: Plan, queries: QuerySet, corpus: ReadCorpus, artifacts: SharedArtifacts, emit: Emit
 ) -> RunInputs:
     """Chunk, resolve the truth, and build everything that is not timed per query."""
+    corpus = with_quoted_passages(corpus, queries)
     notes, leaked = blocking_findings(queries, corpus, plan.settings.allow)
     chunkings = _chunkings(plan, artifacts, emit)
-    tables = {chunking.fingerprint: chunking.chunks for chunking in chunkings.values()}
+    first = {part.label: chunkings[part.label] for part in chunkers(plan) if part.label in chunkings}
+    tables = {chunking.fingerprint: chunking.chunks for chunking in first.values()}
     truth = plan_truth(plan, queries, corpus, tables)
     require_sound(truth)
-    notes = [*_filter_notes(queries, corpus, chunkings, truth), *notes]
-    _refuse_measures(
-        ValidationContext(plan, queries, corpus, chunkings, truth, experiment_text(plan, plan.file))
-    )
-    _refuse_unfair(truth, chunkings)
-    notes = [*judged_by_models(truth.judgments), *notes]
+    notes = [*_filter_notes(plan, queries, corpus, first, truth), *unread_notes(corpus), *notes]
+    _refuse_measures(ValidationContext(plan, queries, corpus, first, truth, experiment_text(plan, plan.file)))
+    _refuse_unfair(truth, [*chunkings, *(one.label for one in plan.systems if one.retriever is not None)])
+    notes = [*judged_by_models(truth.judgments), *_leaks_in_retrievers(plan, queries), *notes]
+    notes += _foreign_models(plan, corpus.language)
     for text in (*(problem.message for problem in truth.problems), *notes):
         emit(WarningRaised(text))
     _build(plan, artifacts)
     _open(plan, artifacts)
+    canaries = artifacts.known_canaries()
+    changed = [one.note for one in canaries if one.note]
+    for text in changed:
+        emit(WarningRaised(text))
     return RunInputs(
         plan=plan,
         queries=queries,
@@ -71,10 +94,49 @@ def prepare_run(
         queries_key=queries_key(queries),
         truth_key=truth_key(truth),
         lengths=tuple(artifacts.known_lengths()),
-        notes=(*notes, *_chunk_count_notes(plan, chunkings), *vector_notes(artifacts.known_vectors())),
+        notes=(
+            *notes,
+            *changed,
+            *_chunk_count_notes(plan, chunkings),
+            *vector_notes(artifacts.known_vectors()),
+            *form_notes(plan.systems),
+            *artifacts.collection_notes(),
+        ),
+        canaries=tuple(one.canary for one in canaries if one.canary is not None),
         engines=artifacts.engines(),
         leaked=leaked,
+        truths={
+            label: align_truth(truth, corpus.documents, one.documents)
+            for label, one in corpus.readings.items()
+        },
     )
+
+
+def _foreign_models(plan: Plan, language: str) -> list[str]:
+    """A note on models of the catalogue that were not made for the language of the documents."""
+    if not language:
+        return []
+    known, own = entries(), LANGUAGES[language]
+    named = dict.fromkeys(one.embedder.label for one in plan.systems if one.embedder is not None)
+    return [
+        f"{name} is a model for {', '.join(known[name].languages)}, and the documents are in {own.title}. Compare it "
+        "with use-multilingual or another model for this language."
+        for name in named
+        if name in known and known[name].languages and own.code not in known[name].languages
+    ]
+
+
+def _leaks_in_retrievers(plan: Plan, queries: QuerySet) -> list[str]:
+    """A note on questions made of a sentence that the grid does not see, and that a retriever's own index still has."""
+    names = [system.label for system in plan.systems if system.retriever is not None]
+    leaked = [query.id for query in queries.queries if LEAK in query.tags]
+    if not names or not leaked:
+        return []
+    return [
+        f"{len(leaked):,} of {len(queries.queries):,} questions were made of a sentence of a document. It is blanked "
+        f"for the grid, and is still in the index of {', '.join(names)}: that makes these questions too easy there. "
+        "Reword them, or leave them out, before you compare."
+    ]
 
 
 def _refuse_measures(context: ValidationContext) -> None:
@@ -83,8 +145,8 @@ def _refuse_measures(context: ValidationContext) -> None:
         raise ExperimentError(lines=[f"{one.where}: {one.message}" for one in found.values()])
 
 
-def _refuse_unfair(truth: Truth, chunkings: dict[str, ChunkedCorpus]) -> None:
-    """Truth decided on chunks cannot compare chunkers: long chunks meet a condition more easily (F08)."""
+def _refuse_unfair(truth: Truth, chunkings: Sequence[str]) -> None:
+    """Truth decided on chunks cannot compare chunkers or retrievers: long chunks meet a condition more easily (F08)."""
     if len(chunkings) < 2 or not bound_chunkings(truth.judgments):
         return
     sources = sorted({hit.source for hit in truth.hits if hit.chunking})
@@ -105,7 +167,7 @@ def _chunk_count_notes(plan: Plan, chunkings: dict[str, ChunkedCorpus]) -> list[
 
 def _chunkings(plan: Plan, artifacts: SharedArtifacts, emit: Emit) -> dict[str, ChunkedCorpus]:
     found = {}
-    for part in {system.chunker.label: system.chunker for system in plan.systems}.values():
+    for part in chunkers(plan):
         try:
             found[part.label] = artifacts.chunking(part)
         except CacheError:
@@ -116,33 +178,55 @@ def _chunkings(plan: Plan, artifacts: SharedArtifacts, emit: Emit) -> dict[str, 
 
 
 def _filter_notes(
-    queries: QuerySet, corpus: ReadCorpus, chunkings: Mapping[str, ChunkedCorpus], truth: Truth
+    plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunkings: Mapping[str, ChunkedCorpus], truth: Truth
 ) -> list[str]:
     """Notes on filters that leave out a part of the truth; filters that cannot be used stop the run."""
     tables = {label: made.chunks for label, made in chunkings.items()}
-    return refuse_errors(check_filters(queries, corpus, tables, truth.judgments))
+    return refuse_errors(check_filters(plan, queries, corpus, tables, truth.judgments))
 
 
 def _build(plan: Plan, artifacts: SharedArtifacts) -> None:
-    """Embed and index for all systems in parallel; a failure is reported when its system is measured."""
-    executor = registry.load("executors", "local")
-    workers = executor(executor.Params())
-    try:
-        for future in workers.as_completed(
-            [workers.submit(artifacts.prepare, system) for system in plan.systems]
-        ):
-            if isinstance(fault := future.exception(), ConsentError):
-                raise fault
-    finally:
-        workers.close()
+    """Embed with one model of this machine at a time, so that its speed is its own; then index in parallel.
+
+    A failure is reported when its system is measured.
+    """
+    local = registry.load("executors", "local")
+    with contextlib.closing(local(local.Params())) as executor:
+        pairs = _embedded_pairs(plan)
+        remote = [
+            pair for pair in pairs if getattr(registry.load(pair[0].kind, pair[0].name), "remote", False)
+        ]
+        waiting: list[Future[object]] = [executor.submit(artifacts.vectors, *pair) for pair in remote]
+        for pair in pairs:
+            if pair not in remote:
+                _wait(executor, [executor.submit(artifacts.vectors, *pair)])
+        _wait(executor, waiting)
+        _wait(executor, [executor.submit(artifacts.prepare, system) for system in plan.systems])
+
+
+def _embedded_pairs(plan: Plan) -> list[tuple[PluginSpec, PluginSpec]]:
+    """Each embedder with each chunker whose chunks it embeds; a collection of others has its vectors already."""
+    found: dict[tuple[str, str], tuple[PluginSpec, PluginSpec]] = {}
+    for system in plan.systems:
+        existing = system.store is not None and system.store.existing is not None
+        for part in system.models:
+            if not (existing and part is system.embedder):
+                found[model_name(part), system.chunker.label] = (part, system.chunker)
+    return list(found.values())
+
+
+def _wait(executor: Executor, futures: Sequence[Future[object]]) -> None:
+    for future in executor.as_completed(futures):
+        if isinstance(fault := future.exception(), ConsentError):
+            raise fault
 
 
 def _open(plan: Plan, artifacts: SharedArtifacts) -> None:
-    """Open every index on this thread, which also searches (F52); a failure is reported with its system."""
+    """Open indexes and retrievers on this thread, which also searches (F52); a failure is reported with its system."""
     for system in plan.systems:
         try:
-            artifacts.indexes(system)
-        except CacheError:
+            artifacts.engines_of(system)
+        except (CacheError, ConsentError):
             raise
         except Exception:  # noqa: BLE001, S112 - reported when its systems are measured
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -67,6 +67,8 @@ class CorpusRecord(_Record):
     fingerprint: str
     documents: int
     characters: int
+    language: str = ""
+    """As it is printed, with "(detected)" where it was not given; '' where it is not known."""
     readers: dict[str, int] = {}
     left_out: list[LeftOutRecord] = []
     skipped: list[tuple[str, str]] = []
@@ -95,6 +97,15 @@ class LengthRecord(_Record):
     cut_chunks: float
 
 
+class CanaryRecord(_Record):
+    """A model's vectors of ten fixed texts: 16-bit floats in base64."""
+
+    embedder: str
+    model: str
+    identity: str
+    packed: str
+
+
 class EmptySearchRecord(_Record):
     """A search that returned nothing for some of the queries with a right answer; `examples` are (id, text)."""
 
@@ -103,6 +114,41 @@ class EmptySearchRecord(_Record):
     queries: int
     of: int
     examples: list[tuple[str, str]] = []
+
+
+class PlacementRecord(_Record):
+    """How a retriever's results were placed in the corpus: how many in each way, over all queries.
+
+    `mean` is its primary score, where a result outside the corpus counts as wrong; `high` is it if all were right.
+    """
+
+    system: str
+    queries: int
+    given: int
+    document: int
+    exact: int
+    folded: int
+    overlap: int
+    unlocated: int
+    unknown_id: int
+    not_placed: int
+    ambiguous: int
+    repeated: int
+    beyond: int
+    mean: float | None = None
+    high: float | None = None
+    examples: list[str] = []
+
+    @property
+    def outside(self) -> int:
+        """Results that are nowhere in the corpus."""
+        return self.unknown_id + self.not_placed
+
+    @property
+    def results(self) -> int:
+        """All results."""
+        inside = self.given + self.document + self.exact + self.folded + self.overlap + self.unlocated
+        return inside + self.outside
 
 
 class GuaranteeRecord(_Record):
@@ -114,6 +160,22 @@ class GuaranteeRecord(_Record):
     kind: Literal["consistency", "durability", "refresh"]
     value: str
     default: str
+
+
+class RecommendationRecord(_Record):
+    """What the run recommends, as every screen says it."""
+
+    system: str
+    strength: str | None = None
+    """`take` where at most the margin is given up, else `start`; None in a run of an earlier version."""
+    grounds: str
+    sentence: str
+    lines: list[tuple[str, str]]
+    banner: str = ""
+    expected: float | None = None
+    bound: float | None = None
+    candidates: list[str] = []
+    decided_by: list[str] = []
 
 
 class RunRecord(_Record):
@@ -135,6 +197,8 @@ class RunRecord(_Record):
     experiment_place: str = ""
     models: str = ""
     """The text of the models.toml that named the embedders."""
+    models_only: list[str] = []
+    """The models of it that the user chose; [] for all."""
     primary: str
     measures: list[str]
     depth: int
@@ -146,12 +210,14 @@ class RunRecord(_Record):
     """The system in use today, by words of its label."""
     limits: dict[str, float | None]
     targets: dict[str, float] = {}
-    conventions: dict[str, Any]
+    conventions: dict[str, object]
     machine: dict[str, str | int | float]
     versions: dict[str, str]
     corpus: CorpusRecord | None = None
     chunkings: list[ChunkingRecord] = []
     lengths: list[LengthRecord] = []
+    canaries: list[CanaryRecord] = []
+    """By these, a later run shows whether a model still gives the same vectors under its name."""
     queries_fingerprint: str = ""
     truth_fingerprint: str = ""
     truth_hits: list[RuleHit] = []
@@ -160,10 +226,13 @@ class RunRecord(_Record):
     leaked: list[str] = []
     """The queries whose text occurs word for word in a document: the verdict is also given without them."""
     excluded: list[ExcludedQuery] = []
+    recommendation: RecommendationRecord | None = None
+    """As the run's rules score it; a review may change it. None in a run of an earlier version."""
     systems: list[str] = []
     resumed: dict[str, str] = {}
     """When each system was measured that an earlier start of this run had finished."""
     empty_searches: list[EmptySearchRecord] = []
+    placements: list[PlacementRecord] = []
     guarantees: list[GuaranteeRecord] = []
     notes: list[str] = []
     tables: dict[str, str] = {}

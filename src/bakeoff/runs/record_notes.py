@@ -10,7 +10,7 @@ from bakeoff.corpus.skipped_files import describe_skipped, summarise_skipped
 from bakeoff.pipeline.loops.latency_check import latency_disagreements
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.system_tables import SystemResult
-from bakeoff.pipeline.timing import unexplained_time_notes
+from bakeoff.pipeline.timing import unexplained_time_notes, unknown_reference_notes
 from bakeoff.truth.resolve import Truth
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def system_notes(results: list[SystemResult]) -> Iterable[str]:
     for result in results:
         yield from unexplained_time_notes(result.timings)
         yield from latency_disagreements(result.timings)
+        yield from unknown_reference_notes(result.timings)
         rows = result.choices.to_pylist()
         folds = dict(sorted((row["fold"], row["weight"]) for row in rows))
         if folds:

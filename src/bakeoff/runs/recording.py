@@ -18,15 +18,17 @@ from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
 from bakeoff.pipeline import embed, query_pipeline
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_sizes
-from bakeoff.pipeline.encodings import encoding_sentence, other_encodings
 from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.reading.encodings import encoding_sentence, other_encodings
 from bakeoff.pipeline.system_tables import CELL, PASSAGES, SystemResult
 from bakeoff.protocols import declared_guarantees
 from bakeoff.runs.choose_folder import experiment_place
 from bakeoff.runs.empty_searches import noteworthy_empty_searches
 from bakeoff.runs.folder import QUERIES, RunFolder
+from bakeoff.runs.placements import placement_records
 from bakeoff.runs.prepare import RunInputs
 from bakeoff.runs.record import (
+    CanaryRecord,
     ChunkingRecord,
     CorpusRecord,
     EncodingRecord,
@@ -72,6 +74,7 @@ def new_run_record(plan: Plan, folder: Path) -> RunRecord:
         bakeoff=__version__,
         experiment=plan.text,
         models=plan.models,
+        models_only=list(plan.model_file.only),
         experiment_file=plan.file,
         experiment_place=experiment_place(plan, folder),
         primary=plan.primary,
@@ -99,7 +102,7 @@ def _guarantees(system: System, label: str) -> list[GuaranteeRecord]:
     """What the stores of a system declare about consistency, durability and refresh (F53)."""
     found = []
     for part, query in ((system.store, system.search), (system.keyword, system.keyword_search)):
-        if part is not None:
+        if part is not None and query is not None:
             declared = declared_guarantees(registry.load("stores", part.name), part.params, query)
             found += [GuaranteeRecord(system=label, store=part.label, **asdict(one)) for one in declared]
     return found
@@ -120,6 +123,7 @@ def finish_run_record(
                 fingerprint=corpus.fingerprint,
                 documents=corpus.documents.num_rows,
                 characters=_characters(corpus),
+                language=corpus.language_text,
                 readers=_readers(corpus),
                 left_out=[
                     LeftOutRecord.model_validate(asdict(one)) for one in summarise_skipped(corpus.skipped)
@@ -130,11 +134,18 @@ def finish_run_record(
                 ],
             ),
             "chunkings": [_chunking(chunking) for chunking in inputs.chunkings.values()],
+            "canaries": [
+                CanaryRecord(
+                    embedder=one.embedder, model=one.model, identity=one.identity, packed=one.packed()
+                )
+                for one in inputs.canaries
+            ],
             "lengths": [LengthRecord.model_validate(asdict(one)) for one in inputs.lengths],
             "versions": {**record.versions, **{f"{name} engine": v for name, v in inputs.engines.items()}},
             "queries_fingerprint": inputs.queries_key,
             "truth_fingerprint": inputs.truth_key,
             "truth_hits": [RuleHit.model_validate(asdict(hit)) for hit in inputs.truth.hits],
+            "placements": placement_records(results, record.primary, set(corpus.documents["id"].to_pylist())),
             "empty_searches": noteworthy_empty_searches(results, inputs.queries),
             "systems": labels,
             "resumed": resumed_systems(results),
@@ -194,7 +205,8 @@ def _truth_minimum(rule: Rule | None) -> dict[str, str]:
 
 def _queries_table(inputs: RunInputs) -> pa.Table:
     queries = inputs.queries.queries
-    clusters = query_clusters(queries, inputs.truth.judgments, inputs.corpus.documents["id"].to_pylist())
+    ids = inputs.corpus.documents["id"].to_pylist()
+    clusters = query_clusters(queries, inputs.truth.judgments, ids, corpus=len(ids))
     plain = ("text", "category", "difficulty", "intent", "negative", "synthetic")
     columns = {name: [getattr(query, name) for query in queries] for name in plain}
     tags = [

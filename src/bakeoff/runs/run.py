@@ -11,9 +11,9 @@ from bakeoff.config.plan import Plan
 from bakeoff.errors import BakeoffError, describe_error
 from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
 from bakeoff.pipeline.context import StageContext, stage_progress
-from bakeoff.pipeline.encodings import encoding_sentence, other_encodings
 from bakeoff.pipeline.query_executor import QueryExecutor
-from bakeoff.pipeline.read import read_documents
+from bakeoff.pipeline.reading.encodings import encoding_sentence, other_encodings
+from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.system_tables import SystemResult
 from bakeoff.protocols import Executor
@@ -22,6 +22,7 @@ from bakeoff.runs.choose_folder import choose_folder, earlier_results
 from bakeoff.runs.folder import RunFolder
 from bakeoff.runs.measure_loop import measure_systems
 from bakeoff.runs.prepare import RunInputs, prepare_run
+from bakeoff.runs.recommend import recommendation_record
 from bakeoff.runs.recording import finish_run_record, new_run_record, write_tables
 from bakeoff.runtime.events import Emit, WarningRaised, no_listener
 from bakeoff.runtime.progress_file import ProgressFile, tee
@@ -51,9 +52,9 @@ def run(
     folder = RunFolder(choose_folder(plan, Path(out) if out else None, force=force))
     earlier = earlier_results(plan, folder.path)
     record = new_run_record(plan, folder.path)
-    folder.record(record)
     journal = ProgressFile(folder.path)
     try:
+        folder.record(record)
         cache = open_cache(
             Path(home or default_home()) / "cache", spread=workers is not None and workers.slots > 0
         )
@@ -64,13 +65,16 @@ def run(
         inputs, results = _prepare_and_measure(plan, queries, context, folder)
         tables = write_tables(folder, inputs, results)
         folder.record(finish_run_record(record, inputs, results, notes).model_copy(update={"tables": tables}))
-    except BakeoffError:
+    except (BakeoffError, KeyboardInterrupt):
         folder.record(record.model_copy(update={"status": "stopped"}))
         raise
     finally:
         _stop_workers(workers)
         journal.close()
-    return open_run(folder.path, worker_pool(workers))
+    result = open_run(folder.path, worker_pool(workers))
+    result.record = result.record.model_copy(update={"recommendation": recommendation_record(result)})
+    folder.record(result.record)
+    return result
 
 
 def _executor(plan: Plan, given: str | None) -> Executor | None:
@@ -98,8 +102,7 @@ def _prepare_and_measure(
 ) -> tuple[RunInputs, list[SystemResult]]:
     """Read, prepare and measure; stores and models are closed in any case."""
     begin = time.perf_counter()
-    source = registry.load("sources", plan.source.name)(plan.source.params)
-    corpus = read_documents(plan.source, source, context)
+    corpus = read_corpus(plan, context)
     seconds = time.perf_counter() - begin
     if encodings := encoding_sentence(other_encodings(corpus)):
         context.emit(WarningRaised(encodings))

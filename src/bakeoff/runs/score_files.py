@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from bakeoff.errors import ComparisonError, DataError, MeasureError, SettingError
 from bakeoff.measures.api import evaluate
 from bakeoff.measures.conventions import DEFAULT, Conventions
-from bakeoff.measures.files import read_qrels, read_run
 from bakeoff.measures.names import parse
 from bakeoff.measures.presets import preset as find_preset
+from bakeoff.measures.result import name_queries, rank_conflict_note
 from bakeoff.measures.score_tables import SUFFIXES, ScoreTable, parse_known, read_score_table
+from bakeoff.runs.analysis import open_run
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison, ScoreMatrix
 from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.verdict import Verdict, decide
+from bakeoff.storage.ranking_files import (
+    JSON_LINES,
+    Rankings,
+    read_qrels,
+    read_rankings,
+    read_run,
+    read_table_rankings,
+)
+from bakeoff.truth.clusters import query_clusters
+from bakeoff.types import JUDGMENTS, Json, Query
 
 Missing = Literal["refuse", "zero", "leave-out"]
 SEED = 7
 MEASURE = "nDCG@10"
-NAMED = 5
-"""Queries an error message lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +48,7 @@ class ScoreComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _SystemScores:
+class SystemScores:
     """The scores of one system by query; None is not computed, `reasons` has why."""
 
     scores: Mapping[str, float | None]
@@ -47,10 +56,10 @@ class _SystemScores:
 
 
 def compare_scores(
-    systems: Sequence[str | Path] | Mapping[str, Any],
+    systems: Sequence[str | Path] | Mapping[str, Json],
     measure: str | None = None,
     *,
-    qrels: Any = None,
+    qrels: object = None,
     preset: str | None = None,
     missing: Missing = "refuse",
     score_range: tuple[float, float] | None = (0.0, 1.0),
@@ -65,7 +74,7 @@ def compare_scores(
     """
     if missing not in get_args(Missing):
         raise SettingError(f"missing is {missing!r}; use {', '.join(get_args(Missing))}.")
-    named = _name_sources(systems)
+    named = name_sources(systems)
     if qrels is None:
         if preset is not None:
             raise SettingError("a preset scores rankings: give the judgments as well (--qrels).")
@@ -73,24 +82,46 @@ def compare_scores(
         return _compare(name, found, missing, score_range, lower_is_better, seed)
     conventions = find_preset(preset).conventions if preset else DEFAULT
     name = str(parse(measure or MEASURE))
-    scored, notes = _score_rankings(named, qrels, name, conventions, missing)
-    outcome = _compare(name, scored, missing, score_range, lower_is_better, seed)
-    return replace(outcome, conventions=conventions, notes=notes)
+    ranked = read_ranked_files(named, qrels, conventions)
+    scored = ranked.scores(name, missing)
+    clusters = query_clusters_of(ranked.truth)
+    outcome = _compare(name, scored, missing, score_range, lower_is_better, seed, clusters)
+    return replace(outcome, conventions=conventions, notes=ranked.notes)
 
 
-def _name_sources(systems: Sequence[str | Path] | Mapping[str, Any]) -> dict[str, Any]:
-    """Sources by system name; files are named by their stem, or by their path where stems repeat."""
+def name_sources(systems: Sequence[str | Path] | Mapping[str, object]) -> dict[str, object]:
+    """Sources by system name; files are named by their stem, or by their path where stems repeat.
+
+    A run's folder, or a table of several systems, gives one input for each of its systems.
+    """
     if isinstance(systems, Mapping):
         return {str(name): source for name, source in systems.items()}
     paths = [Path(path) for path in systems]
     if len({path.resolve() for path in paths}) < len(paths):
         raise ComparisonError("a file is given twice. Compare different files.")
     stems = [path.stem for path in paths]
-    return {(path.stem if stems.count(path.stem) == 1 else str(path)): path for path in paths}
+    named = ((path.stem if stems.count(path.stem) == 1 else str(path), path) for path in paths)
+    found: dict[str, object] = {}
+    for name, path in named:
+        for system, source in _systems_in(name, path):
+            if system in found:
+                raise ComparisonError(f"two sources hold rankings of {system!r}. Rename one of them.")
+            found[system] = source
+    return found
 
 
-def _read_scores(named: Mapping[str, Any], measure: str | None) -> tuple[str, dict[str, _SystemScores]]:
-    found: dict[str, _SystemScores] = {}
+def _systems_in(name: str, path: Path) -> Iterator[tuple[str, object]]:
+    """The systems of one path: a run's folder has several, a file is one."""
+    if not path.is_dir():
+        yield name, path
+        return
+    result = open_run(path)
+    rankings = read_table_rankings(result.rankings)
+    yield from ((system, rankings.get(system, {})) for system in result.done)
+
+
+def _read_scores(named: Mapping[str, Json], measure: str | None) -> tuple[str, dict[str, SystemScores]]:
+    found: dict[str, SystemScores] = {}
     names: dict[str, str] = {}
     for system, source in named.items():
         if isinstance(source, Mapping):
@@ -105,7 +136,7 @@ def _read_scores(named: Mapping[str, Any], measure: str | None) -> tuple[str, di
             label = inside or system
             if label in found:
                 raise ComparisonError(f"system {label!r} has scores in two files. Give each system one.")
-            found[label] = _SystemScores(scores.get(name, {}), {})
+            found[label] = SystemScores(scores.get(name, {}), {})
     if len(names) > 1:
         raise ComparisonError(
             f"the files score different measures: {', '.join(f'{m} ({s})' for m, s in names.items())}. "
@@ -123,64 +154,140 @@ def _table(path: Path) -> ScoreTable:
     return read_score_table(path)
 
 
-def _from_mapping(system: str, source: Mapping[str, Any]) -> _SystemScores:
+def _from_mapping(system: str, source: Mapping[str, object]) -> SystemScores:
     scores: dict[str, float | None] = {}
     for query, value in source.items():
         if value is not None and not isinstance(value, int | float | np.number):
             raise DataError(f"{system}, query {query!r}: the score {value!r} is not a number.")
         scores[str(query)] = None if value is None or np.isnan(value) else float(value)
-    return _SystemScores(scores, {})
+    return SystemScores(scores, {})
 
 
-def _score_rankings(
-    named: Mapping[str, Any], qrels: Any, measure: str, conventions: Conventions, missing: Missing
-) -> tuple[dict[str, _SystemScores], tuple[str, ...]]:
-    """The scores of every ranking on the judged queries that any of them has."""
+@dataclass(frozen=True, slots=True)
+class RankedFiles:
+    """Rankings of several systems, read once, and the judgments they are scored with."""
+
+    sources: Mapping[str, object]
+    truth: object
+    conventions: Conventions
+    notes: tuple[str, ...]
+
+    def scores(self, measure: str, missing: Missing) -> dict[str, SystemScores]:
+        """The scores of every ranking on the judged queries that any of them has."""
+        asked = {system: _queries(source) for system, source in self.sources.items()}
+        judged, every = _queries(self.truth), set().union(*asked.values())
+        rules = self.conventions
+        if missing == "zero":
+            rules = replace(rules, no_results="zero")
+        found = {}
+        for system, source in self.sources.items():
+            chosen = sorted((every if missing == "zero" else asked[system]) & judged)
+            if not asked[system] & judged:
+                raise DataError(
+                    f"{system}: none of its {len(asked[system])} queries is judged. "
+                    "Check that run and judgments name queries alike."
+                )
+            result = evaluate(self.truth, source, [measure], conventions=rules, queries=chosen)
+            reasons = {one.query: one.reason for one in result.excluded}
+            found[system] = SystemScores(result.column(measure), reasons)
+        return found
+
+
+def read_ranked_files(named: Mapping[str, Json], qrels: Any, conventions: Conventions) -> RankedFiles:
+    """The rankings and judgments of files, with notes on queries that only some of them have."""
     truth = read_qrels(Path(qrels)) if _is_text_file(qrels) else qrels
-    sources = {system: _ranking(source, conventions) for system, source in named.items()}
-    asked = {system: _queries(source) for system, source in sources.items()}
+    notes: list[str] = []
+    sources = {system: _ranking(system, source, conventions, notes) for system, source in named.items()}
+    every = set().union(*(_queries(source) for source in sources.values()))
     judged = _queries(truth)
-    every = set().union(*asked.values()) if asked else set()
-    rules = replace(conventions, no_results="zero") if missing == "zero" else conventions
-    found = {}
-    for system, source in sources.items():
-        chosen = sorted((every if missing == "zero" else asked[system]) & judged)
-        if not asked[system] & judged:
-            raise DataError(
-                f"{system}: none of its {len(asked[system])} queries is judged. "
-                "Check that run and judgments name queries alike."
-            )
-        result = evaluate(truth, source, [measure], conventions=rules, queries=chosen)
-        reasons = {one.query: one.reason for one in result.excluded}
-        found[system] = _SystemScores(result.column(measure), reasons)
-    notes = []
     if unjudged := every - judged:
-        notes.append(f"left out, because they have no judgments: {_count(unjudged)}.")
+        notes.append(f"left out, because they have no judgments: {name_queries(unjudged)}.")
     if unanswered := judged - every:
-        notes.append(f"left out, because no file has results for them: {_count(unanswered)}.")
-    return found, tuple(notes)
+        notes.append(f"left out, because no file has results for them: {name_queries(unanswered)}.")
+    return RankedFiles(sources, truth, conventions, tuple(notes))
 
 
-def _is_text_file(source: Any) -> bool:
+def ranked_documents(ranked: RankedFiles) -> dict[str, dict[str, list[str]]]:
+    """The documents of each system by query, best first."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for system, source in ranked.sources.items():
+        each = cast("Mapping[str, list[str] | dict[str, float]]", source)
+        found[system] = {
+            query: items if isinstance(items, list) else sorted(items, key=lambda one: -items[one])
+            for query, items in each.items()
+        }
+    return found
+
+
+def query_clusters_of(truth: object) -> dict[str, str]:
+    """The cluster of each judged query, as a run has it: queries that the same documents answer belong together."""
+    judged = _judgments(truth)
+    documents = sorted({item for items in judged.values() for item in items})
+    number = {name: place for place, name in enumerate(documents)}
+    rows = [
+        (place, number[item], None, None, grade, "qrels", "")
+        for place, items in enumerate(judged.values())
+        for item, grade in items.items()
+    ]
+    columns = zip((name for name, _ in JUDGMENTS.columns), zip(*rows, strict=True), strict=True)
+    table = JUDGMENTS.table({name: list(values) for name, values in columns})
+    queries = [Query(name, "") for name in judged]
+    return dict(zip(judged, query_clusters(queries, table, documents), strict=True))
+
+
+def _judgments(truth: object) -> dict[str, dict[str, int]]:
+    """Judgments by query and item, whatever they were given as."""
+    if isinstance(truth, Mapping):
+        return {str(query): dict(items) for query, items in truth.items()}
+    from bakeoff.measures.tables import as_table, judgment_rows
+
+    table = _parquet(Path(truth)) if isinstance(truth, str | Path) else as_table(truth)
+    found: dict[str, dict[str, int]] = {}
+    for query, item, grade in judgment_rows(table):
+        found.setdefault(query, {})[item] = grade
+    return found
+
+
+def _is_text_file(source: object) -> bool:
     return isinstance(source, str | Path) and Path(source).suffix != ".parquet"
 
 
-def _ranking(source: Any, conventions: Conventions) -> Any:
-    """A run that `evaluate` takes, read once; a table of scores is refused."""
+def _ranking(system: str, source: object, conventions: Conventions, notes: list[str]) -> object:
+    """A run that `evaluate` takes, read once; a table of scores is refused, ranks against scores are noted."""
     if not isinstance(source, str | Path):
         return source
     path = Path(source)
-    if path.suffix in SUFFIXES and path.suffix != ".parquet":
-        raise SettingError(f"{path} is a table of scores. Leave out --qrels, or give TREC runs.")
-    if path.suffix == ".parquet":
-        return _parquet(path)
+    if path.suffix in (*JSON_LINES, ".parquet"):
+        return _served(path, read_rankings(path), conventions)
+    if path.suffix in SUFFIXES:
+        raise SettingError(f"{path} is a table of scores. Leave out --qrels, or give rankings.")
     served = read_run(path, by_rank=conventions.order == "served")
     if served.ordered:
+        if against := served.rank_conflicts():
+            notes.append(f"{system}: {rank_conflict_note(against)}")
         return {query: list(items) for query, items in served.by_query.items()}
     return served.by_query
 
 
-def _parquet(path: Path) -> Any:
+def _served(
+    path: Path, rankings: Rankings, conventions: Conventions
+) -> dict[str, list[str] | dict[str, float]]:
+    """Rankings of documents, each once: in served order, or with scores where the conventions sort by them."""
+    found: dict[str, list[str] | dict[str, float]] = {}
+    for query, rows in rankings.items():
+        scores: dict[str, float] = {}
+        for row in rows:
+            if row.document is None:
+                raise DataError(
+                    f"{path}: query {query!r} has a result without a document. Place its text with a retriever: "
+                    f"retrievers: [{{run: {{file: {path.name}}}}}]."
+                )
+            scores.setdefault(row.document, row.score if row.score is not None else -float(len(scores)))
+        found[query] = list(scores) if conventions.order == "served" else scores
+    return found
+
+
+def _parquet(path: Path) -> object:
     import pyarrow as pa
 
     from bakeoff.storage.parquet_io import read_parquet
@@ -191,7 +298,7 @@ def _parquet(path: Path) -> Any:
         raise DataError(f"{path} cannot be read as Parquet: {exc}.") from exc
 
 
-def _queries(source: Any) -> set[str]:
+def _queries(source: object) -> set[str]:
     if isinstance(source, Mapping):
         return {str(query) for query in source}
     from bakeoff.measures.tables import as_table, query_column
@@ -202,11 +309,12 @@ def _queries(source: Any) -> set[str]:
 
 def _compare(
     measure: str,
-    systems: Mapping[str, _SystemScores],
+    systems: Mapping[str, SystemScores],
     missing: Missing,
     score_range: tuple[float, float] | None,
     lower_is_better: bool,
     seed: int,
+    clusters: Mapping[str, str] | None = None,
 ) -> ScoreComparison:
     if len(systems) < 2:
         raise ComparisonError(f"{len(systems)} system to compare; give at least two.")
@@ -236,6 +344,7 @@ def _compare(
         },
         higher_is_better=not lower_is_better,
         bounds=score_range,
+        clusters=tuple(clusters.get(query, f"query {query}") for query in queries) if clusters else (),
     )
     comparison = compare(matrix, seed)
     if apart := next((pair for pair in comparison.pairs if not pair.n), None):
@@ -243,34 +352,27 @@ def _compare(
     return ScoreComparison(comparison, decide(Evidence(comparison)), None, ())
 
 
-def _number(one: _SystemScores, query: str, filler: float) -> float:
+def _number(one: SystemScores, query: str, filler: float) -> float:
     value = one.scores.get(query)
     if value is None:
         return float("nan") if query in one.reasons else filler
     return value
 
 
-def _refuse_gaps(systems: Mapping[str, _SystemScores], queries: Sequence[str]) -> None:
-    """Refuse systems that were not scored on the same queries; what truth leaves out for all is no gap."""
+def _refuse_gaps(systems: Mapping[str, SystemScores], queries: Sequence[str]) -> None:
+    """Refuse systems that were not scored on the same queries; what the truth leaves out for all is not a gap."""
     left_out = {query for one in systems.values() for query in one.reasons}
     gaps = {
         system: [query for query in queries if one.scores.get(query) is None and query not in left_out]
         for system, one in systems.items()
     }
-    some = [f"{system} lacks {_count(lacking)}" for system, lacking in gaps.items() if lacking]
+    some = [f"{system} lacks {name_queries(lacking)}" for system, lacking in gaps.items() if lacking]
     if some:
         raise ComparisonError(
             f"the systems are not scored on the same {len(queries)} queries: {'; '.join(some)}. Score all on the same "
             "queries, or use --missing zero (a missing query scores 0) or --missing leave-out (pairs use the "
             "queries both have)."
         )
-
-
-def _count(queries: Iterable[str]) -> str:
-    every = sorted(queries)
-    word = "query" if len(every) == 1 else "queries"
-    more = ", …" if len(every) > NAMED else ""
-    return f"{len(every)} {word} ({', '.join(every[:NAMED])}{more})"
 
 
 def _check_range(measure: str, values: Any, score_range: tuple[float, float] | None) -> None:

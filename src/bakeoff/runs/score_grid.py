@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bakeoff.corpus.languages import detect_language
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
 from bakeoff.runs.analysis import Result
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GridRow:
     """A query as it was stored; an empty label was not given."""
 
@@ -43,6 +45,9 @@ class GridRow:
 
 
 LABELS = ("category", "difficulty", "intent")
+LANGUAGE = "language"
+LANGUAGE_SHARE = 0.1
+"""Of the queries that must be in a language to call it one of theirs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +81,7 @@ class GridMean:
 
 def read_grid(result: Result) -> ScoreGrid:
     """All scores of the finished systems; a negative query has none, but for measures made for negatives."""
-    queries = tuple(_query_rows(result.queries))
+    queries = tuple(_with_languages(_query_rows(result.queries)))
     measures, rows = tuple(result.record.measures), score_rows(result)
     values = _values(rows, measures, result.done, [query.id for query in queries])
     negative = np.array([query.negative for query in queries], dtype=bool)
@@ -176,7 +181,7 @@ def _places(column: pa.ChunkedArray, known: Sequence[str]) -> np.ndarray:
 
 
 def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, tuple[str, ...]]:
-    """The different values of a column that stand beside each measure."""
+    """The different values of a column for each measure."""
     groups = rows.select(["measure", name]).group_by(["measure", name]).aggregate([]).to_pylist()
     found = {
         measure: {row[name] for row in groups if row["measure"] == measure and row[name]}
@@ -185,18 +190,32 @@ def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, t
     return {measure: tuple(sorted(values)) for measure, values in found.items()}
 
 
+def _with_languages(rows: list[GridRow]) -> list[GridRow]:
+    """The queries with their language as a tag, where they are in several; a tag of the user's is not changed."""
+    if any(LANGUAGE in row.tags for row in rows):
+        return rows
+    found = [detect_language([row.text]) for row in rows]
+    counts = Counter(filter(None, found))
+    if sum(number >= max(2, LANGUAGE_SHARE * len(rows)) for number in counts.values()) < 2:
+        return rows
+    return [
+        replace(row, tags={**row.tags, LANGUAGE: name.capitalize()}) if name else row
+        for row, name in zip(rows, found, strict=True)
+    ]
+
+
 def _query_rows(table: pa.Table) -> list[GridRow]:
     return [
         GridRow(
-            row["query_id"],
-            row["text"] or "",
-            row["category"] or "",
-            row["difficulty"] or "",
-            bool(row["negative"]),
-            bool(row["synthetic"]),
-            row["intent"] or "",
-            read_tags(row["tags"]),
-            row["cluster"] or "",
+            id=row["query_id"],
+            text=row["text"] or "",
+            category=row["category"] or "",
+            difficulty=row["difficulty"] or "",
+            negative=bool(row["negative"]),
+            synthetic=bool(row["synthetic"]),
+            intent=row["intent"] or "",
+            tags=read_tags(row["tags"]),
+            cluster=row["cluster"] or "",
         )
         for row in table.to_pylist()
     ]

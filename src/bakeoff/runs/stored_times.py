@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bakeoff.pipeline.timing import PER_SECOND
+from bakeoff.pipeline.timing import PER_SECOND, START_SECONDS
 from bakeoff.runs.analysis import Result
 
 WHOLE = "all"
@@ -21,8 +21,8 @@ PHASES = {
 }
 """Phases as they are shown; all of ingestion is measured by a clock of its own."""
 
-SPEED = "embeddings/s"
-"""The heading of chunks embedded per second."""
+START, SPEED = "model start", "embeddings/s"
+"""The headings of a model's start in seconds, and of chunks embedded per second after it."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -37,11 +37,17 @@ class StoredTime:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """Seconds of each phase of building a system's index, and chunks embedded per second where it embeds any."""
+    """Seconds of each phase of building a system's index; of its model the start, and chunks embedded per second."""
 
     system: str
     phases: tuple[StoredTime, ...]
+    start: StoredTime = StoredTime(None)
     speed: StoredTime = StoredTime(None)
+
+    @property
+    def start_text(self) -> str:
+        """The start of the model."""
+        return "–" if self.start.value is None else f"{self.start.value:,.2f} s"
 
     @property
     def speed_text(self) -> str:
@@ -63,6 +69,7 @@ def phase_rows(result: Result, systems: Sequence[str]) -> tuple[tuple[str, ...],
         PhaseRow(
             system,
             tuple(stored_time(stored, system, phase, "seconds") for phase in happened),
+            stored_time(stored, system, "embed_chunks", START_SECONDS),
             stored_time(stored, system, "embed_chunks", PER_SECOND),
         )
         for system in systems

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import translate_table_errors
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def rows_where(result: Result, schema: Schema, filters: list[tuple[str, str, Any]]) -> pa.Table:
+def rows_where(result: Result, schema: Schema, filters: list[tuple[str, str, object]]) -> pa.Table:
     """The rows of a table that pass every filter, given as (column, operator, value)."""
     path = result.table_file(schema)
     with translate_table_errors(path):

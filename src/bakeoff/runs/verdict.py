@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, TypeVar, cast
 
+from bakeoff.config.modes import RETRIEVER
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.decisive_systems import decisive_comparison
 from bakeoff.runs.empty_searches import empty_search_sentences
+from bakeoff.runs.once import once_per_result
+from bakeoff.runs.placements import placement_sentences
+from bakeoff.runs.system_needs import decision_rule, question_cost, question_tokens, running_parts
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.clusters import Clusters
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import Comparison
-from bakeoff.stats.evidence import CostLimits, Costs, Evidence
+from bakeoff.stats.evidence import CostLimits, Costs, Evidence, Thresholds
 from bakeoff.stats.factors import FactorAnalysis, factor_shares
 from bakeoff.stats.interaction import Interaction, interactions
-from bakeoff.stats.loss import Stage, Waterfall, waterfall
+from bakeoff.stats.loss import BEYOND_DEPTH, CEILING, Stage, Waterfall, waterfall
 from bakeoff.stats.quantiles import quantile_between
+from bakeoff.stats.recommendation import find_regrets
 from bakeoff.stats.selection import Selection, select
 from bakeoff.stats.verdict import Verdict, decide
 from bakeoff.stats.verdict_input import VerdictInput
+from bakeoff.types import TableRow
 
 
 def decide_run(result: Result) -> Verdict:
     """The verdict on the primary measure, under the experiment's limits.
 
-    Its first reasons: whose judgments it uses (F58), and empty searches (F56).
+    Its first reasons: whose judgments it uses (F58), empty searches (F56), and results that are not in the corpus.
     """
     verdict = decide(gather_evidence(result))
     people = (result.reviewed.sentence,) if result.reviewed else ()
     empty = empty_search_sentences(result.record.empty_searches)
-    return replace(verdict, reasons=(*people, *empty, *verdict.reasons))
+    placed = placement_sentences(result.record.placements, result.record.primary)
+    return replace(verdict, reasons=(*people, *empty, *placed, *verdict.reasons))
 
 
+@once_per_result
 def gather_evidence(result: Result) -> Evidence:
     """Everything the verdict may use, from stored rows."""
     found = _primary_evidence(result)
+    matrix = result.matrix(result.record.primary)
+    found = replace(found, regrets=find_regrets(matrix, found, result.record.seed))
     if not VerdictInput.of(found).saturated:
         return found
     return replace(found, other_measures=tuple(_other_measures(result, VerdictInput.of(found).group)))
@@ -58,10 +68,11 @@ def _primary_evidence(result: Result) -> Evidence:
     limits = result.record.limits
     index_mb, memory_mb = limits.get("index_mb"), limits.get("memory_mb")
     return Evidence(
-        comparison=result.comparison,
+        comparison=decisive_comparison(result),
         interactions=_interactions(result),
         lift=semantic_lift(result),
         costs={system: system_costs(result, system) for system in result.done},
+        thresholds=Thresholds(margin=decision_rule(result).margin),
         limits=CostLimits(
             p95_ms=limits.get("p95_ms"),
             index_bytes=index_mb * 1e6 if index_mb is not None else None,
@@ -83,6 +94,7 @@ def semantic_lift(result: Result) -> Comparison | None:
 
 def loss_waterfall(result: Result, system: str) -> Waterfall | None:
     """From the best possible score to the served one, step by step; None where the primary measure has no steps."""
+    import numpy as np
     import pyarrow.compute as pc
 
     rows = result.losses.filter(pc.equal(result.losses["system"], system))
@@ -90,7 +102,11 @@ def loss_waterfall(result: Result, system: str) -> Waterfall | None:
     if not steps:
         return None
     values = rows["reachable"].to_numpy(zero_copy_only=False).reshape(len(steps), -1)
-    return waterfall([Stage(step, row) for step, row in zip(steps, values, strict=True)])
+    reached = dict(zip(steps, values, strict=True))
+    deep = reached.get(BEYOND_DEPTH)
+    if deep is not None and np.array_equal(deep, reached[CEILING], equal_nan=True):
+        del reached[BEYOND_DEPTH]  # the depth costs no question anything
+    return waterfall([Stage(step, row) for step, row in reached.items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +165,7 @@ def tie_notes(result: Result) -> list[str]:
     ]
 
 
-def _by_chance(result: Result, rows: list[dict[str, Any]]) -> str:
+def _by_chance(result: Result, rows: list[TableRow]) -> str:
     """The mean of the scores that ties touch, as served and over all orders, between the worst and the best."""
     known = [row for row in rows if row["expected"] is not None and row["system"] in result.done]
     if not known:
@@ -168,42 +184,39 @@ def _by_chance(result: Result, rows: list[dict[str, Any]]) -> str:
     return f" ({said})"
 
 
-T = TypeVar("T")
-
-
-def _once(ask: Callable[[Result], T]) -> Callable[[Result], T]:
-    """Answered once a result, and forgotten with it: a table of all results ever asked would keep their rows alive."""
-
-    @wraps(ask)
-    def answer(result: Result) -> T:
-        if ask.__name__ not in result.known:
-            result.known[ask.__name__] = ask(result)
-        return cast(T, result.known[ask.__name__])
-
-    return answer
-
-
-FACTORS = ("chunker", "embedder", "store", "mode", "reranker")
+FACTORS = ("reader", "chunker", "embedder", "store", "mode", "reranker")
 FOLDS = 5
 
 
-@_once
+def with_reader(row: TableRow) -> TableRow:
+    """A system's row with its reader apart from its chunker, where readers are compared."""
+    stored = json.loads(row["params"] or "[]")
+    chosen = stored[-1] if stored else None
+    label = chosen.get("reading", {}).get("label", "") if isinstance(chosen, dict) else ""
+    return {**row, "reader": label, "chunker": (row["chunker"] or "").removeprefix(f"{label} · ")}
+
+
+@once_per_result
 def explain_variation(result: Result) -> FactorAnalysis | None:
     """How much of the spread of the systems goes with chunker, model, store and mode; None where nothing varies."""
-    matrix = result.matrix(result.record.primary).sorted()
-    rows = [row for row in result.systems.to_pylist() if row["system"] in matrix.systems]
+    matrix = result.matrix(result.record.primary)
+    rows = [with_reader(row) for row in result.systems.to_pylist() if row["system"] in matrix.systems]
+    rows = [row for row in rows if row["mode"] != RETRIEVER.name]  # it is not a combination of parts
+    if len(rows) < 2:
+        return None
+    matrix = matrix.only(tuple(row["system"] for row in rows)).sort_queries()
     factors: dict[str, list[str | None]] = {name: [row[name] or "none" for row in rows] for name in FACTORS}
     # search by words has neither model nor vector store: its distance to the others belongs to its mode
     for name in ("embedder", "store"):
         factors[name] = [row[name] if row["embedder"] else None for row in rows]
     try:
         clusters = Clusters.of(matrix.clusters, len(matrix.queries))
-        return factor_shares(matrix.scored(), factors, result.record.seed, clusters=clusters)
+        return factor_shares(matrix.without_structural(), factors, result.record.seed, clusters=clusters)
     except ComparisonError:
         return None  # one system, one query or no spread: nothing to explain
 
 
-@_once
+@once_per_result
 def held_out_score(result: Result) -> Selection | None:
     """The best system chosen on some questions and scored on others (F30); None with too few questions."""
     try:
@@ -217,16 +230,21 @@ def system_costs(result: Result, system: str) -> Costs:
     sizes = dict(
         zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
     )
+    tokens = question_tokens(result).get(system)
     return Costs(
         p95_ms=result.timing(system, "total", "p95_ms"),
         index_bytes=sizes[system],
         p95_between=_latency_between(result).get((system, 0.95)),
         p50_ms=result.timing(system, "total", "p50_ms"),
         p50_between=_latency_between(result).get((system, 0.5)),
+        cost=question_cost(result, system),
+        tokens=tokens.mean if tokens else None,
+        tokens_between=tokens.between if tokens else None,
+        parts=running_parts(result)[system],
     )
 
 
-@_once
+@once_per_result
 def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, float]]:
     """The 95 % intervals of each system's p50 and p95 in milliseconds; none where the samples are not stored."""
     import numpy as np
@@ -251,14 +269,14 @@ def _latency_between(result: Result) -> dict[tuple[str, float], tuple[float, flo
 
 def _interactions(result: Result) -> tuple[Interaction, ...]:
     """The best system against each it is not shown to beat, by category."""
-    comparison, matrix = result.comparison, result.matrix(result.record.primary)
+    comparison, matrix = decisive_comparison(result), result.matrix(result.record.primary)
     rivals = [system for system in comparison.indistinguishable_from_best if system != comparison.best]
     if comparison.best is None or not rivals or len({c for c in matrix.categories if c}) < 2:
         return ()
     return interactions(matrix, comparison.best, rivals, BootstrapSettings(result.record.seed))
 
 
-@_once
+@once_per_result
 def verdict_without_leaks(result: Result) -> Verdict | None:
     """The verdict on the queries that do not occur in a document; None where none does, or all do (F10)."""
     leaked = result.record.leaked
@@ -268,7 +286,7 @@ def verdict_without_leaks(result: Result) -> Verdict | None:
 
 
 def leak_sentence(result: Result) -> str:
-    """The verdict without leaked queries, in a sentence; '' where there is no such verdict."""
+    """The verdict without leaked queries, in a sentence; '' if none was made."""
     verdict = verdict_without_leaks(result)
     if verdict is None:
         return ""

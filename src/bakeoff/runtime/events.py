@@ -1,4 +1,4 @@
-"""What a run tells while it goes on; whoever listens decides how to show it."""
+"""The events of a run while it works; the listener decides how to show them."""
 
 from __future__ import annotations
 

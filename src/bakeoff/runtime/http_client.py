@@ -79,7 +79,7 @@ class HttpClient:
     ) -> HttpAnswer:
         """The answer to one request, which is never sent again; an HttpFailure if it is not complete in `seconds`."""
         limits = urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
-        with _WATCH.limited(seconds) as exchange:
+        with _WATCH.single_request(seconds) as exchange:
             try:
                 reply = self._pool.urlopen(
                     method, self._prefix + path, content, dict(headers), retries=False, redirect=False,
@@ -173,7 +173,7 @@ class _Watch:
         self._wakes = float("inf")
         self._thread: threading.Thread | None = None
 
-    def limited(self, seconds: float) -> _Limit:
+    def single_request(self, seconds: float) -> _Limit:
         """A block in which this thread sends one request."""
         return _Limit(self, _Exchange(time.monotonic() + seconds))
 

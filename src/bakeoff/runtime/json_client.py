@@ -10,8 +10,9 @@ import json
 import random
 import threading
 import time
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
@@ -20,6 +21,7 @@ from bakeoff.errors import BakeoffError, EmbedderError
 from bakeoff.runtime.http_client import HttpAnswer, HttpClient, HttpFailure, TooLarge, TooSlow, Unreachable
 from bakeoff.storage.consent import Destination, key_for
 from bakeoff.storage.environment import SettingSource
+from bakeoff.types import Json, JsonObject
 
 BACKOFF_SECONDS = 0.5
 MAX_WAIT_SECONDS = 120.0
@@ -62,8 +64,10 @@ class JsonClient:
         params: RetryPolicy,
         error: type[BakeoffError] = EmbedderError,
         source: SettingSource = SettingSource.EXPERIMENT,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        self._error = error
+        self._error, self._own_headers = error, dict(headers or {})
+        self._hint = " or lower `batch_size`" if hasattr(params, "batch_size") else ""
         self._key_env = key_env
         self._retries, self._seconds = params.retries, params.timeout
         self._gap = 60 / params.requests_per_minute if params.requests_per_minute else 0.0
@@ -73,28 +77,36 @@ class JsonClient:
         self._client = HttpClient(address)
         self.host = self._client.host
 
-    def post(self, path: str, body: dict[str, Any]) -> Any:
+    def post(self, path: str, body: JsonObject) -> Json:
         """The JSON answer to a request; raises its error after the last attempt."""
         return self._send("POST", path, body)
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str) -> Json:
         """The JSON at a path, or None where the server has no such page."""
         return self._send("GET", path, None)
+
+    def request(self, method: str, path: str, body: Json) -> Json:
+        """The JSON answer to a request of any method; who waits for its turn calls `wait_for_turn` before."""
+        reply = self._send(method, path, body, paced=True)
+        if reply is None:
+            raise self._error(f"{self.host}{path} does not exist there. Check the address and the method.")
+        return reply
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None) -> Any:
+    def _send(self, method: str, path: str, body: Json, *, paced: bool = False) -> Json:
         for attempt in range(self._retries + 1):
-            self._wait_for_turn()
+            if attempt or not paced:
+                self.wait_for_turn()
             reply = self._try(method, path, body, last=attempt == self._retries)
             if reply is not None and (reply.status not in _TRANSIENT or attempt == self._retries):
                 return self._read(reply, method, path, attempt)
             time.sleep(self._pause(attempt, reply))
         raise AssertionError("the last attempt returns or raises")
 
-    def _try(self, method: str, path: str, body: Any, last: bool) -> HttpAnswer | None:
+    def _try(self, method: str, path: str, body: object, last: bool) -> HttpAnswer | None:
         """The reply, or None where the connection broke and another attempt is left."""
         try:
             content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
@@ -108,12 +120,13 @@ class JsonClient:
                 f"no server answers at {self.host} ({exc}). Start it, or correct the address."
             ) from exc
         except TooLarge as exc:
-            raise self._error(f"{self.host}{path}: {exc}. Lower `batch_size`.") from exc
+            advice = "Lower `batch_size`." if self._hint else "Ask for fewer results."
+            raise self._error(f"{self.host}{path}: {exc}. {advice}") from exc
         except TooSlow as exc:
             if last:
                 raise self._error(
                     f"{self.host} did not answer within {self._seconds} s, {self._retries + 1} times. "
-                    "Raise `timeout` or lower `batch_size`."
+                    f"Raise `timeout`{self._hint}."
                 ) from exc
         except HttpFailure as exc:
             if last:
@@ -122,7 +135,7 @@ class JsonClient:
                 ) from exc
         return None
 
-    def _read(self, reply: HttpAnswer, method: str, path: str, attempt: int) -> Any:
+    def _read(self, reply: HttpAnswer, method: str, path: str, attempt: int) -> object:
         if method == "GET" and reply.status in (404, 405, 501):
             return None
         if 200 <= reply.status < 300:
@@ -154,7 +167,8 @@ class JsonClient:
             )
         return asked if asked is not None else BACKOFF_SECONDS * 2**attempt * (0.5 + random.random() / 2)
 
-    def _wait_for_turn(self) -> None:
+    def wait_for_turn(self) -> None:
+        """Wait as long as the limit of requests per minute asks for."""
         if not self._gap:
             return
         with self._lock:
@@ -170,7 +184,7 @@ class JsonClient:
         return key
 
     def _headers(self) -> dict[str, str]:
-        fixed = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
+        fixed = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate", **self._own_headers}
         return {**fixed, "Authorization": f"Bearer {self._key}"} if self._key else fixed
 
 

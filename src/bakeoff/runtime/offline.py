@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from bakeoff.errors import SettingError
 
@@ -24,7 +23,7 @@ def no_network() -> Iterator[None]:
         yield
 
 
-def _replace(stack: contextlib.ExitStack, owner: Any, name: str, value: Callable[..., Any]) -> None:
+def _replace(stack: contextlib.ExitStack, owner: object, name: str, value: Callable[..., object]) -> None:
     """Another attribute until the stack ends."""
     if name in vars(owner):
         stack.callback(setattr, owner, name, vars(owner)[name])
@@ -33,10 +32,10 @@ def _replace(stack: contextlib.ExitStack, owner: Any, name: str, value: Callable
     setattr(owner, name, value)
 
 
-def _local_only(name: str) -> Callable[..., Any]:
+def _local_only(name: str) -> Callable[..., object]:
     original = getattr(socket.socket, name)
 
-    def call(self: socket.socket, *args: Any, **kwargs: Any) -> Any:
+    def call(self: socket.socket, *args: object, **kwargs: object) -> object:
         if self.family in (socket.AF_INET, socket.AF_INET6):
             _refuse()
         return original(self, *args, **kwargs)
@@ -44,5 +43,5 @@ def _local_only(name: str) -> Callable[..., Any]:
     return call
 
 
-def _refuse(*_args: Any, **_kwargs: Any) -> Any:
+def _refuse(*_args: object, **_kwargs: object) -> object:
     raise SettingError("this command sends nothing, and a plug-in wanted to open a connection.")

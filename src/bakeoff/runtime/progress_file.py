@@ -76,6 +76,7 @@ class ProgressFile:
         self._written = 0.0
         self._stages: dict[tuple[str, str], StageState] = {}
         self._state = RunProgress(os.getpid(), clock())
+        self._write()
 
     def __call__(self, event: Event) -> None:
         """Take one event in; quick, for it is called between measurements."""

@@ -87,12 +87,13 @@ class ShardedRun:
         place: SegmentLocation,
         batches: Iterator[WorkBatch],
         progress: Callable[[int], None],
-    ) -> None:
-        """Do all batches; the error names a shard that fails three times."""
+    ) -> float:
+        """Do all batches and return the seconds of their work; the error names a shard that fails three times."""
         make_shard = partial(Shard, shared=shared, place=place, order=self._order)
         shards = _ShardBuilder(make_shard, self._take, batches, progress)
         TaskScheduler(self._executor, run_shard, shards, label=self._label, needs=self._needs).run()
         retry_until_available(shared, lambda: None)
+        return shards.seconds
 
 
 class _ShardBuilder:
@@ -108,7 +109,7 @@ class _ShardBuilder:
         progress: Callable[[int], None],
     ) -> None:
         self._make_shard, self._take, self._batches, self._progress = make_shard, take, batches, progress
-        self._seconds, self._done, self._bytes = 0.0, 0, 0
+        self.seconds, self._done, self._bytes = 0.0, 0, 0
 
     def next(self) -> Shard | None:
         """The next shard, or None when there are no more batches."""
@@ -125,7 +126,7 @@ class _ShardBuilder:
 
     def done(self, task: Shard, answer: float) -> None:
         """Record the seconds of a shard and report its inputs as done."""
-        self._seconds, self._done = self._seconds + answer, self._done + len(task.batches)
+        self.seconds, self._done = self.seconds + answer, self._done + len(task.batches)
         self._progress(task.inputs)
 
     def name(self, task: Shard) -> str:
@@ -135,7 +136,7 @@ class _ShardBuilder:
     def _size(self) -> int:
         if not self._done:
             return 1
-        by_time = SHARD_SECONDS * self._done / max(self._seconds, 1e-9)
+        by_time = SHARD_SECONDS * self._done / max(self.seconds, 1e-9)
         by_bytes = SHARD_BYTES / max(self._bytes, 1)
         return max(1, min(SHARD_BATCHES, int(by_time), int(by_bytes)))
 
@@ -153,8 +154,9 @@ def is_picklable(order: WorkSpec) -> bool:
 
 
 def run_shard(shard: Shard) -> float:
-    """Do a shard in this process and return the seconds of its work; cached batches cost nothing.
+    """Do a shard in this process and return the seconds of its work, without those of making the plug-in.
 
+    Cached batches cost nothing.
     A batch is written while the next one is worked on: waiting for a disk or a network costs no core.
     """
     check_version(shard.version)
@@ -166,8 +168,9 @@ def run_shard(shard: Shard) -> float:
             rows, first = table.slice(first, len(names)), first + len(names)
             if writer.has(place.stage, place.key(names)):
                 continue
+            plugin = _load_plugin(shard.order)
             begin = time.perf_counter()
-            result = _load_plugin(shard.order).work(rows)
+            result = plugin.work(rows)
             seconds += time.perf_counter() - begin
             written.result()
             written = thread.submit(place.keep, writer, names, partial(_identity, result))

@@ -1,4 +1,4 @@
-"""A process that is told to end does it as at Ctrl-C: what it began is undone, what is finished is kept."""
+"""SIGTERM and SIGHUP end a process like Ctrl-C: unfinished work is undone, finished work is kept."""
 
 from __future__ import annotations
 

@@ -11,9 +11,10 @@ import urllib.request
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bakeoff.storage.weights import home_folder
+from bakeoff.types import Json
 
 HOST = "127.0.0.1"
 
@@ -81,7 +82,7 @@ class Server:
         raise NotImplementedError
 
     def environment(self) -> dict[str, str]:
-        """Variables for the server's process beside those of this one."""
+        """Environment variables for the server's process, added to those of this one."""
         return {}
 
     def version(self, site: Site) -> str:
@@ -128,14 +129,14 @@ def packaged_program(server: str, package: str, inner: str) -> Path | None:
     return Path(found.origin).parent / inner
 
 
-def get_json(url: str, timeout: float = 5.0) -> Any:
+def get_json(url: str, timeout: float = 5.0) -> Json:
     """What a health address of this machine answers."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy cannot reach this machine
     with direct.open(url, timeout=timeout) as answer:
         try:
             return json.loads(answer.read())
         except RecursionError as exc:
-            raise NotYetError(f"{url} answers with what is no health page") from exc
+            raise NotYetError(f"{url} does not answer with a health page") from exc
 
 
 def free_ports(count: int) -> tuple[int, ...]:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import difflib
+import os
+import secrets
+import shutil
+import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bakeoff.errors import SettingError, StoreError
+from bakeoff.fingerprint import fingerprint
 from bakeoff.servers import processes
-from bakeoff.servers.base import HOST, NOT_YET, Server, Site
-from bakeoff.servers.places import choose_place
-from bakeoff.servers.records import ServerState, forget, read_place, read_state, server_lock, write_state
+from bakeoff.servers.base import HOST, NOT_YET, Server, Site, free_ports, is_free
+from bakeoff.servers.records import (
+    ServerState,
+    forget,
+    read_place,
+    read_state,
+    server_lock,
+    write_place,
+    write_state,
+)
 from bakeoff.servers.table import TABLE
 from bakeoff.storage.environment import get_setting
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 
 Tell = Callable[[str], None]
 LOG = "log"
@@ -88,19 +104,21 @@ def status(server: Server) -> ServerStatus:
     family = processes.living_processes(state.marks, place.data)
     now = _state(server, place, family)
     return ServerStatus(
-        server.name,
-        now,
-        state.version,
-        state.address,
-        state.line,
-        family[0].pid if family else state.marks[0].pid,
-        processes.memory_mb(family),
-        state.since,
-        "" if now == "running" else f"last lines of {place.folder / LOG}:\n{tail(place.folder / LOG, 3)}",
+        name=server.name,
+        state=now,
+        version=state.version,
+        address=state.address,
+        line=state.line,
+        pid=family[0].pid if family else state.marks[0].pid,
+        memory_mb=processes.memory_mb(family),
+        since=state.since,
+        note=""
+        if now == "running"
+        else f"last lines of {place.folder / LOG}:\n{tail(place.folder / LOG, 3)}",
     )
 
 
-def pids_of(store: str, params: Any) -> list[int]:
+def pids_of(store: str, params: BaseModel | None) -> list[int]:
     """The processes of the server a store with these parameters talks to; none where it is not one started here."""
     server = TABLE.get(store)
     state, place = read_state(store), read_place(store)
@@ -115,7 +133,7 @@ def pids_of(store: str, params: Any) -> list[int]:
     return [one.pid for one in processes.living_processes(state.marks, place.data)]
 
 
-def data_folder_of(store: str, params: Any) -> Path | None:
+def data_folder_of(store: str, params: BaseModel | None) -> Path | None:
     """Where the server a store with these parameters talks to keeps its data; None where it is not one started here."""
     place = read_place(store)
     return place.data if place is not None and pids_of(store, params) else None
@@ -134,7 +152,7 @@ def _is_at(address: str, place: Site) -> bool:
     return at.hostname in (HOST, "localhost", "::1") and at.port == place.port
 
 
-def _state(server: Server, place: Site, family: list[Any]) -> str:
+def _state(server: Server, place: Site, family: list[object]) -> str:
     if not family:
         return "crashed"
     try:
@@ -165,7 +183,7 @@ def _stop(server: Server) -> None:
 
 
 def _start_and_wait(server: Server, site: Site) -> ServerState:
-    """Spawn and wait for the first answer; what does not answer in time is stopped, and its log's end is told."""
+    """Spawn and wait for the first answer; a server that stays silent is stopped, and the end of its log is shown."""
     log = site.folder / LOG
     pid = processes.spawn(server.command(site), site.data, log, server.environment(), site.user)
     answered = False
@@ -177,13 +195,13 @@ def _start_and_wait(server: Server, site: Site) -> ServerState:
         if not answered:
             processes.stop(known, site.data, server.grace, server.ask)
     return ServerState(
-        server.name,
-        version,
-        server.address(site),
-        server.line(site),
-        time.time(),
-        known,
-        server.settings(site),
+        name=server.name,
+        version=version,
+        address=server.address(site),
+        line=server.line(site),
+        since=time.time(),
+        marks=known,
+        settings=server.settings(site),
     )
 
 
@@ -200,3 +218,39 @@ def _first_answer(server: Server, site: Site, pid: int) -> str:
         time.sleep(PAUSE)
     silent = f"{server.name} does not answer on {HOST}:{site.port} after {server.deadline:.0f} s ({reason})."
     raise StoreError(lines=[f"{silent} Its last words:", *tail(site.folder / LOG).splitlines()])
+
+
+UNPRIVILEGED = "nobody"
+SHARED = Path("/var/lib/bakeoff")
+"""Where data goes when root starts an engine that refuses root, and root's own folders are closed to others."""
+
+
+def choose_place(server: Server, program: Path) -> Site:
+    """The place of a server, made where it is not there yet."""
+    folder = server.folder
+    user = UNPRIVILEGED if server.refuses_root and os.name == "posix" and os.geteuid() == 0 else None
+    before = read_place(server.name)
+    ports = before.ports if before and all(map(is_free, before.ports)) else free_ports(server.ports)
+    password = before.password if before else secrets.token_urlsafe(24)
+    data = before.data if before else _data_folder(folder, server.name, user)
+    site = Site(folder, data, ports, password, program, user)
+    _make(site)
+    write_place(server.name, site)
+    return site
+
+
+def _data_folder(folder: Path, name: str, user: str | None) -> Path:
+    if user is None or all(_open_to_others(parent) for parent in (folder, *folder.parents)):
+        return folder / "data"
+    return SHARED / f"{name}-{fingerprint(str(folder))[:12]}" / "data"
+
+
+def _open_to_others(folder: Path) -> bool:
+    return not folder.exists() or bool(folder.stat().st_mode & stat.S_IXOTH)
+
+
+def _make(site: Site) -> None:
+    site.data.mkdir(parents=True, exist_ok=True)
+    site.data.chmod(0o700)
+    if site.user is not None:
+        shutil.chown(site.data, site.user)

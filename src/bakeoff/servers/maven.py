@@ -1,16 +1,17 @@
-"""Engines on the JVM without a distribution: their artifacts from Maven, and a small launcher compiled beside them."""
+"""Engines on the JVM without a distribution: their artifacts from Maven, and a small launcher compiled here."""
 
 from __future__ import annotations
 
 import shutil
 import zipfile
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bakeoff.errors import SettingError
 from bakeoff.servers.base import HOST, Server, Site, get_json
 from bakeoff.servers.processes import finish
-from bakeoff.storage.weights import DAMAGED_ZIP
+from bakeoff.storage.pull import DAMAGED_ZIP
+from bakeoff.types import JsonObject
 
 POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -82,7 +83,7 @@ class MavenServer(Server):
         finish(compile_it, self.folder, None, f"javac {source.name}")
 
     def arrange(self) -> None:
-        """Put what was fetched where the engine looks for it: a plug-in's jars beside the others."""
+        """Put what was fetched where the engine looks for it: a plug-in's jars next to the others."""
         for packed in (self.folder / "lib").glob("*.zip"):
             _unpack_jars(packed, packed.parent)
 
@@ -100,7 +101,7 @@ class MavenServer(Server):
         return [*java, self.launcher, str(site.folder), str(site.data / "config")]
 
     def version(self, site: Site) -> str:
-        nodes: dict[str, Any] = get_json(f"{site.http}/_nodes/_local")["nodes"]
+        nodes: JsonObject = get_json(f"{site.http}/_nodes/_local")["nodes"]
         return f"{self.title} {next(iter(nodes.values()))['version']}"
 
     def settings(self, site: Site) -> dict[str, str]:
@@ -115,7 +116,7 @@ def _tool(server: str, name: str) -> str:
 
 
 def _unpack_jars(packed: Path, folder: Path) -> None:
-    """Put a plug-in's jars beside the others; where one is there already, that one stays."""
+    """Put a plug-in's jars next to the others; one that is there already stays."""
     try:
         with zipfile.ZipFile(packed) as plugin:
             for inner in plugin.namelist():

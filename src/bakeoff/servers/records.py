@@ -9,13 +9,13 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from bakeoff.errors import SettingError
 from bakeoff.servers.base import Site
 from bakeoff.servers.processes import ProcessMark
 from bakeoff.storage import environment
 from bakeoff.storage.weights import home_folder
+from bakeoff.types import JsonObject
 
 try:
     import fcntl
@@ -110,7 +110,7 @@ def server_lock(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> JsonObject | None:
     try:
         with _fitting(path):
             return dict(json.loads(path.read_text(encoding="utf-8")))

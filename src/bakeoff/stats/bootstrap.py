@@ -13,8 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.arrays import NOISE, FloatArray, as_columns, groups_by_mask
-from bakeoff.stats.block_mapper import BlockMapper, in_blocks, worth_parallel
+from bakeoff.stats.arrays import (
+    NOISE,
+    BlockMapper,
+    FloatArray,
+    as_columns,
+    groups_by_mask,
+    in_blocks,
+    worth_parallel,
+)
 from bakeoff.stats.clusters import Clusters, as_clusters
 from bakeoff.stats.intervals import METHODS, Ends, Interval, Resampled
 
@@ -89,7 +96,7 @@ def intervals_at(
     for numbers, mask in groups_by_mask(matrix):
         sample = matrix[np.ix_(mask, numbers)]
         members = grouped.among(mask)
-        values = members.linearised(sample)
+        values = members.linearise(sample)
         reasons = [_why_undefined(column, members, len(sample)) for column in values.T]
         sound = [place for place, why in enumerate(reasons) if not why]
         ends = _ends(values[:, sound], settings, levels, members.df, each) if sound else []
@@ -105,7 +112,7 @@ def intervals_at(
 def interval_ends(sample: FloatArray, settings: BootstrapSettings, clusters: Clusters | None = None) -> Ends:
     """Interval ends as two arrays, for complete columns with spread; no NaN, at least two queries."""
     members = as_clusters(clusters, sample)
-    return _ends(members.linearised(sample), settings, (settings.level,), members.df)[0]
+    return _ends(members.linearise(sample), settings, (settings.level,), members.df)[0]
 
 
 def resampled_means(sample: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -206,7 +213,7 @@ def _why_undefined(column: FloatArray, clusters: Clusters, queries: int) -> str:
     if queries == 0:
         return "no query was scored"
     if queries == 1:
-        return "one query has no spread to resample"
+        return "one question has no spread to resample"
     if clusters.count == 1:
         return f"all {queries} queries belong to one cluster, and one cluster has no spread to resample"
     if np.ptp(column) < NOISE:

@@ -68,7 +68,7 @@ class Clusters:
         np.add.at(added, self.codes, columns)
         return added
 
-    def linearised(self, columns: FloatArray) -> FloatArray:
+    def linearise(self, columns: FloatArray) -> FloatArray:
         """One value per cluster and column whose mean is the mean over queries and whose spread is that of clusters.
 
         With clusters of one size it is the cluster's mean. Otherwise a cluster's sum of deviations counts by its size,
@@ -122,7 +122,7 @@ def dependence(column: FloatArray, clusters: Clusters) -> Dependence:
     n, count = len(column), clusters.count
     icc, effect = intraclass_correlation(column, clusters), 1.0
     if icc is not None:
-        clustered = clusters.linearised(column[:, None])[:, 0].var(ddof=1) / count
+        clustered = clusters.linearise(column[:, None])[:, 0].var(ddof=1) / count
         effect = float(clustered / (column.var(ddof=1) / n))
     return Dependence(n, count, clusters.df, icc, effect)
 

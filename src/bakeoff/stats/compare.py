@@ -9,8 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from bakeoff.errors import ComparisonError
-from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray, IntArray, without_nan
-from bakeoff.stats.block_mapper import BlockMapper
+from bakeoff.stats.arrays import NOISE, BlockMapper, BoolArray, FloatArray, IntArray, without_nan
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at, mean_intervals
 from bakeoff.stats.clusters import Clusters, Dependence, EffectiveQuestions, dependence, effective_questions
 from bakeoff.stats.comparison import Comparison, DroppedQueries, PairComparison, ScoreMatrix, SystemSummary
@@ -76,7 +75,7 @@ def compare(
 
 def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSummary, ...]:
     """Each system's mean with its interval, as the comparison gives them, without comparing."""
-    return _summaries(_score_inputs(matrix.sorted(), settings))
+    return _summaries(_score_inputs(matrix.sort_queries(), settings))
 
 
 def compare_all(
@@ -86,7 +85,7 @@ def compare_all(
 
     Very many pairs are given to `each`, block by block.
     """
-    ordered = [matrix.sorted() for matrix in matrices]
+    ordered = [matrix.sort_queries() for matrix in matrices]
     _check_same_queries(ordered)
     scored = [_score_inputs(matrix, settings) for matrix in ordered]
     columns = [_differences(one.values) for one in scored]
@@ -104,7 +103,7 @@ def compare_all(
 
 def _check_same_queries(matrices: Sequence[ScoreMatrix]) -> None:
     if not matrices:
-        raise ComparisonError("there is no measure to compare. Give at least one score matrix.")
+        raise ComparisonError("no measure to compare. Give at least one score matrix.")
     for matrix in matrices:
         if (matrix.queries, matrix.clusters) != (matrices[0].queries, matrices[0].clusters):
             raise ComparisonError(
@@ -114,7 +113,9 @@ def _check_same_queries(matrices: Sequence[ScoreMatrix]) -> None:
 
 
 def _score_inputs(matrix: ScoreMatrix, settings: CompareSettings) -> _ScoredPair:
-    return _ScoredPair(matrix, matrix.scored(), settings, Clusters.of(matrix.clusters, len(matrix.queries)))
+    return _ScoredPair(
+        matrix, matrix.without_structural(), settings, Clusters.of(matrix.clusters, len(matrix.queries))
+    )
 
 
 def _differences(values: FloatArray) -> FloatArray:

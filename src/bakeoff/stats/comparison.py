@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -55,7 +56,7 @@ class ScoreMatrix:
         )
         return cls(tuple(scores), queries, values.reshape(len(scores), len(queries)), measure, bounds=bounds)
 
-    def scored(self) -> FloatArray:
+    def without_structural(self) -> FloatArray:
         """The values with structural queries taken out, whatever number was stored for them."""
         values = np.array(self.values, dtype=np.float64)
         values[:, [query in self.structural for query in self.queries]] = np.nan
@@ -66,9 +67,9 @@ class ScoreMatrix:
         """The largest difference a query could show: the measure's range, or the range seen of one without bounds."""
         if self.bounds is not None:
             return self.bounds[1] - self.bounds[0]
-        return float(np.ptp(np.append(without_nan(self.scored().ravel()), 0.0)))
+        return float(np.ptp(np.append(without_nan(self.without_structural().ravel()), 0.0)))
 
-    def sorted(self) -> ScoreMatrix:
+    def sort_queries(self) -> ScoreMatrix:
         """The same scores with the queries in order of their ids, so that resampling does not hang on file order."""
         order = sorted(range(len(self.queries)), key=self.queries.__getitem__)
         queries = tuple(self.queries[place] for place in order)
@@ -108,6 +109,13 @@ class SystemSummary:
     at_best: float | None = None
     """Share of the scores that are the best the measure can give; None without a score or without such a value."""
 
+    @property
+    def cells(self) -> tuple[str, str]:
+        """Mean and interval as text."""
+        low, high = self.interval.low, self.interval.high
+        between = "–" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+        return "–" if self.mean is None else f"{self.mean:.3f}", between
+
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:
@@ -144,10 +152,27 @@ class PairComparison:
     deciding: tuple[str, ...] = ()
     """The few queries whose differences outweigh those of all others; empty where no few do."""
 
+    def _repr_html_(self) -> str:
+        """Both means, the difference with its interval, and the decision, as a notebook shows them."""
+        from bakeoff.runtime.notebook import html_table
+
+        numbers = (
+            "–" if one is None else f"{one:.3f}" for one in (self.mean_a, self.mean_b, self.difference)
+        )
+        interval = f"[{self.interval.low:+.3f} {self.interval.high:+.3f}]" if self.interval.defined else "–"
+        heads = (self.a, self.b, "difference", "95 % interval", "corrected p", "better", "questions")
+        row = (*numbers, interval, f"{self.p_corrected:.3f}", self.better or "not shown", f"{self.n}")
+        return html_table(heads, [row])
+
     @property
     def clusters(self) -> int:
         """Clusters of queries that were compared; the number of queries where each is its own."""
         return self.n if self.dependence is None else self.dependence.clusters
+
+    @property
+    def cluster_size(self) -> float:
+        """Queries per cluster."""
+        return self.n / max(1, self.clusters)
 
     @property
     def effective_n(self) -> float:
@@ -214,7 +239,7 @@ class PairComparison:
         if self.possible is None:
             return False
         ends = self.possible if self.higher_is_better else (0.0 - self.possible[1], 0.0 - self.possible[0])
-        interval = self.equivalence_interval if self.higher_is_better else self.equivalence_interval.negated()
+        interval = self.equivalence_interval if self.higher_is_better else self.equivalence_interval.negate()
         return ends[0] > -margin and (self.identical or (interval.low or -margin) > -margin)
 
     def queries_for(self, difference: float) -> int | None:
@@ -228,11 +253,15 @@ class PairComparison:
         return queries_needed(self.sd, difference, alpha, self.power, dependence=self.dependence)
 
     def queries_for_level(self, rivals: int, largest: float) -> int | None:
-        """Queries with this lead and spread that would hold the level against so many rivals."""
-        spread = (self.sd or 0.0) * (1.0 if self.dependence is None else self.dependence.design_effect**0.5)
-        return queries_for_level(abs(self.difference or 0.0), spread, self.alpha / rivals, largest)
+        """Queries with this lead and spread that would hold the level against this many rivals.
 
-    def reversed(self) -> PairComparison:
+        With clusters they are queries in more clusters of the same sizes: what was not drawn is a whole cluster.
+        """
+        spread = (self.sd or 0.0) * (1.0 if self.dependence is None else self.dependence.design_effect**0.5)
+        unseen = largest * self.cluster_size
+        return queries_for_level(abs(self.difference or 0.0), spread, self.alpha / rivals, unseen)
+
+    def reverse(self) -> PairComparison:
         """The same pair seen from b."""
         return replace(
             self,
@@ -241,10 +270,10 @@ class PairComparison:
             mean_a=self.mean_b,
             mean_b=self.mean_a,
             difference=None if self.difference is None else 0.0 - self.difference,
-            interval=self.interval.negated(),
-            equivalence_interval=self.equivalence_interval.negated(),
+            interval=self.interval.negate(),
+            equivalence_interval=self.equivalence_interval.negate(),
             possible=None if self.possible is None else (0.0 - self.possible[1], 0.0 - self.possible[0]),
-            counts=self.counts.reversed(),
+            counts=self.counts.reverse(),
             cliffs_delta=None if self.cliffs_delta is None else 0.0 - self.cliffs_delta,
         )
 
@@ -268,6 +297,15 @@ class Comparison:
     questions: EffectiveQuestions | None = None
     """What the questions are worth together; None where none is scored for every ranked system."""
 
+    def _repr_html_(self) -> str:
+        """Each system's mean with its interval, best first, as a notebook shows them."""
+        from bakeoff.runtime.notebook import html_table
+
+        sign = -1.0 if self.higher_is_better else 1.0
+        ordered = sorted(self.systems, key=lambda one: math.inf if one.mean is None else sign * one.mean)
+        rows = [(one.system, *one.cells, f"{one.n}") for one in ordered]
+        return html_table(("system", self.measure, "95 % interval", "questions"), rows)
+
     @property
     def best(self) -> str | None:
         """The first of the ranking, or None where no query is scored for every system."""
@@ -279,9 +317,9 @@ class Comparison:
             if (pair.a, pair.b) == (a, b):
                 return pair
             if (pair.a, pair.b) == (b, a):
-                return pair.reversed()
+                return pair.reverse()
         known = ", ".join(summary.system for summary in self.systems)
-        raise ComparisonError(f"there is no pair {a!r}, {b!r} in this comparison. Its systems are: {known}.")
+        raise ComparisonError(f"no pair {a!r}, {b!r} in this comparison. Its systems are: {known}.")
 
     def summary(self, system: str) -> SystemSummary:
         """The mean of one system."""
@@ -307,7 +345,7 @@ def _check_names(kind: str, names: tuple[str, ...]) -> None:
     )
     if repeated:
         raise ComparisonError(
-            f"{kind} {repeated[0]!r} stands more than once in the scores. Give each one row."
+            f"{kind} {repeated[0]!r} occurs more than once in the scores. Give each one row."
         )
 
 

@@ -33,7 +33,7 @@ class WinLossTie:
         """Whether the first system wins more than half of the queries that are not ties."""
         return self.wins > self.losses
 
-    def reversed(self) -> WinLossTie:
+    def reverse(self) -> WinLossTie:
         """The same count seen from the second system."""
         return WinLossTie(self.losses, self.wins, self.ties, self.tolerance)
 

@@ -8,14 +8,20 @@ adds one more query with the most extreme difference a measure allows and draws 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from bakeoff.stats.arrays import FloatArray, as_columns, groups_by_mask
-from bakeoff.stats.block_mapper import BlockMapper, in_blocks, worth_parallel
+from bakeoff.stats.arrays import (
+    BlockMapper,
+    FloatArray,
+    as_columns,
+    groups_by_mask,
+    in_blocks,
+    worth_parallel,
+)
 from bakeoff.stats.clusters import Clusters, as_clusters
 
 DRAWS = 4_000
@@ -46,7 +52,7 @@ def possible_means(
     for numbers, mask in groups_by_mask(matrix):
         if not mask.any():
             continue
-        values = grouped.among(mask).linearised(matrix[np.ix_(mask, numbers)])
+        values = grouped.among(mask).linearise(matrix[np.ix_(mask, numbers)])
         with_extremes = np.vstack([values, extremes[numbers]])
         for row, bounds in zip(found, _bounds(with_extremes, alphas, seed, each), strict=True):
             for number, ends in zip(numbers, bounds, strict=True):
@@ -70,7 +76,7 @@ def _block_bounds(alphas: tuple[float, ...], seed: int, part: FloatArray) -> lis
     values, extreme = part[:-1], part[-1]
     least, most = np.empty((DRAWS, part.shape[1])), np.empty((DRAWS, part.shape[1]))
     start = 0
-    for weights in _weight_blocks(len(part), seed):
+    for weights in weight_blocks(len(part), DRAWS, [seed, len(part), 4]):
         stop = start + len(weights)
         seen, unseen = weights[:, :-1] @ values, weights[:, -1:] * extreme
         least[start:stop], most[start:stop] = seen - unseen, seen + unseen
@@ -82,10 +88,10 @@ def _block_bounds(alphas: tuple[float, ...], seed: int, part: FloatArray) -> lis
     ]
 
 
-def _weight_blocks(n: int, seed: int) -> Iterator[FloatArray]:
+def weight_blocks(n: int, draws: int, seed: Sequence[int]) -> Iterator[FloatArray]:
     """Random weights of n rows that add up to 1, draws × rows, in blocks of bounded memory."""
-    generator = np.random.default_rng([seed, n, 4])
-    rows = max(1, min(DRAWS, WEIGHTS_PER_BLOCK // n))
-    for start in range(0, DRAWS, rows):
-        drawn = generator.standard_exponential((min(rows, DRAWS - start), n))
+    generator = np.random.default_rng(seed)
+    rows = max(1, min(draws, WEIGHTS_PER_BLOCK // n))
+    for start in range(0, draws, rows):
+        drawn = generator.standard_exponential((min(rows, draws - start), n))
         yield drawn / drawn.sum(axis=1, keepdims=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from bakeoff.stats.comparison import Comparison
 from bakeoff.stats.interaction import Interaction
 from bakeoff.stats.number_format import bytes_text
+from bakeoff.stats.regret import Regret
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
     """Latencies in ms, index size and memory in bytes, money per 1,000 queries; None is not measured."""
 
@@ -23,6 +24,11 @@ class Costs:
     p50_ms: float | None = None
     p50_between: tuple[float, float] | None = None
     """The 95 % interval of the median, which few samples give where they give none of the p95."""
+    tokens: float | None = None
+    """Tokens of the results handed on for a query."""
+    tokens_between: tuple[float, float] | None = None
+    parts: tuple[str, ...] | None = None
+    """What has to run besides the program itself: model, server, reranker, second index."""
 
     def between(self, name: str) -> tuple[float, float] | None:
         """The interval of a latency; None for a cost without sampling noise."""
@@ -31,7 +37,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class CostLimits:
-    """The most a system may cost, in the units of `Costs`; None is no limit."""
+    """The most a system may cost, in the units of `Costs`; None means unlimited."""
 
     p95_ms: float | None = None
     index_bytes: float | None = None
@@ -47,7 +53,7 @@ class CostKind:
     words: str
 
     def of(self, costs: Costs | CostLimits) -> float | None:
-        """The value of this kind; there is no limit on a median."""
+        """The value of this kind; a median has no limit."""
         value: float | None = getattr(costs, self.name, None)
         return value
 
@@ -68,7 +74,7 @@ COST_KINDS = (
 """In the order in which they decide between systems of equal quality."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
     """Where the rules draw their lines; differences in points of the primary measure."""
 
@@ -93,6 +99,8 @@ class Evidence:
     costs: Mapping[str, Costs] = field(default_factory=dict)
     limits: CostLimits = CostLimits()
     thresholds: Thresholds = DEFAULT_THRESHOLDS
+    regrets: Mapping[str, Regret] = field(default_factory=dict)
+    """What each system that may be used would lose against the best; empty where no query is shared."""
     other_measures: tuple[Comparison, ...] = ()
     """The run's other measures of quality, looked at where the primary one is saturated."""
 

@@ -6,7 +6,8 @@ alone would give a factor is subtracted, a part that falls below nothing by that
 is scaled to the whole. Intervals come from resampled queries.
 
 A factor that some systems do not have (bm25 has no embedder) compares only the systems that have it: the distance of
-the others goes with what tells them from these. Factors that change together cannot be separated: they have one share.
+the others goes with what tells them from these. Factors that change together in all systems that have both cannot be
+separated: they have one share, also where one of them varies among systems without the other.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class _Means:
         """What query sampling adds to that form on average."""
         return float(np.trace(form @ self.sampling))
 
-    def resampled(self, form: FloatArray) -> FloatArray:
+    def resample(self, form: FloatArray) -> FloatArray:
         """The form in every resample; resampling adds the sampling part a second time, so it goes twice."""
         values: FloatArray = (self.drawn * (form @ self.drawn)).sum(axis=0) - 2 * self.by_chance(form)
         return values
@@ -103,17 +104,17 @@ def factor_shares(
 ) -> FactorAnalysis:
     """Shares of each factor from scores (systems × queries) and each system's level of each, None where it has none."""
     complete: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
-    kept = values[:, complete]
-    _check(kept, factors)
+    kept, grouped = values[:, complete], as_clusters(clusters, values.T).among(complete)
+    _check(kept, grouped.count, factors)
     systems, n = kept.shape
-    sample = as_clusters(clusters, values.T).among(complete).linearised(kept.T)
+    sample = grouped.linearise(kept.T)
     drawn = resampled_means(np.ascontiguousarray(sample), resamples, seed)
     means = _Means(kept.mean(axis=1), np.cov(sample.T) / len(sample), drawn)
     whole = np.eye(systems) - 1 / systems
     if means.seen(whole) < NOISE:
-        raise ComparisonError("all systems have the same mean, so there is no spread to explain.")
+        raise ComparisonError("all systems have the same mean, so nothing needs explaining.")
     varying = {name: levels for name, levels in factors.items() if _count(levels) > 1}
-    groups = _separable({name: _contrasts(levels) for name, levels in varying.items()})
+    groups = _separable(varying)
     columns = {
         _join_names(group): np.column_stack([_contrasts(varying[name]) for name in group]) for group in groups
     }
@@ -148,16 +149,16 @@ def _contrasts(levels: Sequence[str | None]) -> FloatArray:
     return columns
 
 
-def _separable(columns: Mapping[str, FloatArray]) -> list[tuple[str, ...]]:
+def _separable(levels: Mapping[str, Sequence[str | None]]) -> list[tuple[str, ...]]:
     """The factors in groups: those of one group depend on each other linearly, so that no data separates them."""
-    groups: list[tuple[str, ...]] = [(name,) for name in columns]
+    groups: list[tuple[str, ...]] = [(name,) for name in levels]
     size = 2
     while size <= len(groups):
-        found = next((some for some in combinations(groups, size) if _dependent(some, columns)), None)
+        found = next((some for some in combinations(groups, size) if _dependent(some, levels)), None)
         if found is None:
             size += 1
             continue
-        merged = tuple(name for name in columns if any(name in group for group in found))
+        merged = tuple(name for name in levels if any(name in group for group in found))
         first = groups.index(found[0])
         groups = [group for group in groups if group not in found]
         groups.insert(first, merged)
@@ -165,8 +166,16 @@ def _separable(columns: Mapping[str, FloatArray]) -> list[tuple[str, ...]]:
     return groups
 
 
-def _dependent(groups: Sequence[tuple[str, ...]], columns: Mapping[str, FloatArray]) -> bool:
-    parts = [np.column_stack([columns[name] for name in group]) for group in groups]
+def _dependent(groups: Sequence[tuple[str, ...]], levels: Mapping[str, Sequence[str | None]]) -> bool:
+    """Whether groups depend on each other in the systems that have all of their factors."""
+    rows = list(zip(*(levels[name] for group in groups for name in group), strict=True))
+    both = [number for number, row in enumerate(rows) if None not in row]
+    if len(both) < 2:
+        return False
+    parts = [
+        np.column_stack([_contrasts([levels[name][number] for number in both]) for name in group])
+        for group in groups
+    ]
     rank = int(np.linalg.matrix_rank(np.column_stack(parts)))
     return rank < sum(int(np.linalg.matrix_rank(part)) for part in parts)
 
@@ -178,7 +187,7 @@ def _shares(
     seen = np.array([means.seen(form) for form in forms.values()])
     true = _parts(seen - [means.by_chance(form) for form in forms.values()])
     low, high = np.quantile(
-        _parts(np.array([means.resampled(form) for form in forms.values()])), (0.025, 0.975), 1
+        _parts(np.array([means.resample(form) for form in forms.values()])), (0.025, 0.975), 1
     )
     return tuple(
         FactorShare(name, levels.get(name, 0), max(0.0, float(part)), *map(float, rest))
@@ -193,10 +202,12 @@ def _parts(values: FloatArray) -> FloatArray:
     return shares
 
 
-def _check(kept: FloatArray, factors: Mapping[str, Sequence[str | None]]) -> None:
-    if kept.shape[0] < 2 or kept.shape[1] < 2:
+def _check(kept: FloatArray, clusters: int, factors: Mapping[str, Sequence[str | None]]) -> None:
+    """Refuse fewer than two systems, and queries that are all in one cluster: what sampling adds is unknown there."""
+    if kept.shape[0] < 2 or clusters < 2:
         raise ComparisonError(
-            f"{kept.shape[0]} systems on {kept.shape[1]} shared queries are too few to explain their spread."
+            f"{kept.shape[0]} systems on {kept.shape[1]} shared queries in {clusters} clusters are too few to "
+            "explain their spread."
         )
     for name, levels in factors.items():
         if len(levels) != kept.shape[0]:

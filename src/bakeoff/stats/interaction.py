@@ -73,8 +73,8 @@ def interaction(matrix: ScoreMatrix, a: str, b: str, settings: BootstrapSettings
     """The test of one pair on the queries scored for both."""
     if not matrix.categories:
         raise ComparisonError(f"scores of {matrix.measure} carry no categories. Give one a query.")
-    matrix = matrix.sorted()
-    values = matrix.scored()
+    matrix = matrix.sort_queries()
+    values = matrix.without_structural()
     advantage = values[matrix.systems.index(a)] - values[matrix.systems.index(b)]
     if not matrix.higher_is_better:
         advantage = -advantage

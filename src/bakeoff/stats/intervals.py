@@ -37,7 +37,7 @@ class Interval:
         """Whether the whole interval lies strictly inside ±margin; never for an undefined interval."""
         return self.low is not None and self.high is not None and -margin < self.low and self.high < margin
 
-    def negated(self) -> Interval:
+    def negate(self) -> Interval:
         """The interval of the opposite difference."""
         low = None if self.high is None else 0.0 - self.high
         high = None if self.low is None else 0.0 - self.low

@@ -12,9 +12,19 @@ from bakeoff.stats.arrays import FloatArray
 
 CEILING = "best possible"
 """The stage before the first step: what the measure can give at most on this truth, which nobody loses."""
-STEPS = ("in no chunk", "model misses", "index misses", "fused or reranked away", "ranked too low")
-"""Usual steps: what no chunk holds, exact search misses, the approximate index misses, fusion or reranking
-loses, and what is found but ranked too low."""
+BEYOND_DEPTH = "beyond the depth"
+"""The first step: what does not fit into a ranking of the run's depth, whatever is found."""
+STEPS = (
+    BEYOND_DEPTH,
+    "in no chunk",
+    "model misses",
+    "index misses",
+    "not placed",
+    "fused or reranked away",
+    "ranked too low",
+)
+"""Usual steps: what is too deep, what no chunk holds, exact search misses, the approximate index misses, a retriever
+returned from outside the corpus, fusion or reranking loses, and what is found but ranked too low."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,18 @@
-"""How the verdict formats numbers, and phrases that several of its sentences share."""
+"""How numbers and names of systems are written, and phrases that several sentences share."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.intervals import Interval
 
 QUESTION = ("question", "questions")
+SEPARATOR = " · "
+LONG = 40
+"""Characters of a label beyond which it is shortened."""
 
 
 def points(*values: float) -> tuple[str, ...]:
@@ -46,7 +50,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def shortened(names: tuple[str, ...]) -> str:
+def shorten_names(names: tuple[str, ...]) -> str:
     """At most five names."""
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
@@ -61,7 +65,7 @@ def with_interval(value: float, interval: Interval, measure: str) -> str:
 
 def advantage(pair: PairComparison, measure: str) -> str:
     """How far a is ahead of b, whichever direction of the measure is better."""
-    interval = pair.interval if pair.higher_is_better else pair.interval.negated()
+    interval = pair.interval if pair.higher_is_better else pair.interval.negate()
     difference = pair.difference or 0.0
     return with_interval(difference if pair.higher_is_better else 0.0 - difference, interval, measure)
 
@@ -81,7 +85,7 @@ def settles_text(pair: PairComparison, least: float, of: str = "") -> str | None
     needed = pair.queries_for(size)
     if needed is None or needed <= pair.n:
         return None
-    return f"about {rounded(needed):,} {of}would settle a difference of {points(size)[0]}"
+    return f"about {round_count(needed):,} {of}would settle a difference of {points(size)[0]}"
 
 
 def describe_clusters(found: EffectiveQuestions) -> str:
@@ -96,12 +100,13 @@ def describe_clusters(found: EffectiveQuestions) -> str:
     return f"{text} (correlation within a cluster {icc}, design effect {effect})"
 
 
-def equality_needs(margin: float, alpha: float) -> str | None:
-    """How many questions with equal scores would show that a difference is below the margin."""
+def equality_needs(margin: float, alpha: float, cluster_size: float) -> str | None:
+    """How many questions with equal scores, in clusters of this mean size, would show a difference below the margin."""
     if not 0 < margin < 1:
         return None
-    needed = math.ceil(math.log(alpha) / math.log(1 - margin))
-    return f"About {rounded(needed):,} questions with equal scores would show a difference below {points(margin)[0]}."
+    needed = math.ceil(cluster_size * math.log(alpha) / math.log(1 - margin))
+    below = points(margin)[0]
+    return f"About {round_count(needed):,} questions with equal scores would show a difference below {below}."
 
 
 def bytes_text(size: float) -> str:
@@ -112,11 +117,38 @@ def bytes_text(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def rounded(count: int) -> int:
+def round_count(count: int) -> int:
     """A count to two significant digits, because it rests on an estimated spread."""
     digits = len(str(count)) - 2
     return count if digits <= 0 else -(-count // 10**digits) * 10**digits
 
 
+def short_names(labels: Sequence[str]) -> dict[str, str]:
+    """Each label without the parts that every label has, where labels are long and stay different."""
+    parts = {label: label.split(SEPARATOR) for label in labels}
+    if len(parts) < 2 or max(map(len, labels)) <= LONG:
+        return {label: label for label in labels}
+    shared = set.intersection(*(set(one) for one in parts.values()))
+    short = {
+        label: SEPARATOR.join(part for part in one if part not in shared) or label
+        for label, one in parts.items()
+    }
+    return short if len(set(short.values())) == len(short) else {label: label for label in labels}
+
+
+def letter(place: int) -> str:
+    """A, B, … Z, AA, AB, … of a place from 1."""
+    text = ""
+    while place > 0:
+        place, rest = divmod(place - 1, 26)
+        text = chr(ord("A") + rest) + text
+    return text
+
+
 def _no_leading_zero(text: str) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def ratio_text(ratio: float) -> str:
+    """How many times as much, as a plain number."""
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2g}"

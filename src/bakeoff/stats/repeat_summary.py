@@ -56,8 +56,8 @@ def summarise(values: Sequence[float]) -> RunSummary:
     if len(known) == 0:
         return RunSummary(n=0, note="no run was measured")
     q1, median, q3 = (float(value) for value in np.quantile(known, (0.25, 0.5, 0.75)))
-    sd = float(known.std(ddof=1)) if len(known) > 1 else None
-    note = "one run has no spread" if sd is None else NO_VARIANCE if np.ptp(known) == 0 else ""
+    sd = None if len(known) == 1 else float(known.std(ddof=1)) if np.ptp(known) else 0.0
+    note = "one run has no spread" if sd is None else NO_VARIANCE if sd == 0 else ""
     values = tuple(float(value) for value in known)
     return RunSummary(n=len(known), median=median, q1=q1, q3=q3, sd=sd, values=values, note=note)
 

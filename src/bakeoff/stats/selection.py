@@ -18,9 +18,9 @@ SPLITS = 20
 """Deals of the queries into folds; one deal alone would move the held-out score by about as much as it tells."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The winner with its score on all queries, beside what choosing scores on queries not chosen on.
+    """The winner with its score on all queries, and the score of choosing on queries held out.
 
     `agreement` is the share of the choices, one per fold of each split, that fell on the winner; systems that tie for a
     choice share it. `tied` holds the other systems whose score on all queries is the winner's.
@@ -102,7 +102,7 @@ def _cluster_folds(
 
 def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
     """Choose the best system by repeated cross-validation on the queries scored for every system."""
-    values, labels, clusters = _complete(matrix.sorted())
+    values, labels, clusters = _complete(matrix.sort_queries())
     n = values.shape[1]
     folds = folds if clusters.alone else min(folds, max(2, clusters.count))
     sign = 1.0 if matrix.higher_is_better else -1.0
@@ -129,7 +129,7 @@ def select(matrix: ScoreMatrix, folds: int, seed: int) -> Selection:
 
 
 def _complete(matrix: ScoreMatrix) -> tuple[FloatArray, list[str], Clusters]:
-    values = matrix.scored()
+    values = matrix.without_structural()
     common: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
     if not len(matrix.systems) or common.sum() < 2:
         raise ComparisonError(

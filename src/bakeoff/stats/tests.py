@@ -9,8 +9,16 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from bakeoff.stats.arrays import NOISE, FloatArray, IntArray, as_columns, without_nan
-from bakeoff.stats.block_mapper import BlockMapper, in_blocks, worth_parallel
+from bakeoff.stats.arrays import (
+    NOISE,
+    BlockMapper,
+    FloatArray,
+    IntArray,
+    as_columns,
+    in_blocks,
+    without_nan,
+    worth_parallel,
+)
 from bakeoff.stats.quantiles import NORMAL
 
 FLIPS = 10_000

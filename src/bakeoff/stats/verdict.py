@@ -6,18 +6,27 @@ as a ratio (S4-43), and "can't tell" is a verdict like the others (F27).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from bakeoff.stats.comparison import PairComparison
 from bakeoff.stats.evidence import DEFAULT_THRESHOLDS, Evidence, Thresholds
-from bakeoff.stats.number_format import equality_needs, rounded, settles_text
-from bakeoff.stats.verdict_details import reasons_for
+from bakeoff.stats.number_format import (
+    describe_clusters,
+    equality_needs,
+    join_names,
+    points_to_three,
+    questions,
+    round_count,
+    settles_text,
+    shorten_names,
+)
 from bakeoff.stats.verdict_input import VerdictInput
 from bakeoff.stats.verdict_text import (
     explain_few_decide,
     explain_tie,
+    few_decide,
     say_cant_tell,
     say_cheaper,
     say_depends,
@@ -31,9 +40,12 @@ from bakeoff.stats.verdict_text import (
     say_saturated,
     say_too_few,
     say_winner,
+    tied_neighbours,
 )
 
 FEW_DECIDE = "few-decide"
+CLEAR_WINNER = "clear-winner"
+LIFT_DECIDES = "lift-decides"
 
 
 class VerdictKind(StrEnum):
@@ -45,7 +57,7 @@ class VerdictKind(StrEnum):
     CANT_TELL = "cant_tell"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What to use, in a sentence made from the comparison, with the rule that said so."""
 
@@ -60,6 +72,12 @@ class Verdict:
     """The system, and those that are shown to be equal to it and not shown to cost more."""
     holds_level: bool = True
     """False where questions too rare to be among these could undo what the tests show: no difference is declared."""
+
+    def _repr_html_(self) -> str:
+        """The sentence and its reasons, as a notebook shows them."""
+        from bakeoff.runtime.notebook import lines_html
+
+        return lines_html(self.sentence, self.reasons)
 
 
 def _nobody(_: VerdictInput) -> str | None:
@@ -144,7 +162,7 @@ RULES: tuple[VerdictRule, ...] = (
         say_depends,
     ),
     VerdictRule(
-        "clear-winner",
+        CLEAR_WINNER,
         "against every other system the best has an interval on its side of 0 and a corrected p ≤ {alpha}, and "
         "questions too rare to be seen could not undo it",
         VerdictKind.USE,
@@ -175,7 +193,7 @@ RULES: tuple[VerdictRule, ...] = (
         say_either,
     ),
     VerdictRule(
-        "lift-decides",
+        LIFT_DECIDES,
         "one unbeaten system beats the others on semantic lift and is shown to be at most {margin} worse",
         VerdictKind.USE,
         lambda case: case.lifted is not None,
@@ -228,7 +246,7 @@ def _would_settle(case: VerdictInput) -> str | None:
         return _would_hold(case, case.pair(case.doubtful))
     pair, thresholds = case.pair(case.unbeaten[0]), case.evidence.thresholds
     if pair.identical:
-        return equality_needs(thresholds.margin, pair.alpha)
+        return equality_needs(thresholds.margin, pair.alpha, pair.cluster_size)
     needed = settles_text(pair, thresholds.least_difference, "questions ")
     return None if needed is None else f"{needed[0].upper()}{needed[1:]}."
 
@@ -238,5 +256,99 @@ def _would_hold(case: VerdictInput, pair: PairComparison) -> str | None:
     bounds = case.comparison.bounds
     needed = bounds and pair.queries_for_level(case.compared_rivals, bounds[1] - bounds[0])
     return (
-        f"About {rounded(needed):,} questions with this lead and spread would settle it." if needed else None
+        f"About {round_count(needed):,} questions with this lead and spread would settle it."
+        if needed
+        else None
     )
+
+
+def reasons_for(case: VerdictInput) -> tuple[str, ...]:
+    """The lines below the verdict, in order."""
+    lines = list(_limits(case))
+    if case.rivals:
+        lines += [
+            *_beaten(case),
+            *_unbeaten_below(case),
+            *_neighbours(case),
+            *_few_decide(case),
+            *_clusters(case),
+        ]
+        lines += [*_detectable(case), *_dropped_lines(case)]
+    return (*lines, *case.comparison.notes)
+
+
+def _limits(case: VerdictInput) -> Iterator[str]:
+    for system, reason in case.ruled_out:
+        yield f"{system} is excluded: {reason}."
+
+
+def _beaten(case: VerdictInput) -> Iterator[str]:
+    others = case.beaten[1:] if not case.unbeaten else case.beaten
+    if others and len(others) <= 3:
+        yield f"{case.best} also beats {join_names(others)}."
+    elif others:
+        yield f"{case.best} also beats the other {len(others)} systems."
+
+
+def _unbeaten_below(case: VerdictInput) -> Iterator[str]:
+    """Why the best is shown to beat a system but not one with a lower mean."""
+    means = {summary.system: summary.mean or 0.0 for summary in case.comparison.systems}
+    sign = 1 if case.comparison.higher_is_better else -1
+    for low in case.unbeaten:
+        higher = [one for one in case.beaten if sign * means[one] > sign * means[low]]
+        if higher:
+            spread = [points_to_three(case.pair(one).sd or 0.0) for one in (low, higher[0])]
+            yield (
+                f"{case.best} is shown to beat {higher[0]} ({points_to_three(means[higher[0]])}) but not {low} "
+                f"({points_to_three(means[low])}): systems are compared question by question, and against {low} its "
+                f"lead varies more (standard deviation {spread[0]}, not {spread[1]})."
+            )
+            return
+
+
+def _neighbours(case: VerdictInput) -> Iterator[str]:
+    if len(case.eligible) > 2:
+        text = tied_neighbours(case, 1, 2)
+        if text:
+            yield text
+
+
+def _few_decide(case: VerdictInput) -> Iterator[str]:
+    if case.doubtful is None and (text := few_decide(case)):
+        yield text
+
+
+def _clusters(case: VerdictInput) -> Iterator[str]:
+    """How many independent questions the clustered ones are worth."""
+    found = case.comparison.questions
+    if found is not None and found.clusters < found.questions:
+        yield f"{describe_clusters(found)}."
+
+
+def _detectable(case: VerdictInput) -> Iterator[str]:
+    """The least difference that is usually found. It depends on how alike two systems are: both extremes are named."""
+    found = sorted(
+        (mdd, pair.n, pair.b) for pair in map(case.pair, case.rivals) if (mdd := pair.mdd) is not None
+    )
+    if not found:
+        return
+    (least, n, first), (most, _, last) = found[0], found[-1]
+    low, high = points_to_three(least), points_to_three(most)
+    size = low if low == high else f"{low} (against {first}) to {high} (against {last})"
+    yield (
+        f"With {questions(n)}, differences below {size} {case.comparison.measure} usually go undetected "
+        f"({case.pair(first).power:.0%} power{_over(len(case.comparison.pairs))})."
+    )
+
+
+def _over(pairs: int) -> str:
+    return f", over {pairs} pairs" if pairs > 1 else ""
+
+
+def _dropped_lines(case: VerdictInput) -> Iterator[str]:
+    """Dropped questions by reason, at most five named for each."""
+    by_reason: dict[str, list[str]] = {}
+    for one in case.pair(case.rivals[0]).dropped:
+        by_reason.setdefault(one.reason, []).append(one.query)
+    for reason, names in by_reason.items():
+        yield f"Not counted: {questions(len(names))} ({shorten_names(tuple(names))}), {reason}."

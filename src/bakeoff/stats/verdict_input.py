@@ -95,7 +95,7 @@ class VerdictInput:
 
     @property
     def saturated(self) -> bool:
-        """Whether so many scores of the unbeaten systems are the best possible that the measure separates none."""
+        """Whether the unbeaten systems have too many perfect scores for the measure to separate them."""
         share = self.share_at_best if self.rivals and self.unbeaten else None
         return share is not None and share >= self.evidence.thresholds.saturated
 

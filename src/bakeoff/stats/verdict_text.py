@@ -16,7 +16,7 @@ from bakeoff.stats.number_format import (
     probability,
     questions,
     settles_text,
-    shortened,
+    shorten_names,
     win_loss_text,
     with_interval,
 )
@@ -85,23 +85,28 @@ def say_saturated(case: VerdictInput) -> str:
     """A measure that is at its best for nearly every question, and one that is not."""
     share, measure = case.share_at_best or 0.0, case.comparison.measure
     text = f"{_group_names(case)} can't be ranked by {measure}: {share:.0%} of their scores are the best possible."
+    return f"{text} {advise_saturated(case)}"
+
+
+def advise_saturated(case: VerdictInput) -> str:
+    """What would rank systems whose primary measure is at its best for nearly every question."""
     if case.separating is not None:
         other, pair = case.separating
-        ahead = pair if (pair.difference or 0.0) > 0 else pair.reversed()
+        ahead = pair if (pair.difference or 0.0) > 0 else pair.reverse()
         return (
-            f"{text} {other} still separates them: {ahead.a} is ahead of {ahead.b} by {advantage(ahead, other)}. "
+            f"{other} still separates them: {ahead.a} is ahead of {ahead.b} by {advantage(ahead, other)}. "
             f"Make it the primary measure."
         )
     if case.least_saturated is not None:
         other, at_best = case.least_saturated
         return (
-            f"{text} {other} has more room ({at_best:.0%} at the best). Make it the primary measure, or ask "
+            f"{other} has more room ({at_best:.0%} at the best). Make it the primary measure, or ask "
             "harder questions."
         )
-    measured = (measure, *(other.measure for other in case.evidence.other_measures))
+    measured = (case.comparison.measure, *(other.measure for other in case.evidence.other_measures))
     finer = tuple(name for name in FINER if not any(one.startswith(name) for one in measured))
     advice = f", or measure {join_names(finer, 'or')}" if finer else ""
-    return f"{text} No other measure of this run has more room. Ask harder questions{advice}."
+    return f"No other measure of this run has more room. Ask harder questions{advice}."
 
 
 def say_lift(case: VerdictInput) -> str:
@@ -145,7 +150,9 @@ def say_few_decide(case: VerdictInput) -> str:
     pair = _doubtful_pair(case)
     possible = f"{_group_names(case)} are still possible on your {questions(pair.n)}."
     advice = (
-        f" like {shortened(pair.deciding)}" if pair.deciding else ", especially of kinds that are rare here"
+        f" like {shorten_names(pair.deciding)}"
+        if pair.deciding
+        else ", especially of kinds that are rare here"
     )
     return " ".join(
         [
@@ -177,7 +184,7 @@ def few_decide(case: VerdictInput) -> str | None:
     other = case.unbeaten[0] if case.unbeaten else None
     if other is None or case.equal or not (names := case.pair(other).deciding):
         return None
-    return f"A few questions decide between {case.best} and {other}: {shortened(names)}. Add questions like those."
+    return f"A few questions decide between {case.best} and {other}: {shorten_names(names)}. Add questions like those."
 
 
 def tied_neighbours(case: VerdictInput, first: int, second: int) -> str | None:
@@ -278,5 +285,5 @@ def _categories(found: tuple[CategoryDifference, ...], case: VerdictInput) -> st
 
 def _absolute(one: CategoryDifference, measure: str) -> str:
     if one.advantage < 0:
-        return with_interval(-one.advantage, one.interval.negated(), measure)
+        return with_interval(-one.advantage, one.interval.negate(), measure)
     return with_interval(one.advantage, one.interval, measure)

@@ -83,6 +83,13 @@ class Cache:
         """The same for an artifact that other machines have a use for: a cache that shares puts it there too."""
         return self.make(stage, key, write)
 
+    def note(self, stage: str, key: str, write: Callable[[Path], None]) -> None:
+        """Write an artifact in the place of an older one without waiting for the disk: nothing depends on it."""
+        self.drop(stage, key)
+        name = f"{stage}/{key}"
+        with durable_folder(self._folder(stage, key), self._aside(), name, sync=False) as aside:
+            write(aside)
+
     def has(self, stage: str, key: str) -> bool:
         """Whether an artifact is there, whole."""
         return self.get(stage, key) is not None
@@ -157,17 +164,18 @@ class Cache:
 
 
 @contextlib.contextmanager
-def durable_folder(target: Path, aside_root: Path, name: str) -> Iterator[Path]:
-    """A folder to write into that appears at `target`, complete, named and on disk, or not at all."""
+def durable_folder(target: Path, aside_root: Path, name: str, *, sync: bool = True) -> Iterator[Path]:
+    """A folder to write into that appears at `target`, complete, named and with `sync` on disk, or not at all."""
     aside = aside_root / uuid.uuid4().hex
     with translate_disk_errors(target):
         aside.mkdir(parents=True)
         try:
             yield aside
-            _seal(aside, name)
+            _seal(aside, name, sync=sync)
             target.parent.mkdir(parents=True, exist_ok=True)
             _move(aside, target, name)
-            _sync_folder(target.parent)
+            if sync:
+                _sync_folder(target.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
@@ -206,13 +214,17 @@ def file_manifest(folder: Path) -> dict[str, list[int | str]]:
     }
 
 
-def _seal(folder: Path, name: str) -> None:
-    """Write the manifest and force everything to disk."""
+def _seal(folder: Path, name: str, *, sync: bool) -> None:
+    """Write the manifest; with `sync`, force everything to disk."""
     files = file_manifest(folder)
+    manifest = json.dumps({"artifact": name, "files": files}, indent=1).encode()
+    if not sync:
+        (folder / MANIFEST).write_bytes(manifest)
+        return
     for path in files:
         with (folder / path).open("rb+") as file:
             os.fsync(file.fileno())
-    write_file(folder / MANIFEST, json.dumps({"artifact": name, "files": files}, indent=1).encode())
+    write_file(folder / MANIFEST, manifest)
 
 
 def _fault(folder: Path, name: str) -> str | None:
@@ -278,7 +290,7 @@ def translate_disk_errors(path: Path) -> Iterator[None]:
             ) from exc
         if exc.errno == errno.ENOTDIR:
             raise SettingError(
-                f"cannot write {path}: a file stands where a folder should be. Set BAKEOFF_HOME or --out elsewhere."
+                f"cannot write {path}: a file is where a folder should be. Set BAKEOFF_HOME or --out elsewhere."
             ) from exc
         raise
 

@@ -16,6 +16,7 @@ from bakeoff.storage.environment import SettingSource, SettingValue, find_settin
 
 HOSTS = "BAKEOFF_ALLOW_HOSTS"
 KEYS = "BAKEOFF_ALLOW_KEYS"
+CODE = "BAKEOFF_ALLOW_CODE"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 PORTS = {"http": 80, "https": 443, "postgresql": 5432, "postgres": 5432, "redis": 6379, "rediss": 6379}
 
@@ -54,9 +55,9 @@ def own_key(name: str, *addresses: str) -> None:
     PROVIDERS[name] = (*PROVIDERS.get(name, ()), *addresses)
 
 
-def allow(hosts: list[str], keys: list[str]) -> None:
+def allow(hosts: list[str], keys: list[str], code: list[str] | None = None) -> None:
     """Give consent for this process and those it starts."""
-    for variable, given in ((HOSTS, hosts), (KEYS, keys)):
+    for variable, given in ((HOSTS, hosts), (KEYS, keys), (CODE, code or [])):
         if given:
             os.environ[variable] = ",".join((*_environment_list(variable), *given))
 
@@ -64,6 +65,17 @@ def allow(hosts: list[str], keys: list[str]) -> None:
 def allowed_keys() -> tuple[str, ...]:
     """The variables that the user allows an experiment to name."""
     return _environment_list(KEYS)
+
+
+def require_code(module: str) -> None:
+    """Refuse to import a module that only an experiment names: importing it runs its code."""
+    package = module.partition(".")[0]
+    if not {module, package}.isdisjoint(_environment_list(CODE)):
+        return
+    raise ConsentError(
+        f"the experiment names code of the module {module}, which would run with your rights. If you want that, allow "
+        f"it outside the experiment: --allow-code {package}, or {CODE}={package} in the environment."
+    )
 
 
 def key_for(name: str, destination: Destination) -> str:

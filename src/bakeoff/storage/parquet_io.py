@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.corpus.limited_process import (
     WAIT_FACTOR,
@@ -125,7 +125,7 @@ def _select_columns(schema: pa.Schema, columns: list[str] | None) -> pa.Schema:
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
-def read_where(path: Path, filters: list[tuple[str, str, Any]]) -> pa.Table:
+def read_where(path: Path, filters: list[tuple[str, str, object]]) -> pa.Table:
     """The rows that pass every filter, given as (column, operator, value), read and checked a part at a time.
 
     Arrow's own filter looks at the statistics in a file first, and waits forever where those are damaged.

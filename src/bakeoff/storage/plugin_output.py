@@ -19,17 +19,22 @@ from bakeoff.errors import (
     EmbedderError,
     MeasureError,
     RerankerError,
+    RetrieverError,
     SettingError,
     StoreError,
+    UnreadableFileError,
 )
 from bakeoff.storage.redaction import redact
 
 FAILURES: dict[str, type[BakeoffError]] = {
     "sources": CorpusError,
+    "readers": UnreadableFileError,
     "chunkers": ChunkerError,
     "embedders": EmbedderError,
+    "encoders": EmbedderError,
     "stores": StoreError,
     "rerankers": RerankerError,
+    "retrievers": RetrieverError,
     "executors": SettingError,
     "measures": MeasureError,
 }
@@ -52,7 +57,7 @@ def mask_output(kind: str, plugin: Any) -> Any:
     return plugin
 
 
-def _mask_attribute(kind: str, name: str, found: Any) -> Any:
+def _mask_attribute(kind: str, name: str, found: object) -> object:
     """The attribute with masked output; None for one that is not a method or a described property."""
     if inspect.isfunction(found) and found is not object.__init__:
         return _method(kind, found, masks_result=name in DESCRIPTIONS)
@@ -65,11 +70,11 @@ def _mask_attribute(kind: str, name: str, found: Any) -> Any:
     return None
 
 
-def _method(kind: str, method: Callable[..., Any], *, masks_result: bool) -> Callable[..., Any]:
+def _method(kind: str, method: Callable[..., object], *, masks_result: bool) -> Callable[..., object]:
     failure = FAILURES.get(kind, BakeoffError)
 
     @functools.wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> object:
         try:
             result = method(*args, **kwargs)
         except Exception as exc:
@@ -86,7 +91,7 @@ def _method(kind: str, method: Callable[..., Any], *, masks_result: bool) -> Cal
     return call
 
 
-def _generator(made: Iterator[Any], failure: type[BakeoffError]) -> Iterator[Any]:
+def _generator(made: Iterator[object], failure: type[BakeoffError]) -> Iterator[object]:
     """The same values; errors between them are masked too."""
     while True:
         try:
@@ -122,7 +127,7 @@ def _chain(exc: BaseException | None) -> Iterator[BaseException]:
         exc = exc.__cause__ or exc.__context__
 
 
-def _redact_description(value: Any) -> Any:
+def _redact_description(value: object) -> object:
     """A description with its texts masked: a text, a list of texts, or an object with text fields."""
     if isinstance(value, str):
         return redact(value)

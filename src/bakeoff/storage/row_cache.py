@@ -1,13 +1,14 @@
 """Rows by key: what a stage made of each of its inputs, so that a changed corpus costs only what changed.
 
 A pool is a set of segments in the cache. A segment is one batch of work: durable when it is finished, so a kill
-costs one batch at most. The plan of batches is kept too: a killed run goes on with its batches, and so makes the
+costs one batch at most. The plan of batches is kept too: a killed run continues with its batches, and so makes the
 same bytes.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -67,7 +68,10 @@ class WorkBatch:
 
 
 class RemoteRunner(Protocol):
-    """Does batches elsewhere: when it returns, the segment of each is in its place in what is shared."""
+    """Does batches elsewhere: when it returns, the segment of each is in its place in what is shared.
+
+    It returns the seconds of the work itself, summed over all workers, without the start of their plug-ins.
+    """
 
     def __call__(
         self,
@@ -75,15 +79,19 @@ class RemoteRunner(Protocol):
         place: SegmentLocation,
         batches: Iterator[WorkBatch],
         progress: Callable[[int], None],
-    ) -> None: ...
+    ) -> float: ...
 
 
 class RowCache:
-    """The rows one stage made under one key, by the key of each input."""
+    """The rows one stage made under one key, by the key of each input.
+
+    `work_seconds` is how long the work of its fills took, without planning, reading and writing.
+    """
 
     def __init__(self, cache: Cache, stage: str, key: str) -> None:
         self._cache, self._stage, self._key = cache, stage, key
         self._loaded: _Segments | None = None
+        self.work_seconds = 0.0
 
     def fill(
         self,
@@ -104,19 +112,24 @@ class RowCache:
         progress(len(keys) - len(missing))
         if not missing:
             return 0
-        place = SegmentLocation(self._stage, self._key[:PREFIX])
+        self._loaded = None  # what is read next has the new rows, also after an interruption
+        place = SegmentLocation(self._stage, self.prefix)
         batches = self._plan(keys, missing, batch, order)
         if spread is None:
             for positions in batches:
-                place.keep(self._cache, [keys[p] for p in positions], partial(work, positions))
+                place.keep(self._cache, [keys[p] for p in positions], partial(self._timed, work, positions))
                 progress(len(positions))
         else:
             named = (WorkBatch(tuple(keys[p] for p in one), tuple(one)) for one in batches)
-            spread(shared_location(self._cache), place, named, progress)
-        self._loaded = None
-        if spread is not None:
+            self.work_seconds += spread(shared_location(self._cache), place, named, progress)
             self._check(keys)
         return len(missing)
+
+    def _timed(self, work: Callable[[list[int]], BatchRows], positions: list[int]) -> BatchRows:
+        begin = time.perf_counter()
+        rows = work(positions)
+        self.work_seconds += time.perf_counter() - begin
+        return rows
 
     def gather(self, keys: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of all keys in the order of the keys, in blocks of bounded size."""
@@ -135,6 +148,15 @@ class RowCache:
     def counts(self, keys: Sequence[str]) -> np.ndarray:
         """How many rows each key has."""
         return self._segments(keys).find(keys)[1]
+
+    @property
+    def prefix(self) -> str:
+        """What the keys of its segments begin with."""
+        return self._key[:PREFIX]
+
+    def inputs_by_segment(self, keys: Sequence[str]) -> dict[str, int]:
+        """How many of these inputs each segment has the rows of; inputs without rows are left out."""
+        return self._segments(keys).inputs(set(keys))
 
     def _check(self, keys: Sequence[str]) -> None:
         """What others say they wrote must be here."""
@@ -185,17 +207,17 @@ class RowCache:
     def _segments(self, keys: Sequence[str]) -> _Segments:
         """The segments that are here, and those with rows of these keys that others made."""
         if self._loaded is None:
-            self._loaded = _Segments(self._cache, self._stage, self._key[:PREFIX])
+            self._loaded = _Segments(self._cache, self._stage, self.prefix)
             unknown = {key for key in keys if key not in self._loaded.known}
             if unknown and self._bring(unknown):
-                self._loaded = _Segments(self._cache, self._stage, self._key[:PREFIX])
+                self._loaded = _Segments(self._cache, self._stage, self.prefix)
         return self._loaded
 
     def _bring(self, unknown: set[str]) -> int:
         def wanted(index: bytes) -> bool:
             return not unknown.isdisjoint(_index_keys(index))
 
-        return fetch_artifacts(self._cache, self._stage, self._key[:PREFIX], FetchCondition(INDEX, wanted))
+        return fetch_artifacts(self._cache, self._stage, self.prefix, FetchCondition(INDEX, wanted))
 
 
 class _Segments:
@@ -206,6 +228,8 @@ class _Segments:
 
         self.known: dict[str, int] = {}
         self._tables: list[pa.Table] = []
+        self._names: list[str] = []
+        self._ends: list[int] = []
         firsts, counts, base, place = [], [], 0, 0
         for key in cache.keys(stage, prefix):
             folder = cache.get(stage, key)
@@ -219,6 +243,8 @@ class _Segments:
                 self.known.setdefault(name, place)
                 place += 1
             self._tables.append(table)
+            self._names.append(key)
+            self._ends.append(place)
             base += table.num_rows
         self._first = np.concatenate(firsts) if firsts else np.empty(0, np.int64)
         self._count = np.concatenate(counts) if counts else np.empty(0, np.int64)
@@ -230,6 +256,14 @@ class _Segments:
 
         place = np.fromiter((self.known[key] for key in keys), np.int64, len(keys))
         return self._first[place], self._count[place]
+
+    def inputs(self, keys: set[str]) -> dict[str, int]:
+        """How many of these inputs are in each segment."""
+        import numpy as np
+
+        places = [self.known[key] for key in keys if key in self.known]
+        segment, count = np.unique(np.searchsorted(self._ends, places, side="right"), return_counts=True)
+        return {self._names[at]: int(number) for at, number in zip(segment, count, strict=True)}
 
     def rows(self, first: np.ndarray, count: np.ndarray) -> pa.Table:
         """The rows that start at `first`, `count` of each, in that order."""

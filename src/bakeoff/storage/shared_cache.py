@@ -99,7 +99,7 @@ class RemoteBackedCache(Cache):
                 _write_files(folder, files)
                 return
             write(folder)
-            self.remote.put(stage, key, folder)
+            self.remote.store(stage, key, folder)
 
         return self.make(stage, key, fetch_or_make)
 
@@ -145,7 +145,7 @@ class RemoteArtifactStore:
             retry_until_available(replace(self, needs_marker=False), mark)
         except FileNotFoundError as exc:
             raise SettingError(
-                f"{SETTING}={self.objects.url}: there is no such bucket or folder. Create it, or correct the URL."
+                f"{SETTING}={self.objects.url}: the bucket or folder does not exist. Create it, or correct the URL."
             ) from exc
 
     def is_available(self) -> bool:
@@ -176,9 +176,9 @@ class RemoteArtifactStore:
         """Store the artifact that `write(folder)` writes."""
         with TempDir("artifact") as folder:
             write(folder)
-            self.put(stage, key, folder)
+            self.store(stage, key, folder)
 
-    def put(self, stage: str, key: str, folder: Path) -> None:
+    def store(self, stage: str, key: str, folder: Path) -> None:
         """Store the files of a folder as one artifact, atomically."""
         data = pack(f"{stage}/{key}", folder)
         retry_until_available(self, lambda: self.objects.write(_name(stage, key), data))

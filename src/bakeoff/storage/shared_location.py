@@ -165,6 +165,10 @@ class SharedFolderCache(Cache):
             self._shared, lambda: super(SharedFolderCache, self).make(stage, key, write)
         )
 
+    def note(self, stage: str, key: str, write: Callable[[Path], None]) -> None:
+        """As in any cache."""
+        retry_until_available(self._shared, lambda: super(SharedFolderCache, self).note(stage, key, write))
+
     def keys(self, stage: str, prefix: str) -> list[str]:
         """As in any cache."""
 
@@ -196,7 +200,7 @@ class ObjectStoreClient:
         return "://" not in self.url or self.url.startswith(("file://", "local://"))
 
     def read(self, name: str, begin: int, end: int) -> bytes | None:
-        """A range of bytes in one request: fewer if the object ends earlier, None if there is no object."""
+        """A range of bytes in one request: fewer if the object ends earlier, None without an object."""
         fs, base = _client(self.url)
         with _translate_errors(self.url):
             try:

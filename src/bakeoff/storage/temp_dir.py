@@ -33,10 +33,10 @@ class TempDir:
     def __init__(self, what: str, below: Path | None = None) -> None:
         place = below or Path(tempfile.gettempdir())
         remove_abandoned(place)
-        while not self._made(place / f"{PREFIX}{what}-{secrets.token_hex(4)}"):
+        while not self._create(place / f"{PREFIX}{what}-{secrets.token_hex(4)}"):
             self.close()
 
-    def _made(self, path: Path) -> bool:
+    def _create(self, path: Path) -> bool:
         """Make and lock it; False where another process swept it in the moment between the two.
 
         Its end is arranged before it is there: Ctrl-C may come at any moment.
@@ -51,7 +51,7 @@ class TempDir:
         except FileNotFoundError:
             if path.parent.is_dir():
                 return False
-            raise SettingError(f"{path.parent} is no folder. Make it, or set TMPDIR.") from None
+            raise SettingError(f"{path.parent} is not a folder. Create it, or set TMPDIR.") from None
         except OSError as exc:
             raise SettingError(f"cannot make {path} ({exc.strerror}). Free the disk, or set TMPDIR.") from exc
         else:

@@ -19,19 +19,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bakeoff.testing.contracts import ChunkerContract, EmbedderContract, PluginContract
+    from bakeoff.testing.contracts import ChunkerContract, EmbedderContract, EncoderContract, PluginContract
     from bakeoff.testing.measures import MeasureContract
+    from bakeoff.testing.readers import ReaderContract
     from bakeoff.testing.reference_search import exact, similarity
     from bakeoff.testing.rerankers import RerankerContract
-    from bakeoff.testing.sources import SourceContract
+    from bakeoff.testing.retrievers import RetrieverContract
+    from bakeoff.testing.sources import RowSourceContract, SourceContract
     from bakeoff.testing.stores import StoreContract
 
 _HOMES = {
     "ChunkerContract": "contracts",
     "EmbedderContract": "contracts",
+    "EncoderContract": "contracts",
     "MeasureContract": "measures",
     "PluginContract": "contracts",
+    "ReaderContract": "readers",
     "RerankerContract": "rerankers",
+    "RetrieverContract": "retrievers",
+    "RowSourceContract": "sources",
     "SourceContract": "sources",
     "StoreContract": "stores",
     "exact": "reference_search",
@@ -41,9 +47,13 @@ _HOMES = {
 __all__ = [
     "ChunkerContract",
     "EmbedderContract",
+    "EncoderContract",
     "MeasureContract",
     "PluginContract",
+    "ReaderContract",
     "RerankerContract",
+    "RetrieverContract",
+    "RowSourceContract",
     "SourceContract",
     "StoreContract",
     "exact",

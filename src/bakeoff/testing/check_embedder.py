@@ -205,7 +205,7 @@ def _cut_check(info: ModelInfo, count: int, whole: bool, read: int, tokens: int 
     if whole:
         fine = None if limit is None or tokens is None else tokens <= limit + _SLACK_TOKENS
         return ModelCheck("long texts", f"all {count:,} words are read", fine)
-    said = f", {limit:,} are said" if limit is not None else ""
+    said = f", {limit:,} are declared" if limit is not None else ""
     fine = None if limit is None or tokens is None else abs(tokens - limit) <= _SLACK_TOKENS
     return ModelCheck("long texts", f"cut after {size} of a text of {count:,} words{said}", fine)
 

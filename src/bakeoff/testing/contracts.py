@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, ClassVar, get_args
+from typing import ClassVar, cast, get_args
 
 import numpy as np
 import pytest
@@ -12,7 +12,10 @@ from pydantic import ValidationError
 
 from bakeoff import registry
 from bakeoff.errors import BakeoffError, MissingExtraError
-from bakeoff.types import Document, Role
+from bakeoff.pipeline.encoded_rows import check_encoded
+from bakeoff.protocols import Chunker, Embedder, Encoder, Plugin, SupportsFit
+from bakeoff.testing.reference_search import maxsim, sparse_products
+from bakeoff.types import Document, Piece, Role, SparseRows, SparseVector, TokenRows
 
 TEXTS = {
     "plain": "The quick brown fox.\n\nJumps over the lazy dog.\n",
@@ -35,7 +38,7 @@ LONG = {
         + "        step = 1\n" * (3 + 40 * (i % 3))
         for i in range(9)
     ),
-    "text": "word " * 3000,
+    "text": "word " * 3000 + "Der Flug am 3. Mai fiel aus. " * 80,
 }
 """Documents long enough that every limit of a chunker is reached."""
 KINDS = ("text", "markdown", "python", "sql", "html", "nobody-knows-this-kind")
@@ -46,9 +49,9 @@ class PluginContract:
 
     kind: ClassVar[str]
     name: ClassVar[str]
-    params: ClassVar[dict[str, Any]] = {}
+    params: ClassVar[dict[str, object]] = {}
 
-    def plugin(self) -> Any:
+    def plugin(self) -> type[Plugin]:
         """The class under test; where its package is not installed the test is skipped with the registry's hint."""
         try:
             return registry.load(self.kind, self.name)
@@ -69,33 +72,33 @@ class ChunkerContract(PluginContract):
     """
 
     kind = "chunkers"
-    others: ClassVar[dict[str, list[Any]]] = {}
+    others: ClassVar[dict[str, list[object]]] = {}
 
     @pytest.fixture
-    def chunker(self) -> Any:
-        plugin = self.plugin()
+    def chunker(self) -> Chunker:
+        plugin = cast("type[Chunker]", self.plugin())
         return plugin(plugin.Params(**self.params))
 
-    @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("case", TEXTS)
-    def test_covers_every_character(self, chunker: Any, case: str, kind: str) -> None:
+    def test_covers_every_character(self, chunker: Chunker, case: str) -> None:
         text = TEXTS[case]
-        pieces = list(chunker.chunk(Document("folder/file", text, kind)))
-        assert all(0 <= piece.start < piece.end <= len(text) for piece in pieces)
-        assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
-        covered = np.zeros(len(text), bool)
-        for piece in pieces:
-            covered[piece.start : piece.end] = True
-        assert not "".join(
-            character for character, kept in zip(text, covered, strict=True) if not kept
-        ).strip()
+        for kind in KINDS:
+            pieces = list(chunker.chunk(Document("folder/file", text, kind)))
+            assert all(0 <= piece.start < piece.end <= len(text) for piece in pieces)
+            assert [piece.start for piece in pieces] == sorted(piece.start for piece in pieces)
+            covered = np.zeros(len(text), bool)
+            for piece in pieces:
+                covered[piece.start : piece.end] = True
+            assert not "".join(
+                character for character, kept in zip(text, covered, strict=True) if not kept
+            ).strip()
 
-    def test_same_twice(self, chunker: Any) -> None:
+    def test_same_twice(self, chunker: Chunker) -> None:
         document = Document("folder/file", TEXTS["plain"] * 50, "markdown")
         assert list(chunker.chunk(document)) == list(chunker.chunk(document))
 
     def test_every_parameter_has_an_effect(self) -> None:
-        plugin = self.plugin()
+        plugin = cast("type[Chunker]", self.plugin())
         before = _cut_documents(plugin, self.params)
         idle = [
             name
@@ -106,7 +109,7 @@ class ChunkerContract(PluginContract):
         ]
         assert not idle, f"no other value of {', '.join(idle)} changes a chunk; `others` gives values to try"
 
-    def _tries(self, plugin: Any, name: str) -> Iterator[dict[str, Any]]:
+    def _tries(self, plugin: type[Chunker], name: str) -> Iterator[dict[str, object]]:
         usual = getattr(plugin.Params(**self.params), name)
         for value in (
             *self.others.get(name, []),
@@ -115,7 +118,7 @@ class ChunkerContract(PluginContract):
             yield {**self.params, name: value}
 
 
-def _cut_documents(plugin: Any, params: dict[str, Any]) -> list[Any] | None:
+def _cut_documents(plugin: type[Chunker], params: dict[str, object]) -> list[Piece] | None:
     """The pieces of the long documents; None where the parameters are refused."""
     try:
         chunker = plugin(plugin.Params(**params))
@@ -125,7 +128,7 @@ def _cut_documents(plugin: Any, params: dict[str, Any]) -> list[Any] | None:
     return [piece for document in documents for piece in chunker.chunk(document)]
 
 
-def _other_values(annotation: Any, usual: Any) -> list[Any]:
+def _other_values(annotation: object, usual: object) -> list[object]:
     """Values of a parameter that differ from the one it has: the other choices, or smaller and larger numbers."""
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return [one for one in annotation if one != usual]
@@ -136,6 +139,57 @@ def _other_values(annotation: Any, usual: Any) -> list[Any]:
     return [one for one in get_args(annotation) if one != usual]
 
 
+class EncoderContract(PluginContract):
+    """Rows of the declared kind, one a text, the same whatever else is in the batch, ready to be searched."""
+
+    kind = "encoders"
+    corpus: ClassVar[tuple[str, ...]] = (
+        "a cat sleeps on the sofa",
+        "the kitten is sleeping on a couch",
+        "quarterly tax returns are due",
+    )
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def encoder(cls) -> Iterator[Encoder]:
+        plugin = registry.load("encoders", cls.name)
+        made = plugin(plugin.Params(**cls.params))
+        if isinstance(made, SupportsFit):
+            made.fit(cls.corpus)
+        yield made
+        made.close()
+
+    @pytest.mark.parametrize("role", Role)
+    def test_rows_are_those_of_texts_alone(self, encoder: Encoder, role: Role) -> None:
+        texts = [*self.corpus, "", "🗼 unknown-word", "a cat"]
+        together = encoder.embed(texts, role)
+        checked = check_encoded(together, texts, encoder.info)
+        assert sum(checked.counts) == together.starts[-1] and together.shape == (
+            len(texts),
+            encoder.info.dims,
+        )
+        assert isinstance(together, SparseRows if encoder.vectors == "sparse" else TokenRows)
+        for i, text in enumerate(texts):
+            alone = encoder.embed([text], role)
+            assert np.allclose(_numbers(alone.row(0)), _numbers(together.row(i)), atol=1e-5)
+
+    def test_no_texts(self, encoder: Encoder) -> None:
+        assert len(encoder.embed([], Role.DOCUMENT)) == 0
+
+    def test_says_what_it_is(self, encoder: Encoder) -> None:
+        assert encoder.info.dims > 0 and encoder.info.weights and encoder.info.revision
+
+    def test_near_texts_are_near(self, encoder: Encoder) -> None:
+        rows, asked = (encoder.embed([*self.corpus], role) for role in (Role.DOCUMENT, Role.QUERY))
+        score = sparse_products if encoder.vectors == "sparse" else maxsim
+        best = [int(score(rows, asked.row(place)).argmax()) for place in range(len(asked))]
+        assert best == [0, 1, 2]
+
+
+def _numbers(row: SparseVector | np.ndarray) -> np.ndarray:
+    return row.weights if isinstance(row, SparseVector) else row
+
+
 class EmbedderContract(PluginContract):
     """Finite float32 rows, one a text, the same whatever else is in the batch."""
 
@@ -143,13 +197,13 @@ class EmbedderContract(PluginContract):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def embedder(cls) -> Iterator[Any]:
-        plugin = registry.load(cls.kind, cls.name)
+    def embedder(cls) -> Iterator[Embedder]:
+        plugin = registry.load("embedders", cls.name)
         made = plugin(plugin.Params(**cls.params))
         yield made
         made.close()
 
-    def test_rows_are_finite_and_in_order(self, embedder: Any) -> None:
+    def test_rows_are_finite_and_in_order(self, embedder: Embedder) -> None:
         texts = ["a short text", "a much longer text about something else " * 20, "третий текст", "x"]
         together = embedder.embed(texts, Role.DOCUMENT)
         assert together.shape == (len(texts), embedder.info.dims) and together.dtype == np.float32
@@ -160,25 +214,25 @@ class EmbedderContract(PluginContract):
                 float(alone @ together[i]) / float(np.linalg.norm(alone) * np.linalg.norm(together[i])) > 0.98
             )
 
-    def test_odd_texts(self, embedder: Any) -> None:
+    def test_odd_texts(self, embedder: Embedder) -> None:
         rows = embedder.embed(["", " ", "\x00", "🗼", "word " * 5000], Role.DOCUMENT)
         assert rows.shape == (5, embedder.info.dims) and np.isfinite(rows).all()
 
-    def test_no_texts(self, embedder: Any) -> None:
+    def test_no_texts(self, embedder: Embedder) -> None:
         assert embedder.embed([], Role.DOCUMENT).shape == (0, embedder.info.dims)
 
-    def test_same_twice(self, embedder: Any) -> None:
+    def test_same_twice(self, embedder: Embedder) -> None:
         texts = ["one text", "another text"]
         first, second = (embedder.embed(texts, Role.QUERY) for _ in range(2))
         assert first.tobytes() == second.tobytes()
 
-    def test_says_what_it_is(self, embedder: Any) -> None:
+    def test_says_what_it_is(self, embedder: Embedder) -> None:
         info = embedder.info
         assert info.dims > 0 and info.weights and info.revision
         rows = embedder.embed(["a text"], Role.QUERY)
         assert info.normalised == bool(abs(np.linalg.norm(rows[0]) - 1) < 1e-3)
 
-    def test_near_texts_are_near(self, embedder: Any) -> None:
+    def test_near_texts_are_near(self, embedder: Embedder) -> None:
         cat, kitten, tax = embedder.embed(
             [
                 "a cat sleeps on the sofa",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import cast
 
 import numpy as np
 import pytest
 
 from bakeoff.errors import ModelNotFoundError
+from bakeoff.protocols import Reranker
 from bakeoff.testing.contracts import PluginContract
 
 PASSAGES = [
@@ -26,8 +27,8 @@ class RerankerContract(PluginContract):
     kind = "rerankers"
 
     @pytest.fixture
-    def reranker(self) -> Iterator[Any]:
-        plugin = self.plugin()
+    def reranker(self) -> Iterator[Reranker]:
+        plugin = cast("type[Reranker]", self.plugin())
         made = plugin(plugin.Params(**self.params))
         try:
             made.rerank("a", ["b"])
@@ -36,22 +37,22 @@ class RerankerContract(PluginContract):
         yield made
         made.close()
 
-    def test_one_finite_score_a_passage(self, reranker: Any) -> None:
+    def test_one_finite_score_a_passage(self, reranker: Reranker) -> None:
         scores = np.asarray(reranker.rerank("where does the cat sleep?", PASSAGES))
         assert scores.shape == (len(PASSAGES),) and np.isfinite(scores).all()
 
-    def test_no_passages(self, reranker: Any) -> None:
+    def test_no_passages(self, reranker: Reranker) -> None:
         assert len(reranker.rerank("a query", [])) == 0
 
-    def test_same_twice(self, reranker: Any) -> None:
+    def test_same_twice(self, reranker: Reranker) -> None:
         first, second = (np.asarray(reranker.rerank("cats", PASSAGES)) for _ in range(2))
         assert first.tobytes() == second.tobytes()
 
-    def test_odd_texts(self, reranker: Any) -> None:
+    def test_odd_texts(self, reranker: Reranker) -> None:
         odd = ["\x00", "word " * 5000, "x" * 100_000, "\n\n"]
         scores = np.asarray(reranker.rerank("", odd))
         assert scores.shape == (len(odd),) and np.isfinite(scores).all()
 
-    def test_closing_twice(self, reranker: Any) -> None:
+    def test_closing_twice(self, reranker: Reranker) -> None:
         reranker.close()
         reranker.close()

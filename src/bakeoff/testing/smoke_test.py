@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from pydantic import BaseModel
 
-from bakeoff.protocols import SupportsDrop, SupportsVersion
+from bakeoff.protocols import CompleteStore, SupportsDrop, SupportsVersion
 from bakeoff.testing.reference_search import exact
 from bakeoff.testing.store_checks import CHECKS
 from bakeoff.testing.store_fixture import CheckOutcome, StoreFixture, outcome
@@ -22,7 +22,7 @@ MADE = "contract_"
 """What the names of the checks' collections begin with."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SmokeFigures:
     """Recall against exact search, and milliseconds of one search at a time, by cosine on seeded vectors."""
 
@@ -38,7 +38,7 @@ class SmokeFigures:
 
 def engine(trial: StoreFixture) -> str:
     """Which engine answers, by its own words; connecting to it may raise a StoreError."""
-    store = trial.made()
+    store = trial.make()
     try:
         told = isinstance(store, SupportsVersion)
         return store.engine_version() if told else "it does not say its version (engine_version)"
@@ -62,7 +62,7 @@ def figures(trial: StoreFixture) -> SmokeFigures | None:
         return None
     generator = np.random.default_rng(7)
     rows, queries = (generator.normal(size=(n, DIMS)).astype(np.float32) for n in (ROWS, QUERIES))
-    store = trial.made("figures")
+    store = trial.make("figures")
     try:
         insert_s, index_s = _built(store, rows)
         for vector in rows[:WARM_UP]:
@@ -73,12 +73,21 @@ def figures(trial: StoreFixture) -> SmokeFigures | None:
     true = [exact(rows, vector, Metric.COSINE)[:K].tolist() for vector in queries]
     recall = sum(len({*mine} & {*ids}) for mine, ids in zip(true, found, strict=True)) / (QUERIES * K)
     p50, p95 = (float(value) * 1e3 for value in np.percentile(seconds, (50, 95)))
-    return SmokeFigures(ROWS, DIMS, QUERIES, recall, p50, p95, insert_s, index_s)
+    return SmokeFigures(
+        rows=ROWS,
+        dims=DIMS,
+        queries=QUERIES,
+        recall_at_10=recall,
+        p50_ms=p50,
+        p95_ms=p95,
+        insert_s=insert_s,
+        index_s=index_s,
+    )
 
 
 def sweep(trial: StoreFixture) -> None:
     """Remove the collections that the checks made on a server."""
-    store = trial.made("sweep")
+    store = trial.make("sweep")
     try:
         if isinstance(store, SupportsDrop):
             for name in store.collections():
@@ -88,7 +97,7 @@ def sweep(trial: StoreFixture) -> None:
         trial.close()
 
 
-def _built(store: Any, rows: np.ndarray) -> tuple[float, float]:
+def _built(store: CompleteStore, rows: np.ndarray) -> tuple[float, float]:
     """Seconds of inserting, and of the wait until everything is searchable."""
     store.create(f"{MADE}figures", DIMS, Metric.COSINE)
     begin = time.perf_counter()
@@ -100,7 +109,9 @@ def _built(store: Any, rows: np.ndarray) -> tuple[float, float]:
     return inserted - begin, time.perf_counter() - inserted
 
 
-def _timed_searches(store: Any, queries: np.ndarray, query: Any) -> tuple[list[list[int]], list[float]]:
+def _timed_searches(
+    store: CompleteStore, queries: np.ndarray, query: BaseModel
+) -> tuple[list[list[int]], list[float]]:
     """The ids each query found, and the seconds it took."""
     answers, seconds = [], []
     for vector in queries:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from pydantic import BaseModel
 
 from bakeoff import protocols as p
 from bakeoff.types import Batch, Metric
@@ -21,8 +22,17 @@ ABILITIES: dict[str, type] = {
     "replace": p.SupportsReplace,
     "payload": p.SupportsPayload,
     "batch": p.SupportsBatch,
+    "sparse vectors": p.SupportsSparse,
+    "token vectors": p.SupportsTokenVectors,
+    "storage": p.SupportsStorage,
 }
 """What a store says it can do by having the methods."""
+OPTIONAL = {
+    "sparse vectors": "sparse vectors",
+    "token vectors": "token vectors",
+    "storage": "vectors but float32",
+}
+"""Abilities that few engines have: one without them needs no reason."""
 LIMIT = "dims limit"
 """An ability too: a store whose engine has a limit says it as `max_dims`."""
 BEHAVIOURS = ("clients", "long payloads", *(metric.value for metric in Metric))
@@ -44,22 +54,22 @@ def expect(holds: object, text: str) -> None:
         raise ContractViolation(text)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class StoreFixture:
     """One store's plug-in and parameters, a folder for it, and how exact its answers must be."""
 
     name: str
-    plugin: Any
+    plugin: type[p.CompleteStore]
     folder: Path
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
     gaps: Mapping[str, str] = field(default_factory=dict)
     rows: int = 300
     dims: int = 16
     recall: float = 0.95
     score_error: float = 1e-3
-    _made: list[Any] = field(default_factory=list)
+    _made: list[p.CompleteStore] = field(default_factory=list)
 
-    def made(self, home: str = "home") -> Any:
+    def make(self, home: str = "home") -> p.CompleteStore:
         """A new instance on a folder of that name."""
         (self.folder / home).mkdir(exist_ok=True)
         store = self.plugin(self.plugin.Params(**self.params), self.folder / home)
@@ -71,7 +81,7 @@ class StoreFixture:
         while self._made:
             self._made.pop().close()
 
-    def query(self) -> Any:
+    def query(self) -> BaseModel:
         """The default query arguments."""
         return self.plugin.Query()
 
@@ -86,6 +96,8 @@ class StoreFixture:
         """Raise Gap with the declared reason; what is missing without a reason is broken."""
         if ability in self.gaps:
             raise DeclaredGap(self.gaps[ability])
+        if not self.has(ability) and ability in OPTIONAL:
+            raise DeclaredGap(f"the store holds no {OPTIONAL[ability]}")
         if not self.has(ability):
             hint = f"give it {_methods(ability)}, or say why not: gaps = {{{ability!r}: '…'}}"
             raise ContractViolation(f"no {ability}: {hint}.")
@@ -107,9 +119,9 @@ class StoreFixture:
         mapped: np.ndarray = np.load(file, mmap_mode="r")
         return mapped
 
-    def filled(self, metric: Metric = Metric.COSINE) -> tuple[Any, np.ndarray]:
+    def make_filled(self, metric: Metric = Metric.COSINE) -> tuple[p.CompleteStore, np.ndarray]:
         """A store with the seeded vectors, inserted in two batches with ids that do not start at 0."""
-        store, rows = self.made(), self.vectors()
+        store, rows = self.make(), self.vectors()
         store.create("contract_rows", self.dims, metric)
         for part in np.array_split(np.arange(self.rows), 2):
             store.insert(Batch(part.astype(np.int64) + FIRST_ID, vectors=rows[part[0] : part[-1] + 1]))

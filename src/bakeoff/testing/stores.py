@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pytest
 
+from bakeoff.protocols import CompleteStore
 from bakeoff.testing.contracts import PluginContract
 from bakeoff.testing.store_checks import CHECKS
 from bakeoff.testing.store_fixture import ContractCheck, DeclaredGap, StoreFixture
@@ -30,18 +31,18 @@ class StoreContract(PluginContract):
     @pytest.fixture
     def bench(self, tmp_path: Path) -> StoreFixture:
         """The store on trial."""
-        plugin = self.plugin()
+        plugin = cast("type[CompleteStore]", self.plugin())
         declared = {**getattr(plugin, "gaps", {}), **self.gaps}
         return StoreFixture(
-            self.name,
-            plugin,
-            tmp_path,
-            self.params,
-            {gap: reason for gap, reason in declared.items() if gap not in self.no_gaps},
-            self.rows,
-            self.dims,
-            self.recall,
-            self.score_error,
+            name=self.name,
+            plugin=plugin,
+            folder=tmp_path,
+            params=self.params,
+            gaps={gap: reason for gap, reason in declared.items() if gap not in self.no_gaps},
+            rows=self.rows,
+            dims=self.dims,
+            recall=self.recall,
+            score_error=self.score_error,
         )
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name.replace(" ", "_"))

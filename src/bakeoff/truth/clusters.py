@@ -14,19 +14,28 @@ if TYPE_CHECKING:
 NAMED_DOCUMENTS = 3
 """A cluster of more documents is named by the first of them and a hash of all."""
 
+BROAD = 10
+"""An answer in this many documents, and in more than half of the corpus, is about none of them in particular."""
+
 
 def query_clusters(
-    queries: Sequence[Query], judgments: pa.Table, documents: Sequence[str] = ()
+    queries: Sequence[Query], judgments: pa.Table, documents: Sequence[str] = (), *, corpus: int = 0
 ) -> tuple[str, ...]:
     """The cluster of each query: its own `cluster:`, else the documents with its highest grade, else the query alone.
 
-    `judgments` number queries and documents by place; `documents` are the ids by which clusters are named.
+    A query that most documents answer is alone too: no document of theirs can be indexed so badly that it fails.
+    `judgments` number queries and documents by place; `documents` are the ids by which clusters are named, `corpus`
+    is how many documents there are, 0 if unknown.
     """
-    answers = _answers(judgments)
+    answers = {query: found for query, found in _answers(judgments).items() if not _broad(len(found), corpus)}
     return tuple(
         query.cluster or _name(answers.get(place, ()), documents) or f"query {query.id}"
         for place, query in enumerate(queries)
     )
+
+
+def _broad(documents: int, corpus: int) -> bool:
+    return bool(corpus) and documents >= BROAD and 2 * documents > corpus
 
 
 def _answers(judgments: pa.Table) -> dict[int, tuple[int, ...]]:

@@ -86,7 +86,7 @@ class TruthCorpus:
         return line_starts(self.text(doc))
 
     def line_of(self, doc: int, character: int) -> int:
-        """The line, from 1, a character of a document stands in."""
+        """The line of a character of a document, from 1."""
         return bisect_right(self.line_starts(doc), character)
 
 

@@ -28,6 +28,9 @@ VERSION = 1
 MARK = "judgments"
 MODEL = "model:"
 """How the source of a judgment begins that a language model made; its name follows."""
+STABILITY = "; "
+"""Separates a model's name from how stable its grades are."""
+NOT_BY_PEOPLE = "not by people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +162,15 @@ def _unread_problems(lost: Sequence[JudgedSpan], reasons: Mapping[str, str], lev
 def judged_by_models(judgments: pa.Table) -> list[str]:
     """What must be said of a truth in which a model's suggestions count."""
     said = Counter(source for source in judgments["source"].to_pylist() if source.startswith(MODEL))
-    return [
-        f"judged by a model ({source.removeprefix(MODEL)}), not by people: {count:,} of {judgments.num_rows:,} "
-        "judgments. What follows is about what that model calls relevant."
-        for source, count in sorted(said.items())
-    ]
+    return [_model_note(source, count, judgments.num_rows) for source, count in sorted(said.items())]
+
+
+def _model_note(source: str, count: int, rows: int) -> str:
+    model, _, stability = source.removeprefix(MODEL).partition(STABILITY)
+    return (
+        f"judged by a model ({model}), {NOT_BY_PEOPLE}: {count:,} of {rows:,} judgments"
+        f" ({stability or 'no grade was asked for twice'}). What follows is about what that model calls relevant."
+    )
 
 
 def _holding(

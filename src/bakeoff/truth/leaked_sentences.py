@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from bakeoff.truth.spans import passages
 
 LEAK = "leak"
-"""The tag of a query whose text stands in the document that answers it."""
+"""The tag of a query whose text occurs in the document that answers it."""
 
 _SEEN = re.compile(r"\S")
 

@@ -27,7 +27,7 @@ class PlaceFinder:
     def __init__(self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -> None:
         self.corpus = corpus
         self.chunkings = chunkings
-        self._spans = SpanFinder(corpus)
+        self._spans = SpanFinder(corpus, chunkings)
 
     def find(self, rule: Rule) -> list[RuleMatches]:
         """What a rule finds, or a TruthError with every part of it that cannot be found."""
@@ -80,10 +80,10 @@ class PlaceFinder:
 
     def _labels(self, rule: Sections) -> list[RuleMatches]:
         if not self.chunkings:
-            raise TruthError("the rule is over chunks, but there is no chunking. Name a chunker first.")
-        return [self._labelled(rule, name, chunks) for name, chunks in self.chunkings.items()]
+            raise TruthError("the rule is over chunks, but no chunker is set. Name a chunker first.")
+        return [self._matches_in(rule, name, chunks) for name, chunks in self.chunkings.items()]
 
-    def _labelled(self, rule: Sections, chunking: str, chunks: pa.Table) -> RuleMatches:
+    def _matches_in(self, rule: Sections, chunking: str, chunks: pa.Table) -> RuleMatches:
         rows = _chosen(rule, chunks["section"], "section label of a chunk")
         return hits(rule.source, rule.grade, chunk_ranges(chunks).take(rows), chunking)
 

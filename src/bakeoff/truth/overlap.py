@@ -93,7 +93,7 @@ def _sort_ranges(given: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     begin = base + np.maximum(given.start, 0)
     until = np.where(given.whole, base + _FAR - 1, base + given.end)
     del base
-    if (begin[1:] >= begin[:-1]).all():  # as chunks stand in their table: nothing to sort or to copy
+    if (begin[1:] >= begin[:-1]).all():  # in the order of the chunk table: nothing to sort or to copy
         return np.arange(len(begin)), begin, np.maximum.accumulate(until, out=until)
     order = np.lexsort((given.end, begin))
     return order, begin[order], np.maximum.accumulate(until[order])

@@ -4,41 +4,42 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from bakeoff.config import yaml_document
 from bakeoff.config.pydantic_messages import did_you_mean
 from bakeoff.config.yaml_document import Keys, YamlDocument
+from bakeoff.corpus.dates import date_seconds, last_second
 from bakeoff.errors import QueryFileError
 from bakeoff.truth.rule_parser import NEGATIVE, UNJUDGED, TruthPart
 from bakeoff.truth.rule_schema import RuleFields, Text
 from bakeoff.truth.rules import Rule
-from bakeoff.types import Condition, Query, Where
+from bakeoff.types import Condition, DateCondition, Json, JsonObject, Query, Where
 
 DIFFICULTIES = ("easy", "medium", "hard")
 TABLES = frozenset({".csv", ".tsv"})
 
 
-def _difficulty(value: Any) -> Any:
+def _difficulty(value: object) -> object:
     if isinstance(value, str) and value.strip().lower() in DIFFICULTIES:
         return value.strip()
     raise ValueError(f"difficulty is {value!r}. Write easy, medium or hard")
 
 
-def _tags(value: Any) -> Any:
+def _tags(value: object) -> object:
     return dict.fromkeys(map(str, value), "") if isinstance(value, list) else value
 
 
-def _categories(value: Any) -> Any:
+def _categories(value: object) -> object:
     return dict.fromkeys(map(str, value)) if isinstance(value, list) else value
 
 
-def _share(value: Any) -> Any:
+def _share(value: object) -> object:
     if isinstance(value, str) and value.endswith("%"):
         return float(value.removesuffix("%")) / 100
     return value
@@ -55,26 +56,64 @@ Categories = Annotated[
 ]
 
 
-def _condition(value: Any) -> Any:
+def _condition(value: object) -> object:
     if isinstance(value, dict):
         return value
     values = value if isinstance(value, list) else [value]
     if not values or any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
-        raise ValueError(f"{value!r} should be a text or number, a list of them, or {{least: …, most: …}}")
+        raise ValueError(
+            f"{value!r} should be a text or number, a list of them, {{least: …, most: …}} or {{from: …, to: …}}"
+        )
     return {"among": values}
 
 
+def _seconds(value: Json, of: Callable[[object], int]) -> Json:
+    try:
+        return of(value)
+    except ValueError as exc:
+        raise ValueError(f"{value!r} is not a date such as 2026-05-01 or 2026-05-01T12:00:00Z") from exc
+
+
+Begin = Annotated[
+    int, BeforeValidator(lambda value: _seconds(value, date_seconds), json_schema_input_type=str)
+]
+End = Annotated[int, BeforeValidator(lambda value: _seconds(value, last_second), json_schema_input_type=str)]
+
+
 class ConditionPart(RuleFields):
-    """What a field must hold: one of some values, or a number within bounds, ends included."""
+    """What a field must hold: one of some values, a number within bounds, or a date within bounds, ends included."""
 
     among: list[str | int | float] = Field(default_factory=list, description="written as the value or a list")
     least: float | None = None
     most: float | None = None
+    begin: Begin | None = Field(default=None, alias="from", description="a date, as in 2026-05-01")
+    end: End | None = Field(default=None, alias="to", description="a date; without a time, all of its day")
+
+    @property
+    def dated(self) -> bool:
+        """Whether the bounds are dates."""
+        return self.begin is not None or self.end is not None
+
+    def condition(self, name: str) -> Condition:
+        """The condition on a field of this name."""
+        if self.dated:
+            return DateCondition(name, (), self.begin, self.end)
+        return Condition(name, tuple(self.among), self.least, self.most)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> ConditionPart:
+        if self.dated and (self.among or self.least is not None or self.most is not None):
+            raise ValueError("from and to are for dates, least and most for numbers. Keep one pair")
+        if self.begin is not None and self.end is not None and self.begin > self.end:
+            raise ValueError("from is after to. Swap them")
+        return self
 
     @model_validator(mode="after")
     def _within(self) -> ConditionPart:
-        if not self.among and self.least is None and self.most is None:
-            raise ValueError("it asks for nothing. Write a value, a list, or {least: …, most: …}")
+        if not self.among and self.least is None and self.most is None and not self.dated:
+            raise ValueError(
+                "it asks for nothing. Write a value, a list, {least: …, most: …} or {from: …, to: …}"
+            )
         if self.least is not None and self.most is not None and self.least > self.most:
             raise ValueError(f"least {self.least:g} is above most {self.most:g}. Swap them")
         return self
@@ -123,7 +162,7 @@ class MetadataPart(RuleFields):
     categories: Categories = Field(default_factory=dict)
     difficulty_mix: dict[Difficulty, Share] = Field(default_factory=dict)
     total: int | None = None
-    extra: dict[str, Any] = Field(default_factory=dict)
+    extra: JsonObject = Field(default_factory=dict)
 
 
 class QueryFile(RuleFields):
@@ -197,10 +236,7 @@ def _rule(part: QueryPart) -> Rule | None:
 
 def _filters(parts: list[QueryPart]) -> tuple[Where, ...]:
     """Each query's filter, or nothing at all where there is none."""
-    found = tuple(
-        tuple(Condition(name, tuple(one.among), one.least, one.most) for name, one in part.filter.items())
-        for part in parts
-    )
+    found = tuple(tuple(one.condition(name) for name, one in part.filter.items()) for part in parts)
     return found if any(found) else ()
 
 

@@ -60,6 +60,8 @@ class Truth:
     hits: tuple[RuleHits, ...]
     problems: tuple[Problem, ...]
     unread: tuple[UnreadTruth, ...] = ()
+    aligned: bool = False
+    """Whether spans were found again in the text of one of several readers; some may be lost there."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -170,7 +172,7 @@ class _Resolver:
         """What one rule of a tree finds, counted and held against what its author expects."""
         match rule:
             case AnyOf() | AllOf():
-                parts = self._combined(query, path, rule)
+                parts = self._combine(query, path, rule)
             case _:
                 parts = self._leaf(query, path, rule)
         self._count(query, path, rule, parts)
@@ -199,13 +201,13 @@ class _Resolver:
                 self._say(level, query, path, _left_out(name, files), UNREAD)
         return len(self.unread) > before
 
-    def _combined(self, query: int, path: Path, rule: AnyOf | AllOf) -> list[RuleMatches]:
+    def _combine(self, query: int, path: Path, rule: AnyOf | AllOf) -> list[RuleMatches]:
         key = "any" if isinstance(rule, AnyOf) else "all"
         children = [self._node(query, (*path, key, i), child) for i, child in enumerate(rule.rules)]
         parts = [part for child in children for part in child]
         if isinstance(rule, AllOf):
             parts = intersection(children, rule.source)
-        return [part.renamed(rule.name or part.source, rule.grade) for part in parts]
+        return [part.rename(rule.name or part.source, rule.grade) for part in parts]
 
     def _count(self, query: int, path: Path, rule: Rule, parts: list[RuleMatches]) -> None:
         name = ".".join(map(str, ("truth", *path)))

@@ -32,14 +32,14 @@ class RuleMatches:
         """Some of the hits."""
         return replace(self, at=self.at.take(rows), grade=self.grade[rows])
 
-    def renamed(self, source: str, grade: int | None) -> RuleMatches:
+    def rename(self, source: str, grade: int | None) -> RuleMatches:
         """The same hits under another source, and under one grade where one is given."""
         grades = self.grade if grade is None else np.full_like(self.grade, grade)
         return replace(self, source=source, grade=grades)
 
 
 def hits(source: str, grade: int | None, at: Ranges, chunking: str = "") -> RuleMatches:
-    """Hits that all have one grade, 1 where none is said."""
+    """Matches that all have one grade, 1 by default."""
     return RuleMatches(source, chunking, at, np.full(len(at), 1 if grade is None else grade, dtype=np.int8))
 
 

@@ -21,9 +21,10 @@ from bakeoff.truth.rule_schema import (
     Text,
 )
 from bakeoff.truth.rules import NameMatch, Over, Rule
+from bakeoff.types import JsonObject
 
 RULE_KEYS = (
-    *("file", "files", "documents", "lines", "characters", "passage", "symbol"),
+    *("file", "files", "documents", "lines", "characters", "passage", "symbol", "chunks"),
     *("keywords", "sql", "signals", "sections", "neighbours", "any", "all"),
 )
 NEGATIVE = "negative"
@@ -33,7 +34,7 @@ OPTIONS = {"over": ("keywords", "sql", "signals", "sections"), "match": ("file",
 
 
 class RulePart(RuleFields):
-    """One truth rule: exactly one of the rule keys, and what is said about it."""
+    """One truth rule: exactly one of the rule keys, and its settings."""
 
     keys: ClassVar[tuple[str, ...]] = RULE_KEYS
 
@@ -44,6 +45,7 @@ class RulePart(RuleFields):
     characters: OneOrMore[CharacterRangePart] | None = None
     passage: OneOrMore[PassageForm] | None = None
     symbol: OneOrMore[Annotated[str, Field(pattern=r"^\S.*::\S+$")]] | None = None
+    chunks: OneOrMore[Text] | None = None
     keywords: KeywordsPart | None = None
     sql: Text | None = None
     signals: SignalsPart | None = None
@@ -99,13 +101,13 @@ class TruthPart(RulePart):
     unjudged: Literal[True] | None = None
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> JsonObject:
         schema = handler.resolve_ref_schema(handler(core))
         return {"anyOf": [{"enum": [NEGATIVE, UNJUDGED]}, schema]}
 
     @model_validator(mode="before")
     @classmethod
-    def _word(cls, value: Any) -> Any:
+    def _word(cls, value: object) -> object:
         if value in (NEGATIVE, UNJUDGED):
             return {value: True}
         if isinstance(value, dict):
@@ -114,20 +116,21 @@ class TruthPart(RulePart):
         raise ValueError(f"truth is {value!r}. Write a rule such as {rule}, or negative, or unjudged")
 
 
-def _documents(part: RulePart, said: dict[str, Any]) -> Rule:
+def _documents(part: RulePart, said: JsonObject) -> Rule:
     names = [part.file] if part.file else part.files or part.documents or []
     return rules.Documents(names=tuple(names), match=part.match or "auto", **said)
 
 
-def _spans(part: RulePart, said: dict[str, Any]) -> Rule:
+def _spans(part: RulePart, said: dict[str, object]) -> Rule:
     places: list[Any] = [rules.LineRange(p.document, p.first, p.last) for p in part.lines or ()]
     places += [rules.CharacterRange(p.document, p.start, p.end) for p in part.characters or ()]
     places += [rules.PassageRule(p.text, p.document or "") for p in part.passage or ()]
     places += [rules.Symbol(*text.rsplit("::", 1)) for text in part.symbol or ()]
+    places += [rules.ChunkName(name) for name in part.chunks or ()]
     return rules.SpansRule(places=tuple(places), written=part.key, **said)  # type: ignore[arg-type]
 
 
-def _keywords(part: RulePart, said: dict[str, Any]) -> Rule:
+def _keywords(part: RulePart, said: JsonObject) -> Rule:
     assert part.keywords is not None
     words = part.keywords
     of = tuple(dict.fromkeys(words.all or words.any or ()))
@@ -136,7 +139,7 @@ def _keywords(part: RulePart, said: dict[str, Any]) -> Rule:
     return rules.WordsRule(of=of, at_least=at_least, match=words.match, case=words.case, over=over, **said)
 
 
-def _signals(part: RulePart, said: dict[str, Any]) -> Rule:
+def _signals(part: RulePart, said: JsonObject) -> Rule:
     assert part.signals is not None
     words = part.signals
     return rules.WordsRule(
@@ -150,32 +153,32 @@ def _signals(part: RulePart, said: dict[str, Any]) -> Rule:
     )
 
 
-def _sql(part: RulePart, said: dict[str, Any]) -> Rule:
+def _sql(part: RulePart, said: JsonObject) -> Rule:
     return rules.Sql(where=part.sql or "", over=part.over or "chunks", **said)
 
 
-def _section_rule(part: RulePart, said: dict[str, Any]) -> Rule:
+def _section_rule(part: RulePart, said: dict[str, object]) -> Rule:
     assert part.sections is not None
     over = "chunks" if part.over == "chunks" else "documents"
     names, universal = tuple(part.sections.of), tuple(part.sections.universal)
     return rules.Sections(names=names, universal=universal, over=over, **said)  # type: ignore[arg-type]
 
 
-def _neighbours(part: RulePart, said: dict[str, Any]) -> Rule:
+def _neighbours(part: RulePart, said: JsonObject) -> Rule:
     return rules.NeighboursRule(count=part.neighbours or 0, **said)
 
 
-def _any(part: RulePart, said: dict[str, Any]) -> Rule:
+def _any(part: RulePart, said: JsonObject) -> Rule:
     return rules.AnyOf(rules=tuple(child.rule() for child in part.any or ()), **said)
 
 
-def _all(part: RulePart, said: dict[str, Any]) -> Rule:
+def _all(part: RulePart, said: JsonObject) -> Rule:
     return rules.AllOf(rules=tuple(child.rule() for child in part.all or ()), **said)
 
 
 _RULES = {
     **dict.fromkeys(("file", "files", "documents"), _documents),
-    **dict.fromkeys(("lines", "characters", "passage", "symbol"), _spans),
+    **dict.fromkeys(("lines", "characters", "passage", "symbol", "chunks"), _spans),
     "keywords": _keywords,
     "sql": _sql,
     "signals": _signals,

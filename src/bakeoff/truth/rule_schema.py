@@ -1,4 +1,4 @@
-"""The forms that stand under the keys of a truth rule in a query file."""
+"""The values of the keys of a truth rule in a query file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bakeoff.truth.rules import WordMatch
+from bakeoff.types import JsonObject
 
 T = TypeVar("T")
 
 
-def _as_list(value: Any) -> Any:
+def _as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
@@ -25,7 +26,7 @@ class _OrOne:
     """Says in the JSON Schema that a list of one may be written without its brackets."""
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> JsonObject:
         schema = handler(core)
         return {"anyOf": [schema["items"], schema]}
 
@@ -36,7 +37,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class RuleFields(BaseModel):
-    """A mapping of a query file: unknown keys are errors, and numbers may stand for texts."""
+    """A mapping of a query file: unknown keys are errors, and numbers are accepted as texts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, populate_by_name=False)
 
@@ -49,7 +50,7 @@ class LineRangePart(RuleFields):
     last: int = Field(alias="to", ge=1)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.last < self.first:
             raise ValueError(f"lines go from {self.first} to {self.last}. Swap them.")
         return self
@@ -63,7 +64,7 @@ class CharacterRangePart(RuleFields):
     end: int = Field(alias="to", ge=1)
 
     @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    def _check_order(self) -> Self:
         if self.end <= self.start:
             raise ValueError(
                 f"characters go from {self.start} to {self.end}: nothing is between. Give an end."
@@ -72,13 +73,13 @@ class CharacterRangePart(RuleFields):
 
 
 class PassagePart(RuleFields):
-    """A quoted text that stands once in its document, or in the corpus where no document is named."""
+    """A quoted text that occurs once in its document, or in the corpus if no document is named."""
 
     text: Text
     document: Text | None = None
 
 
-def _passage(value: Any) -> Any:
+def _passage(value: object) -> object:
     return {"text": value} if isinstance(value, str) else value
 
 
@@ -95,14 +96,14 @@ class KeywordsPart(RuleFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _says_which(cls, value: Any) -> Any:
+    def _says_which(cls, value: object) -> object:
         if isinstance(value, dict) and ("any" in value) != ("all" in value):
             return value
         raise ValueError("say how many must be there: keywords: {any: [...]} or keywords: {all: [...]}")
 
 
 class SignalsPart(RuleFields):
-    """Words of which at least so many must be in the text."""
+    """Words of which at least a given number must be in the text."""
 
     at_least: Count
     of: OneOrMore[Text]
@@ -123,7 +124,7 @@ class SectionsPart(RuleFields):
     universal: list[Text] = Field(default_factory=list)
 
 
-def _sections(value: Any) -> Any:
+def _sections(value: object) -> object:
     return value if isinstance(value, dict) else {"of": value}
 
 
@@ -140,7 +141,7 @@ class ExpectedPart(RuleFields):
     within: float = Field(default=0.2, ge=0, le=1)
 
 
-def _check_shape(value: Any) -> Any:
+def _check_shape(value: object) -> object:
     return {"documents": value} if isinstance(value, int) else value
 
 

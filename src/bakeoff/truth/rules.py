@@ -68,7 +68,7 @@ class CharacterRange:
 
 @dataclass(frozen=True, slots=True)
 class PassageRule:
-    """A quoted text that stands once in its document, or in the corpus where no document is named."""
+    """A quoted text that occurs once in its document, or in the corpus if no document is named."""
 
     text: str
     document: str = ""
@@ -82,12 +82,20 @@ class Symbol:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkName:
+    """The characters of a chunk, by the id it has in a table of chunks."""
+
+    name: str
+    document: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansRule(Rule):
     """Character spans, however they are pointed at."""
 
-    places: tuple[LineRange | CharacterRange | PassageRule | Symbol, ...]
-    written: Literal["lines", "characters", "passage", "symbol"]
+    places: tuple[LineRange | CharacterRange | PassageRule | Symbol | ChunkName, ...]
+    written: Literal["lines", "characters", "passage", "symbol", "chunks"]
 
     @property
     def kind(self) -> str:
@@ -97,7 +105,7 @@ class SpansRule(Rule):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordsRule(Rule):
-    """Texts that contain at least so many of these words or phrases."""
+    """Texts that contain at least a given number of these words or phrases."""
 
     of: tuple[str, ...]
     at_least: int
@@ -161,7 +169,7 @@ class AllOf(Rule):
 
 
 def leaves(rule: Rule, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Rule]]:
-    """Every rule of a tree that is no combinator, with the path it stands at."""
+    """Every rule of a tree except combinators, with its path."""
     if isinstance(rule, AnyOf | AllOf):
         key = "any" if isinstance(rule, AnyOf) else "all"
         for place, child in enumerate(rule.rules):

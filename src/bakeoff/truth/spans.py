@@ -1,17 +1,25 @@
-"""Character spans from what a query file points at: lines, characters, a quoted passage, a symbol."""
+"""Character spans from what a query file points at: lines, characters, a quoted passage, a symbol, a chunk's id."""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from bakeoff.config.pydantic_messages import shorten
 from bakeoff.errors import TruthError
 from bakeoff.truth.corpus import TruthCorpus
-from bakeoff.truth.rules import CharacterRange, LineRange, PassageRule, Symbol
+from bakeoff.truth.rules import CharacterRange, ChunkName, LineRange, PassageRule, Symbol
 from bakeoff.truth.symbols import definitions
 from bakeoff.truth.treesitter_symbols import Definitions
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_NAMES = 20_000
+"""Chunk ids among which a similar one is looked for."""
 Span = tuple[int, int, int]
 """(document row, start, end) in characters."""
 
@@ -19,11 +27,12 @@ Span = tuple[int, int, int]
 class SpanFinder:
     """Finds places in a corpus; each source file is parsed once."""
 
-    def __init__(self, corpus: TruthCorpus) -> None:
+    def __init__(self, corpus: TruthCorpus, chunkings: Mapping[str, pa.Table]) -> None:
         self.corpus = corpus
+        self._chunkings = chunkings
         self._definitions: dict[int, Definitions] = {}
 
-    def find(self, place: LineRange | CharacterRange | PassageRule | Symbol) -> list[Span]:
+    def find(self, place: LineRange | CharacterRange | PassageRule | Symbol | ChunkName) -> list[Span]:
         """The spans a place means."""
         match place:
             case LineRange():
@@ -34,6 +43,29 @@ class SpanFinder:
                 return [self._passage(place)]
             case Symbol():
                 return self._symbol(place)
+            case ChunkName():
+                return [self._chunk(place)]
+
+    def _chunk(self, place: ChunkName) -> Span:
+        """Where a chunk lies; the span holds for every chunker, not only for the one that has the id."""
+        for name, rows in self._chunk_rows.items():
+            if place.name in rows:
+                row = self._chunkings[name].slice(rows[place.name], 1).to_pylist()[0]
+                return row["doc"], row["start"], row["end"]
+        known = [one for rows in self._chunk_rows.values() for one in rows]
+        near = difflib.get_close_matches(place.name, known[:MOST_NAMES], n=2)
+        nearest = f" Nearest: {', '.join(near)}." if near else ""
+        raise TruthError(
+            f'no chunk has the id "{place.name}".{nearest} Ids are those of the table under `chunks` in the experiment.'
+        )
+
+    @cached_property
+    def _chunk_rows(self) -> dict[str, dict[str, int]]:
+        """The row of each chunk id, by chunking."""
+        return {
+            name: {one: row for row, one in enumerate(chunks["id"].to_pylist())}
+            for name, chunks in self._chunkings.items()
+        }
 
     def _lines(self, place: LineRange) -> Span:
         doc = self.corpus.names.one(place.document)
@@ -69,7 +101,7 @@ class SpanFinder:
             raise TruthError(f"passage {quoted} is not in {where}. Copy it from the text as it was read.")
         some = " and ".join(f"{self.corpus.id(d)} line {self.corpus.line_of(d, s)}" for d, s, _ in found[:2])
         raise TruthError(
-            f"passage {quoted} stands {len(found)} times: {some}."
+            f"passage {quoted} occurs {len(found)} times: {some}."
             " Quote more of it, or name the document: passage: {document: ..., text: ...}."
         )
 
@@ -92,7 +124,7 @@ class SpanFinder:
 
 
 def passages(text: str, wanted: str) -> list[tuple[int, int]]:
-    """Where a passage stands in a text: as written, else with any white space between its words."""
+    """The place of a passage in a text: as written, else with any white space between its words."""
     exact = [match.span() for match in re.finditer(re.escape(wanted), text)]
     words = wanted.split()
     if exact or len(words) < 2:

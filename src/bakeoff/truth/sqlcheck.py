@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.config.pydantic_messages import did_you_mean, shorten
 from bakeoff.errors import TruthError
+from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
     import duckdb
@@ -98,22 +99,22 @@ def check_condition(
     return expression
 
 
-def _parse_expression(expression: str, table: str, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def _parse_expression(expression: str, table: str, connection: duckdb.DuckDBPyConnection) -> JsonObject:
     text = f"{_BEFORE}{expression}\n) FROM {table}"
     rows = connection.execute("SELECT json_serialize_sql(CAST(? AS VARCHAR))", [text]).fetchall()
-    tree: dict[str, Any] = json.loads(rows[0][0])
+    tree: JsonObject = json.loads(rows[0][0])
     if tree["error"] and "position" in tree:
         near = _NEAR.search(tree["error_message"])
         at = place(int(tree["position"]), expression, near[1] if near else "")
         raise TruthError(f"sql: {tree['error_message']}, {at}. Write one condition, as after WHERE.")
     if tree["error"]:
         raise TruthError(
-            f"sql: only a condition is run, not {shorten(expression)}. Write what stands after WHERE."
+            f"sql: only a condition is run, not {shorten(expression)}. Write only what follows WHERE."
         )
     return tree
 
 
-def _only_node(expression: str, table: str, tree: dict[str, Any]) -> dict[str, Any]:
+def _only_node(expression: str, table: str, tree: JsonObject) -> JsonObject:
     """The one SELECT node, which must have nothing but its one condition."""
     nodes = [statement["node"] for statement in tree["statements"]]
     plain = len(nodes) == 1 and nodes[0]["type"] == "SELECT_NODE" and len(nodes[0]["select_list"]) == 1
@@ -122,7 +123,7 @@ def _only_node(expression: str, table: str, tree: dict[str, Any]) -> dict[str, A
     plain = plain and nodes[0]["from_table"].get("table_name") == table and _depth_kept(expression)
     if not plain:
         raise TruthError(
-            f"sql: {shorten(expression)} is more than one condition. Write what stands after WHERE."
+            f"sql: {shorten(expression)} is more than one condition. Write only what follows WHERE."
         )
     return nodes[0]
 
@@ -139,7 +140,7 @@ def _depth_kept(expression: str) -> bool:
     return True
 
 
-def _expressions(tree: Any) -> Iterator[dict[str, Any]]:
+def _expressions(tree: object) -> Iterator[dict[str, object]]:
     if isinstance(tree, dict):
         if "class" in tree:
             yield tree
@@ -150,7 +151,7 @@ def _expressions(tree: Any) -> Iterator[dict[str, Any]]:
             yield from _expressions(value)
 
 
-def _check(part: dict[str, Any], expression: str, table: str, columns: Sequence[str]) -> None:
+def _check(part: JsonObject, expression: str, table: str, columns: Sequence[str]) -> None:
     at = place(int(part.get("query_location", 0)), expression)
     if part["class"] == "SUBQUERY":
         raise TruthError(
@@ -175,7 +176,7 @@ def _check(part: dict[str, Any], expression: str, table: str, columns: Sequence[
         _check_column(part["column_names"], at, table, columns)
 
 
-def _check_joined(part: dict[str, Any], at: str) -> None:
+def _check_joined(part: dict[str, object], at: str) -> None:
     joined = sum(inner["class"] == "COLUMN_REF" for inner in _expressions(part))
     if joined > MAX_JOINED:
         raise TruthError(
@@ -184,7 +185,7 @@ def _check_joined(part: dict[str, Any], at: str) -> None:
         )
 
 
-def _check_type(part: dict[str, Any], at: str) -> None:
+def _check_type(part: JsonObject, at: str) -> None:
     # DuckDB 2 has a node for the type, DuckDB 1 a property of the cast
     name = part.get("type_name") or (part.get("cast_type") or {}).get("id", "")
     if name.lower() in BINARY_TYPES:
@@ -200,7 +201,7 @@ def _check_column(names: Sequence[str], at: str, table: str, columns: Sequence[s
 
 
 def place(position: int, expression: str, near: str = "") -> str:
-    """ "at character 12: LIKE 'x" from a position in the parsed text, `near` which this word stands."""
+    """ "at character 12: LIKE 'x" from a position in the parsed text, `near` this word."""
     data = expression.encode()
     at = min(max(position - len(_BEFORE), 0), len(data))
     in_bytes = len(data[:at].decode("utf-8", "ignore"))

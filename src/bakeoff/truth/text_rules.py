@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bakeoff.corpus.segmentation import has_spaceless_script
 from bakeoff.errors import TruthError
 from bakeoff.truth import text_tables as scopes
-from bakeoff.truth.keyword_sql import condition
 from bakeoff.truth.rule_matches import RuleMatches, hits
 from bakeoff.truth.rules import Sql, WordsRule
 from bakeoff.truth.sql import SECONDS, SqlEngine
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bakeoff.truth.corpus import TruthCorpus
+
 
 TextRule = Sql | WordsRule
 Answer = list[RuleMatches] | TruthError
@@ -44,7 +46,7 @@ def answer(
         if over == "chunks" and not chunkings:
             for place in places:
                 answers[place] = TruthError(
-                    "a rule over chunks, but there is no chunking. Name a chunker, or say over: lines."
+                    "a rule over chunks, but no chunker is set. Name a chunker, or say over: lines."
                 )
     return answers
 
@@ -88,3 +90,44 @@ def _hits(rule: TextRule, rows: np.ndarray | TruthError, scope: TextTables) -> R
     if isinstance(rows, TruthError):
         return rows
     return hits(rule.source, rule.grade, scope.at.take(rows), scope.chunking)
+
+
+_EDGE = r"[^\p{L}\p{M}\p{N}_]"
+"""What may surround a whole word; RE2's own word boundary knows only ASCII."""
+
+
+def condition(rule: WordsRule) -> str:
+    """A condition on the column `text` that is true where at least `at_least` of the words occur."""
+    tests = [_contains(word, rule) for word in rule.of]
+    if rule.at_least == 1:
+        return " OR ".join(f"({test})" for test in tests)
+    if rule.at_least == len(tests):
+        return " AND ".join(f"({test})" for test in tests)
+    return f"{' + '.join(f'CAST(({test}) AS INTEGER)' for test in tests)} >= {rule.at_least}"
+
+
+def _contains(word: str, rule: WordsRule) -> str:
+    if rule.match == "substring" or has_spaceless_script(word):  # such a word has no edges
+        return _holds(word.strip(), rule.case)
+    parts = word.split()
+    flag = "" if rule.case else "(?i)"
+    phrase = r"\s+".join(re.sub(r"([^0-9A-Za-z_])", _escape, part) for part in parts)
+    pattern = f"{flag}(^|{_EDGE}){phrase}($|{_EDGE})"
+    # CASE runs the costly test only where the cheap one holds
+    likely = _holds(max(parts, key=len), rule.case)
+    return f"CASE WHEN {likely} THEN regexp_matches(text, {_quote(pattern)}) ELSE false END"
+
+
+def _holds(words: str, case: bool) -> str:
+    if case:
+        return f"contains(text, {_quote(words)})"
+    return f"contains(lower(text), lower({_quote(words)}))"
+
+
+def _escape(found: re.Match[str]) -> str:
+    char = found[1]
+    return f"\\{char}" if char.isascii() else char
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

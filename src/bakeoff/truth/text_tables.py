@@ -35,7 +35,7 @@ Widen = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class TextTables:
-    """Rows a condition can be true of, and the place each stands for.
+    """Rows a condition can be true of, and the place of each.
 
     `rows` holds what is at hand, `widen` adds the other columns to some of them at a time; `size` is about
     how many bytes all take.
@@ -72,7 +72,7 @@ def document_texts(corpus: TruthCorpus) -> TextTables:
 
 
 def section_texts(corpus: TruthCorpus) -> TextTables:
-    """What stands under each heading, up to the next."""
+    """The text under each heading, up to the next."""
     rows = corpus.sections.select(["doc", "start", "end", "section"])
     return TextTables(
         *("sections", "", rows, lambda batch: _label_documents(corpus, _with_texts(corpus, batch))),
@@ -90,7 +90,7 @@ def line_texts(corpus: TruthCorpus) -> TextTables:
 
 
 def chunk_ranges(chunks: pa.Table) -> Ranges:
-    """Where the chunks of a chunking stand."""
+    """The places of the chunks of a chunking."""
     return ranges(*(chunks[key].to_numpy() for key in ("doc", "start", "end")))
 
 

@@ -20,7 +20,7 @@ Definitions = Mapping[str, list[tuple[int, int]]]
 _DEPTH = 40
 """How many nested scopes are looked into."""
 _MARKS = frozenset({"attribute_item", "decorator"})
-"""Siblings that belong to the definition they stand before, as decorators do in Python."""
+"""Siblings that belong to the definition after them, for example decorators in Python."""
 _Span = tuple[int, int]
 """The first byte of a definition and the byte after its last."""
 _Found = tuple[str, _Span]
@@ -61,7 +61,7 @@ class _Walk:
         self._grammar = grammar
 
     def visit(self, nodes: Sequence[Node], scope: str, depth: int) -> Iterator[_Found]:
-        """What is defined among siblings, which stand in a scope of this dotted name."""
+        """What siblings define in a scope of this dotted name."""
         if depth > _DEPTH:
             return
         marked: int | None = None

@@ -93,13 +93,16 @@ def judged_spans(judgments: pa.Table, chunking: str, source: str | None = None) 
     return found.take(np.flatnonzero(~bound | holds))
 
 
-def _of_source(judgments: pa.Table, source: str | None) -> pa.Table:
-    if source is None:
-        return judgments
+def judgments_from(judgments: pa.Table, source: str | None) -> pa.Table:
+    """The judgments of one source; all of them where none is named."""
     import pyarrow.compute as pc
 
-    kept = judgments.filter(pc.equal(judgments["source"], source))
-    if not kept.num_rows:
+    return judgments.filter(pc.equal(judgments["source"], source)) if source else judgments
+
+
+def _of_source(judgments: pa.Table, source: str | None) -> pa.Table:
+    kept = judgments_from(judgments, source)
+    if source and not kept.num_rows:
         known = ", ".join(sorted(judgments["source"].unique().to_pylist()))
         raise TruthError(f'no judgment has the source "{source}". Sources: {known or "none"}.')
     return kept

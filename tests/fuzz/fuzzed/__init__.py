@@ -11,12 +11,25 @@ from fuzzed import (
     results,
     reviews,
     sharing,
+    tables,
     truth,
     vectors,
 )
 from fuzzed.reader import Reader
 
-ROOMS = (truth, experiments, reviews, documents, vectors, models, results, measurements, sharing, answers)
+ROOMS = (
+    truth,
+    experiments,
+    reviews,
+    documents,
+    tables,
+    vectors,
+    models,
+    results,
+    measurements,
+    sharing,
+    answers,
+)
 READERS: dict[str, Reader] = {one.kind: one for room in ROOMS for one in room.READERS}
 
 __all__ = ["READERS", "Reader"]

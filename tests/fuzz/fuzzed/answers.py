@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff import registry
-from bakeoff.plugins.kit.rest import Rest, refusal_reason
+from bakeoff.plugins.kit.rest import refusal_reason
 from bakeoff.servers.base import NOT_YET, get_json
-from bakeoff.types import Role
+from bakeoff.types import Metric, Role
 from fuzzed.reader import Reader
 
 ROW = [0.6, 0.8]
@@ -93,11 +93,12 @@ def reranker(api: str, answer: object) -> Reader:
 
 
 def database(url: str) -> object:
-    rest = Rest("engine", url)
+    plugin = registry.load("stores", "vespa")
+    store = plugin(plugin.Params(url=url), Path())
     try:
-        return rest("POST", "/search", {"k": 1})
+        return store.open("rows", 0, Metric.COSINE)
     finally:
-        rest.close()
+        store.close()
 
 
 OLLAMA = {"models": [{"name": "m:latest", "digest": "d"}], "embeddings": [ROW], "model_info": {"bert.context_length": 9},
@@ -118,7 +119,7 @@ READERS = [
     reranker("cohere", {"results": [{"index": 0, "relevance_score": 0.5}]}),
     reranker("tei", [{"index": 0, "score": 0.5}]),
     reranker("voyage", {"data": [{"index": 0, "relevance_score": 0.5}]}),
-    Reader("answer of a database", "answer.json", asked(database), b'{"hits": [{"_id": "a", "_score": 0.5}]}'),
+    Reader("answer of a database", "answer.json", asked(database), b'{"root": {"fields": {"totalCount": 3}}}'),
     Reader(
         "reason of a database", "answer.json", lambda path: refusal_reason(path.read_bytes()), b'{"error": {"reason": "no index"}}'
     ),

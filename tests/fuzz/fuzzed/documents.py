@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 
 from bakeoff import registry
-from bakeoff.pipeline.chunk_worker import READ, chunk_documents
+from bakeoff.config.file_readers import file_readers
+from bakeoff.pipeline.chunking.worker import READ, chunk_documents
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.protocols import Chunker
 from bakeoff.runs.draft_queries import DraftRequest, draft_queries
@@ -49,7 +52,8 @@ def documents(path: Path) -> list[Document]:
     """What the folder source reads of the one file."""
     plugin = registry.load("sources", "folder")
     source = plugin(plugin.Params(folder=path.parent, include=[path.name]))
-    found = [source.read(item) for item in source.items() if not hasattr(item, "reason")]
+    readers = file_readers([path.name])
+    found = [readers.document(source.read(item)) for item in source.items() if not hasattr(item, "reason")]
     return [one for one in found if isinstance(one, Document)]
 
 
@@ -135,6 +139,59 @@ def _pdf() -> bytes:
     )
 
 
+ODT = {
+    "content.xml": '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><text:h text:outline-level="1">Fatigue'
+    "</text:h><text:p>The pilot slept.</text:p></office:body></office:document-content>"
+}
+EPUB = {
+    "META-INF/container.xml": '<container><rootfiles><rootfile full-path="o/b.opf"/></rootfiles></container>',
+    "o/b.opf": '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="a.xhtml"/></manifest>'
+    '<spine><itemref idref="a"/></spine></package>',
+    "o/a.xhtml": "<html><body><h1>Fatigue</h1><p>The pilot slept.</p></body></html>",
+}
+EML = b"From: a@b.c\nSubject: Pilot fatigue\nContent-Type: text/html\n\n<p>The pilot slept.</p>\n"
+NOTEBOOK = b'{"cells": [{"cell_type": "markdown", "source": ["# Fatigue"]}, {"cell_type": "code", "source": "x = 1"}]}'
+
+
+def _zip(parts: dict[str, str]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    return target.getvalue()
+
+
+def _docx() -> bytes:
+    import docx
+
+    word, target = docx.Document(), io.BytesIO()
+    word.add_heading("Pilot fatigue", 1)
+    word.add_paragraph("The pilot slept.")
+    word.add_table(1, 2).cell(0, 0).text = "cell"
+    word.save(target)
+    return target.getvalue()
+
+
+def _pptx() -> bytes:
+    import pptx
+
+    shown, target = pptx.Presentation(), io.BytesIO()
+    slide = shown.slides.add_slide(shown.slide_layouts[1])
+    slide.shapes.title.text, slide.placeholders[1].text = "Pilot fatigue", "The pilot slept."
+    shown.save(target)
+    return target.getvalue()
+
+
+def _xlsx() -> bytes:
+    import openpyxl
+
+    book, target = openpyxl.Workbook(), io.BytesIO()
+    book.active.append(["pilot", 1, 2.5])
+    book.save(target)
+    return target.getvalue()
+
+
 READERS = [
     *(Reader(f"chunks of {name}", name, chunks, content) for name, content in CODE.items()),
     Reader("drafts of Python", "a.py", drafts, PYTHON),
@@ -142,6 +199,15 @@ READERS = [
     Reader("drafts of Markdown", "a.md", drafts, CODE["a.md"]),
     Reader("HTML", "a.html", texts, HTML),
     Reader("PDF", "a.pdf", texts, _pdf, needs=("pypdf",)),
+    Reader("Word", "a.docx", texts, _docx, needs=("docx",)),
+    Reader("PowerPoint", "a.pptx", texts, _pptx, needs=("pptx",)),
+    Reader("Excel", "a.xlsx", texts, _xlsx, needs=("python_calamine", "openpyxl")),
+    Reader("OpenDocument", "a.odt", texts, lambda: _zip(ODT)),
+    Reader("EPUB", "a.epub", texts, lambda: _zip(EPUB)),
+    Reader("Rich Text", "a.rtf", texts, rb"{\rtf1\ansi {\b Pilot} fatigue\par\u233 ?}", needs=("striprtf",)),
+    Reader("e-mail", "a.eml", texts, EML),
+    Reader("mailbox", "a.mbox", texts, b"From a Mon\n" + EML + b"\nFrom b Tue\n" + EML),
+    Reader("notebook", "a.ipynb", texts, NOTEBOOK),
     Reader("corpus.jsonl", "corpus.jsonl", beir, CORPUS),
     Reader("rule in SQL", "rule.sql", rule, SQL),
     Reader("symbol", "a.py", symbol, PYTHON),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bakeoff.cli import try_part as cli_tests
-from bakeoff.cli import try_store as cli_teststore
+from bakeoff.cli.trials import part as cli_tests
+from bakeoff.cli.trials import store as cli_teststore
 from bakeoff.config import experiment, models_toml
 from bakeoff.storage import environment
 from fuzzed.reader import Reader

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from bakeoff.benchmark.ann.compare_stores import AnnOptions, compare_stores
 from bakeoff.benchmark.ann.record import save_record
-from bakeoff.benchmark.ann.store_specs import parse_store_specs
-from bakeoff.benchmark.load.load_spec import LoadSpec
 from bakeoff.benchmark.load.load_systems import LoadDeps, LoadRequest, run_load
-from bakeoff.benchmark.results.load_folder import open_load
+from bakeoff.benchmark.load_spec import LoadSpec
+from bakeoff.benchmark.results.load_results import open_load
 from bakeoff.benchmark.results.records import kind_of
-from bakeoff.benchmark.results.scale_rows import FIGURES, SIZE, ScaleRow, write_scale_rows
+from bakeoff.benchmark.results.scale_results import FIGURES, SIZE, ScaleRow, write_scale_rows
+from bakeoff.benchmark.stores import parse_store_specs
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.pipeline.context import StageContext
 from bakeoff.report.pages.ann import write_ann_page

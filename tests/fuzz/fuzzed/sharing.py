@@ -120,7 +120,7 @@ def orders(path: Path) -> object:
 class Running:
     """A client that runs."""
 
-    def ended(self, _seconds: float = 0.0) -> str:
+    def end_reason(self, _seconds: float = 0.0) -> str:
         return ""
 
     def stop(self) -> None:

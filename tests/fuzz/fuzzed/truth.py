@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bakeoff import evaluate
-from bakeoff.measures import files
 from bakeoff.measures.score_tables import read_score_table
 from bakeoff.presets.import_formats import read_foreign
 from bakeoff.report.exports import truth_files
+from bakeoff.storage import ranking_files as files
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
 from bakeoff.truth.importers.trec import ITERATIONS
 from bakeoff.truth.queries import read_queries

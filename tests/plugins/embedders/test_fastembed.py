@@ -13,19 +13,19 @@ import pytest
 from pydantic import ValidationError
 
 from bakeoff import registry
-from bakeoff.errors import EmbedderError, MissingExtraError, ModelNotFoundError
+from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders.minilm import MiniLMEmbedder
 from bakeoff.types import Role
 
 REFERENCE = json.loads(Path(__file__).with_name("minilm_reference.json").read_text())
 
 
+pytest.importorskip("fastembed", reason="fastembed is not installed: pip install 'bakeoff[fastembed]'")
+
+
 @pytest.fixture
 def plugin() -> Any:
-    try:
-        return registry.load("embedders", "fastembed")
-    except MissingExtraError as exc:
-        pytest.skip(str(exc))
+    return registry.load("embedders", "fastembed")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def exported(minilm: MiniLMEmbedder, tmp_path: Path) -> Path:
     model.graph.input[0].name = "input_ids"
     onnx.save(model, folder / "model.onnx")
     for name in ("tokenizer.json", "config.json"):
-        shutil.copy(minilm._found.folder / name, folder)
+        shutil.copy(minilm._weights.folder / name, folder)
     settings = {"model_max_length": 256, "pad_token": "[PAD]"}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return folder
@@ -64,7 +64,7 @@ def test_f42_prompts_and_cuts_are_part_of_the_identity(plugin: Any, exported: Pa
     plain, asked = made(plugin, **own), made(plugin, **own, query_prompt="query: ")
     assert len({plain.info, asked.info, made(plugin, **own, max_tokens=64).info}) == 3
     assert np.array_equal(asked.embed(["food"], Role.QUERY), plain.embed(["query: food"], Role.DOCUMENT))
-    with pytest.raises(EmbedderError, match="reads at most 256"):
+    with pytest.raises(EmbedderError, match="256"):
         _ = made(plugin, **own, max_tokens=257).info
 
 
@@ -80,7 +80,7 @@ def test_a_model_that_is_not_here_is_not_fetched(plugin: Any, tmp_path: Path, mo
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(plugin: Any) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"Did you mean .*BAAI/bge-small-en-v1\.5"):
+    with pytest.raises(ModelNotFoundError, match=r"BAAI/bge-small-en-v1\.5"):
         made(plugin, model="BAAI/bge-smal-en-v1.5").embed(["a"], Role.QUERY)
 
 

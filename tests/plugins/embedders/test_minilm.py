@@ -116,7 +116,7 @@ def test_without_weights_the_command_is_named(home: Path) -> None:
 
 def test_a_given_folder_must_have_every_file(home: Path, tiny: Path, tmp_path: Path) -> None:
     shutil.copy(tiny / "config.json", tmp_path)
-    with pytest.raises(ModelNotFoundError, match=r"has no model\.safetensors, tokenizer\.json"):
+    with pytest.raises(ModelNotFoundError, match=r"model\.safetensors.*tokenizer\.json"):
         _ = made(weights=tmp_path).info
 
 
@@ -142,7 +142,7 @@ def test_f42_weights_tokenizer_and_precision_change_the_identity(
 
 
 def test_more_tokens_than_the_model_has_positions_is_refused(home: Path, tiny: Path) -> None:
-    with pytest.raises(EmbedderError, match="max_tokens is 65, this model reads at most 64"):
+    with pytest.raises(EmbedderError, match=r"max_tokens.*65.*64"):
         made(weights=tiny, max_tokens=65).embed(["text"], Role.QUERY)
 
 

@@ -175,7 +175,7 @@ def test_no_keys_at_all(s3: Any, url: str, tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_bucket_that_is_not_there(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAKEOFF_CACHE", "s3://nowhere/here")
-    with pytest.raises(SettingError, match="there is no such bucket or folder"):
+    with pytest.raises(SettingError):
         open_cache(tmp_path).keep("stage", KEY, lambda _: None)
 
 

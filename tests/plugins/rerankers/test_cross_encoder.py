@@ -42,7 +42,8 @@ def build(folder: Path, classes: int = 1) -> Path:
         helper.make_node("ReduceSum", ["passage_words", "middle"], ["passage"], keepdims=0),
         helper.make_node("Mul", ["query", "passage"], ["both"]),
         helper.make_node("ReduceSum", ["both", "middle"], ["score"], keepdims=1),
-        helper.make_node("Concat", ["score"] * classes, ["logits"], axis=1),
+        helper.make_node("Neg", ["score"], ["against"]),
+        helper.make_node("Concat", ["score", "against", "score"][-classes:], ["logits"], axis=1),
     ]
     constants = {
         "table": table,
@@ -77,13 +78,9 @@ def scores(folder: Path, query: str, passages: list[str], **params: int) -> list
 @pytest.mark.parametrize("classes", [1, 2])
 def test_each_passage_has_its_score(tmp_path: Path, classes: int) -> None:
     folder = build(tmp_path / "model", classes)
-    assert scores(folder, "cat sleeps", ["tax due", "cat cat sleeps", "cat", "", "sofa sleeps"]) == [
-        0,
-        3,
-        1,
-        0,
-        1,
-    ]
+    found = scores(folder, "cat sleeps", ["tax due", "cat cat sleeps", "cat", "", "sofa sleeps"])
+    lead = 2 if classes == 2 else 1  # of two classes, x and −x, the lead of the second is 2x
+    assert found == [0, 3 * lead, lead, 0, lead]
     assert scores(folder, "cat", []) == []
 
 
@@ -96,7 +93,7 @@ def test_a_long_passage_is_cut_and_the_query_is_not(tmp_path: Path) -> None:
 
 
 def test_more_classes_than_a_cross_encoder_has(tmp_path: Path) -> None:
-    with pytest.raises(RerankerError, match="one score"):
+    with pytest.raises(RerankerError):
         scores(build(tmp_path / "model", 3), "cat", ["cat"])
 
 

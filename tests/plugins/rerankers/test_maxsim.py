@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bakeoff.errors import ModelNotFoundError
+from bakeoff.plugins.embedders.onnx_rows import unit_tokens
 from bakeoff.plugins.rerankers.maxsim import MaxsimReranker
 
 PASSAGES = ["quarterly tax returns are due", "a kitten naps on the sofa", "the cat is sleeping on the couch"]
@@ -39,15 +40,15 @@ def test_the_mean_of_token_vectors_is_the_sentence_vector(reranker: MaxsimRerank
     embedder = MiniLMEmbedder(MiniLMEmbedder.Params())
     whole = embedder.embed([PASSAGES[0]], Role.DOCUMENT)[0]
     embedder.close()
-    tokens = reranker._engine.get().embed([PASSAGES[0]])[0]
+    tokens = unit_tokens(reranker._rows, [PASSAGES[0]], special=True)[0]
     assert np.allclose(np.linalg.norm(tokens, axis=1), 1, atol=1e-5)
     mean = tokens.mean(axis=0)
     assert float(mean @ whole / np.linalg.norm(mean)) > 0.99
 
 
 def test_by_definition(reranker: MaxsimReranker) -> None:
-    query, passage = reranker._engine.get().embed(["cats sleep", PASSAGES[2]])
-    best = [max(float(a @ b) for b in passage[1:-1]) for a in query[1:-1]]
+    query, passage = unit_tokens(reranker._rows, ["cats sleep", PASSAGES[2]])
+    best = [max(float(a @ b) for b in passage) for a in query]
     assert reranker.rerank("cats sleep", [PASSAGES[2]])[0] == pytest.approx(sum(best) / len(best), abs=1e-6)
 
 
@@ -60,3 +61,25 @@ def test_odd_texts(reranker: MaxsimReranker) -> None:
 def test_alone_as_together(reranker: MaxsimReranker) -> None:
     together = reranker.rerank("cats", PASSAGES)
     assert [reranker.rerank("cats", [one])[0] for one in PASSAGES] == together.tolist()
+
+
+def test_a_passage_is_read_once(reranker: MaxsimReranker, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = MaxsimReranker(MaxsimReranker.Params())
+    first = fresh.rerank("where does the cat sleep?", PASSAGES)
+    read: list[int] = []
+    run = fresh._rows.run
+    monkeypatch.setattr(fresh._rows, "run", lambda encoded: read.append(len(encoded)) or run(encoded))
+    again, other = (
+        fresh.rerank("where does the cat sleep?", PASSAGES),
+        fresh.rerank("tax", [*PASSAGES, "new"]),
+    )
+    fresh.close()
+    assert read == [1, 2]
+    assert np.allclose(again, first, atol=1e-6)
+    assert np.allclose(other, reranker.rerank("tax", [*PASSAGES, "new"]), atol=1e-6)
+
+
+def test_what_is_kept_is_bounded() -> None:
+    few = MaxsimReranker(MaxsimReranker.Params(cache_mb=0))
+    few._kept.add("a", np.zeros((4, 8), np.float32))
+    assert few._kept.find("a") is None

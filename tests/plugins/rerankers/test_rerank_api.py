@@ -87,5 +87,5 @@ def test_wrong_answers(reply: Any, words: str) -> None:
 def test_no_server() -> None:
     with Loopback(published("llamacpp")) as server:
         url = server.url
-    with pytest.raises(RerankerError, match="no server answers"):
+    with pytest.raises(RerankerError):
         made(url).rerank("q", PASSAGES)

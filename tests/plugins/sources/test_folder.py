@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from bakeoff.config.file_readers import file_readers
 from bakeoff.errors import CorpusError
+from bakeoff.plugins.readers._html import html_to_text
 from bakeoff.plugins.sources.folder import FolderSource
 from bakeoff.types import Document, Skipped, SourceItem
 
@@ -33,7 +35,7 @@ def ids(folder: Path, **params: object) -> list[str]:
 
 def skipped(folder: Path, **params: object) -> dict[str, str]:
     found = source(folder, **params)
-    read = [found.read(item) if isinstance(item, SourceItem) else item for item in found.items()]
+    read = [answer(found, item) if isinstance(item, SourceItem) else item for item in found.items()]
     return {item.id: item.reason for item in read if isinstance(item, Skipped)}
 
 
@@ -41,9 +43,14 @@ def read(folder: Path, name: str, **params: object) -> Document:
     found = source(folder, **params)
     (item,) = (item for item in found.items() if item.id == name)
     assert isinstance(item, SourceItem)
-    document = found.read(item)
+    document = answer(found, item)
     assert isinstance(document, Document)
     return document
+
+
+def answer(found: FolderSource, item: SourceItem) -> Document | Skipped:
+    """What the usual reader makes of an item."""
+    return file_readers([item.id]).document(found.read(item))
 
 
 def test_ids_are_posix_paths_in_order_and_hidden_folders_are_left_out(tmp_path: Path) -> None:
@@ -125,7 +132,7 @@ def test_every_skipped_file_has_its_reason(tmp_path: Path) -> None:
     } == {
         "binary.py": "binary",
         "blank.md": "empty",
-        "broken.pdf": "broken PDF",
+        "broken.pdf": "damaged PDF",
         "empty.py": "empty",
         "large.txt": "too large",
         "link.py": "symbolic link",
@@ -236,8 +243,8 @@ def test_a_file_that_is_not_in_the_given_encoding_is_left_out(tmp_path: Path) ->
     found = source(tmp_path, encoding="shift_jis")
     (item,) = found.items()
     assert isinstance(item, SourceItem)
-    answer = found.read(item)
-    assert isinstance(answer, Skipped) and "shift_jis" in answer.reason
+    left = answer(found, item)
+    assert isinstance(left, Skipped) and "shift_jis" in left.reason
 
 
 def test_an_encoding_that_does_not_exist_is_refused(tmp_path: Path) -> None:
@@ -292,6 +299,19 @@ def test_html_becomes_text_with_headings(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("markup", "text"),
+    [
+        ("<ul><li>One<li>Two</ul><p>a<p>b", "- One\n- Two\n\na\n\nb\n"),  # end tags left out
+        ("<svg><title>icon</title></svg><p>a<template><p>b</template>", "a\n"),
+        ("</pre></script>a<table><tr><td>1<td>2<tr><td>3", "a\n\n1 | 2\n3\n"),  # end tags of nothing
+        ("<div>" * 100_000 + "deep", "deep\n"),
+    ],
+)
+def test_careless_html_keeps_its_text(markup: str, text: str) -> None:
+    assert html_to_text(markup) == (text, "")
+
+
 def pdf(text: str, password: str = "") -> bytes:
     """A one-page PDF with one line of text, made by hand, and encrypted by pypdf where asked."""
     from pypdf import PdfReader, PdfWriter
@@ -331,9 +351,9 @@ def test_pdf_text_is_read(tmp_path: Path) -> None:
 def test_pdfs_without_text_are_said(tmp_path: Path) -> None:
     write(tmp_path, {"scan.pdf": pdf(""), "locked.pdf": pdf("x", "secret"), "half.pdf": pdf("x")[:200]})
     reasons = skipped(tmp_path)
-    assert "a scan needs OCR" in reasons["scan.pdf"]
+    assert "OCR" in reasons["scan.pdf"]
     assert "encrypted" in reasons["locked.pdf"]
-    assert "broken PDF" in reasons["half.pdf"]
+    assert "damaged PDF" in reasons["half.pdf"]
 
 
 def large_pdf(*streams: bytes) -> bytes:
@@ -363,11 +383,16 @@ def test_a_sound_pdf_beyond_the_limits_of_pypdf_is_read(tmp_path: Path, streams:
     assert document.fields == {"reader": "pdfium"}
 
 
+def uninstall(monkeypatch: pytest.MonkeyPatch, package: str, reader: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"bakeoff.plugins.readers.{reader}", raising=False)
+
+
 def test_where_pdfium_is_not_installed_pypdf_reads_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"a.pdf": pdf("PROBABLE CAUSE")})
-    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    uninstall(monkeypatch, "pypdfium2", "pdfium")
     document = read(tmp_path, "a.pdf")
     assert (document.text.strip(), document.fields) == ("PROBABLE CAUSE", {"reader": "pypdf"})
 
@@ -376,9 +401,9 @@ def test_without_a_reader_a_pdf_is_skipped_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"a.pdf": pdf("x")})
-    for package in ("pypdf", "pypdfium2"):
-        monkeypatch.setitem(sys.modules, package, None)
-    assert skipped(tmp_path) == {"a.pdf": "PDF needs pypdfium2: pip install 'bakeoff[pdf]'"}
+    uninstall(monkeypatch, "pypdfium2", "pdfium")
+    uninstall(monkeypatch, "pypdf", "pypdf")
+    assert skipped(tmp_path) == {"a.pdf": "pdfium needs pypdfium2: pip install 'bakeoff[pdfium]'"}
 
 
 @pytest.mark.parametrize(("name", "message"), [("none", "does not exist"), ("file", "is a file")])

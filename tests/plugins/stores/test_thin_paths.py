@@ -31,7 +31,7 @@ def filled(name: str, home: Path, *, fields: bool = False, **params: Any) -> Any
 
 def test_a_statement_is_the_same_object_for_the_same_search() -> None:
     pytest.importorskip("psycopg")
-    from bakeoff.plugins.stores.pgvector import Build, PostgresTable
+    from bakeoff.plugins.stores._postgres_table import Build, PostgresTable
 
     table = PostgresTable("rows", 8, Metric.L2, Build())
     assert table.nearest(10) is table.nearest(10)

@@ -7,23 +7,19 @@ import pytest
 from bakeoff.storage.environment import get_setting
 from bakeoff.testing import StoreContract
 
-there = pytest.mark.skipif(
-    not get_setting("BAKEOFF_WEAVIATE_URL"), reason="no engine: bakeoff servers up weaviate"
-)
+if not get_setting("BAKEOFF_WEAVIATE_URL"):
+    pytest.skip("no engine: bakeoff servers up weaviate", allow_module_level=True)
 
 
-@there
 class TestContract(StoreContract):
     name = "weaviate"
 
 
-@there
 class TestTwoShards(StoreContract):
     name = "weaviate"
     params = {"build": {"shards": 2}}
 
 
-@there
 def test_a_query_of_another_length_is_refused_in_the_engines_words(
     refuses_another_length: Callable[[str, str], None],
 ) -> None:

@@ -115,7 +115,9 @@ def test_a_model_of_two_days_has_a_file_for_each(home: Path, laid_out: Any) -> N
         "corpus: {folder: corpus}\nqueries: queries.yaml\nchunkers: [whole]\npreset: lineage\n"
         "embedders: [{wordllama: {dims: 64, as: small}}]\nmodes: [dense]\ndepth: 20\n"
     )
-    one, two = (bakeoff.run(laid_out(here, text), out=here / name).path for name in ("day1", "day2"))
-    files = export_run(one, "lineage", also=[two]).contents
-    assert {"small-day1_results.json", "small-day2_results.json"} <= set(files)
+    days = ("day1", "day2", "day3/day1")
+    one, two, three = (bakeoff.run(laid_out(here, text), out=here / name).path for name in days)
+    files = export_run(one, "lineage", also=[two, three]).contents
+    names = {"small-day1_results.json", "small-day2_results.json", "small-day3-day1_results.json"}
+    assert names <= set(files), "a folder of the same name is named with the one that holds it"
     assert json.loads(files["small-day2_results.json"])["run"] == "day2"

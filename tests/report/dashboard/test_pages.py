@@ -18,7 +18,7 @@ from bakeoff.cli.app import app
 from bakeoff.measures.labels import Label
 from bakeoff.report.dashboard.folder import VARIABLE
 from bakeoff.review.ledger import LedgerEntry, LedgerKind
-from bakeoff.review.review_folder import open_desk
+from bakeoff.review.review_folder import open_review
 
 NOT_YET = "Human review not yet completed"
 
@@ -38,10 +38,10 @@ def test_lift_is_there_once_people_have_judged(small: Path, monkeypatch: pytest.
     assert any(NOT_YET in one.value for one in overview().info)
     words = ["review", "export", str(result.path)]
     assert console.run_guarded(lambda: app(words, standalone_mode=False)) == 0
-    desk = open_desk(result.path)
-    for item in desk.pool().items:
+    review = open_review(result.path)
+    for item in review.pool().items:
         label = Label.SEMANTIC_MATCH if item.returned[0].rank == 1 else Label.FALSE_POSITIVE
-        desk.ledger.append(
+        review.ledger.append(
             LedgerEntry(LedgerKind.JUDGE, item.id, item.query_id, "ann", item.text_hash, judgment=label)
         )
     shown = overview()

@@ -139,7 +139,7 @@ def test_export_is_the_same_bytes_each_time_and_overwrites_nothing(notes):
     first = export(notes, ExportChoice(Format.BEIR))
     paths = first.write(notes / "out")
     assert dict(export(notes, ExportChoice(Format.BEIR)).files) == dict(first.files)
-    with pytest.raises(SettingError, match="exists already"):
+    with pytest.raises(SettingError):
         first.write(notes / "out")
     assert first.write(notes / "out", overwrite=True) == paths
 
@@ -147,7 +147,7 @@ def test_export_is_the_same_bytes_each_time_and_overwrites_nothing(notes):
 def test_neither_run_nor_experiment(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
         export(tmp_path / "none", ExportChoice(Format.BEIR))
-    with pytest.raises(BakeoffError, match=r"bakeoff.yaml does not exist"):
+    with pytest.raises(BakeoffError, match=r"bakeoff\.yaml"):
         export(tmp_path, ExportChoice(Format.BEIR))
 
 

@@ -8,7 +8,7 @@ import re
 import pyarrow as pa
 import pytest
 
-from bakeoff.runs.checks import shingles
+from bakeoff.corpus import shingles
 from bakeoff.runs.checks.leaks import RUN, SHORTEST, leaks
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from bakeoff.truth.drafting.stars import columns_of
+from bakeoff.truth.drafting.relations import columns_of
 
 
 @pytest.mark.parametrize(

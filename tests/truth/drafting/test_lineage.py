@@ -48,7 +48,7 @@ def test_relations_are_those_of_the_files() -> None:
 
 
 def test_joins_reach_through_ctes() -> None:
-    pairs = {pair for relation in found().values() for pair in relation.beside}
+    pairs = {pair for relation in found().values() for pair in relation.direct}
     assert len(pairs) > 30
     for pair in pairs:
         ours = {name for name, relation in found().items() if pair in relation.joins}

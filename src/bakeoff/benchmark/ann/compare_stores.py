@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.benchmark.ann import recall_tuning
-from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.ann.sweep import (
     SweepJob,
     SweepPass,
@@ -18,14 +17,13 @@ from bakeoff.benchmark.ann.sweep import (
     summarise_points,
     tune_stores,
 )
-from bakeoff.benchmark.building import BuiltStore, build_store
-from bakeoff.benchmark.faults import record_failure
 from bakeoff.benchmark.null_store import harness_seconds
 from bakeoff.benchmark.resources.memory import IndexMemory, measure_growth, resident_bytes
-from bakeoff.benchmark.results.speed_rows import reaches_target, recall_text
-from bakeoff.benchmark.session import Session, Tell, finish_session
+from bakeoff.benchmark.results.speeds import reaches_target, recall_text
+from bakeoff.benchmark.session import Session, Tell, finish_session, record_failure
+from bakeoff.benchmark.stores import BuiltStore, StoreSpec, build_store
 from bakeoff.benchmark.vectors.datasets import VectorSet
-from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, truth_of
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours, truth_of
 from bakeoff.errors import SettingError
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.pipeline.loops.client_threads import HUNG, INTERRUPTED
@@ -35,7 +33,7 @@ from bakeoff.storage.cache import Cache
 from bakeoff.storage.temp_dir import TempDir
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnnOptions:
     """How stores are compared; `sweep` measures other settings too, `command` repeats it all.
 
@@ -121,7 +119,7 @@ def compare_stores(
     if options.target is not None:
         recall_tuning.split_queries(
             len(dataset.queries), options.seed
-        )  # too few queries are said before anything is built
+        )  # report too few queries before building anything
     if options.threads > len(dataset.queries):
         raise SettingError(
             f"--threads is {options.threads}; there are {len(dataset.queries)} queries to share."
@@ -156,7 +154,13 @@ def _measure_stores(
         for threads in {1, options.threads}
     }
     whole = SweepJob(
-        dataset, truth, options.k, options.threads, options.timeout, outcome.harness, options.seed
+        dataset=dataset,
+        truth=truth,
+        k=options.k,
+        threads=options.threads,
+        timeout=options.timeout,
+        harness=outcome.harness,
+        seed=options.seed,
     )
     for number, candidate in enumerate(stores):
         tell(f"{candidate.label}: building")

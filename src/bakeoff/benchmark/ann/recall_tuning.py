@@ -72,16 +72,16 @@ def least_effort(
             tried[value] = recall_at(value)
         return tried[value].bound
 
-    def tuned(value: int, *, reached: bool) -> TunedSetting:
+    def tune(value: int, *, reached: bool) -> TunedSetting:
         rows = tuple((one, found.mean, found.bound) for one, found in tried.items())
         return TunedSetting(value, tried[value].mean, tried[value].bound, reached, rows)
 
     failing, effort = low - 1, low
     while look(effort) < target:
         if effort >= high:
-            return tuned(max(tried, key=lambda one: (tried[one].mean, tried[one].bound)), reached=False)
+            return tune(max(tried, key=lambda one: (tried[one].mean, tried[one].bound)), reached=False)
         failing, effort = effort, min(max(2 * effort, effort + 1), high)
     while effort - failing > 1:
         middle = (effort + failing) // 2
         failing, effort = (failing, middle) if look(middle) >= target else (middle, effort)
-    return tuned(value_of(effort), reached=True)
+    return tune(value_of(effort), reached=True)

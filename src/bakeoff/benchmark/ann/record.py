@@ -10,13 +10,12 @@ from typing import Any
 from bakeoff.benchmark.ann.compare_stores import AnnOutcome
 from bakeoff.benchmark.ann.sweep import SweepPass, SweepPoint
 from bakeoff.benchmark.ann.verdict import closing_sentences, compare_tuned_stores
-from bakeoff.benchmark.building import BuiltStore
-from bakeoff.benchmark.results.records import make_record, write_record
-from bakeoff.benchmark.results.speed_rows import reaches_target
-from bakeoff.benchmark.results.tables import write_rows
+from bakeoff.benchmark.results.records import make_record, write_record, write_rows
+from bakeoff.benchmark.results.speeds import reaches_target
+from bakeoff.benchmark.stores import BuiltStore
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.stats.repeat_summary import RunSummary
-from bakeoff.types import Schema
+from bakeoff.types import JsonObject, Schema
 
 PASSES = Schema(
     "passes",
@@ -55,7 +54,7 @@ def save_record(folder: Path, outcome: AnnOutcome, one: SweepPass | None) -> Non
     write_record(folder, to_dict(outcome))
 
 
-def to_dict(outcome: AnnOutcome) -> dict[str, Any]:
+def to_dict(outcome: AnnOutcome) -> dict[str, object]:
     """Everything but the samples, as plain values."""
     dataset, options = outcome.dataset, outcome.options
     flags, sentences = outcome.on_front(), closing_sentences(outcome)
@@ -87,7 +86,7 @@ def to_dict(outcome: AnnOutcome) -> dict[str, Any]:
     return make_record("ann", outcome.status, outcome.stopped, content)
 
 
-def _store(built: BuiltStore, outcome: AnnOutcome) -> dict[str, Any]:
+def _store(built: BuiltStore, outcome: AnnOutcome) -> dict[str, object]:
     tuned = outcome.tuned.get(built.candidate.label)
     return {
         "system": built.candidate.label,
@@ -106,7 +105,7 @@ def _store(built: BuiltStore, outcome: AnnOutcome) -> dict[str, Any]:
     }
 
 
-def _point(point: SweepPoint, on_front: bool, outcome: AnnOutcome) -> dict[str, Any]:
+def _point(point: SweepPoint, on_front: bool, outcome: AnnOutcome) -> JsonObject:
     k, target, quality = outcome.options.k, outcome.options.target, point.quality
     used = [
         one.resources for one in outcome.passes if (one.system, one.setting) == (point.system, point.setting)
@@ -139,7 +138,7 @@ def _point(point: SweepPoint, on_front: bool, outcome: AnnOutcome) -> dict[str, 
     }
 
 
-def _spread(summary: RunSummary) -> dict[str, Any]:
+def _spread(summary: RunSummary) -> dict[str, object]:
     """Across runs: median, [q1, q3], sample standard deviation, every value (S3-14)."""
     return {
         "across_runs": {
@@ -153,7 +152,7 @@ def _spread(summary: RunSummary) -> dict[str, Any]:
     }
 
 
-def _latency(row: Any) -> dict[str, Any]:
+def _latency(row: Any) -> JsonObject:
     return {"value": row.milliseconds, "samples": row.count, "note": row.note}
 
 

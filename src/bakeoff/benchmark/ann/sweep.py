@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bakeoff.benchmark.ann.recall_tuning import TunedSetting, TuningRecall, expected_recall, least_effort
-from bakeoff.benchmark.building import BuiltStore
 from bakeoff.benchmark.resources.usage import Resources, Sampler
+from bakeoff.benchmark.stores import BuiltStore
 from bakeoff.benchmark.vectors.datasets import VectorSet
-from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours
 from bakeoff.benchmark.vectors.quality import AnswerQuality, answer_quality
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.closed_loop import HARNESS_LIMIT, WARM_UP, WarmUp, closed_loop, warm_up
@@ -65,7 +65,7 @@ class SweepPass:
         return self.harness_share is not None and self.harness_share > HARNESS_LIMIT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
     """All complete runs of one store at one setting: medians with spread; percentiles over every sample of them.
 
@@ -128,7 +128,7 @@ def measure_sweep(built: BuiltStore, value: int | None, run: int, work: SweepJob
                 )  # fmt: skip
     if not len(loops[0].done) and loops[0].errors:
         raise StoreError(f"every search of run {run + 1} failed: {loops[0].errors[0]}")
-    return _pass(built, value, run, work, warm, loops, sampler.found)
+    return _pass(built=built, value=value, run=run, work=work, warm=warm, loops=loops, used=sampler.result)
 
 
 def tune_stores(built: BuiltStore, target: float, work: SweepJob) -> TunedSetting:
@@ -198,20 +198,20 @@ def _pass(
     each = serial.seconds / max(1, len(serial.done))
     share = work.harness[1] / each if each > 0 else None
     return SweepPass(
-        built.candidate.label,
-        built.candidate.setting(value),
-        run,
-        serial.done,
-        len(serial.nanoseconds) - len(serial.done),
-        answer_quality(serial.answers, work.truth, work.dataset, work.k),
-        serial.qps_serial_derived,
-        tuple((loop.threads, loop.qps_measured) for loop in loops),
-        share,
-        warm,
-        used,
-        tuple(error for loop in loops for error in loop.errors),
-        sum(loop.timeouts for loop in loops),
-        next((loop.stopped for loop in loops if loop.stopped), ""),
+        system=built.candidate.label,
+        setting=built.candidate.setting(value),
+        run=run,
+        nanoseconds=serial.done,
+        unfinished=len(serial.nanoseconds) - len(serial.done),
+        quality=answer_quality(serial.answers, work.truth, work.dataset, work.k),
+        qps_serial_derived=serial.qps_serial_derived,
+        qps_measured=tuple((loop.threads, loop.qps_measured) for loop in loops),
+        harness_share=share,
+        warm_up=warm,
+        resources=used,
+        errors=tuple(error for loop in loops for error in loop.errors),
+        timeouts=sum(loop.timeouts for loop in loops),
+        stopped=next((loop.stopped for loop in loops if loop.stopped), ""),
     )
 
 
@@ -225,23 +225,23 @@ def _point(everything: Sequence[SweepPass]) -> SweepPoint:
     ]
     shares = [one.harness_share for one in passes if one.harness_share is not None]
     return SweepPoint(
-        first.system,
-        first.setting,
-        len(passes),
-        not first.stopped,
-        sum(bool(one.stopped) for one in everything),
-        summarise([_number(one.quality.knn) for one in passes]),
-        first.quality,
-        statistics(
+        system=first.system,
+        setting=first.setting,
+        runs=len(passes),
+        complete=not first.stopped,
+        cut_short=sum(bool(one.stopped) for one in everything),
+        knn=summarise([_number(one.quality.knn) for one in passes]),
+        quality=first.quality,
+        latencies=statistics(
             np.concatenate([one.nanoseconds for one in passes]), sum(one.unfinished for one in passes)
         ),
-        summarise([_number(one.qps_serial_derived) for one in passes]),
-        tuple(measured),
-        float(np.median(shares)) if shares else None,
-        everything[0].warm_up.first_ms,
-        sum(len(one.errors) for one in everything),
-        sum(one.timeouts for one in everything),
-        next((one.stopped for one in everything if one.stopped), ""),
+        qps_serial_derived=summarise([_number(one.qps_serial_derived) for one in passes]),
+        qps_measured=tuple(measured),
+        harness_share=float(np.median(shares)) if shares else None,
+        first_ms=everything[0].warm_up.first_ms,
+        errors=sum(len(one.errors) for one in everything),
+        timeouts=sum(one.timeouts for one in everything),
+        stopped=next((one.stopped for one in everything if one.stopped), ""),
     )
 
 

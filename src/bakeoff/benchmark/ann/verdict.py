@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bakeoff.benchmark.ann.compare_stores import AnnOutcome
-from bakeoff.benchmark.load.load_spec import threads_text
+from bakeoff.benchmark.load_spec import threads_text
 from bakeoff.benchmark.results.claims import (
     FAILED,
     NOT_TUNED,
@@ -16,8 +16,7 @@ from bakeoff.benchmark.results.claims import (
     speed_claim,
     supported_sentences,
 )
-from bakeoff.benchmark.results.speed_rows import SpeedRow, SpeedRows
-from bakeoff.benchmark.results.speeds import SpeedComparison
+from bakeoff.benchmark.results.speeds import SpeedComparison, SpeedRow, SpeedRows
 
 
 def ann_verdict(outcome: AnnOutcome) -> str:
@@ -107,7 +106,7 @@ def _comparison(
 def _single(rows: SpeedRows, row: SpeedRow, target: float, measure: str, clients: str) -> Sentence:
     only = claim("OnlyReaches", system=row.system, measure=measure, target=target)
     begin: tuple[str | Claim, ...] = (only, ": ") if only.holds(rows) else (f"At {measure} ≥ {target:g}: ",)
-    end = "; there is no other store to compare its speed with."
+    end = "; no other store is left to compare its speed with."
     return Sentence((*begin, reaches_claim(row, target), " with ", speed_claim(row, clients), end))
 
 

@@ -1,6 +1,6 @@
 """A client that the driver sends out: it calls back, opens the target for itself, and takes its share of the load.
 
-It runs in a process of its own, on this machine or another. All it is told and tells goes over one connection, as
+It runs in a process of its own, on this machine or another. It receives orders and reports over one connection, as
 lines of JSON; what is measured is measured here, on this machine's clock.
 """
 
@@ -15,19 +15,19 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bakeoff.benchmark.clients.client_share import ClientShare, prepare_share
 from bakeoff.benchmark.clients.messages import ClientCommand, ClockReply, ErrorCount, Hello, Message, Ready
 from bakeoff.benchmark.clients.wire import Line, LostError
-from bakeoff.benchmark.faults import ENGINE_FAULTS
 from bakeoff.benchmark.load.experiment_targets import SystemRecipe
+from bakeoff.benchmark.session import ENGINE_FAULTS
 from bakeoff.benchmark.targets import LoadTarget, VectorRecipe
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.pipeline.loops.closed_loop import warm_up
 from bakeoff.runtime.scheduler import installed_version
 from bakeoff.runtime.signals import Terminated, TerminationGuard
 from bakeoff.storage.temp_dir import TempDir
+from bakeoff.types import JsonObject
 
 RECIPES: dict[str, type[VectorRecipe | SystemRecipe]] = {"vectors": VectorRecipe, "system": SystemRecipe}
 CALL_SECONDS = 30.0
@@ -101,7 +101,7 @@ class Client:
         self._line.say(message.model_dump())
 
     def obey(self) -> None:
-        """Orders in turn; what goes wrong with one is said, and the driver decides."""
+        """Run orders in turn; report what goes wrong with one and let the driver decide."""
         while (heard := self._orders.get()) is not None and heard[1].do != "go":
             try:
                 self._do(*heard)
@@ -134,7 +134,7 @@ class Client:
         elif order.do == "open":
             self._open(order)
         elif order.do == "take" and order.load is not None:
-            self._asking = prepare_share(self._opened(), order.load)
+            self._asking = prepare_share(self._open_target(), order.load)
             self.say(Ready(ready=True))
         elif order.do == "begin":
             self._begin(order.at)
@@ -152,12 +152,12 @@ class Client:
         self.hung = self.hung or self._asking.hung
         self.say(told)
 
-    def _opened(self) -> LoadTarget:
+    def _open_target(self) -> LoadTarget:
         assert self._target is not None
         return self._target
 
 
-def open_recipe(recipe: dict[str, Any], home: Path) -> LoadTarget:
+def open_recipe(recipe: JsonObject, home: Path) -> LoadTarget:
     """The target of a recipe, opened in this process."""
     kind = recipe.pop("kind", None)
     if kind not in RECIPES:

@@ -11,9 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from bakeoff.benchmark.clients.messages import Buckets, ClientReport, LoadShare
-from bakeoff.benchmark.clients.split import closed_share, open_share, threads_of
 from bakeoff.benchmark.null_store import NoParams, NullStore
-from bakeoff.benchmark.open_loop import OpenLoop, arrival_times, arrivals_in, send_on_schedule
+from bakeoff.benchmark.open_loop import Arrivals, OpenLoop, arrival_times, arrivals_in, send_on_schedule
 from bakeoff.benchmark.passes import drift_of
 from bakeoff.benchmark.resources.usage import ResourceUse, Sampler
 from bakeoff.benchmark.results.histogram import Histogram
@@ -79,9 +78,9 @@ class _ClosedLoopShare(_Share):
                 halt=halt, keep=True, before=target.connect, begin=at,
             )  # fmt: skip
         self._ends, self.hung = loop.ends, loop.timeouts > 0
-        return self._told(loop, sampler.found.client)
+        return self._report(loop, sampler.result.client)
 
-    def _told(self, loop: LoopTimes, use: ResourceUse) -> ClientReport:
+    def _report(self, loop: LoopTimes, use: ResourceUse) -> ClientReport:
         tried = len(loop.done) + len(loop.errors) + loop.timeouts
         short = sum(1 for hits in loop.answers if hits is not None and len(hits.ids) < self._target.k)
         return ClientReport(
@@ -129,9 +128,9 @@ class _OpenLoopShare(_Share):
             stopped = time.perf_counter_ns()
         self._ends, self.hung = loop.ends, HUNG in loop.stopped
         on_duty = stopped if loop.stopped else at + int(share.seconds * 1e9)
-        return self._told(loop, max(on_duty, int(loop.ends.max(initial=at))), sampler.found.client)
+        return self._report(loop, max(on_duty, int(loop.ends.max(initial=at))), sampler.result.client)
 
-    def _told(self, loop: OpenLoop, ended: int, use: ResourceUse) -> ClientReport:
+    def _report(self, loop: OpenLoop, ended: int, use: ResourceUse) -> ClientReport:
         answered = loop.latency[loop.latency != NOT_RUN]
         due, sent_last = loop.sending
         return ClientReport(
@@ -154,3 +153,30 @@ class _OpenLoopShare(_Share):
             stopped=loop.stopped,
             use=use,
         )
+
+
+_SPLIT = 0x5B117
+"""Keeps the draw of who sends apart from the draw of when, which has the same seed."""
+
+
+def threads_of(number: int, clients: int, concurrency: int) -> int:
+    """How many of the threads of a closed loop a client has."""
+    return len(range(number, concurrency, clients))
+
+
+def closed_share(number: int, clients: int, concurrency: int, requests: int) -> np.ndarray:
+    """The numbers of the requests a client makes: as many for each thread, whoever has it."""
+    every = np.arange(requests)
+    return every[(every % concurrency) % clients == number]
+
+
+def open_share(number: int, clients: int, count: int, arrivals: Arrivals, seed: int) -> np.ndarray:
+    """The numbers of the arrivals a client sends.
+
+    Fixed ones take turns. Of Poisson arrivals each is drawn for a client, whatever the others are: so every client's
+    own are Poisson too, and all of them together are those that one client would send.
+    """
+    every = np.arange(count)
+    if arrivals == "fixed":
+        return every[every % clients == number]
+    return every[np.random.default_rng([seed, _SPLIT]).integers(clients, size=count) == number]

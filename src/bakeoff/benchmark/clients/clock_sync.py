@@ -1,4 +1,4 @@
-"""How another machine's clock stands to ours: asked several times in NTP's way, before a load and after it.
+"""The offset of another machine's clock, measured several times as NTP does, before a load and after it.
 
 A client's latencies are differences on its own clock and need none of this. What several clients did at the same time
 does: their readings are brought to the driver's clock by the offset, which changes evenly between the two checks.
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 ROUND_TRIPS = 16
 UNSURE_MS = 10.0
-"""An offset known less well than this is marked: the common window is no better than that."""
+"""An offset known less well than this is marked: it limits the precision of the common window."""
 WALL_MS = 100.0
-"""A wall clock further off than this is told; the window does not depend on it."""
+"""A wall clock further off than this is reported; the window does not depend on it."""
 DRIFT_PPM = 500.0
 """Clocks that part faster than this are marked; quartz does not reach 100."""
 

@@ -73,7 +73,7 @@ def gather_clients(
 
 
 class ClientDriver:
-    """Clients that wait for a load; after one of them is lost there is no other."""
+    """Clients that wait for a load; a client that is lost is not replaced."""
 
     def __init__(self, clients: Sequence[_Client]) -> None:
         self._clients = list(clients)
@@ -118,7 +118,7 @@ class ClientDriver:
         if stopped and not any(one.told for one in members):
             raise KeyboardInterrupt
         for place, client in enumerate(here):
-            members[place] = client.checked(members[place])
+            members[place] = client.check_clock(members[place])
         return stopped
 
 
@@ -144,7 +144,7 @@ class _Client:
         return kind.read(said)
 
     def offset(self) -> ClockOffset:
-        """How its clock stands to ours now."""
+        """The offset of its clock to ours now."""
         return offset_of([self._round_trip() for _ in range(ROUND_TRIPS)])
 
     def member(self, clock: ClockCheck) -> ClientResult:
@@ -166,7 +166,7 @@ class _Client:
             self.lost = self._reason(exc)
             return replace(member, lost=self.lost)
 
-    def checked(self, member: ClientResult) -> ClientResult:
+    def check_clock(self, member: ClientResult) -> ClientResult:
         """Its clock after the load, if it is still there."""
         if self.lost:
             return member
@@ -191,7 +191,7 @@ class _Client:
 
     def _reason(self, exc: LostError) -> str:
         """Why it is gone: how its process ended where that is known, else what the connection showed."""
-        return self._started.ended() or str(exc)
+        return self._started.end_reason() or str(exc)
 
     def _round_trip(self) -> RoundTrip:
         wall, sent = time.time_ns(), time.perf_counter_ns()
@@ -234,7 +234,7 @@ def _let_in(
 def _check_alive(started: Sequence[StartedClient], called: set[int], until: float) -> None:
     """A client that ended, or is silent for too long, before it called."""
     missing = [number for number in range(len(started)) if number not in called]
-    gone = {number: how for number in missing if (how := started[number].ended(0))}
+    gone = {number: how for number in missing if (how := started[number].end_reason(0))}
     if gone or time.monotonic() > until:
         number = next(iter(gone), missing[0])
         how = gone.get(number, f"it was silent for {CALLING_SECONDS:g} s; can its machine reach this one?")

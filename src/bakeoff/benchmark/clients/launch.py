@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
-from typing import Any, Protocol
+from typing import Protocol
 
 from bakeoff import registry
 from bakeoff.benchmark.clients.client import Call, work
@@ -30,7 +30,7 @@ CLIENT = ResourceRequest(apart=True, spread=True)
 class StartedClient(Protocol):
     """A client that was started."""
 
-    def ended(self, seconds: float = END_SECONDS) -> str:
+    def end_reason(self, seconds: float = END_SECONDS) -> str:
         """How it ended, in words, waited for so long; empty while it runs."""
         ...
 
@@ -89,7 +89,7 @@ class Workers:
 
 @contextlib.contextmanager
 def choose_launcher(named: str | None, clients: int) -> Iterator[Launcher]:
-    """Who starts so many clients: this machine unless an executor is named, as `ray` or `{ray: {address: auto}}`."""
+    """What starts the clients: this machine, or the named executor, such as `ray` or `{ray: {address: auto}}`."""
     part = experiment.executor(named) if named else None
     if (
         part is None or part.name == "local"
@@ -144,7 +144,7 @@ class _Process:
             self.process.stdin.write(json.dumps(values) + "\n")
             self.process.stdin.close()
 
-    def ended(self, seconds: float = END_SECONDS) -> str:
+    def end_reason(self, seconds: float = END_SECONDS) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return _how(self.process.wait(seconds))
         return ""
@@ -159,10 +159,10 @@ class _Process:
 
 
 class _Work:
-    def __init__(self, executor: Executor, future: Future[Any]) -> None:
+    def __init__(self, executor: Executor, future: Future[object]) -> None:
         self._executor, self._future = executor, future
 
-    def ended(self, seconds: float = END_SECONDS) -> str:
+    def end_reason(self, seconds: float = END_SECONDS) -> str:
         try:
             fault = self._future.exception(seconds)
         except (NotYet, CancelledError):

@@ -11,8 +11,7 @@ from bakeoff.benchmark.clients.clock_sync import ClockCheck
 from bakeoff.benchmark.clients.messages import ClientReport
 from bakeoff.benchmark.open_loop import rate_held
 from bakeoff.benchmark.passes import LOST, pass_percentiles
-from bakeoff.benchmark.resources.limits import machine_limits, within_limits
-from bakeoff.benchmark.resources.usage import ResourceUse
+from bakeoff.benchmark.resources.usage import ResourceUse, machine_limits, within_limits
 from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 
@@ -21,7 +20,7 @@ LATE_SECONDS = 0.05
 EARLY_SHARE = 0.1
 """A client that ends before the others by more than this share of the pass is marked."""
 SMALL_SHARE = 0.5
-"""A common window that is less of the pass than this is told."""
+"""A common window that covers less of the pass than this is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,44 +69,44 @@ class MergedLoop:
     stopped: str
 
     @property
-    def told(self) -> tuple[ClientReport, ...]:
+    def reports(self) -> tuple[ClientReport, ...]:
         """What came back."""
         return tuple(one.told for one in self.members if one.told is not None)
 
     @property
     def sent(self) -> int:
         """Queries sent."""
-        return sum(one.sent for one in self.told)
+        return sum(one.sent for one in self.reports)
 
     @property
     def answered(self) -> int:
         """Queries answered, late or not."""
-        return sum(one.answered for one in self.told)
+        return sum(one.answered for one in self.reports)
 
     @property
     def intended(self) -> int:
         """Queries that were to be sent."""
-        return sum(one.intended for one in self.told)
+        return sum(one.intended for one in self.reports)
 
     @property
     def errors(self) -> int:
         """Searches that failed."""
-        return sum(one.errors for one in self.told)
+        return sum(one.errors for one in self.reports)
 
     @property
     def timeouts(self) -> int:
         """Answers that came too late or never."""
-        return sum(one.timeouts for one in self.told)
+        return sum(one.timeouts for one in self.reports)
 
     @property
     def error(self) -> str:
         """The first failure."""
-        return next((one.error for one in self.told if one.error), "")
+        return next((one.error for one in self.reports if one.error), "")
 
     @property
     def mean_ms(self) -> float | None:
         """The mean of every answer's latency."""
-        return sum(one.total_ns for one in self.told) / self.answered / 1e6 if self.answered else None
+        return sum(one.total_ns for one in self.reports) / self.answered / 1e6 if self.answered else None
 
     @property
     def latency(self) -> Histogram:
@@ -123,7 +122,7 @@ class MergedLoop:
     @property
     def drift(self) -> float | None:
         """The middle one of the clients' drifts within the pass."""
-        known = [one.drift for one in self.told if one.drift is not None]
+        known = [one.drift for one in self.reports if one.drift is not None]
         return float(np.median(known)) if known else None
 
     @property
@@ -135,15 +134,15 @@ class MergedLoop:
     @property
     def reached(self) -> bool:
         """Whether queries went out at the intended rate from every client, and were answered."""
-        if self.stopped or not self.told:
+        if self.stopped or not self.reports:
             return False
-        sending = (max(one.due for one in self.told), max(one.sent_last for one in self.told))
+        sending = (max(one.due for one in self.reports), max(one.sent_last for one in self.reports))
         return rate_held(sending, self.answered, self.intended)
 
     @property
     def use(self) -> ResourceUse:
         """Processor and memory of all clients together, as each saw itself; peaks need not have been at one moment."""
-        uses = [one.use for one in self.told if one.use.samples]
+        uses = [one.use for one in self.reports if one.use.samples]
         if not uses:
             return ResourceUse(note="no client was sampled")
         together = ResourceUse(

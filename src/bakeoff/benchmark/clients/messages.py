@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -11,6 +11,7 @@ from bakeoff.benchmark.clients.wire import LostError
 from bakeoff.benchmark.open_loop import Arrivals
 from bakeoff.benchmark.resources.usage import ResourceUse
 from bakeoff.benchmark.results.histogram import LAST, Histogram
+from bakeoff.types import JsonObject
 
 M = TypeVar("M", bound="Message")
 Number = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -25,7 +26,7 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @classmethod
-    def read(cls, value: dict[str, Any]) -> Self:
+    def read(cls, value: JsonObject) -> Self:
         """The message in a line; a client that cannot go on says `failed`."""
         try:
             return cls.model_validate(value)
@@ -49,7 +50,7 @@ class ClientCommand(Message):
     """What a client is to do next: open its target, tell its clock, take a load, begin it, count, stop or go."""
 
     do: Literal["open", "clock", "take", "begin", "count", "stop", "go"]
-    recipe: dict[str, Any] = Field(default_factory=dict)
+    recipe: JsonObject = Field(default_factory=dict)
     timeout: float = 0.0
     load: LoadShare | None = None
     at: int = 0
@@ -104,7 +105,7 @@ class Buckets(Message):
     missing: Times
 
     @model_validator(mode="after")
-    def _paired(self) -> Buckets:
+    def _check_pairs(self) -> Buckets:
         if len(self.buckets) != len(self.counts):
             raise ValueError(f"{len(self.buckets)} buckets have {len(self.counts)} counts")
         return self

@@ -40,7 +40,7 @@ class ReadOnlyCache(Cache):
         """As in any cache, but for an index: that it does not open here does not mean that it is broken."""
         if stage == INDEX:
             raise StoreError(
-                f"{socket.gethostname()} cannot open the index beside the driver: an embedded engine lets in one "
+                f"{socket.gethostname()} cannot open the index that the driver has open: an embedded engine admits one "
                 "process only, and a server must be reached from the client's machine at the address it is given. "
                 "Leave --clients out, or use a store that is a server."
             )

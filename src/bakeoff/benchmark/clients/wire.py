@@ -8,9 +8,9 @@ import selectors
 import socket
 import threading
 import time
-from typing import Any
 
 from bakeoff.errors import StoreError
+from bakeoff.types import JsonObject
 
 FIRST_BYTES = 4_096
 """A line of somebody who has not said the word yet may not be longer."""
@@ -40,14 +40,14 @@ class Line:
             if hasattr(socket, name):
                 link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
-    def say(self, value: dict[str, Any]) -> None:
+    def say(self, value: JsonObject) -> None:
         """Send one line."""
         try:
             self._link.sendall(json.dumps(value).encode() + b"\n")
         except OSError as exc:
             raise LostError(f"the connection broke ({type(exc).__name__})") from exc
 
-    def hear(self, seconds: float | None) -> dict[str, Any]:
+    def hear(self, seconds: float | None) -> dict[str, object]:
         """The next line, waited for so long."""
         try:
             with self._hearing:

@@ -9,7 +9,6 @@ from typing import TypeVar
 import numpy as np
 
 from bakeoff.benchmark.configurations.jobs import SystemJob
-from bakeoff.config.modes import MODES
 from bakeoff.config.plan import Plan, PluginSpec, System
 from bakeoff.errors import StoreError
 from bakeoff.fingerprint import fingerprint
@@ -53,10 +52,16 @@ class IngestedArtifacts(SharedArtifacts):
             raise StoreError(f"the vectors of {embedder.label} for this run are gone. Run the command again.")
         salted = fingerprint(self._job.salt, name)
         return ChunkVectors(
-            vector_file.read_vectors(folder).matrix, salted, 0.0, 0, 0, embedder.label, chunker.label
+            matrix=vector_file.read_vectors(folder).matrix,
+            fingerprint=salted,
+            seconds=0.0,
+            fresh=0,
+            reused=0,
+            embedder=embedder.label,
+            chunker=chunker.label,
         )
 
-    def query_vectors(self, embedder: PluginSpec) -> QueryVectors:
+    def query_vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> QueryVectors:  # noqa: ARG002
         """The queries' vectors that were made in this run."""
         file = self._job.ingestion.queries
         assert file is not None
@@ -67,7 +72,7 @@ class IngestedArtifacts(SharedArtifacts):
         for part, index in zip((system.store, system.keyword), self._by_part(system), strict=True):
             if part is not None and index is not None:
                 embedder = system.embedder if part is system.store else None
-                native = part is system.store and "native" in MODES[system.mode.name].legs
+                native = part is system.store and "native" in system.legs
                 content: IndexContent = self.index_content(system.chunker, embedder, native)
                 yield index.store, index_name(part, content, self.metric)
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from bakeoff.benchmark.configurations.ingested_artifacts import IngestedArtifacts
 from bakeoff.benchmark.configurations.jobs import SystemJob, TrialFigure
-from bakeoff.benchmark.vectors.exact_neighbours import distances
+from bakeoff.benchmark.vectors.neighbours import distances
 from bakeoff.benchmark.vectors.quality import quality_table
-from bakeoff.config.modes import MODES
 from bakeoff.config.plan import System
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.neighbours import knn_recall
+from bakeoff.pipeline.embed import plain_numbers
 from bakeoff.pipeline.measure_system import make_system_task, scoring_inputs
 from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.query_pipeline import StepResult
@@ -31,17 +31,18 @@ def neighbour_figures(
     artifacts: IngestedArtifacts, job: SystemJob, answers: Mapping[int, StepResult]
 ) -> Iterator[TrialFigure]:
     """The share of the true nearest chunks that a plain search by vectors found, at every depth."""
-    system = job.system
-    if not _by_vectors(system) or system.embedder is None:
+    system, executor = job.system, QueryExecutor(artifacts)
+    reference = executor.reference(system) if _by_vectors(system) else None
+    if reference is None or system.embedder is None:
         return
-    base = artifacts.vectors(system.embedder, system.chunker).matrix[:]
-    queries, metric = artifacts.query_vectors(system.embedder).matrix, job.plan.settings.metric
-    executor = QueryExecutor(artifacts)
+    base = plain_numbers(artifacts.vectors(system.embedder, system.chunker).matrix[:])
+    queries = plain_numbers(artifacts.query_vectors(system.embedder, system.chunker).matrix)
+    metric = job.plan.settings.metric
     for k, leg in answers.items():
         wide = min(k, len(base))
         found, exact = (
             quality_table([Hits(hits.ids[:wide], hits.scores[:wide]) for hits in one.hits], wide, len(base))
-            for one in (leg, executor.reference(system))
+            for one in (leg, reference)
         )
         near, true = (distances(base, queries, ids, metric) for ids in (found, exact))
         recall = knn_recall(found, exact, wide, found_distance=near, exact_distance=true)
@@ -80,11 +81,16 @@ def _exact(
     executor: QueryExecutor, job: SystemJob, leg: StepResult
 ) -> Callable[[], tuple[StepResult, StepResult] | None]:
     """What the store found and what exact search finds, for a plain search by vectors."""
-    return lambda: (leg, executor.reference(job.system)) if _by_vectors(job.system) else None
+
+    def pair() -> tuple[StepResult, StepResult] | None:
+        exact = executor.reference(job.system) if _by_vectors(job.system) else None
+        return (leg, exact) if exact is not None else None
+
+    return pair
 
 
 def _by_vectors(system: System) -> bool:
-    return MODES[system.mode.name].legs == ("dense",) and not system.rerank
+    return system.legs == ("dense",) and not system.rerank
 
 
 def _measure_figures(scored: ScoringInputs, k: int, job: SystemJob) -> Iterator[TrialFigure]:

@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
 
 from bakeoff import __version__
 from bakeoff.benchmark.configurations.jobs import IngestionJob, SystemJob, TrialFigure, TrialIngestion
@@ -28,10 +30,15 @@ from bakeoff.runs.folder import RunFolder
 from bakeoff.runtime.events import Emit, StageAdvanced, StageFinished, StageStarted
 from bakeoff.storage.cache import write_file
 from bakeoff.storage.temp_dir import TempDir
+from bakeoff.types import Json, JsonObject
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 STAGE = ("repeat", "configurations")
 
-Pids = Callable[[str, Any], Iterable[int]]
+Pids = Callable[[str, BaseModel | None], Iterable[int]]
 
 
 def repeat_configurations(plan: Plan, result: Result, emit: Emit, pids: Pids) -> Result:
@@ -42,11 +49,17 @@ def repeat_configurations(plan: Plan, result: Result, emit: Emit, pids: Pids) ->
     begin = time.perf_counter()
     emit(StageStarted(*STAGE, plan.settings.runs * len(systems), "configurations"))
     rows = [row for number in range(plan.settings.runs) for row in repeats.measure(number)]
-    emit(StageFinished(*STAGE, time.perf_counter() - begin, f"{plan.settings.runs} runs"))
+    emit(
+        StageFinished(
+            *STAGE,
+            time.perf_counter() - begin,
+            "1 run" if plan.settings.runs == 1 else f"{plan.settings.runs} runs",
+        )
+    )
     return _record(result, rows)
 
 
-def _record(result: Result, rows: Sequence[Mapping[str, Any]]) -> Result:
+def _record(result: Result, rows: Sequence[Mapping[str, object]]) -> Result:
     """The result with the rows as a table, and a note on each system that a repeat could not measure."""
     folder, record = RunFolder(result.path), result.record
     tables = {**record.tables, CONFIGURATIONS.name: folder.table(CONFIGURATIONS, [_table(rows)])}
@@ -67,21 +80,21 @@ class _Repeats:
         self._plan, self._result, self._systems = plan, result, systems
         self._emit, self._pids = emit, pids
 
-    def measure(self, number: int) -> list[dict[str, Any]]:
+    def measure(self, number: int) -> list[JsonObject]:
         """The rows of one repeat."""
         order = _rotate_systems(list(self._systems), number)
-        kept = {label: self._kept(label, number) for label in order}
+        kept = {label: self._read_stored(label, number) for label in order}
         found = {label: rows for label, rows in kept.items() if rows is not None}
         self._emit(StageAdvanced(*STAGE, len(found), cached=True))
         if len(found) < len(order):
             with TempDir("configurations") as home:
                 for label in order:
                     if label not in found:
-                        found[label] = self._measured(label, number, home)
+                        found[label] = self._measure_system(label, number, home)
                         self._emit(StageAdvanced(*STAGE, 1))
         return [row for label in self._systems for row in found[label]]
 
-    def _measured(self, label: str, number: int, home: Path) -> list[dict[str, Any]]:
+    def _measure_system(self, label: str, number: int, home: Path) -> list[dict[str, object]]:
         try:
             figures = self._trial(label, number, home)
         except BakeoffError as exc:
@@ -124,9 +137,9 @@ class _Repeats:
         write_file(done, json.dumps(kept).encode())
         return found
 
-    def _kept(self, label: str, number: int) -> list[dict[str, Any]] | None:
+    def _read_stored(self, label: str, number: int) -> list[dict[str, object]] | None:
         try:
-            rows: list[dict[str, Any]] = json.loads(self._path(label, number).read_bytes())
+            rows: list[JsonObject] = json.loads(self._path(label, number).read_bytes())
         except (OSError, ValueError):
             return None
         return rows
@@ -142,7 +155,7 @@ class _Repeats:
         )
         return self._result.path / CONFIGURATIONS.name / f"{key}.json"
 
-    def _rows(self, label: str, number: int, figures: Sequence[TrialFigure]) -> list[dict[str, Any]]:
+    def _rows(self, label: str, number: int, figures: Sequence[TrialFigure]) -> list[JsonObject]:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         run = self._result.record.run
         return [
@@ -179,5 +192,5 @@ def _rotate_systems(labels: list[str], number: int) -> list[str]:
     return [*labels[at:], *labels[:at]]
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
+def _table(rows: Sequence[Mapping[str, Json]]) -> pa.Table:
     return CONFIGURATIONS.table({name: [row[name] for row in rows] for name, _ in CONFIGURATIONS.columns})

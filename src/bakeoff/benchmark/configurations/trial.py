@@ -24,26 +24,27 @@ from bakeoff.benchmark.resources.memory import (
     server_use,
 )
 from bakeoff.benchmark.resources.usage import Resources, ResourceUse, Sampler
-from bakeoff.config.modes import MODES, Hybrid
+from bakeoff.config.modes import Hybrid
 from bakeoff.config.plan import PluginSpec, System
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.context import StageContext
-from bakeoff.pipeline.embed import embed_chunks, embed_queries
+from bakeoff.pipeline.embed import embed_chunks, embed_queries, plain_numbers
 from bakeoff.pipeline.query_executor import QueryExecutor
-from bakeoff.pipeline.query_pipeline import QueryPipeline, StepResult, check_hits
+from bakeoff.pipeline.query_pipeline import QueryPipeline, StepResult
+from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.timing import samples_needed
 from bakeoff.protocols import Embedder, SupportsDrop
-from bakeoff.runs.checks.context import read_corpus
 from bakeoff.storage.cache import Cache
 from bakeoff.truth.queries import read_queries
-from bakeoff.types import Hits, Role
+from bakeoff.types import Answer, Role
 
 SEARCH_SECONDS = 0.3
 """How long the queries of one depth are repeated at least: processor and memory need samples."""
 USES = ("avg_cpu_percent", "peak_cpu_percent", "avg_memory_mb", "peak_memory_mb")
 TUNED = "a weight tuned on folds belongs to one set of rankings: the depths of this system are not measured"
+ENCODED = "sparse and token vectors are measured by `bakeoff run` and `bakeoff load`, not at several depths or sizes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +75,14 @@ def ingest_documents(job: IngestionJob) -> TrialIngestion:
         TrialFigure("documents_s", total),
         TrialFigure("documents", corpus.documents.num_rows),
         TrialFigure("chunks", chunking.chunks.num_rows),
-        *_uses("documents", sampler.found.client, None),
+        *_uses("documents", sampler.result.client, None),
     ]
     file = None
     if job.embedder is not None and model is not None:
         texts = [query.text for query in queries.queries]
         embedded = embed_queries(job.embedder, model, texts, artifacts.warm_up(), 1, context)
         file = job.home / f"queries-{fingerprint(job.embedder.label)[:12]}.npy"
-        np.save(file, embedded.matrix)
+        np.save(file, plain_numbers(embedded.matrix))
         model.close()
     return TrialIngestion(job.home, made.fingerprint if made else "", file, tuple(figures))
 
@@ -92,6 +93,8 @@ def measure_configuration(job: SystemJob) -> list[TrialFigure]:
     params = job.system.mode.params
     if isinstance(params, Hybrid) and params.tuned:
         raise SettingError(TUNED)
+    if job.system.encoder is not None:
+        raise SettingError(ENCODED)
     corpus = read_corpus(plan, StageContext(Cache(job.ingestion.home)), job.sample)
     artifacts = make_artifacts(IngestedArtifacts, plan, queries, corpus, StageContext(Cache(job.home)))
     artifacts.use(job)
@@ -111,6 +114,8 @@ def measure_configuration(job: SystemJob) -> list[TrialFigure]:
 
 def _model(part: PluginSpec) -> Embedder:
     """The model, loaded: many load their weights when they are first asked."""
+    if part.kind != "embedders":
+        raise SettingError(ENCODED)
     model: Embedder = registry.load("embedders", part.name)(part.params)
     model.embed(["warm up"], Role.DOCUMENT)
     return model
@@ -150,7 +155,7 @@ def _index(artifacts: IngestedArtifacts, job: SystemJob) -> Iterator[TrialFigure
         note=UNSEEN if None in sizes else "",
     )
     elsewhere = None in sizes
-    yield from _engine_uses("ingestion", sampler.found, elsewhere)
+    yield from _engine_uses("ingestion", sampler.result, elsewhere)
     part = system.store or system.keyword
     assert part is not None
     held = sum(size or 0 for size in sizes) if not job.home.joinpath("index").exists() else 0
@@ -182,7 +187,7 @@ def _search_figures(
 
 def _pipeline(executor: QueryExecutor, system: System, k: int) -> QueryPipeline:
     """How one query is answered with `k` results: a plain search asks its store for `k` rows and no more."""
-    plain = len(MODES[system.mode.name].legs) == 1 and not system.rerank
+    plain = len(system.legs) == 1 and not system.rerank
     return replace(executor.pipeline(replace(system, depth=k) if plain else system), depth=k)
 
 
@@ -194,7 +199,7 @@ def _time_search(artifacts: IngestedArtifacts, job: SystemJob, k: int) -> TimedS
     for one in others:
         way.answer(one)
     clock = time.perf_counter_ns
-    hits: list[Hits] = []
+    served: list[Answer] = []
     rows: list[list[int]] = []
     with Sampler(pids=job.pids) as sampler:
         begin = time.perf_counter()
@@ -205,13 +210,12 @@ def _time_search(artifacts: IngestedArtifacts, job: SystemJob, k: int) -> TimedS
                 answer = way.answer(one)
                 row.append(clock() - start)
                 if not rows:
-                    hits.append(answer)
+                    served.append(answer)
             rows.append(row)
         seconds = time.perf_counter() - begin
-    for answer in hits:
-        check_hits(answer)
-    answers = StepResult(tuple(hits), np.array(rows, float) / 1e6)
-    return TimedSearch(answers, seconds, sampler.found)
+    reader = artifacts.answer_reader(job.system)
+    answers = StepResult(tuple(reader.rank(answer) for answer in served), np.array(rows, float) / 1e6)
+    return TimedSearch(answers, seconds, sampler.result)
 
 
 def _speed(samples: np.ndarray, seconds: float, k: int) -> Iterator[TrialFigure]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from bakeoff.benchmark.points import LoadPoint
 from bakeoff.benchmark.results.speeds import SpeedComparison, compare_speeds
@@ -21,7 +20,7 @@ class LoadComparison:
     measure: str
     pair: SpeedComparison
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return {"load": self.load, "measure": self.measure, **asdict(self.pair)}
 

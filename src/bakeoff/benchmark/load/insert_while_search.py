@@ -7,26 +7,30 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bakeoff.benchmark.ann.store_specs import StoreSpec
-from bakeoff.benchmark.building import build_store
-from bakeoff.benchmark.faults import ENGINE_FAULTS
 from bakeoff.benchmark.open_loop import open_loop
+from bakeoff.benchmark.session import ENGINE_FAULTS
+from bakeoff.benchmark.stores import StoreSpec, build_store
 from bakeoff.benchmark.vectors.datasets import VectorSet
 from bakeoff.errors import SystemFailure
 from bakeoff.pipeline.loops.closed_loop import WARM_UP, closed_loop, warm_up
 from bakeoff.pipeline.loops.loop_times import statistics
+from bakeoff.protocols import CompleteStore
 from bakeoff.types import Batch
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 
 WRITES_A_SECOND = 10
 LOOKED_FOR = 200
 Times = tuple[tuple[str, float | None], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MixedResult:
     """Milliseconds of searches without and with the writer; rows written, their rate, and how many are found.
 
@@ -34,7 +38,7 @@ class MixedResult:
     """
 
     alone: Times
-    beside: Times
+    during: Times
     written: int
     rate: float
     rate_reached: float | None
@@ -48,7 +52,7 @@ class MixedResult:
 class Writer:
     """Inserts rows at a rate on a thread of its own; it is never ahead of the schedule, and says how far it came."""
 
-    def __init__(self, store: Any, first: int, rows: np.ndarray, rate: float) -> None:
+    def __init__(self, store: CompleteStore, first: int, rows: np.ndarray, rate: float) -> None:
         self._store, self._first, self.rows, self.rate = store, first, rows, rate
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.written, self.seconds = 0, 0.0
@@ -111,13 +115,21 @@ def insert_while_search(
         alone = load.for_seconds(seconds)
         writer = Writer(store, first, dataset.base[first:], rate)
         writer.start()
-        beside = load.while_busy(writer, seconds)
+        during = load.while_busy(writer, seconds)
         writer.join(timeout)
-        return _summarise(alone, beside, writer, store, query, part.base, first)
+        return _summarise(
+            alone=alone, during=during, writer=writer, store=store, query=query, old=part.base, first=first
+        )
 
 
 def _summarise(
-    alone: Times, beside: Times, writer: Writer, store: Any, query: Any, old: np.ndarray, first: int
+    alone: Times,
+    during: Times,
+    writer: Writer,
+    store: CompleteStore,
+    query: BaseModel,
+    old: np.ndarray,
+    first: int,
 ) -> MixedResult:
     """Look for old and new rows, before and after the index is finished."""
     new = writer.rows[: writer.written]
@@ -126,16 +138,16 @@ def _summarise(
     after = None if refused else _share_found(store, new, first, query)
     reached = min(writer.rate, writer.written / writer.seconds) if writer.seconds > 0 else None
     return MixedResult(
-        alone,
-        beside,
-        writer.written,
-        writer.rate,
-        reached,
-        visible,
-        kept,
-        after,
-        tuple(writer.errors),
-        refused,
+        alone=alone,
+        during=during,
+        written=writer.written,
+        rate=writer.rate,
+        rate_reached=reached,
+        visible=visible,
+        kept=kept,
+        after_ready=after,
+        errors=tuple(writer.errors),
+        ready_error=refused,
     )
 
 
@@ -143,19 +155,25 @@ class _Searches:
     """The same searches with and without the writer."""
 
     def __init__(
-        self, store: Any, queries: np.ndarray, k: int, query: Any, timeout: float, rate: float | None
+        self,
+        store: CompleteStore,
+        queries: np.ndarray,
+        k: int,
+        query: BaseModel,
+        timeout: float,
+        rate: float | None,
     ) -> None:
         self._ask, self._queries, self._k, self._query = store.search, queries, k, query
         self._timeout, self._rate = timeout, rate
 
     def for_seconds(self, seconds: float) -> Times:
         end = time.perf_counter() + seconds
-        return self._told(lambda: time.perf_counter() < end, seconds)
+        return self._latencies(lambda: time.perf_counter() < end, seconds)
 
     def while_busy(self, writer: Writer, seconds: float) -> Times:
-        return self._told(lambda: writer.busy, seconds)
+        return self._latencies(lambda: writer.busy, seconds)
 
-    def _told(self, more: Any, seconds: float) -> Times:
+    def _latencies(self, more: Any, seconds: float) -> Times:
         if self._rate is not None:
             loop = open_loop(
                 self._ask,
@@ -178,7 +196,7 @@ class _Searches:
         return tuple((row.name, row.milliseconds) for row in statistics(np.concatenate(done), missing))
 
 
-def _share_found(store: Any, rows: np.ndarray, first: int, query: Any) -> float | None:
+def _share_found(store: CompleteStore, rows: np.ndarray, first: int, query: BaseModel) -> float | None:
     """The share of some rows that are among the ten nearest of themselves."""
     if not len(rows):
         return None
@@ -187,7 +205,7 @@ def _share_found(store: Any, rows: np.ndarray, first: int, query: Any) -> float 
     return sum(hits) / len(hits)
 
 
-def _finish_index(store: Any) -> str:
+def _finish_index(store: CompleteStore) -> str:
     """Finish the index; why the store would not, or nothing."""
     try:
         store.ready()

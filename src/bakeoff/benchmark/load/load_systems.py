@@ -5,29 +5,30 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from bakeoff.benchmark.ann.store_specs import parse_store_specs
 from bakeoff.benchmark.clients.launch import Launcher, choose_launcher
-from bakeoff.benchmark.faults import record_failure
-from bakeoff.benchmark.load.experiment_targets import ExperimentTargets, choose_systems, plan_of_run
-from bakeoff.benchmark.load.load_spec import LoadSpec
+from bakeoff.benchmark.load.experiment_targets import ExperimentTargets
 from bakeoff.benchmark.load.record import save_load
 from bakeoff.benchmark.load.session import LoadOrigin, LoadSession, run_systems_under_load
-from bakeoff.benchmark.results.load_folder import LOADS
+from bakeoff.benchmark.load_spec import LoadSpec
+from bakeoff.benchmark.results.load_results import LOADS
+from bakeoff.benchmark.session import record_failure
+from bakeoff.benchmark.stores import parse_store_specs
 from bakeoff.benchmark.targets import LoadTarget, Pids, check_dataset, dataset_truth, vector_target
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.config import experiment
-from bakeoff.config.plan import Prices, System
+from bakeoff.config.plan import ModelFile, Prices, System
 from bakeoff.errors import SettingError
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.loops.client_threads import HUNG
 from bakeoff.pipeline.loops.closed_loop import check_workers
 from bakeoff.pipeline.shared_artifacts import STAND_IN
 from bakeoff.runs.cost import Cost, PricedCost, TokenUse, Usage, estimate_cost, run_usage
+from bakeoff.runs.live.plan_of_run import choose_systems, plan_of_run
 from bakeoff.stats.repeat_summary import summarise
+from bakeoff.storage.dated_folder import result_folder
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import Metric
 
@@ -48,6 +49,7 @@ class LoadRequest:
     systems: str | None = None
     end_to_end: bool = False
     experiment: Path | None = None
+    models: Path | None = None
     stores: str | None = None
     setting: int | None = None
     k: int | None = None
@@ -69,7 +71,7 @@ class LoadOutcome:
 
 @dataclass(frozen=True, slots=True)
 class LoadDeps:
-    """Where shared work is kept, who is told, and who knows the servers' processes."""
+    """The cache for shared work, the listener for progress, and the look-up of server processes."""
 
     context: StageContext
     tell: Callable[[str], None]
@@ -90,7 +92,11 @@ def _run(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
     if not job.what.startswith("synthetic:") and (_is_run(path) or _is_experiment(path)):
         _refuse(job, "a vector dataset", {"stores": job.stores, "setting": job.setting, "metric": job.metric})
         return _systems(job, path, tools, launcher)
-    _refuse(job, "a run or an experiment", {"systems": job.systems, "experiment": job.experiment})
+    _refuse(
+        job,
+        "a run or an experiment",
+        {"systems": job.systems, "experiment": job.experiment, "models": job.models},
+    )
     if job.end_to_end:
         raise SettingError("--end-to-end is for runs and experiments: vectors have nothing to embed.")
     return _dataset(job, tools, launcher)
@@ -108,9 +114,9 @@ def _launching(job: LoadRequest) -> Iterator[Launcher]:
 
 def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) -> LoadOutcome:
     if _is_run(path):
-        plan, file, result = plan_of_run(path, job.experiment)
+        plan, file, result = plan_of_run(path, job.experiment, job.models)
     else:
-        plan, file, result = experiment.load(path), path, None
+        plan, file, result = experiment.load(path, ModelFile(job.models)), path, None
     file = file / "bakeoff.yaml" if file.is_dir() else file
     chosen = choose_systems(plan, job.systems)
     opened = ExperimentTargets(plan, file, tools.context, k=job.k, result=result, queries=job.queries)
@@ -121,11 +127,11 @@ def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) 
         opened.count,
     )
     _check_clients(job.demand, opened.count)
-    folder = job.out or (path / LOADS / _time() if result else RUNS / f"load-{_slug(plan.name)}-{_time()}")
     found, prices = LoadSession(origin, job.demand), plan.settings.prices
     by_label = {system.label: system for system in chosen}
+    parent, name = (path / LOADS, "") if result else (RUNS, f"load-{_slug(plan.name)}")
 
-    def keep(known: LoadSession) -> None:
+    def keep(folder: Path, known: LoadSession) -> None:
         if prices is not None:
             known.costs = _costs(known, by_label, opened, prices, job.end_to_end)
         save_load(folder, known, prices)
@@ -134,11 +140,19 @@ def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) 
         (label, partial(opened.target, system, job.end_to_end, tools.pids))
         for label, system in by_label.items()
     ]
-    try:
-        run_systems_under_load(found, opening, save=keep, tell=tools.tell, pids=tools.pids, launcher=launcher)
-    finally:
-        if not found.hung:
-            opened.close()
+    with result_folder(job.out, parent, name) as folder:
+        try:
+            run_systems_under_load(
+                found,
+                opening,
+                save=partial(keep, folder),
+                tell=tools.tell,
+                pids=tools.pids,
+                launcher=launcher,
+            )
+        finally:
+            if not found.hung:
+                opened.close()
     return LoadOutcome(found, folder, prices)
 
 
@@ -155,8 +169,7 @@ def _dataset(job: LoadRequest, tools: LoadDeps, launcher: Launcher) -> LoadOutco
     found = LoadSession(
         LoadOrigin("dataset", dataset.name, dataset.fingerprint, len(dataset.queries)), job.demand
     )
-    folder = job.out or RUNS / f"load-{_slug(dataset.name)}-{_time()}"
-    with TempDir("load") as home:
+    with TempDir("load") as home, result_folder(job.out, RUNS, f"load-{_slug(dataset.name)}") as folder:
         opening: Opening = [
             (
                 one.label,
@@ -252,7 +265,3 @@ def _is_experiment(path: Path) -> bool:
 
 def _slug(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name.lower()).strip("-")
-
-
-def _time() -> str:
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}"

@@ -21,24 +21,23 @@ from bakeoff.benchmark.load.tables import (
 )
 from bakeoff.benchmark.points import LoadPoint
 from bakeoff.benchmark.resources.usage import Resources
-from bakeoff.benchmark.results.load_tables import (
+from bakeoff.benchmark.results.load_results import (
     LOAD_CLIENT_HISTOGRAMS,
     LOAD_CLIENTS,
     LOAD_HISTOGRAMS,
     LOAD_PASSES,
     USES,
 )
-from bakeoff.benchmark.results.records import make_record, write_record
-from bakeoff.benchmark.results.tables import write_rows
+from bakeoff.benchmark.results.records import make_record, write_record, write_rows
 from bakeoff.benchmark.targets import LoadTarget
 from bakeoff.config.plan import Prices
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.protocols import declared_guarantees
 from bakeoff.stats.repeat_summary import RunSummary, summarise
-from bakeoff.types import Schema
+from bakeoff.types import JsonObject, Schema
 
 
-def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
+def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) -> dict[str, object]:
     """Write everything that is known, each file in one step, and return the record."""
     record, passes = to_dict(found, prices), found.passes
     rows: dict[Schema, Iterable[tuple[Any, ...]]] = {
@@ -55,7 +54,7 @@ def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) ->
     return record
 
 
-def to_dict(found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
+def to_dict(found: LoadSession, prices: Prices | None = None) -> dict[str, object]:
     """Everything but the rows, as plain values."""
     points, sentences = found.points(), closing_sentences(found)
     content = {
@@ -77,7 +76,7 @@ def to_dict(found: LoadSession, prices: Prices | None = None) -> dict[str, Any]:
     return make_record("load", found.status, found.stopped, content)
 
 
-def _system(target: LoadTarget, found: LoadSession) -> dict[str, Any]:
+def _system(target: LoadTarget, found: LoadSession) -> dict[str, object]:
     cold, opening = found.cold.get(target.label), target.opening
     return {
         "system": target.label,
@@ -104,7 +103,7 @@ def _guarantees(target: LoadTarget) -> list[dict[str, str]]:
     return [asdict(one) for one in declared_guarantees(plugin, target.params, target.query)]
 
 
-def _point(point: LoadPoint, found: LoadSession) -> dict[str, Any]:
+def _point(point: LoadPoint, found: LoadSession) -> JsonObject:
     k = next((target.k for target in found.targets if target.label == point.system), None)
     return {
         "system": point.system,
@@ -137,13 +136,13 @@ def _point(point: LoadPoint, found: LoadSession) -> dict[str, Any]:
     }
 
 
-def _alias(summary: RunSummary) -> dict[str, Any]:
+def _alias(summary: RunSummary) -> dict[str, object]:
     """The structure of S3-14: median, sample std, [q1, q3]."""
     iqr = None if summary.q1 is None else [summary.q1, summary.q3]
     return {"median": summary.median, "std": summary.sd, "iqr": iqr}
 
 
-def _spread(summary: RunSummary) -> dict[str, Any]:
+def _spread(summary: RunSummary) -> dict[str, object]:
     values = {
         "runs": summary.n,
         **_alias(summary),
@@ -154,17 +153,17 @@ def _spread(summary: RunSummary) -> dict[str, Any]:
     return {"across_runs": values}
 
 
-def _highest(rates: Sequence[float | None]) -> dict[str, Any]:
+def _highest(rates: Sequence[float | None]) -> dict[str, object]:
     """Queries a second that kept the promise; a run in which no rate did counts as none, not as zero."""
     kept = [rate for rate in rates if rate is not None]
     return {**_spread(summarise(kept)), "runs_without": len(rates) - len(kept)}
 
 
-def _latency(row: LatencySummary) -> dict[str, Any]:
+def _latency(row: LatencySummary) -> dict[str, object]:
     return {"value": row.milliseconds, "samples": row.count, "note": row.note}
 
 
-def _resources(used: Resources) -> dict[str, Any]:
+def _resources(used: Resources) -> dict[str, object]:
     """The client's figures under S3-12's names, both sides apart, and energy."""
     return {
         **{use: getattr(used.client, use) for use in USES},

@@ -14,7 +14,7 @@ from bakeoff.benchmark.results.claims import (
     speed_claim,
     supported_sentences,
 )
-from bakeoff.benchmark.results.speed_rows import SpeedRow, SpeedRows
+from bakeoff.benchmark.results.speeds import SpeedRow, SpeedRows
 
 
 def closing_sentences(found: LoadSession) -> tuple[Sentence, ...]:

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from bakeoff.benchmark.clients.launch import Launcher, Processes
-from bakeoff.benchmark.faults import record_failure
-from bakeoff.benchmark.load.highest_rate import HIGHEST, MaxRate, RateTrial, lowest_rate, max_rate
-from bakeoff.benchmark.load.load_spec import LoadSpec, LoadStep
+from bakeoff.benchmark.load_spec import HIGHEST, LoadSpec, LoadStep, MaxRate, RateTrial, lowest_rate, max_rate
 from bakeoff.benchmark.passes import LOST, Pass
 from bakeoff.benchmark.points import LoadPoint, load_points
 from bakeoff.benchmark.run_pass import PassContext, harness_overhead, one_pass, open_loop_sender
-from bakeoff.benchmark.session import Job, Session, Tell, finish_session, run_jobs
+from bakeoff.benchmark.session import Job, Session, Tell, finish_session, record_failure, run_jobs
 from bakeoff.benchmark.targets import LoadTarget, Pids
 from bakeoff.errors import StoreError
 from bakeoff.pipeline.loops.client_threads import GONE, HUNG, INTERRUPTED
@@ -135,13 +133,13 @@ def _highest(found: LoadSession, target: LoadTarget, run: int, ground: PassConte
     assert demand.slo is not None
     with open_loop_sender(ground, target, found.harness) as send:
 
-        def tried(rate: float) -> RateTrial:
+        def try_rate(rate: float) -> RateTrial:
             loop, made = send(demand.open_load(rate), run)
             found.passes.append(made)
             return loop
 
         highest = HIGHEST * max(1, demand.processes)
-        made = max_rate(tried, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
+        made = max_rate(try_rate, demand.slo, lowest_rate(demand.slo, demand.seconds), highest)
     found.highest.setdefault(target.label, []).append(made)
     found.stopped = made.stopped
     last = found.passes[-1].stopped

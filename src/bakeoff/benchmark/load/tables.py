@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from bakeoff.benchmark.clients.merged_loop import ClientResult
 from bakeoff.benchmark.passes import Pass, pass_percentiles
 from bakeoff.benchmark.results.histogram import Histogram
-from bakeoff.benchmark.results.load_tables import LOAD_CLIENTS, MISSING, USES
+from bakeoff.benchmark.results.load_results import LOAD_CLIENTS, MISSING, USES
+from bakeoff.types import JsonObject
 
 
-def pass_row(one: Pass) -> tuple[Any, ...]:
+def pass_row(one: Pass) -> tuple[object, ...]:
     """A pass."""
     shown = {row.name: row.milliseconds for row in pass_percentiles(one.latency)}
     late = {row.name: row.milliseconds for row in pass_percentiles(one.lag)} if one.lag is not None else {}
@@ -27,13 +27,13 @@ def pass_row(one: Pass) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def histogram_rows(one: Pass) -> list[tuple[Any, ...]]:
+def histogram_rows(one: Pass) -> list[tuple[object, ...]]:
     """The buckets of a pass."""
     head = (one.system, one.load.name, one.run)
     return [(*head, *row) for row in _buckets(one.latency, one.lag)]
 
 
-def client_histogram_rows(one: Pass) -> list[tuple[Any, ...]]:
+def client_histogram_rows(one: Pass) -> list[tuple[object, ...]]:
     """The buckets of each client process of a pass."""
     head = (one.system, one.load.name, one.run)
     return [
@@ -41,24 +41,24 @@ def client_histogram_rows(one: Pass) -> list[tuple[Any, ...]]:
     ]
 
 
-def client_rows(one: Pass) -> list[tuple[Any, ...]]:
+def client_rows(one: Pass) -> list[tuple[object, ...]]:
     """Each client process of a pass."""
     return [(one.system, one.load.name, one.run, *_client(member, one)) for member in one.team]
 
 
-def client_dicts(one: Pass) -> list[dict[str, Any]]:
+def client_dicts(one: Pass) -> list[JsonObject]:
     """The same as plain values by name."""
     head = {"system": one.system, "load": one.load.name, "run": one.run}
     return [{**head, **client_values(member, one)} for member in one.team]
 
 
-def client_values(member: ClientResult, one: Pass) -> dict[str, Any]:
+def client_values(member: ClientResult, one: Pass) -> JsonObject:
     """The figures of a client process by the names of their columns."""
     names = [name for name, _ in LOAD_CLIENTS.columns[3:]]
     return dict(zip(names, _client(member, one), strict=True))
 
 
-def _client(member: ClientResult, one: Pass) -> tuple[Any, ...]:
+def _client(member: ClientResult, one: Pass) -> tuple[object, ...]:
     told, clock = member.told, member.clock
     shown = {row.name: row.milliseconds for row in pass_percentiles(member.latency())}
     lag = member.lag()
@@ -74,7 +74,7 @@ def _client(member: ClientResult, one: Pass) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _buckets(latency: Histogram, lag: Histogram | None) -> Iterable[tuple[Any, ...]]:
+def _buckets(latency: Histogram, lag: Histogram | None) -> Iterable[tuple[object, ...]]:
     for what, histogram in (("latency", latency), ("lag", lag)):
         if histogram is None:
             continue

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from bakeoff.benchmark.resources.limits import check_memory, machine_limits, memory_bytes
+from bakeoff.benchmark.resources.usage import check_memory, machine_limits, memory_bytes
 from bakeoff.storage.cache import folder_bytes
 
 ELSEWHERE = ("url", "uri", "host", "hosts", "dsn", "address")
@@ -102,7 +102,7 @@ def available_bytes() -> int:
 
 
 def _give_back() -> None:
-    """Memory that was freed goes back to the system, where the C library can do that: it is no index."""
+    """Return freed memory to the system, where the C library can: it does not belong to the index."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):

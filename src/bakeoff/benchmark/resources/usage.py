@@ -1,18 +1,176 @@
-"""Processor and memory of the client and of the servers it started or was told of, apart; null where unseen (F33)."""
+"""Processor, memory and energy of the client and of the servers it started or was given, separately (F33).
+
+A figure that was not seen, or is beyond what the machine has, is null with the reason.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bakeoff.benchmark.resources.energy import UNMEASURED, Energy, Meter
-from bakeoff.benchmark.resources.limits import machine_limits, memory_bytes, within_limits
+POWERCAP = Path("/sys/class/powercap")
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """Joules of all processor packages over a stretch of work, everything else on the machine included."""
+
+    joules: float | None
+    note: str = ""
+
+
+UNMEASURED = Energy(None, "not measured")
+
+
+class Meter:
+    """Reads the counters when made and again when asked; a counter that ran over its end is put right."""
+
+    def __init__(self, root: Path = POWERCAP) -> None:
+        self._packages = sorted(root.glob("*-rapl:[0-9]")) if root.is_dir() else []
+        self._begin, self._note = _counters(self._packages)
+        self._since = time.perf_counter()
+
+    def read(self) -> Energy:
+        """The energy since this meter was made."""
+        if self._begin is None:
+            return Energy(None, self._note)
+        end, note = _counters(self._packages)
+        if end is None:
+            return Energy(None, note)
+        used = 0
+        for package, before, after in zip(self._packages, self._begin, end, strict=True):
+            used += after - before if after >= before else after - before + _range(package)
+        return Energy(*check_energy(used / 1e6, time.perf_counter() - self._since, len(self._packages)))
+
+
+def _counters(packages: list[Path]) -> tuple[list[int] | None, str]:
+    """Microjoules of each package, or why they cannot be told."""
+    if not packages:
+        return None, "this machine does not offer its energy counters (RAPL)"
+    try:
+        return [int((package / "energy_uj").read_text()) for package in packages], ""
+    except (OSError, ValueError) as exc:
+        return None, f"the energy counters cannot be read ({type(exc).__name__}); they usually need root"
+
+
+def _range(package: Path) -> int:
+    return int((package / "max_energy_range_uj").read_text())
+
+
+LEAST_PERCENT = 1.0
+"""A share of a core that a figure of processor time must be able to show before a zero is believed."""
+TICK_SECONDS = 0.01
+"""The step in which the system counts the processor time of a process."""
+ROUNDING = 1.02
+WATTS = 1000.0
+"""More than any processor package draws."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLimits:
+    """The cores and the bytes of memory of a machine."""
+
+    cores: int
+    memory_bytes: int
+
+    @property
+    def cpu_percent(self) -> float:
+        """All cores at work, in per cent of one."""
+        return 100.0 * self.cores
+
+    @property
+    def memory_mb(self) -> float:
+        """The memory in megabytes (10^6 bytes)."""
+        return self.memory_bytes / 1e6
+
+
+@functools.cache
+def machine_limits() -> MachineLimits:
+    """Those of this machine."""
+    import psutil
+
+    return MachineLimits(os.cpu_count() or 1, int(psutil.virtual_memory().total))
+
+
+def within_limits(
+    use: ResourceUse, limits: MachineLimits, *, seconds: float = 0.0, processes: int = 1
+) -> ResourceUse:
+    """The figures, without those that the machine cannot have shown.
+
+    Processor time is counted in ticks: a figure above all cores by less than a tick of each process over `seconds` is
+    that of all cores, and a zero is not a figure where one tick would have been seen as LEAST_PERCENT or more.
+    """
+    ticks = 100 * TICK_SECONDS * processes / seconds if seconds > 0 else 0.0
+    avg_cpu, why = _cpu(use.avg_cpu_percent, limits, ticks)
+    peak_cpu, peak_why = _cpu(use.peak_cpu_percent, limits, ticks)
+    avg_memory, memory_why = check_memory(use.avg_memory_mb, limits)
+    peak_memory, peak_memory_why = check_memory(use.peak_memory_mb, limits)
+    reasons = dict.fromkeys(filter(None, (use.note, why, peak_why, memory_why, peak_memory_why)))
+    return replace(
+        use,
+        avg_cpu_percent=avg_cpu,
+        peak_cpu_percent=peak_cpu,
+        avg_memory_mb=avg_memory,
+        peak_memory_mb=peak_memory,
+        note="; ".join(reasons),
+    )
+
+
+def check_memory(megabytes: float | None, limits: MachineLimits) -> tuple[float | None, str]:
+    """A figure of memory, or null with the reason where the machine has less."""
+    if megabytes is None or megabytes <= limits.memory_mb:
+        return megabytes, ""
+    return None, f"{megabytes:,.0f} MB were counted; the machine has {limits.memory_mb:,.0f}"
+
+
+def check_energy(joules: float, seconds: float, packages: int) -> tuple[float | None, str]:
+    """A figure of energy, or null with the reason where no processor draws that much."""
+    if joules <= WATTS * max(seconds, 1e-3) * max(packages, 1):
+        return joules, ""
+    watts = joules / max(seconds, 1e-3)
+    return (
+        None,
+        f"the counters show {watts:,.0f} W for {packages} processor packages: they were reset or misread",
+    )
+
+
+def memory_bytes(processes: list[Any]) -> int:
+    """Memory of processes together: what each has for itself, and the largest shared part of each program once.
+
+    The worker processes of one server share their buffers; the sum of their resident memory counts these once for each.
+    """
+    import psutil
+
+    private, shared = 0, dict[str, int]()
+    for process in processes:
+        try:
+            info, name = process.memory_info(), process.name()
+        except psutil.Error:
+            continue  # it has ended, and holds nothing
+        common = min(int(getattr(info, "shared", 0)), int(info.rss))
+        private += int(info.rss) - common
+        shared[name] = max(shared.get(name, 0), common)
+    return private + sum(shared.values())
+
+
+def _cpu(percent: float | None, limits: MachineLimits, ticks: float) -> tuple[float | None, str]:
+    if percent == 0 and ticks >= LEAST_PERCENT:
+        return None, f"too short to see processor time: one tick of it would be {ticks:.0f} % of a core"
+    if percent is None or percent <= limits.cpu_percent:
+        return percent, ""
+    if percent <= ROUNDING * limits.cpu_percent + ticks:
+        return limits.cpu_percent, ""
+    return None, f"{percent:,.0f} % of a core were counted; the machine has {limits.cores} cores"
+
 
 INTERVAL = 0.1
 RESCAN = 1.0
@@ -89,7 +247,7 @@ class Sampler:
         self._energy = self._meter.read()
 
     @property
-    def found(self) -> Resources:
+    def result(self) -> Resources:
         """What was seen, after the block has ended."""
         seconds = self._end - self._begin
         return Resources(self._client.use(""), self._others.use(NO_SERVER), seconds, self._energy)
@@ -121,7 +279,7 @@ class _Side:
     """
 
     def __init__(self) -> None:
-        self.known: list[Any] = []
+        self.known: list[object] = []
         self._rows: list[tuple[float, float, int, bool]] = []
         self._spent: dict[tuple[int, float], float] = {}
         self._before: dict[tuple[int, float], float] = {}
@@ -174,12 +332,12 @@ def _server_trees(me: Any, given: Iterable[int], children: bool) -> list[Any]:
 
 
 def _python_tracker() -> int | None:
-    """The helper process that Python starts beside spawned ones: it serves no query."""
+    """The helper process that Python starts for spawned ones: it answers no queries."""
     module = sys.modules.get("multiprocessing.resource_tracker")
     return getattr(getattr(module, "_resource_tracker", None), "_pid", None)
 
 
-def _living_processes(pids: Iterable[int]) -> list[Any]:
+def _living_processes(pids: Iterable[int]) -> list[object]:
     """The processes that are there; one that is gone, or not ours to see, is left out."""
     import psutil
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bakeoff.benchmark.results.records import environment_of, read_record, reading
 from bakeoff.protocols import Guarantee
+from bakeoff.types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class StoredFigure:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRow:
-    """One store: its place in the table, what building it took, and how it stands to the target."""
+    """One store: its place in the table, what building it took, and whether it reaches the target."""
 
     place: int
     system: str
@@ -35,7 +35,7 @@ class StoreRow:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PointRow:
     """One store at one setting; `chosen` is the setting that was tuned to the target recall."""
 
@@ -62,7 +62,7 @@ class PointRow:
         return f"{self.store.system} {self.setting}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnnData:
     """A stored comparison of stores on vectors."""
 
@@ -82,7 +82,7 @@ class AnnData:
     unreached: tuple[tuple[str, str], ...]
     points: tuple[PointRow, ...]
     environment: tuple[tuple[str, str], ...]
-    comparisons: tuple[Mapping[str, Any], ...]
+    comparisons: tuple[Mapping[str, Json], ...]
 
 
 def read_ann(folder: Path) -> AnnData:
@@ -92,7 +92,7 @@ def read_ann(folder: Path) -> AnnData:
         return _data(record)
 
 
-def _data(record: Mapping[str, Any]) -> AnnData:
+def _data(record: Mapping[str, Json]) -> AnnData:
     data, options = record["dataset"], record["options"]
     k, threads = options["k"], options["threads"]
     stores = _stores(record, threads)
@@ -118,7 +118,7 @@ def _data(record: Mapping[str, Any]) -> AnnData:
     )
 
 
-def _guarantees(record: Mapping[str, Any]) -> Iterator[str]:
+def _guarantees(record: Mapping[str, Json]) -> Iterator[str]:
     """What each store's searches and writes wait for; records of version 0.1 do not have it."""
     for store in record["stores"]:
         found = [Guarantee(**one).text for one in store.get("guarantees", [])]
@@ -126,7 +126,7 @@ def _guarantees(record: Mapping[str, Any]) -> Iterator[str]:
             yield f"{store['system']}: {'; '.join(found)}"
 
 
-def spread(stored: Mapping[str, Any] | None) -> StoredFigure:
+def spread(stored: Mapping[str, Json] | None) -> StoredFigure:
     """A figure across runs: median and quartiles."""
     if stored is None:
         return StoredFigure(None, note="not measured")
@@ -135,7 +135,7 @@ def spread(stored: Mapping[str, Any] | None) -> StoredFigure:
     return StoredFigure(across["median"], low, high, across["note"])
 
 
-def _stores(record: Mapping[str, Any], threads: int) -> dict[str, StoreRow]:
+def _stores(record: Mapping[str, Json], threads: int) -> dict[str, StoreRow]:
     """The stores by name, placed by their speed: at the target where there is one, else by the fastest setting."""
     fastest: dict[str, float] = {}
     for point in record["points"]:
@@ -148,27 +148,27 @@ def _stores(record: Mapping[str, Any], threads: int) -> dict[str, StoreRow]:
     )
     return {
         one["system"]: StoreRow(
-            place,
-            one["system"],
-            one["build_time_s"],
-            one["index_mb"],
-            one["index_is"],
-            StoredFigure(one["memory"]["mb"], note=one["memory"]["note"]),
-            _tuned_setting(one, record["points"]),
-            reasons.get(one["system"], ""),
+            place=place,
+            system=one["system"],
+            build_s=one["build_time_s"],
+            index_mb=one["index_mb"],
+            index_is=one["index_is"],
+            memory=StoredFigure(one["memory"]["mb"], note=one["memory"]["note"]),
+            setting=_tuned_setting(one, record["points"]),
+            reason=reasons.get(one["system"], ""),
         )
         for place, one in enumerate(names, start=1)
     }
 
 
-def _is_chosen(record: Mapping[str, Any], system: str, setting: str) -> bool:
+def _is_chosen(record: Mapping[str, Json], system: str, setting: str) -> bool:
     if record["options"]["target"] is None:
         return True
     store = {one["system"]: one for one in record["stores"]}[system]
     return setting == _tuned_setting(store, record["points"])
 
 
-def _tuned_setting(store: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+def _tuned_setting(store: Mapping[str, Json], points: Sequence[Mapping[str, Json]]) -> str:
     """The setting that tuning chose, or '' without tuning."""
     if not store["tuned"]:
         return ""
@@ -180,7 +180,7 @@ def _tuned_setting(store: Mapping[str, Any], points: Sequence[Mapping[str, Any]]
     )
 
 
-def _point(stored: Mapping[str, Any], store: StoreRow, k: int, threads: int) -> PointRow:
+def _point(stored: Mapping[str, Json], store: StoreRow, k: int, threads: int) -> PointRow:
     latency = stored["latency_across_queries"]
     return PointRow(
         store=store,

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bakeoff.benchmark.results.speed_rows import SpeedRow, SpeedRows, recall_text
-from bakeoff.benchmark.results.speeds import ALPHA
-from bakeoff.benchmark.results.stability import unstable_share
+from bakeoff.benchmark.results.speeds import ALPHA, SpeedRow, SpeedRows, recall_text, unstable_share
 from bakeoff.stats.repeat_summary import summarise
+from bakeoff.types import Json
 
 FAILED = "the store failed before the end"
 NOT_TUNED = "tuning did not choose this setting"
@@ -35,7 +33,7 @@ class Claim:
     """Figures that the rows support or not."""
 
     kind: str
-    figures: Mapping[str, Any]
+    figures: Mapping[str, Json]
 
     @property
     def text(self) -> str:
@@ -232,7 +230,7 @@ class Sentence:
         """The whole sentence."""
         return "".join(part if isinstance(part, str) else part.text for part in self.parts)
 
-    def supported(self, rows: SpeedRows) -> bool:
+    def all_supported(self, rows: SpeedRows) -> bool:
         """Whether the rows support every claim."""
         return all(one.holds(rows) for one in self.claims)
 
@@ -243,7 +241,7 @@ class Sentence:
 
 def supported_sentences(sentences: Sequence[Sentence], rows: SpeedRows) -> tuple[Sentence, ...]:
     """The sentences that the rows support; one that they do not is replaced by a notice."""
-    return tuple(one if one.supported(rows) else _withheld(one, rows) for one in sentences)
+    return tuple(one if one.all_supported(rows) else _withheld(one, rows) for one in sentences)
 
 
 def _withheld(sentence: Sentence, rows: SpeedRows) -> Sentence:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from bakeoff.benchmark.results.speeds import SpeedComparison, compare_speeds
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import read_table, require_unchanged
 from bakeoff.stats.repeat_summary import RunSummary, summarise
-from bakeoff.types import Schema
+from bakeoff.types import Schema, TableRow
 
 CONFIGURATIONS = Schema(
     "configurations",
@@ -34,7 +32,7 @@ PHASES = ("read_s", "chunk_s", "embed_s", "insert_s", "index_s", "ready_s")
 class Configurations:
     """The figures of all repeats, by system, depth and figure."""
 
-    rows: tuple[Mapping[str, Any], ...]
+    rows: tuple[TableRow, ...]
 
     def across_runs(self, system: str, figure: str, top_k: int | None = None) -> RunSummary:
         """A figure over the repeats that measured it."""
@@ -61,7 +59,7 @@ class Configurations:
         """The systems that a repeat could not measure, with the reason."""
         return {row["system"]: row["note"] for row in self.rows if row["figure"] == FAILED}
 
-    def measured(self, system: str) -> tuple[str, str] | None:
+    def measured_between(self, system: str) -> tuple[str, str] | None:
         """When the first and the last repeat of a system were measured."""
         times = sorted(row["measured"] for row in self.rows if row["system"] == system)
         return (times[0], times[-1]) if times else None
@@ -71,7 +69,7 @@ class Configurations:
         runs = {one: self.across_runs(one, figure, top_k).values for one in self.systems}
         return compare_speeds({system: found for system, found in runs.items() if found}, seed)
 
-    def _of(self, system: str, figure: str, top_k: int | None) -> list[Mapping[str, Any]]:
+    def _of(self, system: str, figure: str, top_k: int | None) -> list[TableRow]:
         wanted = (system, figure, top_k)
         return [row for row in self.rows if (row["system"], row["figure"], row["top_k"]) == wanted]
 

@@ -1,7 +1,7 @@
 """Latencies as a whole: a log-linear histogram of nanoseconds with three significant digits, which can be merged.
 
-Buckets are one nanosecond wide up to 2,048 ns; above, every doubling is cut into 1,024 equal parts. A value is told
-by the middle of its bucket, at most 0.05 % off. What never came back is counted apart and stands beyond all others.
+Buckets are one nanosecond wide up to 2,048 ns; above, every doubling is cut into 1,024 equal parts. A value is given
+by the middle of its bucket, at most 0.05 % off. What never came back is counted separately, as slower than all others.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
 def _bucket(values: np.ndarray) -> np.ndarray:
     """The bucket number of each value; a histogram holds no negative time."""
     if len(values) and int(values.min()) < 0:
-        raise ValueError(f"{int(values.min())} ns is no duration.")
+        raise ValueError(f"{int(values.min())} ns is not a duration.")
     large = np.maximum(values, 1)
     shift = np.maximum(_bits(large) - FINE, 0)
     return shift * HALF + (values >> shift)

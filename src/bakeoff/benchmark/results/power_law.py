@@ -15,7 +15,7 @@ LEVEL = 0.95
 TRIFLE = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerLaw:
     """The exponent with its 95 % interval over sizes × runs; null with the reason in `note`.
 
@@ -67,19 +67,29 @@ def fit_power_law(points: Sequence[tuple[float, float | None]]) -> PowerLaw:
     spread = float((y - y.mean()) @ (y - y.mean()))
     r2 = 1 - float(rest @ rest) / spread if spread > 0 else None
     return PowerLaw(
-        exponent,
-        exponent - half,
-        exponent + half,
-        math.exp(level),
-        r2,
-        _last(known),
-        sizes,
-        len(known),
+        exponent=exponent,
+        low=exponent - half,
+        high=exponent + half,
+        factor=math.exp(level),
+        r2=r2,
+        last=_last(known),
+        sizes=sizes,
+        observations=len(known),
     )
 
 
 def _none(sizes: int, observations: int, note: str, last: float | None = None) -> PowerLaw:
-    return PowerLaw(None, None, None, None, None, last, sizes, observations, note)
+    return PowerLaw(
+        exponent=None,
+        low=None,
+        high=None,
+        factor=None,
+        r2=None,
+        last=last,
+        sizes=sizes,
+        observations=observations,
+        note=note,
+    )
 
 
 def _last(known: Sequence[tuple[float, float]]) -> float | None:

@@ -1,23 +1,24 @@
-"""record.json, which `ann`, `load` and `scale` write alike: its format, how it is written and how it is read."""
+"""record.json and tables, which `ann`, `load` and `scale` write alike: how they are written and how they are read."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from bakeoff.errors import DataError
 from bakeoff.runtime.machine import describe_machine, package_versions
 from bakeoff.storage.cache import write_file
-from bakeoff.types import Status
+from bakeoff.types import Json, Schema, Status
 
 FORMAT = 1
 RECORD = "record.json"
 
 
-def make_record(kind: str, status: Status, stopped: str, content: Mapping[str, Any]) -> dict[str, Any]:
+def make_record(kind: str, status: Status, stopped: str, content: Mapping[str, object]) -> dict[str, object]:
     """A record of a kind: what it is, how it ended, its content, and where it was measured."""
     return {
         "format": FORMAT,
@@ -30,7 +31,7 @@ def make_record(kind: str, status: Status, stopped: str, content: Mapping[str, A
     }
 
 
-def write_record(folder: Path, record: Mapping[str, Any]) -> None:
+def write_record(folder: Path, record: Mapping[str, object]) -> None:
     """Write record.json in one step."""
     write_file(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False).encode() + b"\n")
 
@@ -41,7 +42,7 @@ def kind_of(folder: Path) -> str:
     return str(record.get("kind", "")) if isinstance(record, dict) else ""
 
 
-def read_record(folder: Path, kind: str) -> dict[str, Any]:
+def read_record(folder: Path, kind: str) -> dict[str, object]:
     """The stored record of a folder, if it is of this kind and format."""
     record = _load(folder, kind)
     if not isinstance(record, dict) or record.get("kind") != kind or record.get("format") != FORMAT:
@@ -69,7 +70,23 @@ def reading(folder: Path) -> Iterator[None]:
         ) from exc
 
 
-def environment_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def environment_of(record: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
     """Machine and versions as rows."""
     both = {**record["machine"], **record["versions"]}
     return tuple((name, str(value)) for name, value in both.items())
+
+
+def write_rows(
+    path: Path,
+    schema: Schema,
+    rows: Iterable[Sequence[object]],
+    compression: Literal["snappy", "zstd"] = "snappy",
+) -> None:
+    """Write rows, each with a value per column of the schema, as a Parquet file."""
+    import pyarrow.parquet as pq
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema.columns)
+    named = {name: list(column) for (name, _), column in zip(schema.columns, columns, strict=True)}
+    buffer = io.BytesIO()
+    pq.write_table(schema.table(named), buffer, compression=compression)
+    write_file(path, buffer.getvalue())

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bakeoff import registry
 from bakeoff.benchmark.configurations.jobs import IngestionJob, SystemJob, TrialFigure, TrialIngestion
 from bakeoff.benchmark.configurations.trial import ingest_documents, measure_configuration
-from bakeoff.benchmark.results.scale_rows import DOCUMENTS, SIZE, ScaleRow
+from bakeoff.benchmark.results.scale_results import DOCUMENTS, SIZE, ScaleRow
 from bakeoff.benchmark.run_in_subprocess import run_isolated
 from bakeoff.benchmark.scale.session import ScaleSession, default_sizes
 from bakeoff.benchmark.session import Job, Tell, finish_session, run_jobs
@@ -19,18 +19,30 @@ from bakeoff.benchmark.targets import Pids
 from bakeoff.config.plan import Plan, System
 from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
-from bakeoff.pipeline.read import Sample
+from bakeoff.pipeline.read import Sample, count_documents
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.truth.queries import read_queries
-from bakeoff.types import SourceItem
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 
 NAMES = {"kNN": "knn", "memory_growth_mb": "memory_mb"}
 """Figures of a configuration under the names that `bakeoff scale` has for them."""
 INDEXING = ("insert_s", "index_s", "ready_s")
 KEPT = (
-    "documents", "chunks", "read_s", "chunk_s", "embed_s", *INDEXING, "latency_ms", "p50_ms", "p95_ms", "qps",
+    "documents",
+    "chunks",
+    "read_s",
+    "chunk_s",
+    "embed_s",
+    *INDEXING,
+    "latency_ms",
+    "p50_ms",
+    "p95_ms",
+    "qps",
     "disk_mb",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ class Servers:
     """Who knows the processes and the data folder of a store's server."""
 
     pids: Pids
-    data_folder: Callable[[str, Any], Path | None]
+    data_folder: Callable[[str, BaseModel | None], Path | None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,8 +105,8 @@ def measure_document_scale(
     tell: Tell,
 ) -> DocumentScaleOutcome:
     """Every size in every run; a system that fails is not tried at larger ones, Ctrl-C keeps what is there."""
-    count = _count_documents(plan)
-    options = _checked(options, count)
+    count = count_documents(registry.load("sources", plan.source.name)(plan.source.params))
+    options = _check_sizes(options, count)
     plan = _with_depth(plan, options.k)
     queries = len(read_queries(plan.queries).queries)
     outcome = DocumentScaleOutcome(plan=plan, options=options, documents=count, queries=queries)
@@ -109,13 +121,7 @@ def measure_document_scale(
     return outcome
 
 
-def _count_documents(plan: Plan) -> int:
-    """How many documents the source lists; not all of them may be readable."""
-    source = registry.load("sources", plan.source.name)(plan.source.params)
-    return sum(isinstance(item, SourceItem) for item in source.items())
-
-
-def _checked(options: DocumentScaleOptions, count: int) -> DocumentScaleOptions:
+def _check_sizes(options: DocumentScaleOptions, count: int) -> DocumentScaleOptions:
     """The options with sizes that the corpus has."""
     if options.sizes and options.sizes[-1] > count:
         raise SettingError(f"--sizes has {options.sizes[-1]:,}; the corpus has {count:,} documents.")
@@ -146,9 +152,15 @@ class _Sampled:
         own.mkdir()
         salt = fingerprint("scale", self.name, system.label, self.sample.size, self.run)
         job = SystemJob(
-            self.plan, system, ingestion, own, salt, tuple(servers.pids(store.name, store.params)),
-            servers.data_folder(store.name, store.params), self.sample,
-        )  # fmt: skip
+            plan=self.plan,
+            system=system,
+            ingestion=ingestion,
+            home=own,
+            salt=salt,
+            pids=tuple(servers.pids(store.name, store.params)),
+            server_data=servers.data_folder(store.name, store.params),
+            sample=self.sample,
+        )
         return [*ingestion.figures, *run_isolated(measure_configuration, job)]
 
     def _ingestion(self, system: System) -> TrialIngestion:
@@ -181,7 +193,17 @@ def _rows(system: str, size: int, run: int, figures: Sequence[TrialFigure]) -> I
     """The figures that `bakeoff scale` keeps, with the seconds of the index and of everything."""
 
     def row(figure: str, value: float | None, note: str = "") -> ScaleRow:
-        return ScaleRow(SIZE, system, "default", size, run, None, figure, value, note)
+        return ScaleRow(
+            kind=SIZE,
+            system=system,
+            setting="default",
+            size=size,
+            run=run,
+            at=None,
+            figure=figure,
+            value=value,
+            note=note,
+        )
 
     found = {one.name: one for one in figures}
     for name in KEPT:

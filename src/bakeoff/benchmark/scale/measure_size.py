@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bakeoff.benchmark.ann import recall_tuning
-from bakeoff.benchmark.ann.store_specs import StoreSpec, parse_store_specs
 from bakeoff.benchmark.ann.sweep import SweepJob, measure_sweep, tune_stores
-from bakeoff.benchmark.building import BuiltStore, build_store
 from bakeoff.benchmark.load.insert_while_search import insert_while_search
 from bakeoff.benchmark.null_store import harness_seconds
 from bakeoff.benchmark.resources.memory import (
@@ -26,11 +24,12 @@ from bakeoff.benchmark.resources.memory import (
     uses_server,
 )
 from bakeoff.benchmark.resources.usage import Sampler
-from bakeoff.benchmark.results.scale_rows import FILTER, MIXED, SIZE, THREADS, ScaleRow
-from bakeoff.benchmark.results.speed_rows import reaches_target, recall_text
+from bakeoff.benchmark.results.scale_results import FILTER, MIXED, SIZE, THREADS, ScaleRow
+from bakeoff.benchmark.results.speeds import reaches_target, recall_text
+from bakeoff.benchmark.stores import BuiltStore, StoreSpec, build_store, parse_store_specs
 from bakeoff.benchmark.vectors.datasets import VectorSet
-from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours
 from bakeoff.benchmark.vectors.filtered_search import buckets, fill_store, search_filtered, supports
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours
 from bakeoff.benchmark.vectors.quality import AnswerQuality
 from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.loops.closed_loop import closed_loop
@@ -87,7 +86,15 @@ def _dataset(job: ScaleJob) -> VectorSet:
     base = np.array(np.load(job.folder / "base.npy", mmap_mode="r")[: job.size])
     queries = np.load(job.folder / "queries.npy")
     return VectorSet(
-        "scale", base, queries, job.metric, None, 0, 0, (), fingerprint("scale", job.data, job.seed, job.size)
+        name="scale",
+        base=base,
+        queries=queries,
+        metric=job.metric,
+        neighbours=None,
+        duplicates=0,
+        leaked=0,
+        notes=(),
+        fingerprint=fingerprint("scale", job.data, job.seed, job.size),
     )
 
 
@@ -98,7 +105,15 @@ def _truth(job: ScaleJob) -> ExactNeighbours:
 
 def _work(job: ScaleJob, dataset: VectorSet) -> SweepJob:
     harness = {1: harness_seconds(dataset.queries, job.k)}
-    return SweepJob(dataset, _truth(job), job.k, 1, job.timeout, harness, job.seed)
+    return SweepJob(
+        dataset=dataset,
+        truth=_truth(job),
+        k=job.k,
+        threads=1,
+        timeout=job.timeout,
+        harness=harness,
+        seed=job.seed,
+    )
 
 
 def _size(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
@@ -135,7 +150,17 @@ def _figures(
     def row(
         figure: str, value: float | None, note: str = "", kind: str = SIZE, at: float | None = None
     ) -> ScaleRow:
-        return ScaleRow(kind, candidate.label, setting, job.size, job.run, at, figure, value, note)
+        return ScaleRow(
+            kind=kind,
+            system=candidate.label,
+            setting=setting,
+            size=job.size,
+            run=job.run,
+            at=at,
+            figure=figure,
+            value=value,
+            note=note,
+        )
 
     yield row("build_s", built.build_seconds)
     if elsewhere and server.cpu_seconds is not None and after.cpu_seconds is not None:
@@ -195,7 +220,17 @@ def _shortfall(job: ScaleJob, found: AnswerQuality, short: str) -> str:
 
 def _filters(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleRow]:
     def row(share: float, figure: str, value: float | None, note: str = "") -> ScaleRow:
-        return ScaleRow(FILTER, candidate.label, "default", job.size, job.run, share, figure, value, note)
+        return ScaleRow(
+            kind=FILTER,
+            system=candidate.label,
+            setting="default",
+            size=job.size,
+            run=job.run,
+            at=share,
+            figure=figure,
+            value=value,
+            note=note,
+        )
 
     if not supports(candidate):
         yield from (row(share, "knn", None, NO_FILTER) for share in job.filters)
@@ -205,7 +240,15 @@ def _filters(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[ScaleR
     (store, collection), query = fill_store(candidate, dataset, field, home), candidate.query(None)
     try:
         for share in job.filters:
-            found = search_filtered(store, query, dataset, field, share, job.k, job.timeout)
+            found = search_filtered(
+                store=store,
+                query=query,
+                dataset=dataset,
+                field=field,
+                share=share,
+                k=job.k,
+                timeout=job.timeout,
+            )
             yield row(share, "matching", found.matching)
             yield row(share, "knn", found.knn)
             yield row(share, "p50_ms", found.p50_ms)
@@ -233,12 +276,20 @@ def _mixed_rows(job: ScaleJob, candidate: StoreSpec, home: Path) -> Iterator[Sca
 
     def row(figure: str, value: float | None, note: str = "") -> ScaleRow:
         return ScaleRow(
-            MIXED, candidate.label, "default", job.size, job.run, job.insert_rate, figure, value, note
+            kind=MIXED,
+            system=candidate.label,
+            setting="default",
+            size=job.size,
+            run=job.run,
+            at=job.insert_rate,
+            figure=figure,
+            value=value,
+            note=note,
         )
 
     for name, milliseconds in found.alone:
         yield row(f"alone_{name}", milliseconds)
-    for name, milliseconds in found.beside:
+    for name, milliseconds in found.during:
         yield row(f"beside_{name}", milliseconds)
     yield row("written", found.written, "; ".join(found.errors))
     yield row("rate_reached", found.rate_reached)

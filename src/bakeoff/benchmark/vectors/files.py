@@ -30,7 +30,7 @@ HDF5_METRICS = {
 }
 SMALL_FILE = 16 * 2**20
 """Bytes that vectors in Parquet may always have: rows that repeat pack well there."""
-_NO_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError)
+_NO_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, OverflowError)
 """What NumPy raises on a file that holds no array of numbers."""
 ATTRIBUTE_SECONDS = 120.0
 _SAY_DISTANCE = """
@@ -179,7 +179,7 @@ def _distance(path: Path, file: Any) -> Any:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _hdf5_metric(path: Path, said: Any) -> str:
+def _hdf5_metric(path: Path, said: object) -> str:
     name = said.decode() if isinstance(said, bytes) else str(said)
     if name and name not in HDF5_METRICS:
         known = ", ".join(sorted(HDF5_METRICS))

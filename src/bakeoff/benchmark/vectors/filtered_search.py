@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bakeoff.benchmark.ann.store_specs import StoreSpec
-from bakeoff.benchmark.building import BATCH, fill_batches
-from bakeoff.benchmark.collection import Collection
+from bakeoff.benchmark.stores import BATCH, Collection, StoreSpec, fill_batches
 from bakeoff.benchmark.vectors.datasets import VectorSet
-from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, exact_neighbours
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours, exact_neighbours
 from bakeoff.benchmark.vectors.quality import answer_quality
 from bakeoff.errors import SettingError, StoreError
 from bakeoff.pipeline.loops.closed_loop import WARM_UP, closed_loop, warm_up
 from bakeoff.pipeline.loops.loop_times import statistics
-from bakeoff.protocols import SupportsPayload
+from bakeoff.protocols import CompleteStore, SupportsPayload
 from bakeoff.types import Batch, Condition, Hits, PayloadField, Where
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 
 FIELD = PayloadField("bucket", "integer")
 BUCKETS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilteredQueries:
     """Search under one filter: rows that satisfy it, recall among them, milliseconds, answers shorter than could be."""
 
@@ -61,7 +63,7 @@ def filter_of(share: float) -> Where:
 
 def fill_store(
     candidate: StoreSpec, dataset: VectorSet, field: np.ndarray, home: Path
-) -> tuple[Any, Collection]:
+) -> tuple[CompleteStore, Collection]:
     """The store with every row and its payload, ready, and the collection it is in."""
     with fill_batches(candidate, dataset, home, "filtered") as (store, collection):
         store.declare((FIELD,))
@@ -87,12 +89,18 @@ def truth_where(dataset: VectorSet, field: np.ndarray, share: float, k: int) -> 
 
 
 def search_filtered(
-    store: Any, query: Any, dataset: VectorSet, field: np.ndarray, share: float, k: int, timeout: float
+    store: CompleteStore,
+    query: BaseModel,
+    dataset: VectorSet,
+    field: np.ndarray,
+    share: float,
+    k: int,
+    timeout: float,
 ) -> FilteredQueries:
     """Every query once under the filter; a row that does not satisfy it is the store's failure."""
     condition, truth = filter_of(share), truth_where(dataset, field, share, k)
 
-    def search(vector: np.ndarray, wanted: int, arguments: Any) -> Hits:
+    def search(vector: np.ndarray, wanted: int, arguments: BaseModel) -> Hits:
         found: Hits = store.search_where(vector, wanted, arguments, condition)
         return found
 
@@ -106,7 +114,13 @@ def search_filtered(
     }
     matching = int((field < round(share * BUCKETS)).sum())
     return FilteredQueries(
-        share, matching, found.knn, times["p50_ms"], times["p99_ms"], loop.qps_measured, found.short
+        share=share,
+        matching=matching,
+        knn=found.knn,
+        p50_ms=times["p50_ms"],
+        p99_ms=times["p99_ms"],
+        qps=loop.qps_measured,
+        short=found.short,
     )
 
 

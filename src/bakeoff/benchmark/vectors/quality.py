@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bakeoff.benchmark.vectors.datasets import VectorSet, blocks
-from bakeoff.benchmark.vectors.exact_neighbours import ExactNeighbours, distances
+from bakeoff.benchmark.vectors.neighbours import ExactNeighbours, distances
 from bakeoff.errors import StoreError
 from bakeoff.measures.neighbours import NO_RESULT, TRUE_NEIGHBOURS, knn_recall, recall_of_100
 from bakeoff.types import Hits
@@ -33,7 +33,9 @@ def answer_quality(
     """The quality of one pass; queries without an answer do not enter and are counted by the loop."""
     asked = np.array([i for i, answer in enumerate(answers) if answer is not None], np.int64)
     if not len(asked):
-        return AnswerQuality(None, None, None, None, None, 0, 0)
+        return AnswerQuality(
+            knn=None, r100=None, precision=None, mrr=None, knn_error=None, queries=0, short=0
+        )
     found = quality_table([answer for answer in answers if answer is not None], k, len(dataset.base))
     exact = truth.ids[asked]
     wide = min(k, truth.depth)
@@ -47,10 +49,26 @@ def answer_quality(
     short = int((found[:, :wide] == NO_RESULT).any(axis=1).sum())
     error = float(knn.std(ddof=1) / len(knn) ** 0.5) if len(knn) > 1 else None
     if truth.depth < TRUE_NEIGHBOURS:
-        return AnswerQuality(float(knn.mean()), None, None, None, error, len(asked), short)
+        return AnswerQuality(
+            knn=float(knn.mean()),
+            r100=None,
+            precision=None,
+            mrr=None,
+            knn_error=error,
+            queries=len(asked),
+            short=short,
+        )
     among = float(np.rint(recall_of_100(found, exact, k) * TRUE_NEIGHBOURS).mean())
     mrr = float(_reciprocal_rank(found, exact[:, :TRUE_NEIGHBOURS]).mean())
-    return AnswerQuality(float(knn.mean()), among / TRUE_NEIGHBOURS, among / k, mrr, error, len(asked), short)
+    return AnswerQuality(
+        knn=float(knn.mean()),
+        r100=among / TRUE_NEIGHBOURS,
+        precision=among / k,
+        mrr=mrr,
+        knn_error=error,
+        queries=len(asked),
+        short=short,
+    )
 
 
 def quality_table(answers: Sequence[Hits], k: int, rows: int) -> np.ndarray:

@@ -1,11 +1,11 @@
-"""The options that allow an experiment to use API keys."""
+"""The options that allow an experiment to use API keys and code."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,19 +27,33 @@ Keys = Annotated[
 ]
 
 
-def with_consent(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same command with the options --allow-host and --allow-key."""
+Code = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-code",
+        metavar="MODULE",
+        help="Allow importing this module, which a retriever of the experiment names. Repeatable.",
+    ),
+]
+
+
+def with_consent(command: Callable[..., object]) -> Callable[..., object]:
+    """The same command with the options --allow-host, --allow-key and --allow-code."""
 
     @functools.wraps(command)
     def call(
-        *args: Any, allow_host: list[str] | None = None, allow_key: list[str] | None = None, **given: Any
-    ) -> Any:
+        *args: object,
+        allow_host: list[str] | None = None,
+        allow_key: list[str] | None = None,
+        allow_code: list[str] | None = None,
+        **given: object,
+    ) -> object:
         from bakeoff.storage.consent import allow
 
-        allow(allow_host or [], allow_key or [])
+        allow(allow_host or [], allow_key or [], allow_code or [])
         return command(*args, **given)
 
-    options = {"allow_host": Hosts, "allow_key": Keys}
+    options = {"allow_host": Hosts, "allow_key": Keys, "allow_code": Code}
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
         for name, kind in options.items()

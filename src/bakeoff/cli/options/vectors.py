@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +58,7 @@ class VectorCommand:
     executor: str | None
     as_json: bool
 
-    def folder(self, command: str, vectors: VectorSet) -> Path:
+    def folder(self, command: str, vectors: VectorSet) -> AbstractContextManager[Path]:
         """The result folder for a dataset; prints the dataset's notes first."""
         from bakeoff.cli import console
 
@@ -66,10 +66,12 @@ class VectorCommand:
             console.warn(note)
         return self.named_folder(command, vectors.name)
 
-    def named_folder(self, command: str, what: str) -> Path:
+    def named_folder(self, command: str, what: str) -> AbstractContextManager[Path]:
         """The result folder: --out, or a new one named after what is measured."""
+        from bakeoff.storage.dated_folder import result_folder
+
         name = "".join(letter if letter.isalnum() else "-" for letter in what.lower()).strip("-")
-        return self.out or Path("runs") / f"{command}-{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+        return result_folder(self.out, Path("runs"), f"{command}-{name}")
 
     def tell(self, text: str) -> None:
         """Print progress to standard error."""

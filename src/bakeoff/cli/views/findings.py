@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from bakeoff.cli import console
 from bakeoff.cli.views.sanitise import one_line
@@ -21,6 +20,7 @@ from bakeoff.runs.checks.findings import (
     TruthRow,
     ValidationReport,
 )
+from bakeoff.runtime.count_text import count
 
 WIDTH = 106
 FEW_QUERIES = 15
@@ -28,7 +28,7 @@ SHOWN = 8
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
 
-def report_json(report: ValidationReport, *, strict: bool) -> dict[str, Any]:
+def report_json(report: ValidationReport, *, strict: bool) -> dict[str, object]:
     """The report as JSON."""
     counts = {f"{level}s": len(report.of(level)) for level in LEVELS}
     return {"ready": not report.faults(strict=strict), **counts, **asdict(report)}
@@ -70,7 +70,9 @@ def _print_facts(report: ValidationReport) -> None:
     corpus = report.corpus
     files = sum(one.files for one in corpus.skipped)
     skipped = f" · {files:,} file{'' if files == 1 else 's'} skipped" if files else ""
-    _line("corpus", f"{corpus.documents:,} documents, {corpus.characters:,} characters{skipped}")
+    language = f" · {corpus.language}" if corpus.language else ""
+    size = f"{count(corpus.documents, 'document')}, {corpus.characters:,} characters"
+    _line("corpus", f"{size}{language}{skipped}")
     if corpus.chunks:
         _line("chunks", " · ".join(f"{label} {count:,}" for label, count in corpus.chunks.items()))
     states: Counter[str] = Counter(row.state for row in report.queries)
@@ -159,17 +161,18 @@ def _ceiling(row: Ceiling, report: ValidationReport, chunkers: bool) -> list[str
 def _print_power(power: Power) -> None:
     one, every = power.detectable, power.detectable_of_all
     together = f" in {power.clusters:,} clusters" if power.clusters < power.queries else ""
+    among = f"; among all {power.pairs:,} pairs, {_undetected_text(every)}" if power.pairs > 1 else ""
     text = (
-        f"With {power.queries:,} question{'' if power.queries == 1 else 's'}{together}, {_undetected(one)}"
-        f" in {power.measure} between two systems go undetected; among all {power.pairs:,} pairs, {_undetected(every)}"
-        f" (80 % power). Standard deviation of paired differences {power.spread:.2f}, {power.basis}."
+        f"With {power.queries:,} question{'' if power.queries == 1 else 's'}{together}, {_undetected_text(one)}"
+        f" in {power.measure} between two systems go undetected{among} (80 % power). "
+        f"Standard deviation of paired differences {power.spread:.2f}, {power.basis}."
     )
     assumed = " A first run measures it: bakeoff validate --pilot RUN_FOLDER."
     _paragraph(text + (assumed if power.basis.startswith("assumed") else ""), "power     ")
     console.print_line()
 
 
-def _undetected(difference: float) -> str:
+def _undetected_text(difference: float) -> str:
     return f"differences below {difference:.2f}" if difference < 1 else "all differences"
 
 

@@ -11,6 +11,10 @@ from bakeoff.report.sections.key_measures import missing_notes
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.key_measures import key_measures
 from bakeoff.runs.score_grid import GridMean, read_grid
+from bakeoff.stats.number_format import letter
+
+HEADERS = ["category", "key measure", "n"]
+GAP = 2
 
 
 class SystemMean(TypedDict):
@@ -30,22 +34,25 @@ class CategoryMeans(TypedDict):
 
 
 def print_key_measures(result: Result, systems: Sequence[str]) -> None:
-    """Print a row per category and a column per system, numbered as in the table of systems."""
+    """Print a row per category and a column per system, lettered as in the table of systems."""
     found = key_measures(result, read_grid(result), systems)
     if not found:
         return
     console.print_line()
-    rows = [
-        [
-            one.category,
-            one.measure,
-            _count(list(one.means.values())),
-            *(_text(one.means.get(s)) for s in systems),
-        ]
-        for one in found
-    ]
-    places = [str(place) for place in range(1, len(systems) + 1)]
-    console.table(["category", "key measure", "n", *places], rows, right=tuple(range(2, 3 + len(systems))))
+    heads = [[one.category, one.measure, _count(list(one.means.values()))] for one in found]
+    full = [[_text(one.means.get(system)) for system in systems] for one in found]
+    short = [[cell.partition(" ")[0] for cell in cells] for cells in full]
+    room = console.out.width - _width([HEADERS, *heads])
+    cells = full if _width(full) <= room else short
+    shown = max(
+        (n for n in range(1, len(systems) + 1) if _width([row[:n] for row in cells]) <= room), default=1
+    )
+    headers = [*HEADERS, *(letter(place) for place in range(1, shown + 1))]
+    rows = [[*head, *row[:shown]] for head, row in zip(heads, cells, strict=True)]
+    console.table(headers, rows, right=tuple(range(2, 3 + shown)))
+    if shown < len(systems) or cells is not full:
+        left = f"{len(systems) - shown} more systems and " if shown < len(systems) else ""
+        console.print_line(f"… {left}intervals in the report", style="dim")
     for note in missing_notes(found):
         console.print_line(f"{ABSENT} {note}", style="dim")
     console.print_line()
@@ -68,6 +75,11 @@ def key_measures_json(result: Result) -> list[CategoryMeans]:
         }
         for one in key_measures(result, read_grid(result), result.done)
     ]
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    """Characters that columns take on the screen, each with the gap after it."""
+    return sum(max(map(len, column)) + GAP for column in zip(*rows, strict=True))
 
 
 def _count(means: Sequence[GridMean]) -> str:

@@ -118,7 +118,7 @@ class ProgressLines:
                 now = time.monotonic()
                 self._running[event.stage, event.label] = [0.0, float(event.total), now, now]
             case StageAdvanced():
-                return self._advanced(event)
+                return self._on_advance(event)
             case StageFinished():
                 words = (event.label, event.summary, f"{event.seconds:.1f} s")
                 return f"{event.stage:<9} " + "  ".join(word for word in words if word)
@@ -131,7 +131,7 @@ class ProgressLines:
                 return f"warning   {event.message}"
         return ""
 
-    def _advanced(self, event: StageAdvanced) -> str:
+    def _on_advance(self, event: StageAdvanced) -> str:
         state = self._running[event.stage, event.label]
         state[0] += event.count
         now = time.monotonic()

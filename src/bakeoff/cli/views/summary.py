@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from bakeoff.cli import console
 from bakeoff.cli.views.key_measures import key_measures_json, print_key_measures
 from bakeoff.cli.views.sanitise import one_line
+from bakeoff.config.modes import RETRIEVER
 from bakeoff.measures.names import parse
 from bakeoff.presets.decisions import decision_lines, preset_lines
-from bakeoff.report.sections.pairs import too_many
 from bakeoff.report.sections.sanity import sanity_notes
 from bakeoff.report.sections.systems import order_systems
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.decisive_systems import compares_all
 from bakeoff.runs.score_grid import read_grid
-from bakeoff.runs.stored_times import SPEED, embed_speeds
+from bakeoff.runs.stored_times import SPEED, START, embed_speeds
+from bakeoff.runs.vector_forms import form_families, form_rows
 from bakeoff.runs.verdict import (
     explain_variation,
     false_alarms,
@@ -28,19 +30,24 @@ from bakeoff.runs.verdict import (
 )
 from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import SystemSummary
-from bakeoff.stats.loss import Waterfall
-from bakeoff.stats.number_format import join_names
+from bakeoff.stats.factors import FactorAnalysis
+from bakeoff.stats.loss import BEYOND_DEPTH, Waterfall
+from bakeoff.stats.number_format import join_names, letter
+from bakeoff.stats.recommendation_text import Recommendation
 from bakeoff.stats.verdict import Verdict
 
 SHOWN = 25
 PRESET_LINES = 3
 LABEL = 9
+WIDE_LABEL = 16
 KEY_SYSTEMS = 5
 HARD_SPACE = "\u00a0"
 Column = tuple[str, list[str]]
 LOSSES = {
+    BEYOND_DEPTH: "beyond the depth (raise `depth`)",
     "in no chunk": "in no chunk",
     "search misses": "missed by the search",
+    "not placed": "not placed in the corpus",
     "model misses": "missed by the model",
     "index misses": "missed by the index",
     "fused or reranked away": "dropped by fusion or reranking",
@@ -49,31 +56,56 @@ LOSSES = {
 """The steps of a loss as a person would put them."""
 
 
-def print_result(result: Result, report: Path | None) -> None:
-    """Print the table, the verdict, what it rests on, failures and notes."""
+def print_result(result: Result, report: Path | None, *, verbose: bool = False) -> None:
+    """Print the table, the recommendation with its three lines, and where the report is; all else if verbose."""
     if not result.done:
         _print_failed(result)
         return
     console.print_line()
     _print_table(result)
     console.print_line()
-    if _comparable(result):
-        _print_judged(result)
-    else:
-        print_field("Verdict", f"{len(result.done):,} systems are too many to compare every pair here.")
-        print_field("", "Compare two of them: bakeoff compare RUN A B")
+    print_recommendation(result.recommendation)
     _print_failed(result)
+    if verbose:
+        console.print_line()
+        _print_details(result)
+    if report is not None:
+        print_field("Report", str(report))
+        if _can_be_taken(result):
+            print_field("Use it", f"bakeoff take {shlex.quote(str(result.path))}")
+
+
+def _can_be_taken(result: Result) -> bool:
+    """Whether the recommended system is made of parts: a search that exists already has nothing to take."""
+    modes = dict(zip(result.systems["system"].to_pylist(), result.systems["mode"].to_pylist(), strict=True))
+    found = result.recommendation
+    return found is not None and modes[found.system] != RETRIEVER.name
+
+
+def print_recommendation(found: Recommendation | None) -> None:
+    """Print the one line, what could be larger than it, and the three lines below."""
+    if found is None:
+        return
+    if found.banner:
+        print_field("DRAFTS", found.banner)
+    print_field("", found.sentence, indent=0)
+    for label, text in found.lines:
+        print_field(f"  {label}", text, indent=WIDE_LABEL)
+
+
+def _print_details(result: Result) -> None:
+    """Print the evidence behind the recommendation, and every note."""
+    if compares_all(result):
+        _print_judged(result)
     for note in (*result.record.notes, *tie_notes(result), *sanity_notes(result, read_grid(result))):
         if note:
             print_field("Note", note)
-    if report is not None:
-        print_field("Report", str(report))
 
 
 def _print_judged(result: Result) -> None:
     """Print the verdict and what it rests on."""
     _print_verdict(result)
-    best = result.verdict.system or result.comparison.best
+    best = result.recommendation.system if result.recommendation else None
     if best is not None:
         _print_negatives(result, best)
         _print_loss(result, best)
@@ -83,13 +115,11 @@ def _print_judged(result: Result) -> None:
     print_key_measures(result, _order(result)[:KEY_SYSTEMS])
 
 
-def _comparable(result: Result) -> bool:
-    return not too_many(len(result.done), result.queries.num_rows)
-
-
-def result_json(result: Result) -> dict[str, Any]:
+def result_json(result: Result) -> dict[str, object]:
     """The result as JSON."""
     rows, speeds = [], embed_speeds(result)
+    stored = result.systems.select(["system", "vector_bytes"]).to_pylist()
+    sizes = {row["system"]: row["vector_bytes"] for row in stored}
     for system in result.done:
         means = {
             name: {
@@ -99,27 +129,43 @@ def result_json(result: Result) -> dict[str, Any]:
             for name in result.record.measures
         }
         p50 = result.timing(system, "total", "p50_ms")
-        speed = speeds[system].speed if system in speeds else None
+        model = speeds.get(system)
         rows.append(
             {
                 "system": system,
                 "measures": means,
                 "p50_ms": p50,
                 "index_bytes": _size(result, system),
-                "embeddings_per_second": speed.value if speed else None,
-                "embeddings_measured": (speed.note or None) if speed else None,
+                "vector_bytes": sizes[system],
+                "embeddings_per_second": model.speed.value if model else None,
+                "embeddings_measured": (model.speed.note or None) if model else None,
+                "model_start_seconds": model.start.value if model else None,
             }
         )
-    outcome: dict[str, Any] = {"run": str(result.path), "systems": rows, "failed": result.failed}
-    if result.done and _comparable(result):
+    outcome: dict[str, object] = {"run": str(result.path), "systems": rows, "failed": result.failed}
+    if result.done:
+        outcome["recommendation"] = recommendation_json(result.recommendation)
+    if result.done and compares_all(result):
         outcome["verdict"] = {**verdict_json(result.verdict), "without_leaks": _without_leaks(result)}
         outcome["questions"] = _questions_json(result.comparison.questions)
+        outcome["factors"] = _factors_json(explain_variation(result))
+    if forms := list(form_rows(result)):
+        outcome["vector_forms"] = forms
     if keys := key_measures_json(result):
         outcome["key_measures"] = keys
     return outcome
 
 
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
+def recommendation_json(found: Recommendation | None) -> dict[str, object] | None:
+    """A recommendation as JSON."""
+    return (
+        None
+        if found is None
+        else {**asdict(found), "strength": str(found.strength), "grounds": str(found.grounds)}
+    )
+
+
+def verdict_json(verdict: Verdict) -> dict[str, object]:
     """A verdict as JSON."""
     return {
         "kind": str(verdict.kind),
@@ -134,7 +180,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _without_leaks(result: Result) -> dict[str, Any] | None:
+def _without_leaks(result: Result) -> dict[str, object] | None:
     """The verdict without the queries that occur in a document; None if none do."""
     verdict = verdict_without_leaks(result)
     if verdict is None:
@@ -147,27 +193,40 @@ def _without_leaks(result: Result) -> dict[str, Any] | None:
     }
 
 
-def _questions_json(questions: EffectiveQuestions | None) -> dict[str, Any] | None:
+def _questions_json(questions: EffectiveQuestions | None) -> dict[str, object] | None:
     """The numbers of questions, of clusters and of effective independent questions."""
     return None if questions is None else {**asdict(questions), "effective": questions.effective}
+
+
+def _factors_json(found: FactorAnalysis | None) -> dict[str, object] | None:
+    """Each factor's share of the variation; factors that change together are one entry. None if nothing varies."""
+    if found is None:
+        return None
+    shares = [
+        {"factor": one.factor, "levels": one.levels, "share": one.adjusted, "interval": [one.low, one.high]}
+        for one in found.factors
+    ]
+    confounded = [list(group) for group in found.confounded]
+    return {"shares": shares, "confounded": confounded, "notes": list(found.notes)}
 
 
 def _print_table(result: Result) -> None:
     """Print the systems, best first, with as many measures as fit the terminal."""
     ordered = _order(result)
     shown = ordered[:SHOWN]
-    first = [("", [str(i) for i in range(1, len(shown) + 1)]), ("system", shown)]
+    first = [("", [letter(i) for i in range(1, len(shown) + 1)]), ("system", shown)]
     measures = [_measure_column(result, name, shown) for name in result.record.measures]
     last = [
         ("p50", [_milliseconds(result, system) for system in shown]),
         ("index", [_megabytes(_size(result, system)) for system in shown]),
+        *_form_columns(result, shown),
         *_speed_columns(result, shown),
         *_cost_columns(result, shown),
     ]
     columns = _fitting([*first, measures[0], *last[:2]], [*last[2:], *measures[1:]])
     columns = [column for column in (*first, *measures, *last) if column in columns]
     rows = [list(cells) for cells in zip(*(cells for _, cells in columns), strict=True)]
-    console.table([header for header, _ in columns], rows, right=(0, *range(2, len(columns))))
+    console.table([header for header, _ in columns], rows, right=tuple(range(2, len(columns))))
     left = [f"{len(ordered) - SHOWN} more systems"] if len(ordered) > SHOWN else []
     hidden = sum(column not in columns for column in measures)
     left += [f"{hidden} more measure{'s' if hidden > 1 else ''}"] if hidden else []
@@ -178,8 +237,13 @@ def _print_table(result: Result) -> None:
 
 
 def _fitting(columns: list[Column], optional: list[Column]) -> list[Column]:
-    """The columns and, one after another, those optional ones that fit the terminal's width."""
+    """The columns and, one after another, those optional ones that fit the terminal's width.
+
+    A model's start is shown next to its speed only.
+    """
     for column in optional:
+        if column[0] == START and SPEED not in (heading for heading, _ in columns):
+            continue
         if _width([*columns, column]) <= console.out.width:
             columns = [*columns, column]
     return columns
@@ -197,13 +261,24 @@ def _print_prices(result: Result) -> None:
         console.print_line(f"– {note}", style="dim")
 
 
+def _form_columns(result: Result, systems: list[str]) -> list[Column]:
+    """Bytes of a vector, where systems differ in them only."""
+    if not form_families(result):
+        return []
+    stored = {row["system"]: row["vector_bytes"] for row in result.systems.to_pylist()}
+    return [("bytes per\nvector", [f"{stored[one]:,}" if stored[one] else "–" for one in systems])]
+
+
 def _speed_columns(result: Result, systems: list[str]) -> list[Column]:
-    """Chunks embedded per second, dated if an earlier run computed the vectors; empty if no system embeds."""
+    """Chunks embedded per second, dated if an earlier run computed the vectors, and the models' starts."""
     speeds = embed_speeds(result)
     if not speeds:
         return []
-    cells = [speeds[system].speed_text if system in speeds else "–" for system in systems]
-    return [(SPEED, cells)]
+    rows = [speeds.get(system) for system in systems]
+    return [
+        (SPEED, [row.speed_text if row else "–" for row in rows]),
+        (START, [row.start_text if row else "–" for row in rows]),
+    ]
 
 
 def _cost_columns(result: Result, systems: list[str]) -> list[Column]:
@@ -321,23 +396,23 @@ def _print_failed(result: Result) -> None:
         print_field("", f"{finished} Run the same command to retry only the failed ones.")
 
 
-def print_field(name: str, text: str) -> None:
+def print_field(name: str, text: str, indent: int = LABEL) -> None:
     """Print a labelled paragraph, wrapped to the terminal."""
     import textwrap
 
-    width = max(console.out.width - LABEL, 40)
+    width = max(console.out.width - indent, 40)
     whole = one_line(text).replace(" %", f"{HARD_SPACE}%").replace(" ·", f"{HARD_SPACE}·")
     first, *rest = textwrap.wrap(whole, width, break_long_words=False, break_on_hyphens=False) or [""]
-    console.print_line(f"{name:<{LABEL}}{first.replace(HARD_SPACE, ' ')}")
+    console.print_line(f"{name:<{indent}}{first.replace(HARD_SPACE, ' ')}")
     for line in rest:
-        console.print_line(" " * LABEL + line.replace(HARD_SPACE, " "))
+        console.print_line(" " * indent + line.replace(HARD_SPACE, " "))
 
 
 def _order(result: Result) -> list[str]:
     """Systems best first, as in the report: by the queries that all ranked systems share (F24)."""
     summaries = result.summaries(result.record.primary)
     means = {system: summaries[system].mean for system in result.done}
-    ranking = result.comparison.ranking if _comparable(result) else ()
+    ranking = result.comparison.ranking if compares_all(result) else ()
     return list(order_systems(means, ranking, parse(result.record.primary).definition.higher_is_better))
 
 
@@ -366,7 +441,7 @@ def number(value: float) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
-def mean_json(summary: SystemSummary) -> dict[str, Any]:
+def mean_json(summary: SystemSummary) -> dict[str, object]:
     """A mean with its interval, as JSON."""
     interval = [summary.interval.low, summary.interval.high]
     return {"mean": summary.mean, "interval": interval, "n": summary.n, "excluded": len(summary.excluded)}

@@ -22,7 +22,7 @@ class GrammarPart(IntEnum):
 
     SCOPE = 1  # has members that are chunks of their own
     LEAF = 2  # is kept whole
-    WRAPPER = 3  # stands around one definition: decorator, export, template
+    WRAPPER = 3  # wraps one definition: decorator, export, template
     OPEN = 4  # may hold definitions but has no name: a body, an #ifdef
     LEADING = 5  # belongs to the definition that follows: comment, attribute
 
@@ -207,6 +207,7 @@ def grammar_versions() -> str:
     return ", ".join(f"{name.replace('_', '-')} {_version(name)}" for name in names)
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)

@@ -46,7 +46,7 @@ def parse(text: str, grammar: LoadedGrammar) -> tuple[bytes, Node]:
     """The bytes of a text and the root of its tree, whose offsets count these bytes; raises ParseError."""
     data = text.encode("utf-8", "surrogatepass")
     if len(data) > _LONG and _foreign(text[:_SAMPLE], grammar):
-        raise ParseError("its beginning is no program text")
+        raise ParseError("it does not begin like a program")
     if len(data) > PROBED_BYTES:
         _probe(data, grammar)
     root = _parser(grammar).parse(data).root_node

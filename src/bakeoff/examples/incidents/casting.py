@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from bakeoff.errors import CorpusError
 from bakeoff.examples.incidents.prose import Draw
+from bakeoff.types import Json
 
 How = Literal["keyword", "paraphrase", "decoy"]
 HOWS: tuple[How, ...] = get_args(How)
@@ -29,7 +30,7 @@ class Model:
 
 @dataclass(slots=True)
 class CastingResult:
-    """One invented report before it is written: `topics` says what it is about and how that is said."""
+    """One invented report before it is written: `topics` has its subjects and how each is worded."""
 
     report: str
     model: Model
@@ -38,11 +39,11 @@ class CastingResult:
 
 
 @cache
-def phrases(name: str) -> Mapping[str, Any]:
+def phrases(name: str) -> Mapping[str, Json]:
     """One phrase file, read once."""
     import yaml
 
-    loaded: Mapping[str, Any] = yaml.safe_load((_PHRASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    loaded: Mapping[str, object] = yaml.safe_load((_PHRASES / f"{name}.yaml").read_text(encoding="utf-8"))
     return loaded
 
 
@@ -64,7 +65,7 @@ def _roles(draw: Draw, count: int) -> list[CastingResult]:
     """Models, phases and ids; the reports that queries name come first and fly their approach."""
     world = phrases("world")
     models = _models(draw, count)
-    phases = draw.shuffled([phase for phase, share in world["phases"].items() for _ in range(share)])
+    phases = draw.shuffle([phase for phase, share in world["phases"].items() for _ in range(share)])
     castings = []
     for report, key in world["required"].items():
         models.remove(key)
@@ -81,7 +82,7 @@ def _roles(draw: Draw, count: int) -> list[CastingResult]:
 def _models(draw: Draw, count: int) -> list[str]:
     """`count` model keys in the shares of world.yaml, shuffled."""
     once = [key for key, row in phrases("world")["models"].items() for _ in range(row[4])]
-    return draw.shuffled([once[position % len(once)] for position in range(count)])
+    return draw.shuffle([once[position % len(once)] for position in range(count)])
 
 
 def _model(key: str) -> Model:
@@ -89,9 +90,9 @@ def _model(key: str) -> Model:
     return Model(maker, str(bare), kind, operation)
 
 
-def _ids(draw: Draw, taken: set[str]) -> Mapping[str, Any]:
+def _ids(draw: Draw, taken: set[str]) -> Mapping[str, Json]:
     """For each kind of report a function that gives the next free id: kind, two-digit year, number."""
-    years = draw.shuffled([f"{year % 100:02d}" for year in range(1984, 2020)])
+    years = draw.shuffle([f"{year % 100:02d}" for year in range(1984, 2020)])
 
     def free(kind: str) -> Iterator[str]:
         for number in range(1, 100):

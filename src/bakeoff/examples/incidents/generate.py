@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from bakeoff.examples.incidents.casting import CALIBRATED, CastingResult, How, Model, cast, phrases
 from bakeoff.examples.incidents.prose import Draw
+from bakeoff.types import Json
 
 NOTICE = (
     "SYNTHETIC REPORT: written by a program to test search; it is not a record of any real investigation, "
@@ -81,7 +81,7 @@ def make_reports(seed: int = 7, reports: int = CALIBRATED) -> list[IncidentRepor
     return sorted(invented + named, key=lambda report: report.id)
 
 
-def _label(report: IncidentReport) -> dict[str, Any]:
+def _label(report: IncidentReport) -> dict[str, object]:
     passages = [asdict(passage) for passage in report.passages]
     topics = _whole_topics(report) | {passage.topic: passage.how for passage in report.passages}
     model = asdict(report.model) if report.model else None
@@ -110,7 +110,7 @@ def _whole_topics(report: IncidentReport) -> dict[str, How]:
 def _mentions(castings: list[CastingResult], draw: Draw) -> dict[str, str]:
     """Which invented report mentions which of the nine named incidents."""
     named = list(phrases("named")["reports"])
-    chosen = draw.shuffled([casting.report for casting in castings])[: phrases("named")["mentions"]["count"]]
+    chosen = draw.shuffle([casting.report for casting in castings])[: phrases("named")["mentions"]["count"]]
     return {report: named[position % len(named)] for position, report in enumerate(chosen)}
 
 
@@ -134,7 +134,7 @@ def _draw_report(casting: CastingResult, mention: str | None, seed: int) -> Inci
     return IncidentReport(casting.report, text, casting.model, maker_named, casting.phase, passages)
 
 
-def _ordinary(section: Mapping[str, Any], facts: Mapping[str, str], draw: Draw) -> list[_Said]:
+def _ordinary(section: Mapping[str, Json], facts: Mapping[str, str], draw: Draw) -> list[_Said]:
     """Sentences any report may have: the first `always` ones, and others up to the number drawn."""
     always = section.get("always", 0)
     lines = section["of"][:always]
@@ -150,7 +150,7 @@ def _mention(said: dict[str, list[_Said]], report: str, draw: Draw) -> None:
     said[mentions["section"]].append(_Said(text, f"INC-{order:03d}", "decoy"))
 
 
-def _write_known_report(report: str, entry: Mapping[str, Any], seed: int) -> IncidentReport:
+def _write_known_report(report: str, entry: Mapping[str, Json], seed: int) -> IncidentReport:
     """A report on one of the nine incidents: nothing drawn but the form of its headings."""
     draw = Draw(f"{seed}/{report}")
     aircraft = f"{entry['maker']} {entry['bare']}" if "bare" in entry else "airplane"
@@ -194,7 +194,7 @@ def _compose(
     return text, tuple(passages)
 
 
-def _heading(key: str, section: Mapping[str, Any], style: str, draw: Draw) -> str:
+def _heading(key: str, section: Mapping[str, Json], style: str, draw: Draw) -> str:
     """A heading in capitals: plain, numbered (`1.7 METEOROLOGICAL INFORMATION`) or `(b) PROBABLE CAUSE`."""
     name: str = draw.pick(section["heading"])
     lettered = {"conclusions": "(a) FINDINGS", "cause": "(b) PROBABLE CAUSE"}
@@ -209,7 +209,7 @@ def _facts(casting: CastingResult, maker_named: bool, draw: Draw) -> dict[str, s
     """What the templates of an invented report can refer to."""
     world, model = phrases("world"), casting.model
     two_crew = model.operation in ("airline", "feeder") or model.bare in ("Learjet 35", "King Air 200")
-    origin, destination, place = draw.shuffled(world["places"])[:3]
+    origin, destination, place = draw.shuffle(world["places"])[:3]
     aboard = draw.number(*_ABOARD[model.operation])
     hour, minute, year = draw.number(5, 22), draw.number(12, 57), _year(casting.report)
     aircraft = f"{model.maker} {model.bare}" if maker_named else model.bare

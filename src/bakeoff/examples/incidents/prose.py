@@ -27,14 +27,14 @@ class Draw:
         """One of the items."""
         return items[self.number(0, len(items) - 1)]
 
-    def shuffled(self, items: Sequence[_Item]) -> list[_Item]:
+    def shuffle(self, items: Sequence[_Item]) -> list[_Item]:
         """All items in a drawn order."""
         keyed = [(self._random.random(), position) for position in range(len(items))]
         return [items[position] for _, position in sorted(keyed)]
 
     def some(self, items: Sequence[_Item], count: int) -> list[_Item]:
         """`count` different items in their own order."""
-        chosen = self.shuffled(range(len(items)))[:count]
+        chosen = self.shuffle(range(len(items)))[:count]
         return [items[position] for position in sorted(chosen)]
 
     def fill(self, template: str, facts: Mapping[str, str]) -> str:

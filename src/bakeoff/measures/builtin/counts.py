@@ -61,7 +61,7 @@ class PrecisionUnique(Precision):
         return len(ranked.hit_ranks(measure)) / max(1, len(ranked.grades[: measure.k]))
 
     def norm(self, block: HitBlock, measure: Measure) -> Floats:
-        return block.pooled.retrieved(measure.k).astype(np.float64)
+        return block.pooled.retrieved_counts(measure.k).astype(np.float64)
 
     def variants(self, ranked: RankedGrades, measure: Measure) -> Iterator[Variant]:
         return iter(())

@@ -48,7 +48,7 @@ class NDCG(WeightedSum):
         hits, top, k = block.hits, block.truth.top_grade(), measure.k
         inside = slice(None) if k is None else hits.rank <= k
         taken = block.count(hits.row[inside], (1.0 / np.log2(hits.rank + 1.0))[inside])
-        free = kernels.discount_sum(block.pooled.retrieved(k)) - taken
+        free = kernels.discount_sum(block.pooled.retrieved_counts(k)) - taken
         reached = point * self.norm(block, measure)
         more, below = (
             count(k).astype(np.int64) for count in (block.count_unjudged, block.count_unjudged_below)

@@ -24,7 +24,10 @@ class NeighbourRecall(MeasureDefinition):
     needs = RequiredInput.NEIGHBOURS
     units = (Unit.VECTOR, Unit.CHUNK, Unit.DOCUMENT)
     long_names = ("knn_recall", "knn")
-    note = "Relative distance tolerance 1e-6 unless the conventions set another."
+    note = (
+        "Relative distance tolerance 1e-6 unless the conventions set another. Of fewer than k rows that a filter "
+        "leaves, the share is of those."
+    )
 
 
 class NeighbourRecall100(MeasureDefinition):

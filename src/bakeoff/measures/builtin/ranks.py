@@ -45,7 +45,7 @@ class ReciprocalRank(MeasureDefinition):
         wrong = hits.grade < block.threshold(measure)
         prefix = wrong & (kernels.count_before(hits.row, wrong) + 1 == hits.rank)
         first = block.count(hits.row[prefix]) + 1
-        within = first <= block.pooled.retrieved(measure.k)
+        within = first <= block.pooled.retrieved_counts(measure.k)
         return point, np.divide(1.0, first, out=np.zeros(block.size), where=within)
 
     def expected_value(self, tied: TiedRange, block: HitBlock, measure: Measure) -> Floats:
@@ -89,7 +89,7 @@ class AveragePrecision(MeasureDefinition):
 
     def bound_values(self, block: HitBlock, measure: Measure, point: Floats) -> tuple[Floats, Floats]:
         """Upper: AP if every unjudged result in the top k were relevant, from the judged non-relevant ones only."""
-        hits, depth = block.hits, block.pooled.retrieved(measure.k)
+        hits, depth = block.hits, block.pooled.retrieved_counts(measure.k)
         irrelevant = hits.grade < block.threshold(measure)
         wrong = irrelevant & (hits.rank <= depth[hits.row])
         row, rank = hits.row[wrong], hits.rank[wrong]
@@ -146,5 +146,5 @@ class RankBiasedPrecision(WeightedSum):
         if measure.k is not None:
             wrong &= hits.rank <= measure.k
         lost = block.count(hits.row[wrong], (1 - p) * np.power(p, hits.rank[wrong] - 1.0))
-        seen = 1.0 - np.power(p, block.pooled.retrieved(measure.k).astype(np.float64))
+        seen = 1.0 - np.power(p, block.pooled.retrieved_counts(measure.k).astype(np.float64))
         return point, seen - lost

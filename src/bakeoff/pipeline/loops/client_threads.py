@@ -17,9 +17,9 @@ PATIENCE_SECONDS = 2.0
 INTERRUPTED = "stopped by Ctrl-C"
 HUNG = "did not come back"
 GIVEN_UP = 25
-"""After so many failures in a row the engine is taken to be gone, and the loop ends."""
+"""After this many failures in a row the engine counts as gone, and the loop ends."""
 LAST_FAILED = 5
-"""A loop whose last searches all failed, at least so many, lost its engine before the end."""
+"""A loop whose last searches all failed, at least this many, lost its engine before the end."""
 GONE = "searches in a row failed"
 
 
@@ -69,7 +69,7 @@ class ClientThreads:
                 self.start = time.perf_counter_ns() + int(later * 1e9)
             return self.start
 
-    def failed(self, exc: BaseException) -> None:
+    def count_failure(self, exc: BaseException) -> None:
         """Count a failure; too many in a row end the loop. A success sets `failing` back to 0."""
         self.failing += 1
         self.last_error = str(exc)

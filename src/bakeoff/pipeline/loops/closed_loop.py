@@ -10,9 +10,9 @@ import itertools
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -27,9 +27,11 @@ HARNESS_LIMIT = 0.05
 """A figure of which the harness makes up more than this share is marked (F38)."""
 NEVER = 2**63 - 1
 
-Search = Callable[[Any, int, Any], Hits]
+Q = TypeVar("Q")
+P = TypeVar("P")
+Search = Callable[[Q, int, P], Hits]
 """`search(one of the asked, k, query arguments)`; a store's own `search`, or a whole system's."""
-Asked = Sequence[Any] | np.ndarray
+Asked = Collection[Q]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,10 @@ class _Client:
 
 
 def closed_loop(
-    search: Search,
-    vectors: Asked,
+    search: Search[Q, P],
+    vectors: Asked[Q],
     k: int,
-    query: Any,
+    query: P,
     *,
     threads: int = 1,
     seconds: float | None = None,
@@ -83,7 +85,18 @@ def closed_loop(
         until = NEVER if seconds is None else crew.begin_at() + int(seconds * 1e9)
         alone = threads == 1 and seconds is None
         mine = _alone(crew, len(asked)) if alone else _remaining_numbers(crew, shared, seconds, len(asked))
-        _rounds(search, asked, k, query, mine, answers, clients[number], crew, number, until)
+        _rounds(
+            search=search,
+            asked=asked,
+            k=k,
+            query=query,
+            mine=mine,
+            answers=answers,
+            client=clients[number],
+            crew=crew,
+            number=number,
+            until=until,
+        )
         clients[number].span = (started, time.perf_counter_ns())
 
     crew = run_client_threads(work, threads, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
@@ -98,7 +111,7 @@ def check_workers(workers: int, queries: int) -> None:
         )
 
 
-def warm_up(search: Search, vectors: Asked, k: int, query: Any, *, timeout: float = TIMEOUT) -> WarmUp:
+def warm_up(search: Search[Q, P], vectors: Asked[Q], k: int, query: P, *, timeout: float = TIMEOUT) -> WarmUp:
     """Searches with vectors that are not measured, so that no measured query pays the cold start (F32)."""
     if not len(vectors):
         return WarmUp(0, None, None)
@@ -109,10 +122,10 @@ def warm_up(search: Search, vectors: Asked, k: int, query: Any, *, timeout: floa
 
 
 def _rounds(
-    search: Search,
-    asked: Sequence[Any],
+    search: Search[Q, P],
+    asked: Sequence[Q],
     k: int,
-    query: Any,
+    query: P,
     mine: Iterable[int],
     answers: list[Hits | None],
     client: _Client,
@@ -138,7 +151,7 @@ def _rounds(
             sent.append(began)
             ended.append(NOT_RUN)
             client.errors.append(str(exc))
-            crew.failed(exc)
+            crew.count_failure(exc)
             now = clock()
         if now >= until:
             break
@@ -157,15 +170,15 @@ def _loop(
     padded = np.concatenate([nanoseconds, np.full(missing, NOT_RUN)])
     spans = [one.span for one in clients if one.span is not None]
     return LoopTimes(
-        padded,
-        tuple(answers),
-        _wall(spans, nanoseconds, len(clients)),
-        len(clients),
-        tuple(error for one in clients for error in one.errors),
-        crew.hung,
-        BACKWARDS if back.any() else crew.stopped,
-        min((begin for begin, _ in spans), default=int(sent[0]) if len(sent) else 0),
-        np.where(back, NOT_RUN, ends),
+        nanoseconds=padded,
+        answers=tuple(answers),
+        seconds=_wall(spans, nanoseconds, len(clients)),
+        threads=len(clients),
+        errors=tuple(error for one in clients for error in one.errors),
+        timeouts=crew.hung,
+        stopped=BACKWARDS if back.any() else crew.stopped,
+        began=min((begin for begin, _ in spans), default=int(sent[0]) if len(sent) else 0),
+        ends=np.where(back, NOT_RUN, ends),
     )
 
 

@@ -25,7 +25,7 @@ class LatencySummary:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoopTimes:
     """One pass over the queries: nanoseconds a query (−1: none), its answers, and how it ended.
 
@@ -67,7 +67,7 @@ def overall_latency(loop: LoopTimes) -> LoopTimes:
 
 
 def statistics(nanoseconds: np.ndarray, unfinished: int = 0) -> tuple[LatencySummary, ...]:
-    """Mean and percentiles; no sample is removed (F41), and what did not come back stands beyond all others."""
+    """Mean and percentiles; no sample is removed (F41), and unanswered queries count as slower than all others."""
     count = len(nanoseconds)
     mean = float(nanoseconds.mean() / 1e6) if count and not unfinished else None
     note = "" if mean is not None else f"{unfinished} of {count + unfinished} did not come back"

@@ -13,7 +13,7 @@ from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
-from bakeoff.types import Unit
+from bakeoff.types import CHUNKS, Unit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,7 @@ class ScoringInputs:
         import numpy as np
 
         depth, budget = self.depth, measure.budget or 0
-        if depth is None or depth >= self.chunking.chunks.num_rows:
+        if depth is None or (self.chunking.whole and depth >= self.chunking.chunks.num_rows):
             return
         full = np.array([len(hit.ids) >= depth for hit in self.ranking.hits])
         short = full & (read < budget)
@@ -71,13 +71,18 @@ class ScoringInputs:
 
 
 class UnitJudgments:
-    """The judgments of one unit under a system's chunking, and rankings of chunks held against them."""
+    """The judgments of one unit under a system's chunking, and rankings of chunks held against them.
 
-    def __init__(self, scored: ScoringInputs, unit: Unit) -> None:
-        from bakeoff.truth.units import derive_units
+    With a `source`, those of that source alone.
+    """
+
+    def __init__(self, scored: ScoringInputs, unit: Unit, source: str = "") -> None:
+        from bakeoff.truth.units import derive_units, judgments_from
 
         self._scored, self._unit = scored, unit
-        judgments = scored.truth.judgments
+        judgments = judgments_from(scored.truth.judgments, source)
+        if scored.truth.aligned and unit is Unit.DOCUMENT:
+            judgments = lost_as_documents(judgments)
         self._table = with_spans(judgments) if unit is Unit.ANSWER else judgments
         self.judged = derive_units(self._table, *self._chunking, unit, conventions=scored.conventions)
 
@@ -93,12 +98,15 @@ class UnitJudgments:
         kept = found.grade > 0
         return found.query[kept], found.item[kept]
 
-    def ceiling(self, measure: Measure) -> np.ndarray | None:
-        """The best value of a measure for each query on these judgments; None where it is not known."""
+    def ceiling(self, measure: Measure, depth: int | None = None) -> np.ndarray | None:
+        """The best value of a measure for each query on these judgments, with the first `depth` chunks where given.
+
+        None where it is not known.
+        """
         import numpy as np
 
         from bakeoff.measures.arrays import JudgmentArrays
-        from bakeoff.measures.ceilings import ceiling
+        from bakeoff.measures.ceilings import ceiling, items_within
 
         judged = self.judged
         return ceiling(
@@ -106,6 +114,7 @@ class UnitJudgments:
             JudgmentArrays(judged.query, judged.item, judged.grade),
             conventions=self._scored.conventions,
             queries=np.arange(len(self._scored.queries.queries)),
+            depth=None if depth is None else items_within(depth, measure.unit),
         )
 
     def scores(
@@ -148,7 +157,7 @@ class UnitJudgments:
         from bakeoff.measures.arrays import JudgmentArrays, RankingArrays
         from bakeoff.measures.evaluate import evaluate
 
-        units = self._arranged(rows, conventions, order)
+        units = self._arrange(rows, conventions, order)
         judged = self.judged
         return evaluate(
             RankingArrays(units.query, units.item, units.score, units.rank),
@@ -159,7 +168,7 @@ class UnitJudgments:
             queries=np.arange(len(self._scored.queries.queries)),
         )
 
-    def _collapsed(
+    def _collapse(
         self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], conventions: Conventions
     ) -> RankedUnits:
         from bakeoff.truth.units import RankedUnits, collapse_ranking
@@ -170,7 +179,7 @@ class UnitJudgments:
             RankedUnits(*rows), chunks, self._unit, self._table, name, conventions=conventions, ids=ids
         )
 
-    def _arranged(
+    def _arrange(
         self, rows: tuple[np.ndarray, np.ndarray, np.ndarray], conventions: Conventions, order: Order
     ) -> RankedUnits:
         """The units of each query, those of one score as served or in their best or worst order."""
@@ -179,13 +188,13 @@ class UnitJudgments:
         from bakeoff.truth.units import RankedUnits
 
         if order == "served":
-            return self._collapsed(rows, conventions)
+            return self._collapse(rows, conventions)
         served = replace(conventions, order="served")
         if conventions.k_counts == "chunks" and self._unit is not Unit.ANSWER:
             at = self._arranged_chunks(*rows, worst=order == "worst")
             falling = -np.arange(len(at), dtype=np.float64)
-            return self._collapsed((rows[0][at], rows[1][at], falling), served)
-        units = self._collapsed(rows, served)
+            return self._collapse((rows[0][at], rows[1][at], falling), served)
+        units = self._collapse(rows, served)
         grade = self._grades(units.query, units.item)
         at = np.lexsort((grade if order == "worst" else -grade, -units.score, units.query))
         return RankedUnits(units.query, units.item[at], -np.arange(len(at), dtype=np.float64))
@@ -238,6 +247,44 @@ def flatten_rankings(ranking: StepResult) -> tuple[np.ndarray, np.ndarray, np.nd
     query = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     chunk = np.concatenate([hit.ids for hit in ranking.hits]).astype(np.int64)
     return query, chunk, np.concatenate([hit.scores for hit in ranking.hits]).astype(np.float64)
+
+
+def perfect_chunks(judgments: pa.Table, chunks: pa.Table) -> pa.Table:
+    """A chunk for every judged span that is in the text, and one for every judged document that has text."""
+    import pyarrow.compute as pc
+
+    from bakeoff.truth.alignment import lost_spans
+
+    has_text = set(chunks["doc"].unique().to_pylist())
+    rows = judgments.filter(~lost_spans(judgments))
+    places = zip(*(rows[name].to_pylist() for name in ("doc", "start", "end")), strict=True)
+    longest = pc.max(chunks["end"]).as_py() or 1
+    found = [
+        (doc, start or 0, longest if end is None else end)
+        for doc, start, end in dict.fromkeys(places)
+        if doc in has_text
+    ]
+    found += [(doc, 0, longest) for doc in has_text & set(judgments["doc"].unique().to_pylist())]
+    doc, start, end = map(list, zip(*sorted(set(found)), strict=True)) if found else ([], [], [])
+    blank = [""] * len(doc)
+    columns = {name: blank if kind.endswith("string") else [0] * len(doc) for name, kind in CHUNKS.columns}
+    return CHUNKS.table(
+        {**columns, "id": [str(n) for n in range(len(doc))], "doc": doc, "start": start, "end": end}
+    )
+
+
+def lost_as_documents(judgments: pa.Table) -> pa.Table:
+    """Judgments of documents: a span that the text lost leaves its document relevant."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from bakeoff.truth.alignment import lost_spans
+
+    lost = pa.array(lost_spans(judgments))
+    for name in ("start", "end"):
+        column = pc.if_else(lost, pa.scalar(None, pa.int32()), judgments[name])
+        judgments = judgments.set_column(judgments.column_names.index(name), name, column)
+    return judgments
 
 
 def with_spans(judgments: pa.Table) -> pa.Table:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bakeoff.config.modes import MODES
 from bakeoff.config.plan import System
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure
-from bakeoff.pipeline.query_executor import EXACT, QueryExecutor
-from bakeoff.pipeline.query_pipeline import StepResult, SystemAnswers
-from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings
+from bakeoff.pipeline.query_executor import QueryExecutor
+from bakeoff.pipeline.query_pipeline import REFERENCES, StepResult, SystemAnswers
+from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, perfect_chunks
 from bakeoff.pipeline.system_tables import LOSSES
-from bakeoff.stats.loss import CEILING
+from bakeoff.stats.loss import BEYOND_DEPTH, CEILING
 from bakeoff.types import Unit
 
 if TYPE_CHECKING:
@@ -46,13 +45,27 @@ def measure_losses(
 
 
 def stage_candidates(
-    system: System, answers: SystemAnswers, executor: QueryExecutor, primary: Measure
+    system: System,
+    answers: SystemAnswers,
+    executor: QueryExecutor,
+    primary: Measure,
+    placed: StepResult | None = None,
 ) -> tuple[StageCandidates, ...]:
-    """The steps between the chunks and the served ranking; none where the primary measure has none."""
+    """The steps between the chunks and the served ranking; none where the primary measure has none.
+
+    `placed` is the ranking as if everything that was not placed in the corpus were right.
+    """
     if primary.needs is not RequiredInput.JUDGMENTS or primary.budget is not None:
         return ()
-    steps = [StageCandidates("search misses", tuple(_without_index(system, answers, executor)))]
-    if system.store is not None and system.store.name != EXACT and "dense" in MODES[system.mode.name].legs:
+    if placed is not None:
+        return (
+            StageCandidates("search misses", (placed,)),
+            StageCandidates("not placed", answers.searches),
+        )
+    exact = executor.reference(system) if system.has_reference else None
+    legs = answers.searches if exact is None else _without_index(answers, exact)
+    steps = [StageCandidates("search misses", tuple(legs))]
+    if exact is not None and system.store is not None and system.store.name != REFERENCES[system.legs[0]]:
         steps.append(StageCandidates("index misses", answers.searches))
     before = answers.fuse or answers.searches[0]
     if answers.fuse is not None:
@@ -66,23 +79,30 @@ def stage_candidates(
 def best_reachable(
     scored: ScoringInputs, steps: Sequence[StageCandidates], primary: Measure
 ) -> dict[str, np.ndarray]:
-    """The best score of each query after each step: first what the measure can give on this truth, then the chunks,
-    last what was served."""
+    """The best score of each query after each step: first what the measure can give on this truth, then what a ranking
+    of the run's depth can reach of that, then the chunks where all are known, last what was served."""
     import numpy as np
 
     if not steps:
         return {}
-    judging = UnitJudgments(scored, primary.unit or Unit.DOCUMENT)
-    query, chunk = judging.relevant_chunks()
+    judging = UnitJudgments(scored, primary.unit or Unit.DOCUMENT, primary.source)
     limit = judging.ceiling(primary)
+    within = judging.ceiling(primary, scored.depth) if _is_cut(primary, scored.depth) else None
 
     def best(query: np.ndarray, chunk: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
         order = np.argsort(query, kind="stable")
         rank = np.zeros(len(query)) if first is None else first
-        return judging.scores(query[order], chunk[order], rank[order], [primary], order="best").values[:, 0]
+        found = judging.scores(query[order], chunk[order], rank[order], [primary], order="best").values[:, 0]
+        return found if within is None else np.minimum(found, within)
 
     found = {} if limit is None else {CEILING: limit}
-    found["in no chunk"] = best(query, chunk)
+    if within is not None:
+        found[BEYOND_DEPTH] = within
+    if scored.truth.aligned:
+        whole = _with_perfect_chunks(scored, primary)
+        found["not in the text"] = whole if within is None else np.minimum(whole, within)
+    if scored.chunking.whole:
+        found["in no chunk"] = best(*judging.relevant_chunks())
     for one in steps:
         first = None if one.seen is None else _seen(one.legs[0], one.seen)
         found[one.step] = best(*_together(list(one.legs)), first)
@@ -90,12 +110,27 @@ def best_reachable(
     return found
 
 
-def _without_index(system: System, answers: SystemAnswers, executor: QueryExecutor) -> list[StepResult]:
+def _is_cut(measure: Measure, depth: int | None) -> bool:
+    """Whether a measure looks further down than rankings of a depth reach."""
+    return depth is not None and (measure.k is None or measure.k > depth)
+
+
+def _with_perfect_chunks(scored: ScoringInputs, primary: Measure) -> np.ndarray:
+    """The best score of each query if everything judged that the reader's text has were a chunk by itself."""
+    import numpy as np
+
+    chunks = perfect_chunks(scored.truth.judgments, scored.chunking.chunks)
+    alone = replace(scored, chunking=replace(scored.chunking, chunks=chunks))
+    judging = UnitJudgments(alone, primary.unit or Unit.DOCUMENT, primary.source)
+    query, chunk = judging.relevant_chunks()
+    order = np.argsort(query, kind="stable")
+    rank = np.zeros(len(query))
+    return judging.scores(query[order], chunk[order], rank, [primary], order="best").values[:, 0]
+
+
+def _without_index(answers: SystemAnswers, exact: StepResult) -> tuple[StepResult, ...]:
     """The searches as they would be if no index missed anything."""
-    return [
-        executor.reference(system).first(answers.count) if kind == "dense" else leg
-        for kind, leg in zip(MODES[system.mode.name].legs, answers.searches, strict=True)
-    ]
+    return tuple(leg if place else exact.first(answers.count) for place, leg in enumerate(answers.searches))
 
 
 def _seen(ranking: StepResult, depth: int) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from bakeoff.config.modes import MODES
 from bakeoff.config.plan import Plan, System
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
@@ -17,18 +16,34 @@ def unscorable_reason(plan: Plan, chunks: Mapping[str, int]) -> Iterator[tuple[s
     for name in plan.measures:
         measure = parse(name)
         why = _labels(measure) or _answers(measure, plan) or _neighbours(measure, plan, chunks)
+        why = why or (_retrievers(measure, plan) if name == plan.primary else "")
         if why:
             yield name, why
 
 
 def searches_vectors(system: System) -> bool:
     """Whether a system finds chunks by their vectors in a search of its own, which exact search can be held against."""
-    return "dense" in MODES[system.mode.name].legs
+    return system.has_reference
 
 
 def needs_chunk_counts(measure: Measure) -> bool:
     """Whether the number of chunks decides if a measure can be scored."""
     return measure.needs is RequiredInput.NEIGHBOURS
+
+
+def needs_whole_corpus(measure: Measure) -> bool:
+    """Whether the chunks that were not retrieved change a measure: it counts the relevant ones among all."""
+    return measure.needs is RequiredInput.JUDGMENTS and measure.unit in (Unit.CHUNK, Unit.SECTION)
+
+
+def _retrievers(measure: Measure, plan: Plan) -> str:
+    names = [system.label for system in plan.systems if system.retriever is not None]
+    if not names or not needs_whole_corpus(measure):
+        return ""
+    return (
+        f"{measure} counts all relevant {measure.unit}s of the corpus, and a retriever ({names[0]}) shows only those "
+        "it returns. Choose a primary measure that counts documents or answers."
+    )
 
 
 def _labels(measure: Measure) -> str:

@@ -12,12 +12,15 @@ from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, with_spans
+from bakeoff.pipeline.scoring.scorable import needs_whole_corpus
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import SCORES, Unit
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+    from bakeoff.measures.spans import SpanArrays
 
 INCOMPLETE = " (incomplete)"
 """Follows the truth source of a score whose query names files that were not read."""
@@ -51,23 +54,32 @@ def judged_values(scored: ScoringInputs, measure: Measure) -> np.ndarray:
 
 
 def _by_judgments(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    groups: dict[tuple[Unit, int | None], list[Measure]] = {}
+    groups: dict[tuple[Unit, int | None, str], list[Measure]] = {}
     for measure in measures:
-        groups.setdefault((measure.unit or Unit.DOCUMENT, measure.budget), []).append(measure)
+        key = (measure.unit or Unit.DOCUMENT, measure.budget, measure.source)
+        groups.setdefault(key, []).append(measure)
     columns: dict[Measure, np.ndarray] = {}
-    for (unit, _), chosen in groups.items():
-        columns |= _at_unit(scored, unit, chosen)
+    for (unit, *_), chosen in groups.items():
+        known = scored.chunking.whole or not needs_whole_corpus(chosen[0])
+        columns |= _at_unit(scored, unit, chosen) if known else _unknown(scored, chosen)
     return columns
 
 
+def _unknown(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
+    """Measures that are not computed for any query."""
+    import numpy as np
+
+    return {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
+
+
 def _at_unit(scored: ScoringInputs, unit: Unit, measures: list[Measure]) -> dict[Measure, np.ndarray]:
-    """All measures of one unit and one budget in one pass over rankings and judgments."""
+    """All measures of one unit, budget and source of truth in one pass over rankings and judgments."""
     rows, plain = flatten_rankings(scored.ranking), measures
     if measures[0].budget is not None:
         kept = scored.affordable(measures[0])
         rows = rows[0][kept], rows[1][kept], rows[2][kept]
         plain = [measure.at_depth(len(kept)) for measure in measures]
-    values = UnitJudgments(scored, unit).scores(*rows, plain).values
+    values = UnitJudgments(scored, unit, measures[0].source).scores(*rows, plain).values
     return {measure: values[:, i] for i, measure in enumerate(measures)}
 
 
@@ -79,16 +91,22 @@ def _by_spans(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, n
     query, chunk, _ = flatten_rankings(scored.ranking)
     doc, start, end = (scored.chunking.chunks[n].to_numpy()[chunk] for n in ("doc", "start", "end"))
     retrieved = SpanArrays(query, doc, start, end, _ranks(scored.ranking))
-    table = with_spans(scored.truth.judgments)
-    gold = SpanArrays(*(table[n].to_numpy() for n in ("query", "doc", "start", "end")))
     everyone = np.arange(len(scored.queries.queries))
     names = {"SpanRecall": "recall", "SpanPrecision": "precision", "SpanIoU": "iou"}
     columns = {}
     for measure in measures:
         read = retrieved if measure.budget is None else retrieved.where(scored.affordable(measure))
-        found = span_scores(read, gold, everyone, measure.k or len(query))
+        found = span_scores(read, _gold_spans(scored, measure.source), everyone, measure.k or len(query))
         columns[measure] = getattr(found, names[measure.name])
     return columns
+
+
+def _gold_spans(scored: ScoringInputs, source: str) -> SpanArrays:
+    from bakeoff.measures.spans import SpanArrays
+    from bakeoff.truth.units import judgments_from
+
+    table = with_spans(judgments_from(scored.truth.judgments, source))
+    return SpanArrays(*(table[name].to_numpy() for name in ("query", "doc", "start", "end")))
 
 
 def _by_sections(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
@@ -155,11 +173,9 @@ def _by_top_scores(scored: ScoringInputs, measures: list[Measure]) -> dict[Measu
 
 def _by_neighbours(scored: ScoringInputs, measures: list[Measure]) -> dict[Measure, np.ndarray]:
     """What an index found of what exact search finds; null for a system that does not search by vector."""
-    import numpy as np
-
     legs = scored.neighbours()
     if legs is None:
-        return {measure: np.full(len(scored.queries.queries), np.nan) for measure in measures}
+        return _unknown(scored, measures)
     judged = [measure for measure in measures if measure.definition.needs is RequiredInput.JUDGMENTS]
     columns = _neighbours_judged(scored, legs, judged) if judged else {}
     return columns | _recalls(scored, legs, [measure for measure in measures if measure not in judged])
@@ -170,7 +186,8 @@ def _recalls(
 ) -> dict[Measure, np.ndarray]:
     from bakeoff.measures.neighbours import knn_recall, recall_of_100
 
-    (found, near), (exact, nearest) = (_tables(leg) for leg in legs)
+    deepest = max((measure.k or 0 for measure in measures if measure.name != "R100"), default=0)
+    (found, near), (exact, nearest) = (_tables(leg, deepest) for leg in legs)
     tolerance = scored.conventions.knn_tolerance
     columns = {}
     for measure in measures:
@@ -206,11 +223,11 @@ def _neighbours_judged(
     return {measure: scores.values[:, i] for i, measure in enumerate(measures)}
 
 
-def _tables(leg: StepResult) -> tuple[np.ndarray, np.ndarray]:
-    """Ids and scores, one row a query, filled up with −1 and −∞."""
+def _tables(leg: StepResult, least: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ids and scores, one row a query and `least` columns or more, filled up with −1 and −∞."""
     import numpy as np
 
-    width = max(len(hit.ids) for hit in leg.hits)
+    width = max(least, *(len(hit.ids) for hit in leg.hits))
     ids = np.full((len(leg.hits), width), -1, np.int64)
     scores = np.full((len(leg.hits), width), -np.inf)
     for row, hit in enumerate(leg.hits):
@@ -259,7 +276,7 @@ def _table(run: str, system: str, scored: ScoringInputs, columns: dict[Measure, 
     total = len(values)
     names = [str(measure) for measure in columns for _ in ids]
     units = [str(measure.unit or "") for measure in columns for _ in ids]
-    sources = _sources(scored)
+    sources = {name: _sources(scored, name) for name in {measure.source for measure in columns}}
     return SCORES.table(
         {
             "run": pa.repeat(run, total),
@@ -267,18 +284,23 @@ def _table(run: str, system: str, scored: ScoringInputs, columns: dict[Measure, 
             "query_id": ids * len(columns),
             "measure": names,
             "unit": units,
-            "source": sources * len(columns),
+            "source": [one for measure in columns for one in sources[measure.source]],
             "value": pa.array(values, mask=np.isnan(values)),
         }
     )
 
 
-def _sources(scored: ScoringInputs) -> list[str]:
-    """The sources of each query's judgments, joined, with a mark where files of its truth were not read."""
-    table = scored.truth.judgments
+def _sources(scored: ScoringInputs, source: str) -> list[str]:
+    """The sources of each query's judgments, joined, with a mark where files of its truth were not read.
+
+    Of a measure by one source, that one.
+    """
+    from bakeoff.truth.units import judgments_from
+
+    table = judgments_from(scored.truth.judgments, source)
     found: dict[int, dict[str, None]] = {}
-    for query, source in zip(table["query"].to_pylist(), table["source"].to_pylist(), strict=True):
-        found.setdefault(query, {})[source] = None
+    for query, name in zip(table["query"].to_pylist(), table["source"].to_pylist(), strict=True):
+        found.setdefault(query, {})[name] = None
     missing = {one.query_id for one in scored.truth.unread}
     return [
         "+".join(found.get(place, {})) + (INCOMPLETE if query.id in missing else "")

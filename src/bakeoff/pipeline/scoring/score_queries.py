@@ -52,7 +52,7 @@ class ScoreTask:
 
     def __call__(self, block: QueryBlock) -> QueryScores:
         """The marks of a block."""
-        return self.of(*block.opened())
+        return self.of(*block.open_inputs())
 
     def of(self, scored: ScoringInputs, steps: Sequence[StageCandidates]) -> QueryScores:
         """The marks of queries."""
@@ -131,7 +131,7 @@ class QueryBlock:
     chunks: np.ndarray
     tokens: np.ndarray
 
-    def opened(self) -> tuple[ScoringInputs, tuple[StageCandidates, ...]]:
+    def open_inputs(self) -> tuple[ScoringInputs, tuple[StageCandidates, ...]]:
         """What the queries are scored with, and what each step left to choose from."""
         legs = [rows.leg(self.chunks) for rows in self.rankings]
         steps = (
@@ -214,21 +214,21 @@ def _rest(
         pc.subtract(judgments["query"], begin).cast(judgments.schema.field("query").type),
     )
     return ScoringInputs(
-        StepResult((), scored.ranking.milliseconds[:, :0]),
-        replace(scored.chunking, chunks=chunks.combine_chunks()),
-        replace(
+        ranking=StepResult((), scored.ranking.milliseconds[:, :0]),
+        chunking=replace(scored.chunking, chunks=chunks.combine_chunks()),
+        queries=replace(
             queries,
             queries=queries.queries[begin:end],
             rules=queries.rules[begin:end],
             located=None,
             filters=(),
         ),
-        Truth(table.combine_chunks(), (), ()),
-        scored.conventions,
-        _no_tokens,
-        _no_neighbours,
-        None,
-        replace(scored.ids, chunks=scored.ids.chunks[where]) if scored.ids is not None else None,
+        truth=Truth(table.combine_chunks(), (), ()),
+        conventions=scored.conventions,
+        tokens=_no_tokens,
+        neighbours=_no_neighbours,
+        depth=None,
+        ids=replace(scored.ids, chunks=scored.ids.chunks[where]) if scored.ids is not None else None,
     )
 
 

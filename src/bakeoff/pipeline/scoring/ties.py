@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings
+from bakeoff.pipeline.scoring.scorable import needs_whole_corpus
 from bakeoff.pipeline.system_tables import TIES
 from bakeoff.types import Unit
 
@@ -28,11 +29,14 @@ def tie_ranges(run: str, system: str, scored: ScoringInputs, measures: tuple[str
 def tied_rows(scored: ScoringInputs, measures: list[Measure]) -> dict[Unit, list[TieRow]]:
     """The rows of each unit, query by query."""
     judged = [measure for measure in measures if measure.needs is RequiredInput.JUDGMENTS]
-    parsed = [measure for measure in judged if measure.budget is None]  # another order has another cut
+    known = [one for one in judged if scored.chunking.whole or not needs_whole_corpus(one)]
+    parsed = [measure for measure in known if measure.budget is None]  # another order has another cut
     found: dict[Unit, list[TieRow]] = {}
-    for unit in dict.fromkeys(measure.unit or Unit.DOCUMENT for measure in parsed):
-        chosen = [measure for measure in parsed if (measure.unit or Unit.DOCUMENT) is unit]
-        found[unit] = _at_unit(scored, unit, chosen)
+    groups: dict[tuple[Unit, str], list[Measure]] = {}
+    for measure in parsed:
+        groups.setdefault((measure.unit or Unit.DOCUMENT, measure.source), []).append(measure)
+    for (unit, _), chosen in groups.items():
+        found.setdefault(unit, []).extend(_at_unit(scored, unit, chosen))
     return found
 
 
@@ -62,7 +66,7 @@ def _rows(scored: ScoringInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _at_unit(scored: ScoringInputs, unit: Unit, measures: list[Measure]) -> list[TieRow]:
     import numpy as np
 
-    judging = UnitJudgments(scored, unit)
+    judging = UnitJudgments(scored, unit, measures[0].source)
     by_chunks = [judging.counts_chunks(measure) for measure in measures]
     low, high, mean = _range(scored, judging, measures, by_chunks)
     ids = [query.id for query in scored.queries.queries]

@@ -62,7 +62,7 @@ class _Walk:
         self._signatures = signatures
 
     def visit(self, nodes: Sequence[Node], path: Path, depth: int) -> None:
-        """Note the blocks among siblings; comments stay with the definition they stand right above."""
+        """Note the blocks among siblings; comments stay with the definition right below them."""
         parts, leading, last = self._parts, -1, 0
         for node in nodes:
             part = parts.get(node.kind_id)
@@ -81,7 +81,7 @@ class _Walk:
             self._filler(leading, path)
 
     def _item(self, node: Node, part: GrammarPart | None, start: int, path: Path, depth: int) -> None:
-        """One sibling that is no comment."""
+        """One sibling other than a comment."""
         if part is None or depth > _DEPTH:
             self._filler(start, path)
         elif part is _OPEN:
@@ -142,7 +142,7 @@ class _Walk:
         marks.append((start, path, own))
 
     def _line_start(self, start: int) -> int | None:
-        """The first byte of the line if only blanks stand before `start` on it."""
+        """The first byte of the line if only blanks precede `start` on it."""
         line = self._data.rfind(b"\n", max(0, start - _INDENT), start) + 1
         if line == 0 and start > _INDENT:
             return None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Style(StrEnum):
-    """How a chunk's surroundings are said."""
+    """How a chunk's context is written."""
 
     NONE = "none"
     BRACKET = "bracket"

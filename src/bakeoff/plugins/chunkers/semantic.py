@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class SemanticChunker:
-    """Keeps functions, methods, classes and sections whole and says before each chunk where it stands."""
+    """Keeps functions, methods, classes and sections whole and puts its place before each chunk."""
 
     version: ClassVar[str] = f"2 with {grammar_versions()} and {VERSION}"
 
@@ -34,7 +34,7 @@ class SemanticChunker:
 
         context: Style = Field(
             Style.BRACKET,
-            description="how a chunk's file, scope or section is said before it when embedding",
+            description="how a chunk's file, scope or section is written before it when embedding",
         )
         max_chars: int = Field(
             2500, ge=1, description="characters a chunk has at most; longer ones are cut at lines"
@@ -122,7 +122,7 @@ class SemanticChunker:
 
 
 def _symbol(block: CodeBlock) -> str:
-    """The dotted names of what a block defines, or else of the scope it stands in."""
+    """The dotted names of what a block defines, or else of the scope around it."""
     scope = ".".join([definition.symbol for definition in block.path if definition.symbol])
     names = [f"{scope}.{own.symbol}" if scope else own.symbol for own in block.own if own.symbol]
     return ", ".join(names) or scope

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from bakeoff.corpus.languages import LanguageName
 from bakeoff.corpus.segmentation import VERSION, sentences
 from bakeoff.plugins.chunkers._pieces import SENTENCE, WORD, Span, split, trim
 from bakeoff.types import Document, Piece
@@ -22,6 +23,11 @@ class SentencesChunker:
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
+        language: LanguageName | None = Field(
+            None,
+            exclude_if=lambda value: value is None,
+            description="whose abbreviations end no sentence; usually the corpus's",
+        )
         size: int = Field(5, ge=1, description="sentences a chunk has at most")
         overlap: int = Field(1, ge=0, description="sentences of a chunk that the next one repeats")
         max_chars: int = Field(
@@ -45,7 +51,7 @@ class SentencesChunker:
 
     def _sentences(self, text: str) -> Iterator[Span]:
         """Contiguous spans, each a sentence with the blanks after it, none longer than `max_chars`."""
-        for start, end in sentences(text):
+        for start, end in sentences(text, self._params.language):
             yield from split(text, start, end, self._params.max_chars, (SENTENCE, ("\n",), WORD))
 
     def _windows(self, sentences: list[Span]) -> Iterator[Span]:

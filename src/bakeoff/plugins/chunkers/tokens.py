@@ -55,7 +55,7 @@ class TokensChunker:
         starts[0] = 0
         for first in range(0, len(starts), size - self._params.overlap):
             last = first + size
-            # a window reaches to the next token's start, so that characters no token stands for are kept
+            # a window reaches to the next token's start, so that characters without a token are kept
             if span := trim(text, starts[first], starts[last] if last < len(starts) else len(text)):
                 yield Piece(*span)
             if last >= len(starts):

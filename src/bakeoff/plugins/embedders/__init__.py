@@ -1,0 +1,1 @@
+"""Built-in embedding models, registered by entry points like anyone else's."""

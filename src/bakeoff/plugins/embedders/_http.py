@@ -15,7 +15,7 @@ from pydantic import Field
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders._shared import EmbedderParams
 from bakeoff.runtime.json_client import OTHER_SHAPE, JsonClient
-from bakeoff.types import ModelInfo, Role
+from bakeoff.types import Json, JsonObject, ModelInfo, Role
 
 PROBE = "a sentence that shows how long this model's vectors are"
 
@@ -36,7 +36,7 @@ class HttpParams(EmbedderParams):
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerMessage:
     """What a server says about its model; empty where it says nothing."""
 
@@ -63,10 +63,10 @@ class HttpEmbedder(ABC):
         self._dims: int | None = None
 
     @abstractmethod
-    def _ask(self, texts: list[str], role: Role) -> Any:
+    def _ask(self, texts: list[str], role: Role) -> Json:
         """The server's vectors of one batch, as lists of numbers."""
 
-    def _said(self) -> ServerMessage:
+    def _describe_model(self) -> ServerMessage:
         """What the server tells about its model; asked once, after its first vector."""
         return ServerMessage()
 
@@ -75,7 +75,7 @@ class HttpEmbedder(ABC):
         """What identifies these vectors; one text is embedded to learn their length."""
         probe = self._batch([PROBE], Role.DOCUMENT)[0]
         with self._understood():
-            about = self._said()
+            about = self._describe_model()
         return ModelInfo(
             name=self._model,
             dims=len(probe),
@@ -111,7 +111,7 @@ class HttpEmbedder(ABC):
         self._check(rows, len(texts))
         return np.stack(rows)
 
-    def _in_order(self, given: list[dict[str, Any]], texts: int) -> list[Any]:
+    def _in_order(self, given: list[JsonObject], texts: int) -> list[Any]:
         """The embeddings of an answer whose rows are numbered; every text has a number of its own."""
         numbers = [row["index"] for row in given]
         if len(numbers) == texts and sorted(numbers) != list(range(texts)):
@@ -121,7 +121,7 @@ class HttpEmbedder(ABC):
             )
         return [row["embedding"] for row in sorted(given, key=lambda row: row["index"])]
 
-    def _numbers(self, row: Any) -> np.ndarray:
+    def _numbers(self, row: Json) -> np.ndarray:
         """A vector of the answer; text is refused, for its digits would be taken for numbers."""
         if isinstance(row, str) or not all(type(number) in (int, float) for number in row):
             raise EmbedderError(
@@ -157,11 +157,11 @@ class HttpEmbedder(ABC):
                 raise EmbedderError(f"{host} gave a vector that is not finite for {self._model}.")
 
 
-def _some(numbers: list[Any]) -> str:
+def _some(numbers: list[object]) -> str:
     shown = ", ".join(str(number) for number in numbers[:5])
     return f"{shown}, …" if len(numbers) > 5 else shown
 
 
-def _shorten(value: Any) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,13 +1,14 @@
-"""Builds an ONNX graph of a BERT sentence encoder from its safetensors weights, without torch.
+"""Builds an ONNX graph of a sentence encoder (BERT, RoBERTa, MPNet) from its safetensors weights, without torch.
 
 The graph takes token ids of texts of one exact length, so it needs no padding and no mask, and gives unit
-vectors. Residual sums stay apart from LayerNormalization because ONNX Runtime's fused
+vectors, or one vector for each token. Residual sums stay apart from LayerNormalization because ONNX Runtime's fused
 SkipLayerNormalization was four times slower on the AVX-512 CPU where both were timed.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
@@ -20,15 +21,19 @@ from bakeoff.errors import ModelNotFoundError
 from bakeoff.plugins.embedders.bert_shape import BertShape, read_shape
 
 _FUSED = "com.microsoft"
-_ATTENTION_INPUTS = ("attention.self.query", "attention.self.key", "attention.self.value")
+_WORDS = "embeddings.word_embeddings.weight"
+_FARTHEST = 128  # tokens; farther ones share the last bucket of MPNet's relative positions
+
+Output = Literal["mean", "tokens"]
+"""What a graph gives: the unit mean of a text's tokens, or the vector of each."""
 
 
-def save_graph(folder: Path, target: Path, quantise: bool, pooled: bool = True) -> None:
+def save_graph(folder: Path, target: Path, quantise: bool, output: Output = "mean") -> None:
     """Write the graph of the encoder in `folder`; quantised, its matrices are int8 with a scale a column.
 
     Weights use 7 bits: 8 overflow the 16-bit sums of CPUs without VNNI, and products would depend on the CPU.
     """
-    graph = build_graph(folder, pooled)
+    graph = build_graph(folder, output)
     if not quantise:
         onnx.save(graph, target)
         return
@@ -46,21 +51,41 @@ def save_graph(folder: Path, target: Path, quantise: bool, pooled: bool = True) 
     )
 
 
-def build_graph(folder: Path, pooled: bool = True) -> onnx.ModelProto:
-    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors`, one a text or one a token."""
+def build_graph(folder: Path, output: Output = "mean") -> onnx.ModelProto:
+    """The encoder in `folder` as a graph from `ids` (texts × tokens) to `vectors`, one for each text or token."""
     shape = read_shape(folder / "config.json")
     try:
-        graph = _Graph(load_file(folder / "model.safetensors"), shape)
+        graph = _Graph(_weights(folder / "model.safetensors"), shape)
         hidden = graph.embeddings("ids")
         for layer in range(shape.layers):
             hidden = graph.layer(hidden, f"encoder.layer.{layer}")
     except (SafetensorError, KeyError) as exc:
         raise ModelNotFoundError(f"{folder / 'model.safetensors'} is not a BERT encoder's: {exc}") from exc
-    if pooled:
-        graph.pool(hidden, "vectors")
-    else:
-        graph.unit_tokens(hidden, "vectors")
-    return graph.model(pooled)
+    {"mean": graph.pool, "tokens": graph.tokens}[output](hidden, "vectors")
+    return graph.model(pooled=output == "mean")
+
+
+def _weights(file: Path) -> dict[str, np.ndarray]:
+    """The tensors in 32 bits, without the family's name that some files put before each of theirs."""
+    tensors = load_file(file)
+    prefix = next((name.removesuffix(_WORDS) for name in tensors if name.endswith(_WORDS)), "")
+    return {
+        name.removeprefix(prefix): np.asarray(values, np.float32)
+        for name, values in tensors.items()
+        if name.startswith(prefix) and values.dtype.kind == "f"
+    }
+
+
+def relative_buckets(tokens: int, buckets: int) -> np.ndarray:
+    """The bucket of each pair of positions (row: from, column: to): exact when near, by logarithm when far."""
+    half = buckets // 2
+    exact = half // 2
+    distance = np.arange(tokens)[:, None] - np.arange(tokens)[None, :]
+    near = np.abs(distance)
+    with np.errstate(divide="ignore"):
+        steps = np.log(near / exact) / np.log(_FARTHEST / exact) * (half - exact)
+    far = np.minimum(exact + np.where(near < exact, 0, steps).astype(np.int64), half - 1)
+    return np.where(distance < 0, half, 0) + np.where(near < exact, near, far)
 
 
 class _Graph:
@@ -71,21 +96,26 @@ class _Graph:
         self._shape = shape
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, onnx.TensorProto] = {}
+        self._bias = ""
 
     def embeddings(self, ids: str) -> str:
         """Word, position and first-segment embeddings, summed and normalised."""
-        segment = self._weights["embeddings.token_type_embeddings.weight"][0]
-        positions = self._weights["embeddings.position_embeddings.weight"] + segment
-        words = self._op("Gather", [self._constant("embeddings.word_embeddings.weight"), ids])
+        family = self._shape.family
+        positions = self._weights["embeddings.position_embeddings.weight"][family.before_positions :]
+        if family.segments:
+            positions = positions + self._weights["embeddings.token_type_embeddings.weight"][0]
+        words = self._op("Gather", [self._constant(_WORDS), ids])
         length = self._op("Shape", [ids], start=1, end=2)
         bounds = self._keep("zero", np.array([0], np.int64))
         used = self._op("Slice", [self._keep("positions", positions), bounds, length, bounds])
+        self._bias = self._relative_bias(length) if family.relative_bias else ""
         return self._normalise(self._op("Add", [words, used]), "embeddings.LayerNorm")
 
     def layer(self, hidden: str, name: str) -> str:
         """Self-attention and a two-layer perceptron, each added to its input and normalised."""
-        attended = self._linear(self._attention(hidden, name), f"{name}.attention.output.dense")
-        middle = self._normalise(self._op("Add", [attended, hidden]), f"{name}.attention.output.LayerNorm")
+        family = self._shape.family
+        attended = self._linear(self._attention(hidden, name), f"{name}.{family.attended}")
+        middle = self._normalise(self._op("Add", [attended, hidden]), f"{name}.{family.attended_norm}")
         inner = self._gelu(middle, f"{name}.intermediate.dense")
         outer = self._linear(inner, f"{name}.output.dense")
         return self._normalise(self._op("Add", [outer, middle]), f"{name}.output.LayerNorm")
@@ -97,9 +127,9 @@ class _Graph:
         mean = self._op("ReduceMean", [across, axis], keepdims=0)
         self._nodes.append(helper.make_node("LpNormalization", [mean], [output], axis=1, p=2))
 
-    def unit_tokens(self, hidden: str, output: str) -> None:
-        """A unit vector for each token."""
-        self._nodes.append(helper.make_node("LpNormalization", [hidden], [output], axis=2, p=2))
+    def tokens(self, hidden: str, output: str) -> None:
+        """The vector of each token as it is."""
+        self._nodes.append(helper.make_node("Identity", [hidden], [output]))
 
     def model(self, pooled: bool) -> onnx.ModelProto:
         """The graph with the operator sets it needs."""
@@ -111,12 +141,25 @@ class _Graph:
         return helper.make_model(graph, opset_imports=operators, ir_version=9)
 
     def _attention(self, hidden: str, name: str) -> str:
-        projected = [
-            self._op("MatMul", [hidden, self._matrix(f"{name}.{part}")]) for part in _ATTENTION_INPUTS
-        ]
-        biases = np.concatenate([self._weights[f"{name}.{part}.bias"] for part in _ATTENTION_INPUTS])
+        family = self._shape.family
+        inputs = (family.query, family.key, family.value)
+        projected = [self._op("MatMul", [hidden, self._matrix(f"{name}.{part}")]) for part in inputs]
+        biases = np.concatenate([self._weights[f"{name}.{part}.bias"] for part in inputs])
         bias = self._keep(f"{name}.attention.bias", biases)
-        return self._op("MultiHeadAttention", [*projected, bias], domain=_FUSED, num_heads=self._shape.heads)
+        relative = ["", self._bias] if self._bias else []
+        return self._op(
+            "MultiHeadAttention", [*projected, bias, *relative], domain=_FUSED, num_heads=self._shape.heads
+        )
+
+    def _relative_bias(self, length: str) -> str:
+        """What MPNet adds to the score of each pair of tokens, by their distance: 1 × heads × tokens × tokens."""
+        table = self._weights[self._shape.family.relative_bias]
+        buckets = relative_buckets(self._shape.positions, len(table))
+        whole = self._keep("relative bias", table[buckets].transpose(2, 0, 1)[None])
+        ends = self._op("Concat", [length, length], axis=0)
+        zeros = self._keep("two zeros", np.array([0, 0], np.int64))
+        axes = self._keep("last two", np.array([2, 3], np.int64))
+        return self._op("Slice", [whole, zeros, ends, axes])
 
     def _gelu(self, hidden: str, name: str) -> str:
         """A linear layer with the exact (erf) GELU."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
 from bakeoff.runtime.json_client import Address
-from bakeoff.types import Role
+from bakeoff.types import Json, JsonObject, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class CohereEmbedder(HttpEmbedder):
         key_env = self._api.key_env if params.key_env is None else params.key_env
         super().__init__(params, params.base_url or self._api.address, key_env)
 
-    def _ask(self, texts: list[str], role: Role) -> Any:
-        body: dict[str, Any] = {"model": self._model}
+    def _ask(self, texts: list[str], role: Role) -> Json:
+        body: JsonObject = {"model": self._model}
         body["input_type"] = self._api.query if role is Role.QUERY else self._api.document
         if self._params.dims is not None:
             body["output_dimension"] = self._params.dims
@@ -60,7 +60,7 @@ class CohereEmbedder(HttpEmbedder):
         body |= {"texts": texts, "embedding_types": ["float"], "truncate": "END"}
         return self._server.post("/v2/embed", body)["embeddings"]["float"]
 
-    def _said(self) -> ServerMessage:
+    def _describe_model(self) -> ServerMessage:
         return ServerMessage(
             revision=f"{self._model} at {self._server.host}", max_tokens=self._params.max_tokens
         )

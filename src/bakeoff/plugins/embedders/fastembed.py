@@ -83,9 +83,9 @@ class FastembedEmbedder:
             dims=len(row),
             max_tokens=(model.tokenizer.truncation or {}).get("max_length"),
             revision=f"fastembed {version('fastembed')}, tokenizer {_digest(model.tokenizer)[:16]}",
-            weights=self._found.weights() if self._found else sha256(_graph(model)),
+            weights=self._model_folder.weights() if self._model_folder else sha256(_graph(model)),
             normalised=bool(abs(float(np.linalg.norm(row)) - 1) < _NEAR_ONE),
-            pooling=self._pooling if self._found else "",
+            pooling=self._pooling if self._model_folder else "",
             query_prompt=given.query_prompt,
             document_prompt=given.document_prompt,
             licence=str(model.model_description.license or ""),
@@ -113,12 +113,12 @@ class FastembedEmbedder:
         self._model.close()
 
     @cached_property
-    def _found(self) -> OnnxFolder | None:
+    def _model_folder(self) -> OnnxFolder | None:
         return read_folder(self._params.folder, self._params.graph) if self._params.folder else None
 
     @property
     def _pooling(self) -> str:
-        told = self._params.pooling or (self._found.pooling if self._found else "")
+        told = self._params.pooling or (self._model_folder.pooling if self._model_folder else "")
         if not told:
             raise EmbedderError(
                 f"{self._params.folder} does not say how tokens become one vector. Set pooling to mean, cls, last "
@@ -148,11 +148,11 @@ class FastembedEmbedder:
 
     def _name(self) -> str:
         """The name fastembed knows the model by; a folder is entered into its list first."""
-        if self._found is None:
-            self._known()
+        if self._model_folder is None:
+            self._check_model()
             return self._params.model
         folder, pooling = Path(str(self._params.folder)).expanduser(), self._pooling
-        key = f"{self._found.graph.resolve()} {pooling} {self._params.normalise}"
+        key = f"{self._model_folder.graph.resolve()} {pooling} {self._params.normalise}"
         name = f"folder/{hashlib.sha256(key.encode()).hexdigest()[:16]}"
         if not any(row["model"] == name for row in TextEmbedding.list_supported_models()):
             TextEmbedding.add_custom_model(
@@ -161,11 +161,11 @@ class FastembedEmbedder:
                 normalization=self._params.normalise,
                 sources=ModelSource(url="file://"),
                 dim=1,  # only its own look-up of lengths reads this
-                model_file=str(self._found.graph.relative_to(folder)),
+                model_file=str(self._model_folder.graph.relative_to(folder)),
             )
         return name
 
-    def _known(self) -> None:
+    def _check_model(self) -> None:
         names = [str(row["model"]) for row in TextEmbedding.list_supported_models()]
         if self._params.model.lower() in (name.lower() for name in names):
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import struct
 from collections.abc import Iterator
@@ -9,33 +10,17 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+import xllamacpp
 from gguf import GGMLQuantizationType as Kind
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from bakeoff.errors import ModelNotFoundError
+from bakeoff.errors import EmbedderError, ModelNotFoundError
 from bakeoff.plugins.embedders.bert_shape import BertShape, read_shape
-from bakeoff.plugins.embedders.gguf_q4k import Q4K_ROW, quantise_q4k
 
-CONVERTER_VERSION = "1"
+CONVERTER_VERSION = "2"
 """Changes when the file made from the same weights would give other vectors."""
 
-_WHOLE = {
-    "embeddings.word_embeddings.weight": "token_embd.weight",
-    "embeddings.position_embeddings.weight": "position_embd.weight",
-    "embeddings.token_type_embeddings.weight": "token_types.weight",
-    "embeddings.LayerNorm": "token_embd_norm",
-}
-_LAYER = {
-    "attention.self.query": "attn_q",
-    "attention.self.key": "attn_k",
-    "attention.self.value": "attn_v",
-    "attention.output.dense": "attn_output",
-    "attention.output.LayerNorm": "attn_output_norm",
-    "intermediate.dense": "ffn_up",
-    "output.dense": "ffn_down",
-    "output.LayerNorm": "layer_output_norm",
-}
 _NO_ENCODER = (
     SafetensorError,
     LookupError,
@@ -47,6 +32,10 @@ _NO_ENCODER = (
     struct.error,
 )
 """What is raised on files of another shape than an encoder's."""
+_SUFFIXES = (".weight", ".bias")
+_TENSORS = 5
+_LAYER_TENSORS = 16
+_Q4K_ROW = 256
 _ALWAYS_FLOAT = ("position_embd.weight", "token_types.weight")
 _FILE_TYPES = {
     "none": gguf.LlamaFileType.ALL_F32,
@@ -58,7 +47,7 @@ _FILE_TYPES = {
 
 def save_gguf(folder: Path, target: Path, quantisation: str) -> None:
     """Write the encoder in `folder` as GGUF; `quantisation` is none (f32), f16, q8 or q4k."""
-    shape = read_shape(folder / "config.json")
+    shape = read_shape(folder / "config.json", ("bert",))
     writer = gguf.GGUFWriter(str(target), "bert")
     try:
         _describe(writer, folder, shape, quantisation)
@@ -115,20 +104,15 @@ def _token_text(token: str, special: bool) -> str:
 
 
 def _tensors(folder: Path, shape: BertShape) -> Iterator[tuple[str, np.ndarray]]:
-    """Names and values as llama.cpp wants them."""
+    """The encoder's tensors by llama.cpp's names; others, such as a pooling layer, are left out."""
     weights = load_file(folder / "model.safetensors")
-    for source, name in _tensor_names(shape):
-        yield name, np.ascontiguousarray(weights[source], np.float32)
-
-
-def _tensor_names(shape: BertShape) -> Iterator[tuple[str, str]]:
-    for source, name in _WHOLE.items():
-        parts = ("",) if name.endswith(".weight") else (".weight", ".bias")
-        yield from ((source + part, name + part) for part in parts)
-    for layer in range(shape.layers):
-        for source, name in _LAYER.items():
-            for part in (".weight", ".bias"):
-                yield f"encoder.layer.{layer}.{source}{part}", f"blk.{layer}.{name}{part}"
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, shape.layers)
+    named = {name: names.get_name(name, try_suffixes=_SUFFIXES) for name in sorted(weights)}
+    found = {name: target for name, target in named.items() if target is not None}
+    if len(found) != _TENSORS + _LAYER_TENSORS * shape.layers:
+        raise LookupError(f"{len(found)} tensors of an encoder with {shape.layers} layers")
+    for name, target in found.items():
+        yield target, np.ascontiguousarray(weights[name], np.float32)
 
 
 def _kind(name: str, values: np.ndarray, quantisation: str) -> Kind:
@@ -139,8 +123,30 @@ def _kind(name: str, values: np.ndarray, quantisation: str) -> Kind:
         return Kind.F16
     if quantisation == "q8":
         return Kind.Q8_0
-    return Kind.Q4_K if values.shape[-1] % Q4K_ROW == 0 else Kind.Q5_0
+    return Kind.Q4_K if values.shape[-1] % _Q4K_ROW == 0 else Kind.Q5_0
 
 
 def _pack_tensor(values: np.ndarray, kind: Kind) -> np.ndarray:
-    return quantise_q4k(values) if kind is Kind.Q4_K else gguf.quants.quantize(values, kind)
+    """The bytes of a tensor; `gguf` packs every kind but q4_k, for which ggml's own quantiser is called."""
+    if kind is not Kind.Q4_K:
+        return gguf.quants.quantize(values, kind)
+    packed = np.empty(gguf.quant_shape_to_byte_shape(values.shape, kind), np.uint8)
+    rows, row = values.size // values.shape[-1], values.shape[-1]
+    size = _ggml_quantiser()(kind, values.ctypes.data, packed.ctypes.data, 0, rows, row, None)
+    if size != packed.nbytes:
+        raise ValueError(f"ggml packed {size} of {packed.nbytes} bytes")
+    return packed
+
+
+def _ggml_quantiser() -> ctypes._NamedFuncPointer:
+    """ggml_quantize_chunk of the llama.cpp that runs the model."""
+    try:
+        quantise = ctypes.CDLL(xllamacpp.xllamacpp.__file__).ggml_quantize_chunk
+    except (AttributeError, OSError) as exc:
+        raise EmbedderError(
+            "this build of xllamacpp does not export ggml's quantiser, which quantization q4k needs. "
+            "Set quantization to q8, or give a q4_k `file`."
+        ) from exc
+    quantise.restype = ctypes.c_size_t
+    quantise.argtypes = [ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3, ctypes.c_void_p]
+    return quantise

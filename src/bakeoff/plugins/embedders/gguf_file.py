@@ -14,7 +14,7 @@ from bakeoff.errors import ModelNotFoundError
 _POOLING = {1: "mean", 2: "cls", 3: "last"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GgufModel:
     """Name, vector length, most tokens, pooling and licence, as the file says them."""
 
@@ -26,7 +26,7 @@ class GgufModel:
 
 
 class _Reader(gguf.GGUFReader):
-    """Reads no further than the file: the library finds nothing there, and goes on for as long as is claimed."""
+    """Stops at the end of the file: the library would read on for as long as the header claims."""
 
     def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
         if int(offset) + int(count) * np.dtype(dtype).itemsize > len(self.data):
@@ -35,7 +35,7 @@ class _Reader(gguf.GGUFReader):
 
 
 def read_gguf(file: Path) -> GgufModel:
-    """The model in a GGUF file; raises ModelNotFoundError where it is no such file."""
+    """The model in a GGUF file; raises ModelNotFoundError for any other file."""
     if not file.is_file():
         raise ModelNotFoundError(f"{file} is not there. Give the path of a .gguf file.")
     try:

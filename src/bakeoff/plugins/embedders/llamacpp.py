@@ -1,4 +1,4 @@
-"""GGUF models on llama.cpp, in this process: all-MiniLM-L6-v2 at four precisions, or a file of yours."""
+"""GGUF models on llama.cpp, in this process: all-MiniLM-L6-v2 at four precisions, a pulled model, or your file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import xllamacpp
@@ -20,6 +20,7 @@ from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
 from bakeoff.plugins.embedders.gguf_convert import CONVERTER_VERSION, save_gguf
 from bakeoff.plugins.embedders.gguf_file import GgufModel, read_gguf
 from bakeoff.runtime.json_client import JsonClient
+from bakeoff.storage.catalogue import entries
 from bakeoff.storage.weights import WEIGHTS_FILE, FoundWeights, find, keep_weights, models_folder, sha256
 from bakeoff.types import ModelInfo, Role
 
@@ -48,6 +49,11 @@ class LlamaCppEmbedder:
             None, description="precision of all-MiniLM-L6-v2's weights; default: none, that is 32 bits"
         )
         file: Path | None = Field(None, description="a .gguf file of your own; default: all-MiniLM-L6-v2")
+        model: str = Field(
+            "",
+            exclude_if=lambda value: not value,
+            description="a GGUF model of `bakeoff models list`, or a repository that was pulled, as owner/name",
+        )
         weights: Path | None = Field(
             None, description="folder with model.safetensors, tokenizer.json and config.json to convert"
         )
@@ -66,7 +72,10 @@ class LlamaCppEmbedder:
 
         @model_validator(mode="after")
         def _one_source(self) -> LlamaCppEmbedder.Params:
-            if self.file is not None and (self.quantization is not None or self.weights is not None):
+            if self.file is not None and self.model:
+                raise ValueError("give a file or a model, one of the two")
+            own = self.file is not None or self.model
+            if own and (self.quantization is not None or self.weights is not None):
                 raise ValueError("a file has its own quantization and weights; leave those out")
             return self
 
@@ -79,26 +88,27 @@ class LlamaCppEmbedder:
     @cached_property
     def info(self) -> ModelInfo:
         """What identifies these vectors; the file is made where it is not there yet."""
-        made = self._params.file is None
-        suffix = f"-gguf-{self._params.quantization or 'none'}" if made else ""
+        converted, entry = self._converted, entries().get(self._params.model)
+        suffix = f"-gguf-{self._params.quantization or 'none'}" if converted else ""
+        found = self._weights if converted or self._params.model else None
         return ModelInfo(
-            name=(self._found.model + suffix) if made else self._model.name,
+            name=found.model + suffix if found else self._model.name,
             dims=self._model.dims,
             max_tokens=self._max_tokens,
             revision=f"llama.cpp of xllamacpp {version('xllamacpp')}",
             weights=sha256(self._file),
             normalised=True,
             pooling=self._params.pooling or self._model.pooling,
-            query_prompt=self._params.query_prompt,
-            document_prompt=self._params.document_prompt,
-            licence=(self._found.licence if made else "") or self._model.licence,
+            query_prompt=self._params.query_prompt or (entry.query_prompt if entry else ""),
+            document_prompt=self._params.document_prompt or (entry.document_prompt if entry else ""),
+            licence=(found.licence if found else "") or self._model.licence,
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
         """One float32 unit vector for each text, in order."""
         if not texts:
             return np.empty((0, self.info.dims), np.float32)
-        prompt = self._params.query_prompt if role is Role.QUERY else self._params.document_prompt
+        prompt = self.info.query_prompt if role is Role.QUERY else self.info.document_prompt
         return self._engine.get().embed([prompt + text for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -115,17 +125,26 @@ class LlamaCppEmbedder:
         self._engine.close()
 
     @cached_property
-    def _found(self) -> FoundWeights:
-        return find(NAME, self._params.weights)
+    def _weights(self) -> FoundWeights:
+        return find(self._params.model or NAME, self._params.weights)
+
+    @property
+    def _converted(self) -> bool:
+        """Whether the file is made here, of MiniLM's weights."""
+        return self._params.file is None and not self._params.model
 
     @cached_property
     def _file(self) -> Path:
         if self._params.file is not None:
             return self._params.file.expanduser()
+        if self._params.model:
+            return self._weights.folder / next(
+                file for file in self._weights.hashes if file.endswith(".gguf")
+            )
         kind = self._params.quantization or "none"
-        digests = f"{self._found.hashes[WEIGHTS_FILE][:12]}-{self._found.hashes['tokenizer.json'][:12]}"
+        digests = f"{self._weights.hashes[WEIGHTS_FILE][:12]}-{self._weights.hashes['tokenizer.json'][:12]}"
         stem = f"{digests}-{kind}-v{CONVERTER_VERSION}"
-        make = partial(save_gguf, self._found.folder, quantisation=kind)
+        make = partial(save_gguf, self._weights.folder, quantisation=kind)
         return keep_weights(models_folder(NAME) / "gguf", stem, ".gguf", make)
 
     @cached_property
@@ -135,7 +154,9 @@ class LlamaCppEmbedder:
     @property
     def _max_tokens(self) -> int:
         most = self._model.positions
-        wanted = self._params.max_tokens or (min(256, most) if self._params.file is None else most)
+        entry = entries().get(self._params.model or NAME)
+        usual = entry.max_tokens if entry is not None and self._params.file is None else None
+        wanted = self._params.max_tokens or min(usual or most, most)
         if wanted > most:
             raise EmbedderError(f"max_tokens is {wanted}, this model reads at most {most}")
         return wanted
@@ -198,7 +219,7 @@ class _Engine:
         return whole[:at], whole[at + len(bare) :]
 
 
-def _settings(file: Path, params: LlamaCppEmbedder.Params, limit: int) -> Any:
+def _settings(file: Path, params: LlamaCppEmbedder.Params, limit: int) -> object:
     """One slot of `limit` tokens, quiet, listening on this machine only."""
     settings = xllamacpp.CommonParams()
     settings.model.path = str(file)

@@ -61,21 +61,21 @@ class MiniLMEmbedder:
     @cached_property
     def info(self) -> ModelInfo:
         """What identifies these vectors; raises ModelNotFoundError where the weights are not at hand."""
-        shape = read_shape(self._found.folder / "config.json")
+        shape = read_shape(self._weights.folder / "config.json", ("bert",))
         if self._params.max_tokens > shape.positions:
             raise EmbedderError(
                 f"max_tokens is {self._params.max_tokens}, this model reads at most {shape.positions}"
             )
-        name = self._found.model
+        name = self._weights.model
         return ModelInfo(
             name=name if self._params.precision == "fp32" else f"{name}-{self._params.precision}",
             dims=shape.dims,
             max_tokens=self._params.max_tokens,
-            revision=f"graph {GRAPH_VERSION}, tokenizer {self._found.hashes['tokenizer.json'][:16]}",
-            weights=self._found.hashes[WEIGHTS_FILE],
+            revision=f"graph {GRAPH_VERSION}, tokenizer {self._weights.hashes['tokenizer.json'][:16]}",
+            weights=self._weights.hashes[WEIGHTS_FILE],
             normalised=True,
             pooling="mean",
-            licence=self._found.licence,
+            licence=self._weights.licence,
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
@@ -91,12 +91,12 @@ class MiniLMEmbedder:
         self._engine.close()
 
     @cached_property
-    def _found(self) -> FoundWeights:
+    def _weights(self) -> FoundWeights:
         return find(NAME, self._params.weights)
 
     @cached_property
     def _tokens(self) -> TokenBatch:
-        return TokenBatch(self._found.folder / "tokenizer.json", self._params.max_tokens)
+        return TokenBatch(self._weights.folder / "tokenizer.json", self._params.max_tokens)
 
     def _start(self) -> OnnxEngine:
         """An int8 run takes one text, because activations are scaled by the largest value of a batch."""
@@ -112,4 +112,4 @@ class MiniLMEmbedder:
     def _make(self, target: Path) -> None:
         from bakeoff.plugins.embedders.bert_graph import save_graph
 
-        save_graph(self._found.folder, target, quantise=self._params.precision == "int8")
+        save_graph(self._weights.folder, target, quantise=self._params.precision == "int8")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from pydantic import Field
 
 from bakeoff.errors import ModelNotFoundError
 from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
 from bakeoff.runtime.json_client import Address
-from bakeoff.types import Role
+from bakeoff.types import Json, JsonObject, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ _KNOWN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PulledModel:
     """A model that an Ollama server has; its size in bytes, '' and None where the server does not say."""
 
@@ -44,7 +43,7 @@ class PulledModel:
     digest: str
 
 
-def _pulled_model(row: Any) -> PulledModel:
+def _pulled_model(row: Json) -> PulledModel:
     details = row.get("details") or {}
     return PulledModel(
         name=str(row["name"]),
@@ -73,12 +72,12 @@ class OllamaEmbedder(HttpEmbedder):
         super().__init__(params, params.url, params.key_env)
         self._known = _KNOWN.get(params.model, _Known(params.model))
 
-    def _ask(self, texts: list[str], role: Role) -> Any:
-        body = {"model": self._pulled[0], "input": texts, "truncate": True}
+    def _ask(self, texts: list[str], role: Role) -> Json:
+        body = {"model": self._pulled_name[0], "input": texts, "truncate": True}
         return self._server.post("/api/embed", body)["embeddings"]
 
-    def _said(self) -> ServerMessage:
-        name, digest = self._pulled
+    def _describe_model(self) -> ServerMessage:
+        name, digest = self._pulled_name
         shown = self._server.post("/api/show", {"model": name})
         sizes = shown.get("model_info") or {}
         limits = [int(value) for key, value in sizes.items() if key.endswith(".context_length")]
@@ -96,11 +95,11 @@ class OllamaEmbedder(HttpEmbedder):
         with self._understood():
             return [_pulled_model(row) for row in self._tags()]
 
-    def _tags(self) -> list[dict[str, Any]]:
+    def _tags(self) -> list[JsonObject]:
         return list((self._server.get("/api/tags") or {}).get("models") or [])
 
     @cached_property
-    def _pulled(self) -> tuple[str, str]:
+    def _pulled_name(self) -> tuple[str, str]:
         """The name and digest under which the server has the model."""
         there = {row["name"]: str(row.get("digest", "")) for row in self._tags()}
         for name in (self._model, self._known.pulled_as):

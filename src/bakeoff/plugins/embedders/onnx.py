@@ -1,4 +1,4 @@
-"""Any sentence encoder exported to ONNX: a folder with its graph and tokenizer.json."""
+"""Sentence encoders on ONNX Runtime: a model of the catalogue, or a folder with an ONNX graph or safetensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import onnxruntime
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders._shared import EmbedderParams, StartedModel
@@ -22,7 +22,7 @@ from bakeoff.plugins.embedders.onnx_engine import (
     _session,
     available_cores,
 )
-from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_folder
+from bakeoff.plugins.embedders.onnx_folder import OnnxFolder, read_model, token_graph
 from bakeoff.storage.weights import sha256
 from bakeoff.types import ModelInfo, Role
 
@@ -41,11 +41,20 @@ class OnnxEmbedder:
 
     version: ClassVar[str] = "1"
     engine: ClassVar[str] = "ONNX Runtime"
+    needs: ClassVar[str] = "a folder of yours"
 
     class Params(EmbedderParams):
         """Where the model is and how its tokens become vectors."""
 
-        folder: Path = Field(description="folder with model.onnx (or onnx/model.onnx) and tokenizer.json")
+        folder: Path | None = Field(
+            None,
+            description="folder with tokenizer.json and model.onnx, onnx/model.onnx or model.safetensors",
+        )
+        model: str = Field(
+            "",
+            exclude_if=lambda value: not value,
+            description="a model of `bakeoff models list`, or a repository that was pulled, as owner/name",
+        )
         graph: str = Field("", description="another graph in the folder, as onnx/model_quantized.onnx")
         name: str = Field("", description="what the model is called; default: the folder's name")
         pooling: Literal["mean", "cls", "last"] | None = Field(
@@ -61,10 +70,18 @@ class OnnxEmbedder:
         document_prompt: str | None = Field(
             None, description="put before each chunk; default: as the folder says"
         )
-        batch_size: int = Field(32, ge=1, le=1024, description="most texts in one run; 1 for an int8 graph")
+        batch_size: int = Field(
+            32, ge=1, le=1024, description="most texts in one run; an int8 graph always takes one"
+        )
         threads: int | None = Field(
             None, ge=1, le=1024, description="texts computed at once; default: the cores"
         )
+
+        @model_validator(mode="after")
+        def _one_model(self) -> OnnxEmbedder.Params:
+            if (self.folder is None) == (not self.model):
+                raise ValueError("give the model as folder or as model, one of the two")
+            return self
 
     def __init__(self, params: Params) -> None:
         self._params = params
@@ -73,17 +90,18 @@ class OnnxEmbedder:
     @cached_property
     def info(self) -> ModelInfo:
         """What identifies these vectors."""
-        given, found, engine = self._params, self._found, self._engine.get()
+        given, found, engine = self._params, self._model_folder, self._engine.get()
         return ModelInfo(
-            name=given.name or given.folder.expanduser().resolve().name,
+            name=given.name or found.name,
             dims=engine.dims,
             max_tokens=self._max_tokens,
-            revision=f"tokenizer {sha256(found.tokenizer)[:16]}",
+            revision=f"{found.graph_version}tokenizer {sha256(found.tokenizer)[:16]}",
             weights=found.weights(),
             normalised=given.normalise,
             pooling=engine.pooling,
             query_prompt=found.query_prompt if given.query_prompt is None else given.query_prompt,
             document_prompt=found.document_prompt if given.document_prompt is None else given.document_prompt,
+            licence=found.licence,
         )
 
     def embed(self, texts: Sequence[str], role: Role) -> np.ndarray:
@@ -100,30 +118,39 @@ class OnnxEmbedder:
         self._engine.close()
 
     @cached_property
-    def _found(self) -> OnnxFolder:
-        return read_folder(self._params.folder, self._params.graph)
+    def _model_folder(self) -> OnnxFolder:
+        return read_model(self._params.folder, self._params.model, self._params.graph)
 
     @property
     def _max_tokens(self) -> int:
-        return self._params.max_tokens or self._found.max_tokens
+        wanted, most = self._params.max_tokens, self._model_folder.positions
+        if wanted is not None and most is not None and wanted > most:
+            raise EmbedderError(f"max_tokens is {wanted}, this model reads at most {most}")
+        return wanted or self._model_folder.max_tokens
 
     @cached_property
     def _tokens(self) -> TokenBatch:
-        return TokenBatch(self._found.tokenizer, self._max_tokens)
+        return TokenBatch(self._model_folder.tokenizer, self._max_tokens)
 
     def _start(self) -> _PoolingEngine:
-        return _PoolingEngine(self._found, self._tokens, self._params)
+        return _PoolingEngine(self._model_folder, self._graph(), self._tokens, self._params)
+
+    def _graph(self) -> Path:
+        return token_graph(self._model_folder, self._params.model)
 
 
 class _PoolingEngine(OnnxEngine):
     """The engine for a graph with the usual inputs, whose output is a vector for each text or for each token."""
 
-    def __init__(self, found: OnnxFolder, tokens: TokenBatch, params: OnnxEmbedder.Params) -> None:
-        self._session = _session(found.graph, optimise=True)
-        self._inputs = _inputs(self._session, found.graph)
+    def __init__(
+        self, found: OnnxFolder, graph: Path, tokens: TokenBatch, params: OnnxEmbedder.Params
+    ) -> None:
+        self._session = _session(graph, optimise=graph == found.graph)
+        self._inputs = _inputs(self._session, graph)
         self._output, self.pooling = _choose(self._session, params.pooling or "", found)
         self._normalise = params.normalise
-        self._tokens, self._batch = tokens, params.batch_size
+        # an int8 graph scales its activations by the largest value of a batch: alone, no text depends on another
+        self._tokens, self._batch = tokens, 1 if found.quantised else params.batch_size
         self._pool = ThreadPoolExecutor(params.threads or available_cores(), thread_name_prefix="onnx")
         self.dims = self._dims = len(self._run(tokens.encode(["a"]))[0])
 
@@ -154,7 +181,7 @@ def _inputs(session: onnxruntime.InferenceSession, graph: Path) -> list[str]:
 
 
 def _choose(session: onnxruntime.InferenceSession, wanted: str, found: OnnxFolder) -> tuple[str, str]:
-    """The output to read and its pooling: tokens where a pooling is told, else the graph's own vectors."""
+    """The output to read and its pooling: tokens where a pooling is given, else the graph's own vectors."""
     ranks = {given.name: len(given.shape) for given in session.get_outputs()}
     pooled = [name for name, rank in ranks.items() if rank == _POOLED]
     tokens = [name for name, rank in ranks.items() if rank == _PER_TOKEN]

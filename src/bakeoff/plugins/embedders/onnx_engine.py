@@ -45,7 +45,7 @@ TokenIds = list[int]
 
 
 def available_cores() -> int:
-    """The cores this process may use: one of many workers on a machine is told how many by OMP_NUM_THREADS."""
+    """The cores this process may use: OMP_NUM_THREADS limits one of many workers on a machine."""
     told = os.environ.get("OMP_NUM_THREADS", "")
     if told.isdigit() and int(told):
         return int(told)
@@ -115,34 +115,6 @@ class OnnxEngine:
         ]
         for group, run in zip(groups, runs, strict=True):
             vectors[group] = run.result()
-
-    def _run(self, ids: list[TokenIds]) -> np.ndarray:
-        answer: list[np.ndarray] = self._session.run(None, {"ids": np.array(ids, np.int64)})
-        return answer[0]
-
-
-class TokenEngine:
-    """One ONNX session that gives a vector for each token of a text."""
-
-    def __init__(self, graph: Path, tokens: TokenBatch, threads: int) -> None:
-        self._session = _session(graph, optimise=False)
-        self._tokens = tokens
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="onnx")
-
-    def embed(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Tokens × dims for each text, in order."""
-        ids = self._tokens.encode(texts)
-        found: list[np.ndarray] = [np.empty(0, np.float32)] * len(texts)
-        groups = list(_groups(ids, len(texts)))
-        runs = [self._pool.submit(self._run, [ids[row] for row in group]) for group in groups]
-        for group, run in zip(groups, runs, strict=True):
-            for row, vectors in zip(group, run.result(), strict=True):
-                found[row] = vectors
-        return found
-
-    def close(self) -> None:
-        """Stop the threads."""
-        self._pool.shutdown(cancel_futures=True)
 
     def _run(self, ids: list[TokenIds]) -> np.ndarray:
         answer: list[np.ndarray] = self._session.run(None, {"ids": np.array(ids, np.int64)})

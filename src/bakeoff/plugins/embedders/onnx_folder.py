@@ -1,71 +1,170 @@
-"""What a folder with an exported ONNX model says about it: graph, tokenizer, pooling, prompts, length."""
+"""What a folder with a sentence encoder says about it: graph or weights, tokenizer, pooling, prompts, length."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+import mmap
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from bakeoff.errors import ModelNotFoundError
-from bakeoff.storage.weights import sha256
+from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION, read_shape
+from bakeoff.storage.catalogue import entries
+from bakeoff.storage.weights import WEIGHTS_FILE, find, keep_weights, models_folder, sha256
+from bakeoff.types import JsonObject
 
-_GRAPHS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")
-"""Where exports have their graph; the last is fastembed's own."""
-_POOLING_KEYS = {
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_lasttoken": "last",
+_GRAPHS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", WEIGHTS_FILE)
+"""Where exports have their graph; the third is fastembed's own. Of weights alone, the graph is made here."""
+_QUANTISED = b"DynamicQuantizeLinear"
+_MODULES = ("Transformer", "Pooling", "Normalize")
+_POOLING_MODULE = "1_Pooling"
+_MODE = "pooling_mode_"
+_POOLING_MODES = {
+    "mean_tokens": "mean",
+    "cls_token": "cls",
+    "lasttoken": "last",
+    "mean": "mean",
+    "cls": "cls",
 }
 _DEFAULT_TOKENS = 512
+_MOST_TOKENS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OnnxFolder:
-    """The files of a model and what its configuration says; `pooling` is '' where it says nothing."""
+    """The files of a model and what its configuration says; `pooling` is '' where it says nothing.
 
+    `graph` is an ONNX graph, or safetensors weights with the version of the graph that is made of them. `positions`
+    is the most tokens that the architecture can read, where that is known.
+    """
+
+    name: str
     graph: Path
     tokenizer: Path
     pooling: str
     max_tokens: int
     query_prompt: str
     document_prompt: str
+    licence: str = ""
+    graph_version: str = ""
+    positions: int | None = None
+
+    @property
+    def quantised(self) -> bool:
+        """Whether activations are rounded by their largest value while the graph runs."""
+        with self.graph.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(_QUANTISED) >= 0
 
     def weights(self) -> str:
-        """One SHA-256 of the graph and of the files with its large tensors beside it."""
+        """One SHA-256 of the graph and of the files with its large tensors."""
         files = [self.graph, *sorted(self.graph.parent.glob(f"{self.graph.name}[._]*"))]
         if len(files) == 1:
             return sha256(self.graph)
         return hashlib.sha256("".join(sha256(file) for file in files).encode()).hexdigest()
 
 
+def read_model(folder: Path | None, model: str, graph: str) -> OnnxFolder:
+    """The model of a folder, of a repository that was pulled, or of the catalogue, which has the last word."""
+    if folder is not None:
+        return read_folder(folder, graph)
+    found = find(model)
+    read = replace(read_folder(found.folder, graph), name=found.model, licence=found.licence)
+    entry = entries().get(model)
+    if entry is None:
+        return read
+    return replace(
+        read,
+        pooling=entry.pooling,
+        max_tokens=entry.max_tokens or read.max_tokens,
+        query_prompt=entry.query_prompt,
+        document_prompt=entry.document_prompt,
+    )
+
+
 def read_folder(folder: Path, graph: str) -> OnnxFolder:
     """The model in a folder as sentence-transformers lays one out; `graph` is a path in it, or ''."""
     folder = folder.expanduser()
-    prompts = _json(folder / "config_sentence_transformers.json").get("prompts")
-    prompts = prompts if isinstance(prompts, dict) else {}
+    found = _first(folder, (graph,) if graph else _GRAPHS)
+    shape = read_shape(folder / "config.json") if found.name == WEIGHTS_FILE else None
+    query, document = _prompts(_json(folder / "config_sentence_transformers.json"))
+    positions = shape.positions if shape else None
     return OnnxFolder(
-        graph=_first(folder, (graph,) if graph else _GRAPHS),
+        name=folder.resolve().name,
+        graph=found,
         tokenizer=_first(folder, ("tokenizer.json",)),
-        pooling=_pooling(_json(folder / "1_Pooling" / "config.json")),
-        max_tokens=_max_tokens(folder),
-        query_prompt=str(prompts.get("query", "")),
-        document_prompt=str(prompts.get("document", prompts.get("passage", ""))),
+        pooling=_pooling(folder),
+        max_tokens=min(_max_tokens(folder), positions or _MOST_TOKENS),
+        query_prompt=query,
+        document_prompt=document,
+        graph_version=f"graph {GRAPH_VERSION}, " if shape else "",
+        positions=positions,
     )
+
+
+def token_graph(found: OnnxFolder, model: str) -> Path:
+    """The exported graph, or the one made once from safetensors weights, whose output is tokens × dims."""
+    if not found.graph_version:
+        return found.graph
+    from bakeoff.plugins.embedders.bert_graph import save_graph
+
+    stem = f"{found.weights()[:16]}-tokens-{found.graph_version.strip(' ,').replace(' ', '')}"
+    folder = models_folder(model or "graphs-of-folders") / "graphs"
+    make = partial(save_graph, found.graph.parent, quantise=False, output="tokens")
+    return keep_weights(folder, stem, ".onnx", make)
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> Path:
     for name in names:
         if (folder / name).is_file():
             return folder / name
+    pickled = [path.name for path in folder.glob("*.bin")]
+    if pickled and len(names) > 1:
+        raise ModelNotFoundError(
+            f"{folder} has its weights only as a pickle ({pickled[0]}), which can run code when it is read. Save the "
+            "model as safetensors, or export it to ONNX."
+        )
     raise ModelNotFoundError(
-        f"{folder} has no {' or '.join(names)}. Give a folder with an ONNX graph and tokenizer.json."
+        f"{folder} has no {' or '.join(names)}. Give a folder with tokenizer.json and an ONNX graph or safetensors "
+        "weights."
     )
 
 
-def _pooling(config: dict[str, Any]) -> str:
-    return next((name for key, name in _POOLING_KEYS.items() if config.get(key)), "")
+def _pooling(folder: Path) -> str:
+    """How tokens become one vector; a step that is not computed here is refused, since vectors would be others."""
+    where = _POOLING_MODULE
+    for row in _json_list(folder / "modules.json"):
+        kind = str(row.get("type", "")).rpartition(".")[2]
+        if kind not in _MODULES:
+            raise ModelNotFoundError(
+                f"{folder / 'modules.json'} lists the step {kind!r}, which this embedder does not compute. Use "
+                "sentence_transformers for this model."
+            )
+        where = str(row.get("path", where)) if kind == "Pooling" else where
+    config = _json(folder / where / "config.json")
+    named = [
+        key.removeprefix(_MODE) for key, value in config.items() if key.startswith(_MODE) and value is True
+    ]
+    mode = str(config.get("pooling_mode") or "+".join(named))
+    if not mode:
+        return ""
+    if mode not in _POOLING_MODES:
+        raise ModelNotFoundError(
+            f"{folder / where / 'config.json'} asks for the pooling {mode!r}; known: {', '.join(_POOLING_MODES)}. Use "
+            "sentence_transformers for this model."
+        )
+    return _POOLING_MODES[mode]
+
+
+def _prompts(config: JsonObject) -> tuple[str, str]:
+    """What goes before a query and before a document."""
+    given = config.get("prompts")
+    prompts = given if isinstance(given, dict) else {}
+    usual = prompts.get(config.get("default_prompt_name"), "")
+    query = prompts.get("query", usual)
+    document = prompts.get("document", prompts.get("passage", usual))
+    return str(query), str(document)
 
 
 def _max_tokens(folder: Path) -> int:
@@ -75,17 +174,26 @@ def _max_tokens(folder: Path) -> int:
         return int(told or most or _DEFAULT_TOKENS)
     except (ValueError, TypeError, OverflowError) as exc:
         raise ModelNotFoundError(
-            f"{folder}: {told or most!r} is no number of tokens. Look at max_seq_length in "
+            f"{folder}: {told or most!r} is not a number of tokens. Look at max_seq_length in "
             "sentence_bert_config.json and max_position_embeddings in config.json."
         ) from exc
 
 
-def _json(file: Path) -> dict[str, Any]:
+def _json(file: Path) -> JsonObject:
     """A configuration file; {} where there is none."""
+    values = _read_json(file)
+    return values if isinstance(values, dict) else {}
+
+
+def _json_list(file: Path) -> list[JsonObject]:
+    values = _read_json(file)
+    return [row for row in values if isinstance(row, dict)] if isinstance(values, list) else []
+
+
+def _read_json(file: Path) -> object:
     if not file.is_file():
-        return {}
+        return None
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as exc:
         raise ModelNotFoundError(f"{file} is not JSON: {exc}") from exc
-    return values if isinstance(values, dict) else {}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
 from bakeoff.errors import EmbedderError
 from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
 from bakeoff.runtime.json_client import Address
-from bakeoff.types import Role
+from bakeoff.types import Json, JsonObject, Role
 
 
 class OpenAIEmbedder(HttpEmbedder):
@@ -31,8 +29,8 @@ class OpenAIEmbedder(HttpEmbedder):
         super().__init__(params, params.base_url, params.key_env)
         self._served = ""
 
-    def _ask(self, texts: list[str], role: Role) -> Any:
-        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+    def _ask(self, texts: list[str], role: Role) -> Json:
+        body: JsonObject = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._params.dims is not None:
             body["dimensions"] = self._params.dims
         answer = self._server.post("/embeddings", body)
@@ -48,7 +46,7 @@ class OpenAIEmbedder(HttpEmbedder):
                 "must not be mixed."
             )
 
-    def _said(self) -> ServerMessage:
+    def _describe_model(self) -> ServerMessage:
         return ServerMessage(
             revision=f"{self._served or self._model} at {self._server.host}",
             max_tokens=self._params.max_tokens,

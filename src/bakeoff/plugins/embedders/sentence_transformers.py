@@ -35,7 +35,7 @@ class SentenceTransformersEmbedder:
         """Which model, and how texts become its vectors."""
 
         folder: Path | None = Field(None, description="folder with a model as the library saves one")
-        model: str = Field("", description="its name on the model hub, where there is no folder")
+        model: str = Field("", description="its name on the model hub, if no folder is given")
         download: bool = Field(False, description="fetch a named model that is not in the library's cache")
         device: str = Field("cpu", description="where it is computed: cpu, cuda, mps")
         max_tokens: int | None = Field(
@@ -139,7 +139,7 @@ class SentenceTransformersEmbedder:
             model.max_seq_length = wanted
 
 
-def _prompt(given: str | None, model: Any, names: tuple[str, ...]) -> str:
+def _prompt(given: str | None, model: object, names: tuple[str, ...]) -> str:
     own = getattr(model, "prompts", None) or {}
     return given if given is not None else next((own[name] for name in names if own.get(name)), "")
 

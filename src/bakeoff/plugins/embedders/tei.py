@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
 from bakeoff.errors import ModelNotFoundError
 from bakeoff.plugins.embedders._http import HttpEmbedder, HttpParams, ServerMessage
 from bakeoff.runtime.json_client import Address
-from bakeoff.types import Role
+from bakeoff.types import Json, Role
 
 
 class TEIEmbedder(HttpEmbedder):
@@ -28,11 +26,11 @@ class TEIEmbedder(HttpEmbedder):
     def __init__(self, params: Params) -> None:
         super().__init__(params, params.url, params.key_env)
 
-    def _ask(self, texts: list[str], role: Role) -> Any:
+    def _ask(self, texts: list[str], role: Role) -> Json:
         body = {"inputs": texts, "normalize": self._params.normalise, "truncate": True}
         return self._server.post("/embed", body)
 
-    def _said(self) -> ServerMessage:
+    def _describe_model(self) -> ServerMessage:
         told = self._server.get("/info") or {}
         served = str(told.get("model_id", ""))
         self._expect(served)

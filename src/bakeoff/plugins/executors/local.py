@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -54,7 +54,9 @@ class LocalExecutor:
         """Nothing to wait for: threads and processes start with their first work."""
         return f"{self._count} processes" if self._count else "this process"
 
-    def submit(self, work: Callable[..., Any], *args: Any, needs: ResourceRequest = ANYWHERE) -> Future[Any]:
+    def submit(
+        self, work: Callable[..., object], *args: object, needs: ResourceRequest = ANYWHERE
+    ) -> Future[object]:
         """Start work in a thread, or in a process if it wants one and there are some."""
         if not (needs.apart and self._count):
             return self._crew().submit(work, *args)
@@ -65,11 +67,11 @@ class LocalExecutor:
                 self._processes = None
                 return self._pool().submit(work, *args)
 
-    def as_completed(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
+    def as_completed(self, futures: Iterable[Future[object]]) -> Iterator[Future[object]]:
         """Futures in the order they end."""
         return concurrent.futures.as_completed(futures)
 
-    def cancel(self, future: Future[Any]) -> None:
+    def cancel(self, future: Future[object]) -> None:
         """Give up work that has not begun; what runs, ends."""
         future.cancel()
 

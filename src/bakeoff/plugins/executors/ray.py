@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from typing import Annotated, Any, ClassVar
 
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody unless the user wants it
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage reports unless the user wants them
 os.environ.setdefault(
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"
 )  # a worker without a GPU share still sees them
@@ -69,7 +69,7 @@ class RayExecutor:
         self._started = self._mine = False
         self._temporary: TempDir | None = None
         self._asked, self._cores, self._gpus = 0.0, 0, 0.0
-        self._refs: dict[Future[Any], ray.ObjectRef[Any]] = {}
+        self._refs: dict[Future[object], ray.ObjectRef[object]] = {}
 
     @property
     def slots(self) -> int:
@@ -86,7 +86,9 @@ class RayExecutor:
         nodes = sum(bool(node["Alive"]) for node in ray.nodes())
         return f"{self.slots} workers on {nodes} node{'s' if nodes > 1 else ''}"
 
-    def submit(self, work: Callable[..., Any], *args: Any, needs: ResourceRequest = ANYWHERE) -> Future[Any]:
+    def submit(
+        self, work: Callable[..., object], *args: object, needs: ResourceRequest = ANYWHERE
+    ) -> Future[object]:
         """Start a task on a node that has what it needs."""
         self._start()
         gpus = self._params.gpus if needs.gpu and self._gpus else 0
@@ -100,11 +102,11 @@ class RayExecutor:
         ref.future().add_done_callback(lambda ended: self._tell(told, ended))
         return told
 
-    def as_completed(self, futures: Iterable[Future[Any]]) -> Iterator[Future[Any]]:
+    def as_completed(self, futures: Iterable[Future[object]]) -> Iterator[Future[object]]:
         """Futures in the order they end."""
         return concurrent.futures.as_completed(futures)
 
-    def cancel(self, future: Future[Any]) -> None:
+    def cancel(self, future: Future[object]) -> None:
         """Stop a task, wherever it is."""
         ref = self._refs.get(future)
         if ref is not None:
@@ -123,7 +125,7 @@ class RayExecutor:
             self._temporary.close()
             self._temporary = None
 
-    def _tell(self, told: Future[Any], ended: Future[Any]) -> None:
+    def _tell(self, told: Future[object], ended: Future[object]) -> None:
         self._refs.pop(told, None)
         fault = ended.exception()
         if fault is None:
@@ -144,7 +146,7 @@ class RayExecutor:
                 except Exception as exc:  # Ray has no error of its own for a node that does not come up
                     ray.shutdown()  # of what did come up
                     self._forget()
-                    raise SettingError(self._refused(exc)) from exc
+                    raise SettingError(self._refusal_text(exc)) from exc
             self._started = True
             self._ask()
 
@@ -154,8 +156,8 @@ class RayExecutor:
             host, port = str(self._params.address).rsplit(":", 1)
             socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
 
-    def _options(self) -> dict[str, Any]:
-        """What `ray.init` is told."""
+    def _options(self) -> dict[str, object]:
+        """The options of `ray.init`."""
         if self._params.address is not None:
             sent = () if get_setting(SHARED) else SENT_ON
             settings = {name: os.environ[name] for name in sent if name in os.environ}
@@ -168,7 +170,7 @@ class RayExecutor:
             "_temp_dir": str(self._temporary.path / "r"),  # everyone may write there, but not get past ours
         }
 
-    def _refused(self, exc: Exception) -> str:
+    def _refusal_text(self, exc: Exception) -> str:
         where = f"at {self._params.address}" if self._params.address else "on this machine"
         said = str(exc).strip().splitlines()[0].removesuffix(".")
         return f"no Ray cluster {where}: {said}. Start one with: ray start --head, or leave address out."
@@ -181,7 +183,7 @@ class RayExecutor:
             self._asked = time.monotonic()
 
 
-def _run(work: Callable[..., Any], *args: Any) -> Any:
+def _run(work: Callable[..., object], *args: object) -> object:
     """Do the work with as many threads as the task has cores: Ray says so for OpenMP, and we for the tokenizers."""
     os.environ.setdefault("RAYON_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
     return work(*args)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from bakeoff.errors import StoreError
 from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.storage.redaction import redact
-from bakeoff.types import Hits, Metric
+from bakeoff.types import Hits, Metric, Storage
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,13 +90,18 @@ def translate_errors(
                 raise
             except errors as exc:
                 name = engine or getattr(args[0], "engine", "the store")
-                raise StoreError(
-                    redact(f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}")
-                ) from exc
+                text = f"{name}, {method.__name__.lstrip('_')}: {exc}{advice(exc)}{_not_listening(exc)}"
+                raise StoreError(redact(text)) from exc
 
         return call
 
     return wrap
+
+
+def _not_listening(exc: Exception) -> str:
+    """Advice where nothing listens at the server's address; empty for other errors."""
+    refused = isinstance(exc, ConnectionRefusedError) or "connection refused" in str(exc).lower()
+    return ". Is the server running, and is its address right?" if refused else ""
 
 
 def make_hits(ids: Any, scores: Any) -> Hits:
@@ -104,7 +109,7 @@ def make_hits(ids: Any, scores: Any) -> Hits:
     return Hits(np.asarray(ids, np.int64), np.asarray(scores, np.float64))
 
 
-def score_from_distance(distances: Any, metric: Metric) -> np.ndarray:
+def score_from_distance(distances: object, metric: Metric) -> np.ndarray:
     """Scores from an engine's distances: minus the squared distance, or 1 − distance for cosine and dot."""
     far = np.asarray(distances, np.float64)
     return -far if metric is Metric.L2 else 1.0 - far
@@ -140,6 +145,35 @@ def expect_dims(engine: str, held: int, asked: int) -> None:
 def installed_engine(*packages: str) -> str:
     """Names and versions of installed packages."""
     return ", ".join(f"{package} {version(package)}" for package in packages)
+
+
+class SmallVectors:
+    """Mixin for a store that keeps vectors in the numbers of `storages` too; `_storage` is the choice."""
+
+    storages: ClassVar[tuple[Storage, ...]]
+    _storage: Storage = "float32"
+
+    def set_storage(self, storage: Storage) -> None:
+        """Choose the numbers, before `create` or `open`."""
+        if storage not in ("float32", *self.storages):
+            raise StoreError(f"vectors can be kept as float32, {', '.join(self.storages)}, not as {storage}.")
+        self._storage = storage
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows of length 1 in float32; zeros stay zeros."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+def sign_bits(rows: np.ndarray) -> np.ndarray:
+    """One bit for each dimension, 1 where it is positive, packed into bytes; the last byte is filled with zeros."""
+    return np.packbits(np.asarray(rows) > 0, axis=-1)
+
+
+def score_from_hamming(distances: object, dims: int) -> np.ndarray:
+    """Scores from numbers of different signs: 1 where all are the same, −1 where none is."""
+    return 1.0 - 2.0 * np.asarray(distances, np.float64) / dims
 
 
 class PackagedEngine:

@@ -11,9 +11,10 @@ from bakeoff.types import Batch
 KINDS = {"text": pa.large_string(), "integer": pa.int64(), "number": pa.float64()}
 
 
-def schema(store: PayloadSchemaMixin, dims: int) -> pa.Schema:
-    """The columns of a collection."""
-    own = [("id", pa.int64()), ("vector", pa.list_(pa.float32(), dims))]
+def schema(store: PayloadSchemaMixin, dims: int, *, tokens: bool = False) -> pa.Schema:
+    """The columns of a collection; `tokens`: with a list of vectors for each row."""
+    vector = pa.list_(pa.float32(), dims)
+    own = [("id", pa.int64()), ("vector", pa.list_(vector) if tokens else vector)]
     return pa.schema(own + [(name, KINDS[field.kind]) for name, field in store.columns().items()])
 
 
@@ -28,9 +29,12 @@ def payload_columns(store: PayloadSchemaMixin, batch: Batch) -> dict[str, pa.Arr
 
 def table(store: PayloadSchemaMixin, batch: Batch) -> pa.Table:
     """A batch with its payloads."""
-    assert batch.vectors is not None
-    flat = pa.array(np.ascontiguousarray(batch.vectors, np.float32).ravel())
-    vectors = pa.FixedSizeListArray.from_arrays(flat, batch.vectors.shape[1])
+    rows = batch.vectors if batch.tokens is None else batch.tokens.vectors
+    assert rows is not None
+    flat = pa.array(np.ascontiguousarray(rows, np.float32).ravel())
+    vectors: pa.Array = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
+    if batch.tokens is not None:
+        vectors = pa.ListArray.from_arrays(pa.array(batch.tokens.starts, pa.int32()), vectors)
     return pa.table({"id": batch.ids, "vector": vectors, **payload_columns(store, batch)})
 
 

@@ -79,12 +79,15 @@ def describe(store: ClientStore, request: str, exc: Exception) -> str:
     reply = store.reply_of(exc)
     if reply is not None:
         return f"{store.engine}, {request}: HTTP {reply[0]}: {_reason(reply[1])}"
-    if isinstance(exc, ANOTHER_SHAPE):
+    first = next(iter(str(exc).splitlines()), "")
+    if isinstance(exc, (*ANOTHER_SHAPE, RuntimeError)):
         return (
-            f"{store.engine} at {store.place} answered {request} in another shape ({type(exc).__name__}: {exc}). "
+            f"{store.engine} at {store.place} answered {request} in another shape ({type(exc).__name__}: {first}). "
             "Does its address lead to another server, or a proxy?"
         )
-    return f"{store.engine} at {store.place}, {request}: {exc}"
+    return (
+        f"{store.engine} at {store.place}, {request}: {next(iter(str(exc).splitlines()), type(exc).__name__)}"
+    )
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:

@@ -39,7 +39,7 @@ class HasBuild(Protocol[B_co]):
 
 
 class GraphFile(TunedByEf, ABC, Generic[B]):
-    """A store of one graph; a subclass implements `_empty`, `_add`, `_held`, `_save`, `_read` and `_nearest`.
+    """A store of one graph; a subclass implements `_empty`, `_add`, `_row_count`, `_save`, `_read` and `_nearest`.
 
     `_build` holds the build settings, `_file` the path of the graph, `_dims`, `_metric` and `_rows` the collection's.
     Engine errors of the types in `GRAPH_ERRORS` become StoreErrors.
@@ -65,7 +65,7 @@ class GraphFile(TunedByEf, ABC, Generic[B]):
 
     @translate_errors("", *GRAPH_ERRORS)
     def ready(self) -> None:
-        expect_rows(self.engine, self._held(), self._rows)
+        expect_rows(self.engine, self._row_count(), self._rows)
         self._save()
 
     @translate_errors("", *GRAPH_ERRORS)
@@ -75,7 +75,7 @@ class GraphFile(TunedByEf, ABC, Generic[B]):
             raise StoreError(f"{self.engine} has no index at {self._file.name}.")
         self._metric, self._dims = metric, dims
         expect_dims(self.engine, self._read(), dims)
-        self._rows = self._held()
+        self._rows = self._row_count()
         return self._rows
 
     @translate_errors("", *GRAPH_ERRORS)
@@ -121,7 +121,7 @@ class GraphFile(TunedByEf, ABC, Generic[B]):
         """Add rows to the graph; `_rows` already counts them."""
 
     @abstractmethod
-    def _held(self) -> int:
+    def _row_count(self) -> int:
         """How many rows the graph holds."""
 
     @abstractmethod

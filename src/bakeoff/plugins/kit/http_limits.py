@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import httpx
 
+from bakeoff.plugins.kit.bounded_pool import redirect
 from bakeoff.runtime import http_client
 
 
 class BoundedTransport(httpx.HTTPTransport):
-    """An httpx transport that limits the bytes and the total seconds of an answer."""
+    """An httpx transport that limits the bytes and the total seconds of an answer; a redirect is a failure."""
 
     def __init__(self, url: str, seconds: float) -> None:
         super().__init__(proxy=http_client.proxy_for(url))
@@ -22,6 +23,9 @@ class BoundedTransport(httpx.HTTPTransport):
         deadline = time.monotonic() + self._seconds
         request.headers["accept-encoding"] = "identity"
         answer = super().handle_request(request)
+        if answer.is_redirect:
+            answer.close()
+            raise redirect(answer.status_code, answer.headers)
         if answer.headers.get("content-encoding", "identity") != "identity":
             answer.close()
             raise httpx.DecodingError("the answer is compressed, which was not asked for", request=request)

@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
 
 from bakeoff.errors import StoreError
-from bakeoff.types import Batch, Condition, PayloadField, Where
+from bakeoff.types import Batch, Condition, DateCondition, PayloadField, Where
 
 Payload = dict[str, str | int | float]
 Value = str | int | float
 VECTORS_ONLY = {"keywords": "vectors only", "hybrid": "vectors only"}
 NO_LIMIT = {"dims limit": "the engine names no limit"}
+FLOAT32_ONLY = {"storage": "this adapter keeps float32 vectors only"}
 TYPES: dict[str, type] = {"text": str, "integer": int, "number": float}
+KIND_NAMES = {"text": "text", "integer": "integers", "number": "numbers", "boolean": "true or false"}
+BOOLEANS = {"true": True, "false": False}
+LAST_OF_SECOND = 0.999999
 
 
 class PayloadSchemaMixin:
     """Mixin for a store with payload fields; columns are numbered, so that any field name is allowed."""
 
     fields: tuple[PayloadField, ...] = ()
+    _adopted: Mapping[str, PayloadField] | None = None
 
     def declare(self, fields: tuple[PayloadField, ...]) -> None:
         """Set the payload fields."""
-        self.fields = fields
+        self.fields, self._adopted = fields, None
+
+    def adopt(self, columns: Mapping[str, PayloadField]) -> None:
+        """Take the fields of a collection that others filled, by what the engine calls each in a filter."""
+        self.fields, self._adopted = tuple(columns.values()), columns
+
+    @property
+    def adopted(self) -> bool:
+        """Whether the fields are those of a collection that others filled."""
+        return self._adopted is not None
 
     def columns(self) -> dict[str, PayloadField]:
-        """The fields by column name."""
+        """The fields by column name; those that were adopted by an expression of the engine."""
+        if self._adopted is not None:
+            return dict(self._adopted)
         return {f"payload_{place}": field for place, field in enumerate(self.fields)}
 
     def column_of(self) -> dict[str, str]:
@@ -45,7 +63,7 @@ class Term:
     kind: str
     sign: Literal["in", ">=", "<="]
     values: tuple[Any, ...]
-    """Values of the field's kind: str, int or float."""
+    """Values of the field's kind: str, int, float, bool, or datetime in UTC."""
 
 
 def terms(fields: tuple[PayloadField, ...], where: Where) -> Iterator[Term]:
@@ -53,33 +71,71 @@ def terms(fields: tuple[PayloadField, ...], where: Where) -> Iterator[Term]:
     kinds = {field.name: field.kind for field in fields}
     for one in where:
         if one.field not in kinds:
-            known = ", ".join(kinds) or "none"
-            raise StoreError(f"no payload field is called {one.field!r}. Declared: {known}.")
+            near = difflib.get_close_matches(one.field, kinds, n=1)
+            guess = f" Did you mean {near[0]!r}?" if near else ""
+            known = ", ".join(sorted(kinds)) or "none"
+            raise StoreError(f"no payload field is called {one.field!r}.{guess} Known: {known}.")
         yield from _comparisons(one, kinds[one.field])
 
 
 def _comparisons(one: Condition, kind: str) -> Iterator[Term]:
-    """The comparisons of one condition; bounds of an integer field are rounded inwards."""
-    whole: tuple[Callable[[float], Value], ...] = (
-        (math.ceil, math.floor) if kind == "integer" else (float, float)
-    )
+    """The comparisons of one condition, after its values were checked to be of the field's kind."""
+    _check_kind(one, kind)
+    least, most = BOUNDS.get(kind, (float, float))
     if one.among:
-        yield Term(one.field, kind, "in", tuple(map(TYPES[kind], one.among)))
+        yield Term(one.field, kind, "in", tuple(_value(one.field, kind, value) for value in one.among))
     if one.least is not None:
-        yield Term(one.field, kind, ">=", (whole[0](one.least),))
+        yield Term(one.field, kind, ">=", (least(one.least),))
     if one.most is not None:
-        yield Term(one.field, kind, "<=", (whole[1](one.most),))
+        yield Term(one.field, kind, "<=", (most(one.most),))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+BOUNDS: dict[str, tuple[Callable[[float], object], Callable[[float], object]]] = {
+    "integer": (math.ceil, math.floor),
+    "date": (_moment, lambda seconds: _moment(seconds + LAST_OF_SECOND)),
+}
+"""How the bounds of a kind are rounded: integers inwards, the end of a date to the end of its second."""
+
+
+def _check_kind(one: Condition, kind: str) -> None:
+    """Refuse dates for a field of another kind, other values for dates, and bounds for what has no order."""
+    dated, bounded = isinstance(one, DateCondition), one.least is not None or one.most is not None
+    if kind == "date" and not dated:
+        raise StoreError(f"{one.field!r} holds dates. Filter it by {{from: …, to: …}}.")
+    if (dated and kind != "date") or (bounded and kind in ("text", "boolean")):
+        what = "dates" if dated else "bounds"
+        raise StoreError(f"a filter has {what} for {one.field!r}, which holds {KIND_NAMES[kind]}.")
+
+
+def _value(field: str, kind: str, value: Value) -> object:
+    """A value as the field's kind has it."""
+    try:
+        return BOOLEANS[str(value).lower()] if kind == "boolean" else TYPES[kind](value)
+    except (KeyError, ValueError) as exc:
+        raise StoreError(
+            f"a filter asks for {value!r} in {field!r}, which holds {KIND_NAMES[kind]}."
+        ) from exc
 
 
 def sql(store: PayloadSchemaMixin, where: Where, mark: str = "?") -> tuple[str, list[Value]]:
-    """A filter as SQL with placeholders, and their values; columns are quoted."""
+    """A filter as SQL with placeholders, and their values; own columns are quoted, those of others are expressions."""
     names, parts, values = store.column_of(), [], list[Value]()
     for term in terms(store.fields, where):
         marks = ", ".join([mark] * len(term.values))
         right = f"IN ({marks})" if term.sign == "in" else f"{term.sign} {mark}"
-        parts.append(f'"{names[term.field]}" {right}')
+        column = names[term.field]
+        parts.append(f"{column if store.adopted else quoted(column)} {right}")
         values.extend(term.values)
     return " AND ".join(parts) or "1 = 1", values
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def sql_text(store: PayloadSchemaMixin, where: Where) -> str:
@@ -94,7 +150,7 @@ def literal(value: Value) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
-def payload_of(fields: tuple[PayloadField, ...], values: tuple[Any, ...]) -> Payload:
+def payload_of(fields: tuple[PayloadField, ...], values: tuple[object, ...]) -> Payload:
     """A payload from an engine's values, given in the order of the fields."""
     return {field.name: TYPES[field.kind](value) for field, value in zip(fields, values, strict=True)}
 
@@ -104,7 +160,7 @@ def in_order(ids: np.ndarray, found: dict[int, Payload]) -> list[Payload]:
     try:
         return [found[number] for number in ids.tolist()]
     except KeyError as exc:
-        raise StoreError(f"there is no row with the id {exc.args[0]}.") from exc
+        raise StoreError(f"no row has the id {exc.args[0]}.") from exc
 
 
 def from_rows(store: PayloadSchemaMixin, ids: np.ndarray, rows: Iterable[tuple[Any, ...]]) -> list[Payload]:

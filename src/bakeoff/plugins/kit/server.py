@@ -60,6 +60,8 @@ def without_secret(value: str | None) -> str | None:
     """Reject secrets in a parameter, because parameters are stored with results and hashed into names."""
     if value is None:
         return None
+    if "::" in value.partition("//")[0]:
+        raise ValueError("names one file system inside another; give the address of the file itself")
     at = urlsplit(value)
     user = at.netloc.rpartition("@")[0]
     if at.password or "password=" in value.replace(" ", "").lower() or (user and at.scheme in WEB):

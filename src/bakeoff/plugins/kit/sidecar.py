@@ -60,7 +60,7 @@ class SidecarPayloads(PayloadSchemaMixin):
             raise StoreError("no payload fields were declared for this collection.")
         return arrow_rows.payloads(self, ids, table.filter(np.isin(table["id"].to_numpy(), ids)))
 
-    def allowed(self, where: Where) -> np.ndarray:
+    def matching_ids(self, where: Where) -> np.ndarray:
         """The ids of the rows that satisfy a filter, ascending."""
         compare = {">=": pc.greater_equal, "<=": pc.less_equal}
         comparisons, table, names = list(terms(self.fields, where)), self._table(), self.column_of()

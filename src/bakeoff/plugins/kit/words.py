@@ -1,13 +1,15 @@
-"""Word segmentation shared by our own keyword stores, so that they differ in scoring only."""
+"""The words of texts as keyword stores index them: segmentation, case, stop words and stems of a language."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import snowballstemmer
 import tantivy
 from pydantic import Field
 
 from bakeoff.corpus import segmentation
+from bakeoff.corpus.languages import LANGUAGES, LanguageName
 from bakeoff.plugins.kit.adapter import Settings
 from bakeoff.plugins.kit.payload import NO_LIMIT
 
@@ -21,14 +23,32 @@ WORDS_ONLY = {
 }
 """Gaps of a store that searches by keywords only."""
 
+TANTIVY_STEMS = LANGUAGES.keys() & {
+    "arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hungarian", "italian", "norwegian",
+    "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
+}  # fmt: skip
+TANTIVY_STOP_WORDS = TANTIVY_STEMS - {"arabic", "greek", "romanian", "turkish"}
+SNOWBALL_STEMS = frozenset({"czech", "hindi", "persian", "polish"})
+UNSPACED = frozenset({"chinese", "japanese", "korean", "thai"})
+"""Languages without blanks between words, or with words that are searched by pairs of characters."""
 
-class WordParams(Settings):
+
+class LanguageParams(Settings):
+    """Whose words a store searches by."""
+
+    language: Annotated[
+        LanguageName | None,
+        Field(exclude_if=lambda value: value is None, description="of the words; usually the corpus's"),
+    ] = None
+
+
+class WordParams(LanguageParams):
     """How texts are split into words."""
 
     words: Annotated[
-        Literal["english", "plain"],
-        Field(description="english: stemmed, without stop words; plain: lower-cased only"),
-    ] = "english"
+        Literal["stemmed", "plain"],
+        Field(description="stemmed: by the language, without its stop words; plain: lower-cased only"),
+    ] = "stemmed"
 
 
 def space_words(text: str) -> str:
@@ -36,9 +56,39 @@ def space_words(text: str) -> str:
     return " ".join(segmentation.words(text))
 
 
-def analyzer(words: str) -> tantivy.TextAnalyzer:
-    """Turns space-separated words into index terms."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase())
-    if words == "english":
-        builder = builder.filter(tantivy.Filter.stopword("english")).filter(tantivy.Filter.stemmer("english"))
+class WordAnalyzer:
+    """Turns texts into index terms; where the language is not known, they are cut as English ones are.
+
+    `in_tantivy` is the part that an index of tantivy runs itself, over what `spaced` returns.
+    """
+
+    def __init__(self, language: str | None, *, plain: bool = False) -> None:
+        own = LANGUAGES[language or "english"]
+        steps = [tantivy.Filter.lowercase()]
+        if not plain and own.name in TANTIVY_STOP_WORDS:
+            steps.append(tantivy.Filter.stopword(own.name))
+        elif not plain and own.common:
+            steps.append(tantivy.Filter.custom_stopword(sorted(own.common)))
+        if not plain and own.name in TANTIVY_STEMS:
+            steps.append(tantivy.Filter.stemmer(own.name))
+        snowball = not plain and own.name in SNOWBALL_STEMS
+        self._stemmer = snowballstemmer.stemmer(own.name) if snowball else None
+        self._first = _analyzer(steps)
+        self.in_tantivy = _analyzer([]) if snowball else self._first
+
+    def spaced(self, text: str) -> str:
+        """The words of a text separated by spaces, stemmed where tantivy cannot."""
+        if self._stemmer is None:
+            return space_words(text)
+        return " ".join(self._stemmer.stemWords(self._first.analyze(space_words(text))))
+
+    def terms(self, text: str) -> list[str]:
+        """The index terms of a text, in order."""
+        return list(self.in_tantivy.analyze(self.spaced(text)))
+
+
+def _analyzer(steps: list[tantivy.Filter]) -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    for step in steps:
+        builder = builder.filter(step)
     return builder.build()

@@ -1,10 +1,10 @@
-"""MaxSim: late interaction over MiniLM's token vectors, offline."""
+"""MaxSim: late interaction over the token vectors of any encoder on ONNX Runtime, offline."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,75 +12,94 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.errors import EmbedderError, RerankerError
-from bakeoff.plugins.embedders._shared import StartedModel
-from bakeoff.plugins.embedders.bert_shape import GRAPH_VERSION
-from bakeoff.plugins.embedders.onnx_engine import TokenBatch, TokenEngine, available_cores
-from bakeoff.storage.weights import WEIGHTS_FILE, FoundWeights, find, keep_weights, models_folder
+from bakeoff.plugins.embedders.onnx_rows import OnnxModelParams, OnnxRows, token_output, unit_tokens
 
-for _package in ("onnx", "safetensors"):  # imported only to make the graph, which happens once
-    if find_spec(_package) is None:
-        raise ModuleNotFoundError(f"No module named {_package!r}", name=_package)
-
-NAME = "minilm"
 QUERY_TOKENS = 64
+MEGABYTE = 1_000_000
 
 
 class MaxsimReranker:
     """The mean, over a query's tokens, of the cosine to the nearest token of the passage.
 
-    The encoder was trained for whole sentences, not for tokens: it is a reranker that needs no other weights.
+    A sentence encoder was trained for whole texts, not for tokens: it is a reranker that needs no other weights. The
+    vectors of passages are kept in memory, so that one that several queries find is read once.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     class Params(BaseModel):
-        """How much of a passage is read."""
+        """Which encoder, how much of a passage it reads, and how many vectors are kept."""
 
         model_config = ConfigDict(extra="forbid", frozen=True)
 
-        max_tokens: int = Field(256, ge=8, le=512, description="tokens of a passage that are read")
+        model: str = Field("minilm", description="a model of `bakeoff models list`, or a pulled repository")
+        folder: Path | None = Field(
+            None,
+            exclude_if=lambda value: value is None,
+            description="a folder with tokenizer.json and an ONNX graph or safetensors instead",
+        )
+        max_tokens: int = Field(256, ge=8, le=8192, description="tokens of a passage that are read")
         threads: int | None = Field(
             None, ge=1, le=1024, description="passages computed at once; default: the cores"
         )
-        weights: Path | None = Field(
-            None, description="folder with model.safetensors, tokenizer.json and config.json"
-        )
+        cache_mb: int = Field(256, ge=0, description="megabytes of passages' vectors that are kept in memory")
 
     def __init__(self, params: Params) -> None:
-        self._params = params
-        self._engine = StartedModel(self._start, TokenEngine.close)
+        model = OnnxModelParams(
+            folder=params.folder,
+            model="" if params.folder else params.model,
+            max_tokens=params.max_tokens,
+            threads=params.threads,
+        )
+        self._rows = OnnxRows(model, output=token_output)
+        self._kept = _PassageVectors(params.cache_mb * MEGABYTE)
 
     def rerank(self, query: str, passages: Sequence[str]) -> np.ndarray:
         """One score for each passage, −1 to 1; a text without a token of its own scores −1."""
+        known = {text: vectors for text in passages if (vectors := self._kept.find(text)) is not None}
+        new = [text for text in dict.fromkeys(passages) if text not in known]
         try:
-            asked, *found = self._engine.get().embed([query, *passages])
+            asked, *found = unit_tokens(self._rows, [query, *new])
         except EmbedderError as exc:
             raise RerankerError(str(exc)) from exc
-        return np.array([_nearest(asked, tokens) for tokens in found])
+        for text, vectors in zip(new, found, strict=True):
+            known[text] = vectors
+            self._kept.add(text, vectors)
+        return np.array([_nearest(asked[:QUERY_TOKENS], known[text]) for text in passages])
 
     def close(self) -> None:
-        """Give back the session and its threads."""
-        self._engine.close()
-
-    @cached_property
-    def _found(self) -> FoundWeights:
-        return find(NAME, self._params.weights)
-
-    def _start(self) -> TokenEngine:
-        tokens = TokenBatch(self._found.folder / "tokenizer.json", self._params.max_tokens)
-        return TokenEngine(self._graph(), tokens, self._params.threads or available_cores())
-
-    def _graph(self) -> Path:
-        stem = f"{self._found.hashes[WEIGHTS_FILE][:16]}-tokens-v{GRAPH_VERSION}"
-        return keep_weights(models_folder(NAME) / "graphs", stem, ".onnx", self._make)
-
-    def _make(self, target: Path) -> None:
-        from bakeoff.plugins.embedders.bert_graph import save_graph
-
-        save_graph(self._found.folder, target, quantise=False, pooled=False)
+        """Give back the session, its threads and the vectors."""
+        self._rows.close()
+        self._kept.clear()
 
 
-def _nearest(query: np.ndarray, passage: np.ndarray) -> float:
-    """Without the marks at both ends of a text, which are near to each other whatever it says."""
-    asked, found = query[1:-1][:QUERY_TOKENS], passage[1:-1]
+class _PassageVectors:
+    """The vectors of the passages that were used last, up to a number of bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._bytes, self._lock = most, 0, threading.Lock()
+        self._kept: OrderedDict[str, np.ndarray] = OrderedDict()
+
+    def find(self, text: str) -> np.ndarray | None:
+        with self._lock:
+            if text in self._kept:
+                self._kept.move_to_end(text)
+            return self._kept.get(text)
+
+    def add(self, text: str, vectors: np.ndarray) -> None:
+        with self._lock:
+            if text in self._kept:
+                return
+            self._kept[text] = vectors
+            self._bytes += vectors.nbytes
+            while self._bytes > self._most:
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
+
+def _nearest(asked: np.ndarray, found: np.ndarray) -> float:
     return float((asked @ found.T).max(axis=1).mean()) if len(asked) and len(found) else -1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,9 +12,10 @@ from pydantic import Field
 from bakeoff.errors import EmbedderError, RerankerError
 from bakeoff.plugins.embedders._http import HttpParams
 from bakeoff.runtime.json_client import OTHER_SHAPE, Address, JsonClient
+from bakeoff.types import Json, JsonObject
 
 
-def _results(answer: Any) -> list[tuple[int, float]]:
+def _results(answer: Json) -> list[tuple[int, float]]:
     return [(row["index"], row["relevance_score"]) for row in answer["results"]]
 
 
@@ -26,7 +27,7 @@ class _Api:
     path: str
     key_env: str
     passages: str
-    read: Callable[[Any], list[tuple[int, float]]] = _results
+    read: Callable[[Json], list[tuple[int, float]]] = _results
 
 
 _APIS = {
@@ -79,7 +80,7 @@ class RerankApiReranker:
         size = self._params.batch_size
         for begin in range(0, len(passages), size):
             part = [text[: self._params.max_characters] or " " for text in passages[begin : begin + size]]
-            for index, score in self._asked(query, part):
+            for index, score in self._request_scores(query, part):
                 scores[begin + index] = score
         missing = int(np.isnan(scores).sum())
         if missing:
@@ -90,8 +91,8 @@ class RerankApiReranker:
         """Close the connections."""
         self._server.close()
 
-    def _asked(self, query: str, passages: list[str]) -> list[tuple[int, float]]:
-        body: dict[str, Any] = {"query": query, self._api.passages: passages}
+    def _request_scores(self, query: str, passages: list[str]) -> list[tuple[int, float]]:
+        body: JsonObject = {"query": query, self._api.passages: passages}
         if self._params.model:
             body["model"] = self._params.model
         if self._params.api == "tei":

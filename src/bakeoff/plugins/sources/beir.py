@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -111,7 +111,7 @@ class BeirSource:
         return _Record(name, title, text, _fields(row.get("metadata")))
 
 
-def _string(row: dict[str, Any], key: str, where: str) -> str:
+def _string(row: dict[str, object], key: str, where: str) -> str:
     value = row.get(key)
     if not isinstance(value, str):
         raise DataError(f"{where}: {key} is {value!r}: it must be a string")

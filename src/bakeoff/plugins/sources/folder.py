@@ -1,10 +1,9 @@
-"""The files of a folder: code, Markdown, text, HTML and PDF."""
+"""The files of a folder: everything that a reader can read."""
 
 from __future__ import annotations
 
 import codecs
 import os
-import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -15,31 +14,26 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bakeoff.corpus.document_kinds import (
     DEFAULT_INCLUDE,
-    KIND_OF_SUFFIX,
     NOT_INCLUDED,
+    OFFICE,
     UNSUPPORTED,
     WITHOUT_TEXT,
     format_of,
+    kind_of,
 )
 from bakeoff.errors import CorpusError
-from bakeoff.plugins._titles import title_of
-from bakeoff.plugins.sources._decoding import decode, is_binary
 from bakeoff.plugins.sources._globs import matcher
-from bakeoff.plugins.sources._html import html_to_text
-from bakeoff.plugins.sources._pdf import PdfError, pdf_to_text
-from bakeoff.types import Document, ReadLimits, Skipped, SourceItem
+from bakeoff.types import ReadLimits, Skipped, SourceFile, SourceItem
 
-SMALL_BYTES = 16_000
-"""The worst text of this size takes a fraction of a second and some megabytes to read."""
 _NEVER = frozenset({"node_modules", "__pycache__", "venv", "CVS"})  # and every hidden folder
 _LINK = "symbolic link: set follow_symlinks to read it"
-_CPP = re.compile(r"^\s*(?:class|namespace|template)\b", re.MULTILINE)
 
 
 class FolderSource:
     """Reads every matching file below a folder; what is not read is named with its reason."""
 
     version: ClassVar[str] = f"3 with chardet {chardet.__version__}"
+    selects_by: ClassVar[tuple[str, ...]] = ("include", "exclude", "max_mb", "follow_symlinks")
 
     class Params(BaseModel):
         """Parameters of the folder source."""
@@ -67,7 +61,7 @@ class FolderSource:
 
         @field_validator("encoding")
         @classmethod
-        def _known(cls, name: str | None) -> str | None:
+        def _check_encoding(cls, name: str | None) -> str | None:
             try:
                 return name if name is None else codecs.lookup(name).name
             except LookupError as exc:
@@ -109,23 +103,15 @@ class FolderSource:
         steps = ["".join(f"{part}/" for part in parts[: end + 1]) for end in range(len(parts))]
         return not any(self._excluded(name) for name in (*steps, f"{below}report.html"))
 
-    def needs_limits(self, item: SourceItem) -> bool:
-        """Whether a file is large, or a PDF, which may hold far more than its size."""
-        return item.size > SMALL_BYTES or item.id.lower().endswith(".pdf")
-
-    def read(self, item: SourceItem) -> Document | Skipped:
-        """The text of one file as Unicode, with its newlines as they are."""
+    def read(self, item: SourceItem) -> SourceFile | Skipped:
+        """The bytes of one file."""
         try:
             data = (self._params.folder / item.id).read_bytes()
         except OSError as exc:
             return Skipped(item.id, _unreadable(exc))
         if _version(data) != item.version:
             raise CorpusError(f"{item.id} changed while the corpus was read: run again when it is at rest")
-        kind = KIND_OF_SUFFIX.get(Path(item.id).suffix[1:].lower(), "text")
-        try:
-            return _pdf(item.id, data) if kind == "pdf" else _text(item.id, data, kind, self._params.encoding)
-        except PdfError as exc:
-            return Skipped(item.id, str(exc))
+        return SourceFile(item.id, data, self._params.encoding)
 
     def _names(self, folder: Path, refused: list[Skipped]) -> Iterator[str]:
         """Posix paths of matching files in no order; what is not looked into is added to `refused`."""
@@ -187,8 +173,6 @@ class FolderSource:
         data = path.read_bytes()
         if not data.strip():
             return Skipped(name, "empty", has_text=False)
-        if not name.lower().endswith(".pdf") and is_binary(data, self._params.encoding):
-            return Skipped(name, "binary: it holds zero bytes")
         return SourceItem(name, _version(data), len(data))
 
 
@@ -204,7 +188,7 @@ def _other_kind(name: str) -> Skipped:
         return Skipped(name, f"{UNSUPPORTED[suffix]} is not supported")
     if suffix in WITHOUT_TEXT:
         return Skipped(name, f"{WITHOUT_TEXT[suffix]}, not a document", has_text=False)
-    return Skipped(name, NOT_INCLUDED, has_text=False)
+    return Skipped(name, NOT_INCLUDED, has_text=kind_of(name) in OFFICE)
 
 
 def _unreadable(exc: OSError) -> str:
@@ -213,29 +197,3 @@ def _unreadable(exc: OSError) -> str:
 
 def _version(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
-
-
-def _text(name: str, data: bytes, kind: str, given: str | None) -> Document | Skipped:
-    found = decode(data, given)
-    if found is None:
-        wrong = (
-            f"neither UTF-8 nor {given}: correct `encoding`" if given else "unknown encoding: give `encoding`"
-        )
-        return Skipped(name, f"{wrong} or save it as UTF-8")
-    text = found.text
-    title = ""
-    if kind == "html":
-        text, title = html_to_text(text)
-    elif kind == "c" and name.lower().endswith(".h") and _CPP.search(text):
-        kind = "cpp"
-    if not text.strip():
-        return Skipped(name, "empty: no text in it", has_text=False)
-    fields = {"encoding": found.encoding}
-    if found.basis != "utf-8":
-        fields["encoding_basis"] = found.basis
-    return Document(name, text, kind, title or title_of(text, kind), fields)
-
-
-def _pdf(name: str, data: bytes) -> Document:
-    found = pdf_to_text(data)
-    return Document(name, found.text, "pdf", found.title, {"reader": found.reader})

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff.plugins.sources.folder import FolderSource
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.types import Document, Skipped, SourceItem
+from bakeoff.types import Skipped, SourceFile, SourceItem
 
 
 class GeneratedParams(BaseModel):
@@ -43,6 +43,6 @@ class GeneratedSource:
         """The files that were written."""
         return self._folder.items()
 
-    def read(self, item: SourceItem) -> Document | Skipped:
-        """The text of one of them."""
+    def read(self, item: SourceItem) -> SourceFile | Skipped:
+        """The bytes of one of them."""
         return self._folder.read(item)

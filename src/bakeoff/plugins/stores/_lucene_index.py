@@ -10,14 +10,16 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
+from bakeoff.corpus.languages import LANGUAGES
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, Settings, expect_dims, expect_rows, guarantee
 from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order, payload_of
 from bakeoff.plugins.kit.rest import BODY_BYTES, encode_json, refusal_reason, wait_until
 from bakeoff.plugins.kit.server import PREFIX, ShardSettings, expect_spread, own_collections
+from bakeoff.plugins.kit.words import WordAnalyzer
 from bakeoff.protocols import Guarantee
-from bakeoff.types import Batch, Metric
+from bakeoff.types import Batch, JsonObject, Metric
 
 MERGE_SECONDS = 3600.0
 TAKING_PART = 120.0
@@ -50,7 +52,7 @@ def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Except
     """Merge as a task that is asked after: one request of an hour would hide that the server is gone."""
     task = api.indices.forcemerge(index=index, max_num_segments=wanted, wait_for_completion=False)["task"]
 
-    def merged() -> bool:
+    def is_merged() -> bool:
         try:
             told = api.tasks.get(task_id=task)
         except not_found:  # it ended, and the engine could not write down how; segments are counted next
@@ -59,7 +61,7 @@ def merge(engine: str, api: Any, index: str, wanted: int, not_found: type[Except
             raise StoreError(f"{engine} did not merge: {refusal_reason(encode_json(told))}")
         return bool(told["completed"])
 
-    wait_until(engine, "its segments are merged", merged, MERGE_SECONDS, pause=0.02)
+    wait_until(engine, "its segments are merged", is_merged, MERGE_SECONDS, pause=0.02)
 
 
 def segments(api: Any, index: str) -> int:
@@ -77,6 +79,14 @@ KINDS = {
     "integer": {"type": "long"},
     "number": {"type": "double"},
 }
+
+
+ANALYZERS = LANGUAGES.keys() - {"chinese", "japanese", "korean", "polish", "ukrainian"}
+"""Languages with an analyzer of their own in both engines, which is in a module of every usual distribution."""
+SENT_WORDS = "whitespace"
+"""The analyzer of words that we cut and stem, for a node without that module."""
+BAD_REQUEST = 400
+CJK = ("chinese", "japanese", "korean")
 
 
 class LuceneBuild(GraphBuild, ShardSettings):
@@ -102,9 +112,9 @@ class LuceneWords(Settings):
     """How texts are cut into words, and what BM25 makes of them."""
 
     analyzer: Annotated[
-        str,
-        Field(description="one the engine has: standard, english, cjk, thai, hindi, arabic, whitespace …"),
-    ] = "standard"
+        str | None,
+        Field(description="one the engine has; usually the language's, `standard` where that is not known"),
+    ] = None
     k1: Annotated[float, Field(ge=0)] = 1.2
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
 
@@ -114,7 +124,7 @@ class LuceneClient:
     """An official client, its bulk helper, and the host and port it asks."""
 
     api: Any
-    bulk: Callable[..., Iterator[tuple[bool, dict[str, Any]]]]
+    bulk: Callable[..., Iterator[tuple[bool, JsonObject]]]
     place: str
 
 
@@ -126,9 +136,12 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
     client_errors: ClassVar[tuple[type[Exception], ...]]
     not_found: ClassVar[type[Exception]]
 
-    def __init__(self, client: LuceneClient, build: LuceneBuild, words: LuceneWords) -> None:
+    def __init__(
+        self, client: LuceneClient, build: LuceneBuild, words: LuceneWords, language: str | None = None
+    ) -> None:
         self._api, self._bulk, self.place = client.api, client.bulk, client.place
-        self._build, self._words = build, words
+        self._build, self._words, self._language = build, words, language
+        self._cutter: WordAnalyzer | None = None
         self._index, self._rows, self._metric = "", 0, Metric.COSINE
 
     @classmethod
@@ -140,11 +153,11 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         )
 
     @abstractmethod
-    def _vector_type(self, dims: int, metric: Metric) -> dict[str, Any]:
+    def _vector_type(self, dims: int, metric: Metric) -> JsonObject:
         """The mapping of the vector's field."""
 
     @abstractmethod
-    def _held(self, mapped: dict[str, Any]) -> int:
+    def _vector_dims(self, mapped: dict[str, object]) -> int:
         """The dimensions of a vector's field from its mapping."""
 
     @abstractmethod
@@ -160,14 +173,38 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         expect_nodes(self.engine, self._api, self._build)
         self.drop(collection)
         self._index, self._rows, self._metric = _name(collection), 0, metric
-        properties: dict[str, Any] = {column: KINDS[field.kind] for column, field in self.columns().items()}
-        properties["text"] = {"type": "text", "analyzer": self._words.analyzer}
+        properties: JsonObject = {column: KINDS[field.kind] for column, field in self.columns().items()}
+        properties["text"] = {"type": "text", "analyzer": self._choose_analyzer()}
         if dims:
             properties["vector"] = self._vector_type(dims, metric)
         kept = {"excludes": ["vector", "text"]}
         mappings = {"dynamic": "strict", "_source": kept, "properties": properties}
         index = {"settings": {"index": self._settings()}, "mappings": mappings}
         self._api.indices.create(index=self._index, body=index)
+
+    def _choose_analyzer(self) -> str:
+        """What was asked for, else the analyzer of the language; a node without it is sent stemmed words."""
+        self._cutter, language = None, self._language
+        if self._words.analyzer or language is None:
+            return self._words.analyzer or "standard"
+        own = "cjk" if language in CJK else language
+        if language in (*CJK, *ANALYZERS) and self._has_analyzer(own):
+            return own
+        self._cutter = WordAnalyzer(language)
+        return SENT_WORDS
+
+    def _has_analyzer(self, name: str) -> bool:
+        try:
+            self._api.indices.analyze(body={"analyzer": name, "text": "a"})
+        except self.client_errors as exc:
+            if (self.reply_of(exc) or (0,))[0] == BAD_REQUEST:
+                return False
+            raise
+        return True
+
+    def _cut(self, text: str) -> str:
+        """A text as the index takes it."""
+        return text if self._cutter is None else " ".join(self._cutter.terms(text))
 
     def collections(self) -> list[str]:
         return own_collections(
@@ -177,14 +214,14 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
     def drop(self, collection: str) -> None:
         self._api.indices.delete(index=_name(collection), ignore_unavailable=True)
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> JsonObject:
         """Settings of the index; `ready` refreshes it whatever its interval is."""
         bm25 = {"type": "BM25", "k1": self._words.k1, "b": self._words.b}
         shards = {"number_of_shards": self._build.shards, "number_of_replicas": self._build.replicas}
         log = {"translog.durability": self._build.durability}
         return {**shards, **self._refreshing(), **log, "similarity": {"default": bm25}}
 
-    def _refreshing(self) -> dict[str, Any]:
+    def _refreshing(self) -> JsonObject:
         """The interval where it is not the engine's own: given a value, the engine no longer rests when idle."""
         chosen = self._build.refresh_interval
         own = LuceneBuild.model_fields["refresh_interval"].default
@@ -200,21 +237,21 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
     def delete(self, ids: np.ndarray) -> None:
         self._write(({"_op_type": "delete", "_id": str(number)} for number in ids.tolist()), refresh=True)
 
-    def _documents(self, batch: Batch) -> Iterator[dict[str, Any]]:
+    def _documents(self, batch: Batch) -> Iterator[JsonObject]:
         """A document for each row, as the bulk helper takes it."""
         vectors = None if batch.vectors is None else np.ascontiguousarray(batch.vectors, np.float32)
         columns = self.columns().items()
         for i, number in enumerate(batch.ids.tolist()):
-            row: dict[str, Any] = {"_id": str(number)}
+            row: JsonObject = {"_id": str(number)}
             if vectors is not None:
                 row["vector"] = vectors[i]
             if batch.texts is not None:
-                row["text"] = batch.texts[i]
+                row["text"] = self._cut(batch.texts[i])
             if batch.payloads is not None:
                 row.update({column: batch.payloads[i][field.name] for column, field in columns})
             yield row
 
-    def _write(self, actions: Iterator[dict[str, Any]], *, refresh: bool = False) -> None:
+    def _write(self, actions: Iterator[JsonObject], *, refresh: bool = False) -> None:
         how = {"index": self._index, "refresh": refresh, "raise_on_error": False}
         size = {"thread_count": WRITERS, "chunk_size": PART, "max_chunk_bytes": BODY_BYTES}
         for done, item in self._bulk(self._api, actions, **how, **size):
@@ -241,7 +278,9 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._index, self._metric = _name(collection), metric
         mapped = self._api.indices.get_mapping(index=self._index)[self._index]["mappings"]["properties"]
-        expect_dims(self.engine, self._held(mapped["vector"]) if "vector" in mapped else 0, dims)
+        expect_dims(self.engine, self._vector_dims(mapped["vector"]) if "vector" in mapped else 0, dims)
+        sent = self._words.analyzer is None and mapped["text"].get("analyzer") == SENT_WORDS
+        self._cutter = WordAnalyzer(self._language) if sent else None
         expect_copies(self.engine, self._api, self._index, self._build)
         self._rows = self._count()
         return self._rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from typing import Annotated, Any, Self, TypeVar
@@ -20,13 +21,23 @@ from pydantic import Field
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphQuery, expect_rows, make_hits
+from bakeoff.plugins.kit.existing import (
+    SAMPLED,
+    Kind,
+    metric_of,
+    no_such_collection,
+    no_such_field,
+    sampled_fields,
+    the_vector_field,
+)
+from bakeoff.plugins.kit.payload import quoted
 from bakeoff.plugins.kit.server import password, request_timeout, server_of
 from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.storage.environment import SettingSource
-from bakeoff.types import Batch, Hits, Metric, PayloadField
+from bakeoff.types import Batch, CollectionFacts, ExistingCollection, Hits, Metric, PayloadField
 
 
-def know_vectors(connection: Connection[Any]) -> None:
+def know_vectors(connection: Connection[object]) -> None:
     """Let a connection take NumPy rows as vectors.
 
     The client keeps every class it was ever given, and `pgvector.psycopg.register_vector` makes eight new ones for each
@@ -59,6 +70,22 @@ TUNE = """SELECT set_config('hnsw.ef_search', %s, false), set_config('hnsw.max_s
 set_config('ivfflat.probes', %s, false), set_config('enable_seqscan', %s, false),
 set_config('hnsw.iterative_scan', scan, false), set_config('ivfflat.iterative_scan', scan, false)
 FROM (SELECT %s AS scan)"""
+TABLES = """SELECT CASE schemaname WHEN 'public' THEN '' ELSE schemaname || '.' END || tablename FROM pg_tables
+WHERE schemaname NOT IN ('pg_catalog', 'information_schema')"""
+COLUMNS = """SELECT attname::text, format_type(atttypid, NULL) FROM pg_attribute
+WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"""
+OPERATOR_CLASSES = """SELECT opcname::text FROM pg_index JOIN pg_opclass ON pg_opclass.oid = ANY(indclass::oid[])
+JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY(indkey) AND attname = %s
+WHERE indrelid = %s::regclass AND opcname ~ '^(half)?vec(tor)?_'"""
+FILTERED: dict[str, Kind] = {
+    **dict.fromkeys(("text", "character varying", "character", "uuid"), "text"),
+    **dict.fromkeys(("smallint", "integer", "bigint"), "integer"),
+    **dict.fromkeys(("real", "double precision", "numeric"), "number"),
+    **dict.fromkeys(("date", "timestamp without time zone", "timestamp with time zone"), "date"),
+    "boolean": "boolean",
+}
+CASTS = {"integer": "numeric", "number": "numeric", "boolean": "boolean"}
+READ_ONLY = "SET default_transaction_read_only = on; SET TIME ZONE 'UTC'"
 CONNECTING = 10
 MOST_EF = 1000  # the engine's limit; for a larger k its scan continues by itself
 CANCELLED = 1.0  # seconds after the limit in which the server itself may say that it was reached
@@ -73,19 +100,22 @@ class PgvectorQuery(GraphQuery):
     max_scan: Annotated[int, Field(ge=1, description="HNSW: rows visited at most, about")] = 20_000
 
 
-class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that commits each statement, knows vectors, and is told a setting only when it changes.
+class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
+    """A connection that commits each statement, knows vectors, and sends a setting only when it changes.
 
     The server ends a statement that takes too long; one whose server says nothing at all ends with the connection.
     """
 
     tuned: tuple[object, ...]
-    asking: psycopg.Cursor[tuple[Any, ...]]
+    asking: psycopg.Cursor[tuple[object, ...]]
     limit: float | None = None  # seconds to wait for the server's word on one statement
 
     @classmethod
-    def to(cls, given: str | None, synchronous_commit: str = "on") -> Self:
-        """Connect to the address given, or to the one the environment names; one that cannot be read is not shown."""
+    def to(cls, given: str | None, synchronous_commit: str = "on", *, read_only: bool = False) -> Self:
+        """Connect to the address given, or to the one the environment names; one that cannot be read is not shown.
+
+        The server refuses every write on a connection that is `read_only`.
+        """
         server = server_of("pgvector", "BAKEOFF_PGVECTOR_DSN", given)
         try:
             told = conninfo_to_dict(server.url)
@@ -96,7 +126,7 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
         secret = _secret(told, server.source) if given else {}
         made = cls.connect(autocommit=True, **{**_waiting(request_timeout()), **told, **secret})
         made._give(request_timeout())
-        made.execute(EXTENSION)
+        made.execute(READ_ONLY if read_only else EXTENSION)
         made.execute(f"SET synchronous_commit = {synchronous_commit}")
         know_vectors(made)
         made.tuned, made.asking = (), made.cursor(binary=True)
@@ -111,7 +141,7 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
             raise
 
     @contextlib.contextmanager
-    def unhurried(self) -> Iterator[Self]:
+    def without_timeout(self) -> Iterator[Self]:
         """Itself, with no limit of time: an index of many rows takes what it takes."""
         self._give(None)
         try:
@@ -121,14 +151,14 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
                 self._give(request_timeout())
 
     def _give(self, seconds: float | None) -> None:
-        """Let each statement have so many seconds."""
+        """Limit each statement to this time."""
         self.limit = None if seconds is None else seconds + CANCELLED
         self.execute(f"SET statement_timeout = {math.ceil(1000 * (seconds or 0))}")
 
     def tuned_to(self, query: PgvectorQuery, k: int, seqscan: str, *, further: bool) -> Self:
         """Itself, set for a search.
 
-        `seqscan`, on or off, says whether the planner may compare every row. `further`: the index's scan goes on until
+        `seqscan`, on or off, says whether the planner may compare every row. `further`: the index scan continues until
         k rows are found; the server then keeps all it has seen, which takes a tenth to a quarter of a search's time.
         """
         scan = "relaxed_order" if further or k > MOST_EF else "off"
@@ -141,6 +171,13 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a statement answers; one cursor asks them all, for it knows how to write the values of the last one."""
         return self.asking.execute(statement, values).fetchall()
+
+    def open_cursor(self, statement: str, values: Any) -> psycopg.ServerCursor[tuple[Any, ...]]:
+        """A cursor of the server over what a statement answers; it lives until the transaction ends."""
+        self.execute("BEGIN READ ONLY")
+        cursor = self.cursor("bakeoff_rows")
+        cursor.execute(statement, values)
+        return cursor
 
     def count(self, table: str) -> int:
         """Rows of a table."""
@@ -180,6 +217,75 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
                 copy.write_row(row)
 
 
+@dataclass(frozen=True, slots=True)
+class ExistingTable:
+    """A table that others filled, with its columns of ids and vectors, quoted; the metric is that of its index."""
+
+    name: str
+    id: str
+    vector: str
+    metric: Metric | None = None
+    cast: str = "vector"
+
+    @classmethod
+    def find(
+        cls, connection: PostgresConnection, asked: ExistingCollection, operators: dict[Metric, str]
+    ) -> Self:
+        """The table of a name, which may begin with a schema, and its columns."""
+        name = ".".join(quoted(part) for part in asked.name.split("."))
+        if connection.rows("SELECT to_regclass(%s)::text", name)[0][0] is None:
+            known = [row[0] for row in connection.rows(TABLES)]
+            raise no_such_collection("pgvector", asked.name, known)
+        columns = dict(connection.rows(COLUMNS, name))
+        own = asked.id_field or "id"
+        if own.partition(".")[0] not in columns:
+            raise no_such_field("pgvector", own, columns, "column of ids")
+        vectors = [column for column, kind in columns.items() if kind in ("vector", "halfvec")]
+        vector = the_vector_field("pgvector", asked.vector_field, vectors)
+        classes = [row[0] for row in connection.rows(OPERATOR_CLASSES, vector, name)]
+        names = {metric: one.partition("_")[2] for metric, one in operators.items()}
+        held = metric_of("pgvector", names, classes[0].partition("_")[2]) if classes else None
+        return cls(name, _column(own, columns), quoted(vector), held, columns[vector])
+
+    def filter_columns(self, connection: PostgresConnection) -> dict[str, PayloadField]:
+        """The columns that filters can name, and what their JSON holds, by the expression of each."""
+        columns, found = dict(connection.rows(COLUMNS, self.name)), dict[str, PayloadField]()
+        for column, kind in columns.items():
+            if kind in FILTERED:
+                found[quoted(column)] = PayloadField(column, FILTERED[kind])
+            if kind in ("json", "jsonb"):
+                some = f"SELECT {quoted(column)} FROM {self.name} LIMIT {SAMPLED}"  # noqa: S608 - quoted
+                for field in sampled_fields({column: row[0]} for row in connection.rows(some) if row[0]):
+                    typed = CASTS.get(field.kind, "text")
+                    found[f"({_column(field.name, columns)})::{typed}"] = field
+        return found
+
+    def facts(self, connection: PostgresConnection) -> CollectionFacts:
+        """Rows and dimensions, and the metric of the index where there is one."""
+        ((rows,),) = connection.rows(f"SELECT count(*) FROM {self.name}")  # noqa: S608 - quoted
+        dims = connection.rows(f"SELECT vector_dims({self.vector}) FROM {self.name} LIMIT 1")  # noqa: S608 - quoted
+        return CollectionFacts(rows, dims[0][0] if dims else 0, self.metric)
+
+    def nearest(self, sign: str, k: int, condition: str) -> str:
+        """The k nearest rows; values: the vector, the condition's."""
+        far = f"{self.vector} {sign} %s::{self.cast} AS far"
+        kept = f"FROM {self.name} WHERE {condition} ORDER BY far LIMIT {k}"
+        return f"SELECT {self.id}::text, {far} {kept}"
+
+    def rows_within(self, condition: str) -> str:
+        """The rows within a condition with their vectors."""
+        return f"SELECT {self.id}::text, {self.vector}::vector FROM {self.name} WHERE {condition}"  # noqa: S608 - quoted
+
+
+def _column(path: str, columns: dict[str, str]) -> str:
+    """A column, or the text at a path inside a column of JSON."""
+    column, *inner = path.split(".")
+    if not inner or path in columns:
+        return quoted(path)
+    keys = ", ".join("'" + name.replace("'", "''") + "'" for name in inner)
+    return f"jsonb_extract_path_text({quoted(column)}::jsonb, {keys})"
+
+
 def _secret(told: dict[str, Any], source: SettingSource) -> dict[str, Any]:
     """The password for a DSN without one, for each of its hosts; libpq itself would send PGPASSWORD to any host."""
     hosts = str(told.get("hostaddr") or told.get("host") or "localhost").split(",")
@@ -199,7 +305,7 @@ def _waiting(seconds: float) -> dict[str, Any]:
     return {"connect_timeout": min(whole, CONNECTING), "tcp_user_timeout": 1000 * whole, **alive}
 
 
-def read_hits(found: list[tuple[Any, ...]]) -> Hits:
+def read_hits(found: list[tuple[object, ...]]) -> Hits:
     """Rows of id and score as an answer."""
     return make_hits([row[0] for row in found], [row[1] for row in found])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial, reduce
 from operator import and_
@@ -17,18 +18,28 @@ from weaviate.classes.data import DataObject
 from weaviate.classes.query import Filter, HybridFusion, MetadataQuery
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings, expect_dims
+from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, expect_dims
+from bakeoff.plugins.kit.existing import Kind
 from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
 from bakeoff.plugins.kit.rest import wait_until
 from bakeoff.plugins.kit.server import Address, ShardSettings, expect_spread
-from bakeoff.types import Batch, Metric, PayloadField, Where
+from bakeoff.plugins.kit.words import LanguageParams, WordAnalyzer
+from bakeoff.types import Batch, JsonObject, Metric, PayloadField, Where
 
 DISTANCES = {Metric.COSINE: "cosine", Metric.DOT: "dot", Metric.L2: "l2-squared"}
 TEXT = {"dataType": ["text"], "tokenization": "field", "indexSearchable": False}
-KINDS: dict[str, dict[str, Any]] = {
+KINDS: dict[str, dict[str, object]] = {
     "text": TEXT,
     "integer": {"dataType": ["int"]},
     "number": {"dataType": ["number"]},
+}
+FILTERED: dict[str, Kind] = {
+    "text": "text",
+    "uuid": "text",
+    "int": "integer",
+    "number": "number",
+    "date": "date",
+    "boolean": "boolean",
 }
 WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
 
@@ -37,7 +48,7 @@ class Build(GraphBuild, ShardSettings):
     """What shapes the graph of each shard; the words of a shard are counted in it alone."""
 
 
-class WeaviateParams(Settings):
+class WeaviateParams(LanguageParams):
     """Where Weaviate is and how its index is built; a key comes from BAKEOFF_WEAVIATE_KEY."""
 
     url: Address = None
@@ -48,26 +59,37 @@ class WeaviateParams(Settings):
     k1: Annotated[float, Field(ge=0)] = 1.2
     b: Annotated[float, Field(ge=0, le=1)] = 0.75
     tokenization: Annotated[
-        Literal["word", "lowercase", "whitespace", "trigram", "gse", "gse_ch", "kagome_ja", "kagome_kr"],
+        Literal["word", "lowercase", "whitespace", "trigram", "gse", "gse_ch", "kagome_ja", "kagome_kr"]
+        | None,
         Field(
-            description="of texts; trigram serves scripts without blanks, gse and kagome must be on in the server"
+            description="by the engine; usually texts are sent as stemmed words of the language, `word` where that is "
+            "not known. gse and kagome must be on in the server"
         ),
-    ] = "word"
+    ] = None
 
-    def described(self, name: str, metric: Metric, columns: dict[str, PayloadField]) -> dict[str, Any]:
+    @property
+    def sends_words(self) -> bool:
+        """Whether texts are sent as the words of a language: the engine has no stemmer, and few stop words."""
+        return self.tokenization is None and self.language is not None
+
+    def collection_config(
+        self, name: str, metric: Metric, columns: dict[str, PayloadField]
+    ) -> dict[str, object]:
         """A collection with whole vectors in its graph."""
         build, shape = self.build, {"distance": DISTANCES[metric], "maxConnections": self.build.m}
         payload = [{"name": column, **KINDS[field.kind]} for column, field in columns.items()]
+        cut = "whitespace" if self.sends_words else self.tokenization or "word"
+        words: dict[str, object] = {"stopwords": {"preset": "none"}} if self.sends_words else {}
         graph = {**shape, "efConstruction": build.ef_construction, "skipDefaultQuantization": True}
         return {
             "class": name,
             "vectorizer": "none",
             "vectorIndexType": "hnsw",
             "vectorIndexConfig": graph,
-            "invertedIndexConfig": {"bm25": {"k1": self.k1, "b": self.b}},
+            "invertedIndexConfig": {"bm25": {"k1": self.k1, "b": self.b}, **words},
             "shardingConfig": {"desiredCount": build.shards},
             "replicationConfig": {"factor": build.replicas + 1},
-            "properties": [WORDS | {"tokenization": self.tokenization}, *payload],
+            "properties": [WORDS | {"tokenization": cut}, *payload],
         }
 
 
@@ -103,15 +125,16 @@ class WeaviateRows:
         self._client, self.name = client, f"{PREFIX}{collection}"
         self.collection = client.collections.use(self.name)
         self._writer = self.collection.with_consistency_level(ConsistencyLevel[params.write_consistency])
+        self._words = WordAnalyzer(params.language) if params.sends_words else None
         self._tuning, self._ef = threading.Lock(), 0
         self._at = cache(partial(_queries, self.collection, params.build.replicas))
 
     def create(self, params: WeaviateParams, metric: Metric, columns: dict[str, PayloadField]) -> None:
         """Make the collection anew."""
         self._client.collections.delete(self.name)
-        self._client.collections.create_from_dict(params.described(self.name, metric, columns))
+        self._client.collections.create_from_dict(params.collection_config(self.name, metric, columns))
 
-    def put(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
+    def write_rows(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
         """Write rows, new ones or in the place of those that have their ids."""
         dims = 0 if batch.vectors is None else batch.vectors.shape[1]
         size = max(1, min(PART, PART_BYTES // max(4 * dims, 1)))
@@ -126,7 +149,7 @@ class WeaviateRows:
         payloads = None if batch.payloads is None else batch.payloads[part]
         objects = []
         for i, number in enumerate(ids):
-            kept: dict[str, Any] = {} if texts is None else {"text": texts[i]}
+            kept: JsonObject = {} if texts is None else {"text": self._cut(texts[i])}
             if payloads is not None:
                 kept |= {name: payloads[i][field.name] for name, field in columns.items()}
             objects.append(DataObject(kept, identity(number), vectors[i]))
@@ -170,7 +193,7 @@ class WeaviateRows:
         """How many rows there are."""
         return self.collection.aggregate.over_all(total_count=True).total_count or 0
 
-    def kept(self, ids: np.ndarray) -> dict[int, dict[str, Any]]:
+    def read_rows(self, ids: np.ndarray) -> dict[int, JsonObject]:
         """What belongs to rows, by id; ids that are not there are left out."""
         asked = [identity(number) for number in ids.tolist()]
         found = self.collection.query.fetch_objects_by_ids(asked, limit=len(asked)).objects
@@ -185,13 +208,17 @@ class WeaviateRows:
     def with_words(self, text: str, k: int, among: Any, level: str) -> Found:
         """The rows best for some words, with their scores."""
         how = {"limit": k, "filters": among, "query_properties": SEARCHED}
-        return _scored(self._at(level).bm25, text, how)
+        return _search_scores(self._at(level).bm25, self._cut(text), how)
 
     def with_both(self, text: str, vector: np.ndarray, k: int, query: WeaviateQuery) -> Found:
         """The rows best by words and vector, with their scores."""
         how = {"alpha": query.alpha, "fusion_type": FUSIONS[query.fusion], "query_properties": SEARCHED}
         ask = self._at(query.consistency_level).hybrid
-        return _scored(ask, text, {"limit": k, "vector": vector.tolist(), **how})
+        return _search_scores(ask, self._cut(text), {"limit": k, "vector": vector.tolist(), **how})
+
+    def _cut(self, text: str) -> str:
+        """A text as the engine takes it."""
+        return text if self._words is None else " ".join(self._words.terms(text))
 
     def delete(self, ids: np.ndarray) -> None:
         """Remove rows."""
@@ -215,19 +242,29 @@ def _queries(collection: Any, replicas: int, level: str) -> Any:
     return (collection.with_consistency_level(ConsistencyLevel[level]) if replicas else collection).query
 
 
-def _scored(ask: Any, text: str, how: dict[str, Any]) -> Found:
+def _search_scores(ask: Any, text: str, how: JsonObject) -> Found:
     found = ask(text, return_metadata=SCORE, return_properties=False, **how).objects
     return [one.uuid.int for one in found], [one.metadata.score for one in found]
 
 
-def filter_of(store: PayloadSchemaMixin, where: Where) -> Any:
+def adopted_fields(properties: Iterable[Any]) -> dict[str, PayloadField]:
+    """The properties of a collection that others filled, as far as filters compare them; arrays by their values."""
+    found = {}
+    for one in properties:
+        kind = FILTERED.get(one.data_type.value.removesuffix("[]"))
+        if kind and one.index_filterable is not False:
+            found[one.name] = PayloadField(one.name, kind)
+    return found
+
+
+def filter_of(store: PayloadSchemaMixin, where: Where) -> object:
     """A filter in which every condition holds, or None where there are none."""
     names = store.column_of()
     conditions = [_condition(term, names[term.field]) for term in terms(store.fields, where)]
     return reduce(and_, conditions) if conditions else None
 
 
-def _condition(term: Term, column: str) -> Any:
+def _condition(term: Term, column: str) -> object:
     of = Filter.by_property(column)
     if term.sign == "in":
         return of.contains_any(list(term.values))

@@ -26,8 +26,26 @@ from bakeoff.plugins.kit.adapter import (
     guarantee,
     require_open,
 )
+from bakeoff.plugins.kit.existing import (
+    READ_ROWS,
+    SAMPLED,
+    metric_of,
+    named_hits,
+    named_vectors,
+    no_such_collection,
+    payload_id,
+    sampled_fields,
+)
 from bakeoff.plugins.kit.http_limits import BoundedTransport
-from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY, Payload, PayloadSchemaMixin, in_order, terms
+from bakeoff.plugins.kit.payload import (
+    FLOAT32_ONLY,
+    NO_LIMIT,
+    VECTORS_ONLY,
+    Payload,
+    PayloadSchemaMixin,
+    in_order,
+    terms,
+)
 from bakeoff.plugins.kit.server import (
     PREFIX,
     ServerUrl,
@@ -39,11 +57,22 @@ from bakeoff.protocols import Guarantee
 from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.storage.environment import SettingSource
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import (
+    Batch,
+    CollectionFacts,
+    ExistingCollection,
+    Hits,
+    Json,
+    JsonObject,
+    Metric,
+    NamedHits,
+    NamedVectors,
+    Where,
+)
 
 CONNECTING = 5.0
 FAR = ["distances"]
-"""What an answer holds beside the ids."""
+"""What an answer holds in addition to the ids."""
 INTEGER, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 SIGNS = {"in": "$in", ">=": "$gte", "<=": "$lte"}
 
@@ -79,7 +108,7 @@ class ChromaConnection:
         if self._url:
             self._client = _connect(self._url, quiet)
         else:
-            home = self._copied() if copy else self._home
+            home = self._copy_home() if copy else self._home
             self._client = chromadb.PersistentClient(path=home, settings=quiet)
         return self._client
 
@@ -112,7 +141,7 @@ class ChromaConnection:
     def _there(self) -> ClientAPI:
         return self._client or self.begin()
 
-    def _copied(self) -> Path:
+    def _copy_home(self) -> Path:
         self._copy = TempDir("chroma")
         return shutil.copytree(self._home, self._copy.path / "home")
 
@@ -130,7 +159,7 @@ def _connect(url: str, settings: ClientSettings) -> ClientAPI:
     return client
 
 
-def filter_of(store: PayloadSchemaMixin, where: Where) -> dict[str, Any] | None:
+def filter_of(store: PayloadSchemaMixin, where: Where) -> JsonObject | None:
     """A filter in Chroma's words."""
     parts = [
         {term.field: {SIGNS[term.sign]: list(term.values) if term.sign == "in" else term.values[0]}}
@@ -139,7 +168,7 @@ def filter_of(store: PayloadSchemaMixin, where: Where) -> dict[str, Any] | None:
     return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)
 
 
-def answers(found: Mapping[str, Any], metric: Metric) -> list[Hits]:
+def answers(found: Mapping[str, Json], metric: Metric) -> list[Hits]:
     """The rows found for each vector, counted in Python: for a few rows that is quicker than in arrays."""
     top = 0.0 if metric is Metric.L2 else 1.0
     pairs = zip(found["ids"], found["distances"], strict=True)
@@ -161,7 +190,7 @@ class ChromaStore(PayloadSchemaMixin):
     version: ClassVar[str] = "2"
     Params = ChromaParams
     Query = NoQuery
-    gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT
+    gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT | FLOAT32_ONLY
 
     @classmethod
     def guarantees(cls, params: ChromaParams, query: NoQuery) -> tuple[Guarantee, ...]:  # noqa: ARG003
@@ -172,6 +201,7 @@ class ChromaStore(PayloadSchemaMixin):
         self._build, self._connection = params.build, ChromaConnection(params.url, home)
         self._metric, self._dims, self._rows = Metric.COSINE, 0, 0
         self._collection: Any = None
+        self._existing = ExistingCollection("")
 
     def engine_version(self) -> str:
         return self._connection.version()
@@ -212,6 +242,43 @@ class ChromaStore(PayloadSchemaMixin):
             expect_dims("Chroma", len(self._collection.peek(1)["embeddings"][0]), dims)
         self.ready()
         return self._rows
+
+    def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
+        """Open a collection that others filled; Chroma keeps one vector per row, under no name."""
+        client, self._existing = self._connection.begin(), collection
+        known = [one.name for one in client.list_collections()]
+        if collection.name not in known:
+            raise no_such_collection("Chroma", collection.name, known)
+        self._collection = client.get_collection(collection.name, embedding_function=None)
+        rows, first = self._collection.count(), self._collection.peek(SAMPLED)
+        self.adopt({one.name: one for one in sampled_fields(one or {} for one in first["metadatas"])})
+        space = (self._collection.configuration_json.get("hnsw") or {}).get("space")
+        held = metric_of("Chroma", SPACES, space)
+        self._metric = held or metric
+        return CollectionFacts(rows, len(first["embeddings"][0]) if rows else 0, held)
+
+    def search_existing(self, vector: np.ndarray, k: int, query: NoQuery, where: Where = ()) -> NamedHits:
+        found = self._collection.query(
+            [vector], n_results=k, include=[*FAR, "metadatas"], where=filter_of(self, where)
+        )
+        top = 0.0 if self._metric is Metric.L2 else 1.0
+        ids = self._names(found["ids"][0], found["metadatas"][0])
+        return named_hits(ids, (top - far for far in found["distances"][0]))
+
+    def read_existing(self, where: Where = (), after: object = None) -> NamedVectors:
+        begin = int(str(after or 0))
+        found = self._collection.get(
+            where=filter_of(self, where), limit=READ_ROWS, offset=begin, include=["embeddings", "metadatas"]
+        )
+        names = self._names(found["ids"], found["metadatas"])
+        return named_vectors(
+            names, found["embeddings"], begin + READ_ROWS if len(names) == READ_ROWS else None
+        )
+
+    def _names(self, ids: list[str], metadatas: list[JsonObject | None]) -> list[str]:
+        """The ids of rows, or what the payload field of ids holds."""
+        field = self._existing.id_field
+        return [payload_id("Chroma", one, field) for one in metadatas] if field else ids
 
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
         return self._nearest([vector], k)[0]

@@ -23,7 +23,14 @@ from bakeoff.plugins.kit.adapter import (
     make_hits,
     translate_errors,
 )
-from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows, sql
+from bakeoff.plugins.kit.payload import (
+    FLOAT32_ONLY,
+    VECTORS_ONLY,
+    Payload,
+    PayloadSchemaMixin,
+    from_rows,
+    sql,
+)
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 EXTENSION = files(duckdb_extension_vss) / f"extensions/v{duckdb.__version__}/vss.duckdb_extension"
@@ -73,7 +80,7 @@ class DuckdbTable:
         self.run(f'CREATE INDEX "{self._name}_hnsw" ON "{self._name}" USING HNSW (vector) WITH ({shape})')
         self.run("CHECKPOINT")
 
-    def indexed(self) -> int:
+    def indexed_rows(self) -> int:
         """How many rows the index holds; a StoreError where it would not be used."""
         asked = "SELECT count FROM pragma_hnsw_index_info() WHERE table_name = ?"
         found = self.run(asked, [self._name]).fetchone()
@@ -115,6 +122,7 @@ class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
     Query = GraphQuery
     max_dims: ClassVar[int] = 100_000
     gaps: ClassVar[dict[str, str]] = {
+        **FLOAT32_ONLY,
         **VECTORS_ONLY,
         "delete": "an opened file is read only; not offered",
         "replace": "an opened file is read only; not offered",
@@ -145,12 +153,12 @@ class DuckdbVssStore(TunedByEf, PayloadSchemaMixin):
     def ready(self) -> None:
         assert self._table is not None
         self._table.index(self._build.m, self._build.ef_construction)
-        expect_rows("DuckDB vss", self._table.indexed(), self._rows)
+        expect_rows("DuckDB vss", self._table.indexed_rows(), self._rows)
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         """A column of another dimension does not take the zeros that the index is tried with."""
-        self._rows = self._connect(collection, dims, metric, read_only=True).indexed()
+        self._rows = self._connect(collection, dims, metric, read_only=True).indexed_rows()
         return self._rows
 
     @ENGINE

@@ -7,12 +7,26 @@ from typing import ClassVar
 
 import numpy as np
 
-from bakeoff.plugins.kit.adapter import NoQuery, PackagedEngine, Settings, require_dims, require_open
+from bakeoff.errors import StoreError
+from bakeoff.plugins.kit.adapter import (
+    NoQuery,
+    PackagedEngine,
+    Settings,
+    SmallVectors,
+    require_dims,
+    require_open,
+    score_from_hamming,
+    sign_bits,
+)
+from bakeoff.plugins.kit.encoded import require_tokens
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.plugins.kit.sidecar import SidecarPayloads, SidecarPayloadsMixin
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import Batch, Hits, Metric, TokenRows, VectorKind, Where
 
 BLOCK = 65_536
+MATRICES = 256
+"""Rows of token vectors that are compared in one product."""
+Matrices = tuple[np.ndarray, TokenRows]
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -20,11 +34,15 @@ class ExactParams(Settings):
     """Nothing to choose."""
 
 
-class ExactStore(PackagedEngine, SidecarPayloadsMixin):
-    """Keeps the vectors as they are given, memory-mapped ones included; payloads are a table beside them."""
+class ExactStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
+    """Keeps the vectors as they are given, memory-mapped ones included; payloads are a separate table.
+
+    Small ones are compared with the query as it is, signs with its signs; int8 has one scale a vector.
+    """
 
     version: ClassVar[str] = "1"
     package = "numpy"
+    storages = ("float16", "int8", "binary")
     Params = ExactParams
     Query = NoQuery
     gaps: ClassVar[dict[str, str]] = {
@@ -39,18 +57,25 @@ class ExactStore(PackagedEngine, SidecarPayloadsMixin):
         self._blocks: list[Block] = []
         self._metric = Metric.COSINE
         self._dims: int | None = None
+        self._matrices: list[Matrices] = []
         self._sidecar = SidecarPayloads()
+
+    def hold(self, kind: VectorKind) -> None:
+        """Vectors of rows or of tokens: each batch says which."""
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
         self._metric, self._dims = metric, dims
 
     def insert(self, batch: Batch) -> None:
+        if batch.tokens is not None:
+            self._matrices.append((batch.ids, require_tokens("exact", batch)))
+            self._sidecar.add(batch)
+            return
         assert batch.vectors is not None
         for begin in range(0, len(batch.ids), BLOCK):
             rows = batch.vectors[begin : begin + BLOCK]
-            norms = np.einsum("ij,ij->i", rows, rows)
-            self._blocks.append((batch.ids[begin : begin + BLOCK], rows, norms))
+            self._blocks.append((batch.ids[begin : begin + BLOCK], *self._keep(rows)))
         self._sidecar.add(batch)
 
     def ready(self) -> None:
@@ -60,12 +85,25 @@ class ExactStore(PackagedEngine, SidecarPayloadsMixin):
         return self._among(self._blocks, vector, k)
 
     def search_where(self, vector: np.ndarray, k: int, query: NoQuery, where: Where) -> Hits:
-        allowed = self._sidecar.allowed(where)
+        allowed = self._sidecar.matching_ids(where)
         return self._among(
             [_filter_block(block, np.isin(block[0], allowed)) for block in self._blocks], vector, k
         )
 
+    def search_tokens(self, tokens: np.ndarray, k: int, query: NoQuery, where: Where = ()) -> Hits:
+        require_dims("exact", require_open("exact", self._dims), tokens)
+        allowed = self._sidecar.matching_ids(where) if where else None
+        found = [
+            Hits(np.empty(0, np.int64), np.empty(0)),
+            *(_interact(tokens, one) for one in self._matrices),
+        ]
+        ids, scores = (np.concatenate([getattr(hits, name) for hits in found]) for name in ("ids", "scores"))
+        kept = np.isfinite(scores) if allowed is None else np.isfinite(scores) & np.isin(ids, allowed)
+        return _nearest(ids[kept], scores[kept], k)
+
     def delete(self, ids: np.ndarray) -> None:
+        if self._matrices:
+            raise StoreError("exact cannot remove rows of token vectors.")
         self._blocks = [_filter_block(block, ~np.isin(block[0], ids)) for block in self._blocks]
         self._sidecar.remove(ids)
 
@@ -74,7 +112,7 @@ class ExactStore(PackagedEngine, SidecarPayloadsMixin):
         self.insert(batch)
 
     def close(self) -> None:
-        self._blocks, self._dims = [], None
+        self._blocks, self._matrices, self._dims = [], [], None
         self._sidecar.clear()
 
     def _among(self, blocks: list[Block], vector: np.ndarray, k: int) -> Hits:
@@ -85,7 +123,29 @@ class ExactStore(PackagedEngine, SidecarPayloadsMixin):
         ids = np.concatenate([hits.ids for hits in found])
         return _nearest(ids, np.concatenate([hits.scores for hits in found]), k)
 
+    def _keep(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows in their storage, and the squared length that each has there; of int8 without cosine, its scale."""
+        if self._storage == "binary":
+            return sign_bits(rows), np.ones(len(rows))
+        kept = rows
+        if self._storage == "float16":
+            kept = rows.astype(np.float16)
+        elif self._storage == "int8":
+            scale = np.abs(rows).max(axis=1, initial=0.0, keepdims=True) / 127
+            kept = np.rint(rows / np.where(scale > 0, scale, 1)).astype(np.int8)
+            if self._metric is not Metric.COSINE:  # the vectors are of length 1 there, the codes are not
+                return kept, scale[:, 0].astype(np.float32)
+        return kept, np.einsum("ij,ij->i", kept, kept, dtype=np.float32)
+
     def _scores(self, rows: np.ndarray, norms: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        if self._storage == "binary":
+            different = np.bitwise_count(rows ^ sign_bits(vector)).sum(axis=1, dtype=np.int64)
+            return score_from_hamming(different, len(vector))
+        if self._storage != "float32":
+            rows = rows.astype(np.float32)
+        if self._storage == "int8" and self._metric is not Metric.COSINE:
+            rows = rows * norms[:, None]
+            norms = np.einsum("ij,ij->i", rows, rows)
         dot = np.einsum("ij,j->i", rows, vector).astype(np.float64)  # one thread, one order of adding
         if self._metric is Metric.DOT:
             return dot
@@ -93,6 +153,20 @@ class ExactStore(PackagedEngine, SidecarPayloadsMixin):
             return -(norms - 2 * dot + float(vector @ vector))
         length = np.sqrt(norms * float(vector @ vector))
         return np.divide(dot, length, out=np.zeros_like(dot), where=length > 0)
+
+
+def _interact(tokens: np.ndarray, held: Matrices) -> Hits:
+    """MaxSim of a query with each row; minus infinity for a row without a token."""
+    ids, rows = held
+    scores = np.full(len(rows), -np.inf)
+    filled = np.flatnonzero(np.diff(rows.starts))
+    for begin in range(0, len(filled), MATRICES):
+        part = filled[begin : begin + MATRICES]
+        first, end = int(rows.starts[part[0]]), int(rows.starts[part[-1] + 1])
+        near = tokens @ rows.vectors[first:end].T
+        largest = np.maximum.reduceat(near, rows.starts[part] - first, axis=1)
+        scores[part] = largest.sum(axis=0, dtype=np.float64)
+    return Hits(ids, scores)
 
 
 def _filter_block(block: Block, mask: np.ndarray) -> Block:

@@ -1,4 +1,4 @@
-"""FAISS, embedded: Flat, HNSW, IVF, and PQ codes within IVF cells."""
+"""FAISS, embedded: Flat, HNSW, IVF, and PQ codes within IVF cells; float16, int8 and binary vectors."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from bakeoff.plugins.kit.adapter import (
     GraphBuild,
     PackagedEngine,
     Settings,
+    SmallVectors,
     expect_dims,
     expect_rows,
     make_hits,
     require_dims,
     require_open,
+    score_from_hamming,
+    sign_bits,
     translate_errors,
 )
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.plugins.kit.sidecar import SidecarPayloads, SidecarPayloadsMixin
 from bakeoff.protocols import SearchKnob
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import Batch, Hits, Metric, Storage, Where
 
 SEED = 7
 BITS = 8
@@ -95,7 +98,7 @@ def _search_parameters(kind: str, ef: int, probes: int) -> faiss.SearchParameter
     return _make_parameters(kind, ef, probes)
 
 
-def _make_parameters(kind: str, ef: int, probes: int, **only: Any) -> faiss.SearchParameters | None:
+def _make_parameters(kind: str, ef: int, probes: int, **only: object) -> faiss.SearchParameters | None:
     if kind == "hnsw":
         return faiss.SearchParametersHNSW(efSearch=ef, **only)  # type: ignore[attr-defined]
     if kind in ("ivf", "pq"):
@@ -115,27 +118,27 @@ def _space(metric: Metric) -> int:
     return int(faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT)
 
 
-def _flat(_: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+def _flat(_: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
     return faiss.IndexFlat(rows.shape[1], _space(metric))
 
 
-def _hnsw(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+def _hnsw(build: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
     graph = faiss.IndexHNSWFlat(rows.shape[1], build.m, _space(metric))
     graph.hnsw.efConstruction = build.ef_construction
     return graph
 
 
-def _cells(build: Any, count: int) -> int:
-    """How many: as many as asked for, and never so many that fewer than 39 rows train one."""
+def _cells(build: Build, count: int) -> int:
+    """The number of cells: as asked for, but with at least 39 rows to train each."""
     return max(1, min(build.lists or int(4 * count**0.5), count // 39 or 1))
 
 
-def _ivf(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+def _ivf(build: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
     dims, space = rows.shape[1], _space(metric)
     return _train(faiss.IndexIVFFlat(_flat(build, rows, metric), dims, _cells(build, len(rows)), space), rows)
 
 
-def _pq(build: Any, rows: np.ndarray, metric: Metric) -> faiss.Index:
+def _pq(build: Build, rows: np.ndarray, metric: Metric) -> faiss.Index:
     """Codes of 8 bits, of fewer where there are fewer rows than codes."""
     dims, space, lists = rows.shape[1], _space(metric), _cells(build, len(rows))
     parts = build.sub_vectors or max(part for part in range(1, max(dims // 4, 1) + 1) if dims % part == 0)
@@ -152,7 +155,38 @@ def _train(index: Any, rows: np.ndarray) -> faiss.Index:
     return index
 
 
-KINDS: dict[str, Callable[[Any, np.ndarray, Metric], faiss.Index]] = {
+SCALARS = {"float16": faiss.ScalarQuantizer.QT_fp16, "int8": faiss.ScalarQuantizer.QT_8bit}
+
+
+def _scalar(build: Build, rows: np.ndarray, metric: Metric, storage: Storage) -> faiss.Index:
+    """An index over float16 numbers, or over 8 bits within each dimension's range."""
+    dims, space, numbers = rows.shape[1], _space(metric), SCALARS[storage]
+    if build.index == "ivf":
+        lists = _cells(build, len(rows))
+        cells = faiss.IndexIVFScalarQuantizer(_flat(build, rows, metric), dims, lists, numbers, space)
+        return _train(cells, rows)
+    if build.index == "flat":
+        made: faiss.Index = faiss.IndexScalarQuantizer(dims, numbers, space)
+    else:
+        made = faiss.IndexHNSWSQ(dims, numbers, build.m, space)  # type: ignore[arg-type]
+        made.hnsw.efConstruction = build.ef_construction
+    made.train(rows)
+    return made
+
+
+def _binary(build: Build, bits: np.ndarray) -> Any:
+    """An index over packed signs."""
+    dims = 8 * bits.shape[1]
+    if build.index == "flat":
+        return faiss.IndexBinaryFlat(dims)
+    if build.index == "ivf":
+        return _train(faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(dims), dims, _cells(build, len(bits))), bits)
+    graph = faiss.IndexBinaryHNSW(dims, build.m)
+    graph.hnsw.efConstruction = build.ef_construction
+    return graph
+
+
+KINDS: dict[str, Callable[[Build, np.ndarray, Metric], faiss.Index]] = {
     "flat": _flat,
     "hnsw": _hnsw,
     "ivf": _ivf,
@@ -163,14 +197,15 @@ KINDS: dict[str, Callable[[Any, np.ndarray, Metric], faiss.Index]] = {
 ENGINE = translate_errors("FAISS", RuntimeError)
 
 
-class FaissStore(PackagedEngine, SidecarPayloadsMixin):
-    """One FAISS index, kept as a file; payloads are a table beside it.
+class FaissStore(PackagedEngine, SmallVectors, SidecarPayloadsMixin):
+    """One FAISS index, kept as a file; payloads are a separate table.
 
     A filtered search is widened by the share of rows the filter leaves: a tenth of the rows, ten times the candidates.
     """
 
     version: ClassVar[str] = "4"
     package = "faiss-cpu"
+    storages = ("float16", "int8", "binary")
     Params = FaissParams
     Query = FaissQuery
     gaps: ClassVar[dict[str, str]] = {
@@ -191,10 +226,15 @@ class FaissStore(PackagedEngine, SidecarPayloadsMixin):
         self._batches: list[Batch] = []
         self._metric = Metric.COSINE
         self._dims: int | None = None
-        self._index: faiss.Index | None = None
+        self._index: Any = None
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.close()
+        if self._storage != "float32" and self._build.index == "pq":
+            raise StoreError(
+                f"FAISS: an index of the kind pq has codes of its own, not {self._storage} vectors. Choose hnsw, flat "
+                "or ivf, or leave storage out."
+            )
         self._dims, self._metric = dims, metric
         self._name(collection)
 
@@ -209,12 +249,18 @@ class FaissStore(PackagedEngine, SidecarPayloadsMixin):
         ids = np.concatenate([batch.ids for batch in self._batches]).astype(np.int64)
         rows = prepare_rows(np.concatenate([batch.vectors for batch in self._batches]), self._metric)
         faiss.omp_set_num_threads(self._build.threads)
-        inner = KINDS[self._build.index](self._build, rows, self._metric)
-        self._index = faiss.IndexIDMap(inner)
+        if self._storage == "binary":
+            rows = sign_bits(rows)
+            self._index = faiss.IndexBinaryIDMap(_binary(self._build, rows))
+        elif self._storage == "float32":
+            self._index = faiss.IndexIDMap(KINDS[self._build.index](self._build, rows, self._metric))
+        else:
+            self._index = faiss.IndexIDMap(_scalar(self._build, rows, self._metric, self._storage))
         self._index.add_with_ids(rows, ids)
         self._batches = []
         expect_rows("FAISS", self._index.ntotal, len(ids))
-        faiss.write_index(self._index, str(self._file))
+        write = faiss.write_index_binary if self._storage == "binary" else faiss.write_index
+        write(self._index, str(self._file))
         self._sidecar.save()
 
     @ENGINE
@@ -223,8 +269,10 @@ class FaissStore(PackagedEngine, SidecarPayloadsMixin):
         if not self._file.exists():
             raise StoreError(f"FAISS has no index at {self._file.name}.")
         self._dims, self._metric = dims, metric
-        self._index = faiss.read_index(str(self._file))
-        expect_dims("FAISS", self._index.d, dims)
+        binary = self._storage == "binary"
+        read = faiss.read_index_binary if binary else faiss.read_index
+        self._index = read(str(self._file))
+        expect_dims("FAISS", self._index.d, 8 * -(-dims // 8) if binary else dims)
         self._sidecar.load()
         return int(self._index.ntotal)
 
@@ -235,7 +283,7 @@ class FaissStore(PackagedEngine, SidecarPayloadsMixin):
         return self._nearest(vectors, k, query) if len(vectors) else []
 
     def search_where(self, vector: np.ndarray, k: int, query: FaissQuery, where: Where) -> Hits:
-        allowed = self._sidecar.allowed(where)
+        allowed = self._sidecar.matching_ids(where)
         return (
             self._nearest(vector.reshape(1, -1), k, query, allowed)[0] if len(allowed) else make_hits([], [])
         )
@@ -258,5 +306,21 @@ class FaissStore(PackagedEngine, SidecarPayloadsMixin):
         k = min(k, self._index.ntotal)
         how = arguments(self._build.index, query, k, self._index.ntotal, allowed)
         faiss.omp_set_num_threads(1)  # OpenMP keeps it per thread; more would only wait for each other
+        if self._storage == "binary":
+            if self._build.index == "ivf":
+                self._set_probes(query, allowed)
+                how = None
+            far, ids = self._index.search(sign_bits(rows), k, params=how)
+            close = score_from_hamming(far, rows.shape[1])
+            return [answer(mine, near, Metric.DOT) for mine, near in zip(ids, close, strict=True)]
         scores, ids = self._index.search(prepare_rows(rows, self._metric), k, params=how)
         return [answer(mine, far, self._metric) for mine, far in zip(ids, scores, strict=True)]
+
+    def _set_probes(self, query: FaissQuery, allowed: np.ndarray | None) -> None:
+        """Cells of bits are searched with settings of the index, and never within a filter."""
+        if allowed is not None:
+            raise StoreError(
+                "FAISS cannot search cells of binary vectors within a filter. Choose hnsw or flat."
+            )
+        cells: Any = faiss.downcast_IndexBinary(self._index.index)
+        cells.nprobe = query.probes

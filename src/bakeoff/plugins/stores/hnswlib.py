@@ -21,7 +21,7 @@ from bakeoff.plugins.kit.adapter import (
     translate_errors,
 )
 from bakeoff.plugins.kit.graph_file import GRAPH_ERRORS, GraphFile, Neighbors
-from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
+from bakeoff.plugins.kit.payload import FLOAT32_ONLY, NO_LIMIT, VECTORS_ONLY
 from bakeoff.plugins.kit.sidecar import SidecarPayloads, SidecarPayloadsMixin
 from bakeoff.types import Batch, Hits, Metric, Where
 
@@ -44,7 +44,7 @@ class HnswlibParams(Settings):
 
 
 class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
-    """One hnswlib graph, kept as a file; payloads are a table beside it, and a filter is asked for each row met."""
+    """One hnswlib graph in a file; payloads are a separate table, and a filter is checked for each row visited."""
 
     version: ClassVar[str] = "3"
     engine = "hnswlib"
@@ -52,6 +52,7 @@ class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
     Params = HnswlibParams
     Query = GraphQuery
     gaps: ClassVar[dict[str, str]] = {
+        **FLOAT32_ONLY,
         **VECTORS_ONLY,
         **NO_LIMIT,
         "delete": "the graph marks rows and still counts them",
@@ -76,7 +77,7 @@ class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
     @translate_errors("", *GRAPH_ERRORS)
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
         require_open(self.engine, self._index)
-        allowed = set(self._sidecar.allowed(where).tolist())
+        allowed = set(self._sidecar.matching_ids(where).tolist())
         if not allowed:
             return make_hits([], [])
         k = min(k, len(allowed))
@@ -95,7 +96,7 @@ class HnswlibStore(PackagedEngine, SidecarPayloadsMixin, GraphFile[Build]):
         self._index.add_items(batch.vectors, batch.ids, num_threads=self._build.threads or -1)
         self._sidecar.add(batch)
 
-    def _held(self) -> int:
+    def _row_count(self) -> int:
         return int(self._index.element_count)
 
     def _save(self) -> None:

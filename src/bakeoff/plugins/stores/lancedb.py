@@ -15,7 +15,7 @@ from pydantic import Field
 os.environ.setdefault("LANCEDB_LOG", "error")  # else new tables are announced on the terminal; read at import
 
 import lancedb
-from lancedb.index import HnswFlat, HnswSq, IvfFlat, IvfPq
+from lancedb.index import HnswFlat, HnswSq, IvfFlat, IvfPq, IvfRq
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit import arrow_rows
@@ -26,6 +26,7 @@ from bakeoff.plugins.kit.adapter import (
     GraphQuery,
     PackagedEngine,
     Settings,
+    SmallVectors,
     expect_dims,
     guarantee,
     make_hits,
@@ -33,15 +34,22 @@ from bakeoff.plugins.kit.adapter import (
     score_from_distance,
     translate_errors,
 )
-from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY, Payload, PayloadSchemaMixin, sql_text
+from bakeoff.plugins.kit.encoded import HoldsKind, require_tokens
+from bakeoff.plugins.kit.payload import (
+    NO_LIMIT,
+    VECTORS_ONLY,
+    Payload,
+    PayloadSchemaMixin,
+    sql_text,
+)
 from bakeoff.protocols import Guarantee, SearchKnob
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import Batch, Hits, Metric, Storage, Where
 
 
 class Build(GraphBuild):
     """What shapes the index."""
 
-    index: Literal["none", "ivf_flat", "ivf_pq", "ivf_hnsw_flat", "ivf_hnsw_sq"] = "ivf_hnsw_flat"
+    index: Literal["none", "ivf_flat", "ivf_pq", "ivf_rq", "ivf_hnsw_flat", "ivf_hnsw_sq"] = "ivf_hnsw_flat"
     partitions: Annotated[int | None, Field(ge=1, description="IVF: cells; None is the engine's choice")] = (
         None
     )
@@ -86,6 +94,8 @@ def index_of(build: Build, metric: Metric) -> Any:
     graph = {"m": build.m, "ef_construction": build.ef_construction}
     if build.index == "ivf_flat":
         return IvfFlat(**shared)
+    if build.index == "ivf_rq":
+        return IvfRq(**shared)
     if build.index == "ivf_pq":
         return IvfPq(**shared, num_sub_vectors=build.sub_vectors)
     return (HnswSq if build.index == "ivf_hnsw_sq" else HnswFlat)(**shared, **graph)
@@ -115,13 +125,19 @@ def expect_indexed(table: Any, rows: int, kind: str) -> None:
 ENGINE = translate_errors("LanceDB", ValueError, RuntimeError, OSError, pa.ArrowException)
 
 
-class LancedbStore(PackagedEngine, PayloadSchemaMixin):
+QUANTISED: dict[Storage, str] = {"int8": "ivf_hnsw_sq", "binary": "ivf_rq"}
+"""The index of each storage; RaBitQ keeps one bit a number. The table has the full vectors too."""
+
+
+class LancedbStore(HoldsKind, PackagedEngine, SmallVectors, PayloadSchemaMixin):
     """One LanceDB table for each collection, in a folder; a filter is applied before the search."""
 
     version: ClassVar[str] = "2"
     package = "lancedb"
     Params = LancedbParams
     Query = LancedbQuery
+    storages = ("int8", "binary")
+    rescores: ClassVar[tuple[Storage, ...]] = storages
     gaps: ClassVar[dict[str, str]] = VECTORS_ONLY | NO_LIMIT
 
     @classmethod
@@ -140,49 +156,72 @@ class LancedbStore(PackagedEngine, PayloadSchemaMixin):
         self._metric, self._rows = Metric.COSINE, 0
         self._table: Any = None
 
+    def set_storage(self, storage: Storage) -> None:
+        super().set_storage(storage)
+        self._build = self._build.model_copy(update={"index": QUANTISED[storage]})
+
+    def search_rescored(
+        self, vector: np.ndarray, k: int, query: LancedbQuery, candidates: int, where: Where = ()
+    ) -> Hits:
+        refined = query.model_copy(update={"refine": -(-candidates // k), "ef": max(query.ef, candidates)})
+        return self.search_where(vector, k, refined, where) if where else self.search(vector, k, refined)
+
     @ENGINE
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self._metric, self._rows = metric, 0
-        self._table = self._connected().create_table(
-            collection, schema=arrow_rows.schema(self, dims), mode="overwrite"
+        self._table = self._connect().create_table(
+            collection, schema=arrow_rows.schema(self, dims, tokens=self.kind == "tokens"), mode="overwrite"
         )
 
     @ENGINE
     def insert(self, batch: Batch) -> None:
+        if self.kind == "tokens":
+            require_tokens("LanceDB", batch)
         self._table.add(arrow_rows.table(self, batch))
         self._rows += len(batch.ids)
 
     @ENGINE
     def ready(self) -> None:
         self._table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
-        if self._indexed():
+        if self._has_index():
             self._table.create_index("vector", config=index_of(self._build, self._metric))
             expect_indexed(self._table, self._rows, self._build.index)
 
     @ENGINE
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._metric = metric
-        self._table = self._connected().open_table(collection)
-        expect_dims("LanceDB", self._table.schema.field("vector").type.list_size, dims)
+        self._table = self._connect().open_table(collection)
+        held = self._table.schema.field("vector").type
+        expect_dims("LanceDB", (held.value_type if self.kind == "tokens" else held).list_size, dims)
         self._rows = self._table.count_rows()
-        if self._indexed():
+        if self._has_index():
             expect_indexed(self._table, self._rows, self._build.index)
         return self._rows
 
     @ENGINE
     def search(self, vector: np.ndarray, k: int, query: LancedbQuery) -> Hits:
-        return self._answer(self._asked(vector, k, query).to_arrow(), query)
+        return self._answer(self._search(vector, k, query).to_arrow(), query)
 
     @ENGINE
     def search_where(self, vector: np.ndarray, k: int, query: LancedbQuery, where: Where) -> Hits:
-        search = self._asked(vector, k, query)
+        search = self._search(vector, k, query)
         return self._answer(search.where(sql_text(self, where), prefilter=True).to_arrow(), query)
+
+    @ENGINE
+    def search_tokens(self, tokens: np.ndarray, k: int, query: LancedbQuery, where: Where = ()) -> Hits:
+        """By MaxSim over every row; the engine's distance is the sum of 1 − cosine over the query's tokens."""
+        table = require_open("LanceDB", self._table)
+        search = table.search(tokens, vector_column_name="vector").distance_type("cosine")
+        search = search.limit(k).select(["id", "_distance"])
+        search = search.where(sql_text(self, where), prefilter=True) if where else search
+        found = search.to_arrow()
+        return make_hits(found["id"], len(tokens) - found["_distance"].to_numpy())
 
     @ENGINE
     def search_many(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> list[Hits]:
         if not len(vectors):
             return []
-        found = self._asked(vectors, k, query).to_arrow()
+        found = self._search(vectors, k, query).to_arrow()
         whose = found["query_index"].to_numpy()
         return [self._answer(found.filter(whose == i), query) for i in range(len(vectors))]
 
@@ -204,18 +243,23 @@ class LancedbStore(PackagedEngine, PayloadSchemaMixin):
     def close(self) -> None:
         self._table = None
 
-    def _asked(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> Any:
+    def _search(self, vectors: np.ndarray, k: int, query: LancedbQuery) -> Any:
         return build_search(require_open("LanceDB", self._table), vectors, k, self._metric, query)
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         return lancedb.connect(self._home, read_consistency_interval=self._fresh)
 
     def _answer(self, found: pa.Table, query: LancedbQuery) -> Hits:
-        quantised = self._indexed() and self._build.index in ("ivf_pq", "ivf_hnsw_sq") and not query.refine
+        quantised = (
+            self._has_index()
+            and self._build.index in ("ivf_pq", "ivf_rq", "ivf_hnsw_sq")
+            and not query.refine
+        )
         return answer(found, self._metric, quantised)
 
-    def _indexed(self) -> bool:
-        return self._build.index != "none" and self._rows >= max(self._build.flat_below, 1)
+    def _has_index(self) -> bool:
+        small = self._rows < max(self._build.flat_below, 1)
+        return self._build.index != "none" and self.kind == "dense" and not small
 
 
 def _among(ids: np.ndarray) -> str:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from milvus_lite.server_manager import server_manager_instance as lite
-from pydantic import Field, model_validator
-from pymilvus import DataType, MilvusClient, MilvusException
+from pymilvus import DataType, MilvusException
+from pymilvus.client.types import LoadState
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import (
-    EF,
-    PROBES,
-    GraphBuild,
-    GraphQuery,
-    Settings,
     expect_dims,
     expect_rows,
     guarantee,
@@ -29,145 +20,52 @@ from bakeoff.plugins.kit.adapter import (
     make_hits,
     translate_errors,
 )
-from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows, terms
+from bakeoff.plugins.kit.existing import (
+    READ_ROWS,
+    SAMPLED,
+    metric_of,
+    named_hits,
+    named_vectors,
+    no_such_collection,
+    no_such_field,
+    payload_id,
+    the_vector_field,
+)
+from bakeoff.plugins.kit.payload import FLOAT32_ONLY, VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows
 from bakeoff.plugins.kit.server import (
     PREFIX,
-    ServerUrl,
-    ShardSettings,
     expect_spread,
     given_server,
     own_collections,
     request_timeout,
-    require_server,
     translate_server_errors,
 )
+from bakeoff.plugins.stores._milvus import (
+    METRICS,
+    SETTLED,
+    MilvusParams,
+    MilvusQuery,
+    connect,
+    expect_finished,
+    expression,
+    filter_columns,
+    index,
+    requests,
+    root_field,
+    schema,
+)
 from bakeoff.protocols import Guarantee, SearchKnob
-from bakeoff.storage.consent import Destination, secret_for
-from bakeoff.types import Batch, Hits, Metric, Where
-
-Index = Literal["flat", "ivf_flat", "hnsw"]
-METRICS = {Metric.COSINE: "COSINE", Metric.DOT: "IP", Metric.L2: "L2"}
-TYPES = {"text": DataType.VARCHAR, "integer": DataType.INT64, "number": DataType.DOUBLE}
-LONGEST_TEXT = 65_535
-REQUESTS = (
-    "create_collection", "drop_collection", "describe_collection", "list_collections", "describe_index",
-    "insert", "upsert", "delete", "search", "query", "get", "get_server_version", "describe_replica",
-)  # fmt: skip
-WORK = ("flush", "create_index", "load_collection")
-"""Calls that answer when the work is done, and what they may take: by itself the client waits for ever."""
-WORK_SECONDS = 3600.0
-LOGS = {"GLOG_minloglevel": "3"}
-"""milvus-lite leaves log files among the temporary files at every start, unless only what ends it is worth a line."""
-SETTLED = "Strong"
-"""The level of a query that waits until every write so far is visible."""
-PART = 2000  # rows a request, under the 64 MB of one gRPC message at 4,096 dimensions
-
-
-class Build(GraphBuild, ShardSettings):
-    """What shapes the index; milvus-lite has flat only: it ignores nlist and nprobe and keeps no graph."""
-
-    index: Annotated[Index | None, Field(description="None: hnsw on a server, flat embedded")] = None
-    lists: Annotated[int, Field(ge=1, description="IVF: cells")] = 128
-
-
-class MilvusParams(Settings):
-    """Where Milvus is and how its index is built; a server's token comes from MILVUS_TOKEN."""
-
-    uri: ServerUrl = None
-    build: Build = Build()
-
-    @model_validator(mode="after")
-    def _spread(self) -> Self:
-        require_server("uri", self.uri, self.build)
-        return self
-
-    def kind(self) -> Index:
-        """The kind of index; one that milvus-lite does not have is a StoreError."""
-        kind: Index = self.build.index or ("hnsw" if self.uri else "flat")
-        if self.uri is None and kind != "flat":
-            raise StoreError(f"milvus-lite has no {kind} index. Leave it out, or give a server's uri.")
-        return kind
-
-    def knob(self) -> SearchKnob | None:
-        """What tunes a search of the index; Milvus refuses to look at more cells than there are."""
-        cells = replace(PROBES, high=self.build.lists)
-        return {"hnsw": EF, "ivf_flat": cells}.get(self.kind())
-
-
-class MilvusQuery(GraphQuery):
-    """What shapes a search on a server."""
-
-    probes: Annotated[int, Field(ge=1, description="IVF: cells looked at")] = 8
-    consistency_level: Annotated[
-        Literal["Strong", "Session", "Bounded", "Eventually"],
-        Field(description="server: how fresh the rows are that a search waits for; Strong waits up to 0.2 s"),
-    ] = "Bounded"
-
-
-def connect(server: Destination | None, file: Path) -> MilvusClient:
-    """A client of a server, or of milvus-lite on a file."""
-    for name, value in LOGS.items():
-        os.environ.setdefault(name, value)
-    at = server.url if server else lite.start_and_get_uri(str(file))
-    if at is None:
-        raise StoreError(f"milvus-lite does not start on {file.name}. Is it open elsewhere?")
-    seconds, token = request_timeout(), (secret_for("MILVUS_TOKEN", server) if server else None) or ""
-    client = MilvusClient(at, token=token, dedicated=True, timeout=seconds)
-    limits = dict.fromkeys(REQUESTS, seconds) | dict.fromkeys(WORK, max(seconds, WORK_SECONDS))
-    for name, limit in limits.items():
-        setattr(client, name, partial(getattr(client, name), timeout=limit))
-    return client
-
-
-def schema(client: MilvusClient, store: PayloadSchemaMixin, dims: int) -> Any:
-    """The fields of a collection."""
-    made = client.create_schema(auto_id=False, enable_dynamic_field=False)
-    made.add_field("id", DataType.INT64, is_primary=True)
-    made.add_field("vector", DataType.FLOAT_VECTOR, dim=dims)
-    for column, field in store.columns().items():
-        long = {"max_length": LONGEST_TEXT} if field.kind == "text" else {}
-        made.add_field(column, TYPES[field.kind], **long)
-    return made
-
-
-def index(client: MilvusClient, build: Build, kind: Index, metric: Metric) -> Any:
-    """What index to build over the vectors."""
-    graph = {"M": build.m, "efConstruction": build.ef_construction}
-    shape = {"hnsw": graph, "ivf_flat": {"nlist": build.lists}}.get(kind, {})
-    made = client.prepare_index_params()
-    made.add_index("vector", index_type=kind.upper(), metric_type=METRICS[metric], params=shape)
-    return made
-
-
-def expression(store: PayloadSchemaMixin, where: Where) -> str:
-    """A filter as Milvus writes it; texts are quoted as JSON quotes them."""
-    names = store.column_of()
-    return " and ".join(
-        f"{names[term.field]} {term.sign} "
-        + json.dumps(list(term.values) if term.sign == "in" else term.values[0], ensure_ascii=False)
-        for term in terms(store.fields, where)
-    )
-
-
-def requests(store: PayloadSchemaMixin, batch: Batch) -> Iterator[list[dict[str, Any]]]:
-    """A batch as rows, in parts that one request takes."""
-    assert batch.vectors is not None
-    rows = [
-        {"id": number, "vector": row} for number, row in zip(batch.ids.tolist(), batch.vectors, strict=True)
-    ]
-    if store.fields:
-        for row, payload in zip(rows, batch.payloads or [], strict=True):
-            row |= {column: payload[name] for name, column in store.column_of().items()}
-    for begin in range(0, len(rows), PART):
-        yield rows[begin : begin + PART]
-
-
-def expect_finished(client: MilvusClient, name: str, kind: Index) -> None:
-    """The index that was asked for is there, and finished over every row."""
-    state = client.describe_index(name, "vector")
-    waiting = state.get("pending_index_rows", 0)
-    if state["index_type"] != kind.upper() or state.get("state") != "Finished" or waiting:
-        raise StoreError(f"Milvus has not finished its {kind} index ({waiting} rows are waiting).")
+from bakeoff.types import (
+    Batch,
+    CollectionFacts,
+    ExistingCollection,
+    Hits,
+    JsonObject,
+    Metric,
+    NamedHits,
+    NamedVectors,
+    Where,
+)
 
 
 @translate_server_errors("Milvus", MilvusException)
@@ -179,6 +77,7 @@ class MilvusStore(PayloadSchemaMixin):
     Query = MilvusQuery
     max_dims: ClassVar[int] = 32_768
     gaps: ClassVar[dict[str, str]] = {
+        **FLOAT32_ONLY,
         **VECTORS_ONLY,
         "clients": "embedded, one client at a time has the file; a server takes many",
     }
@@ -200,6 +99,7 @@ class MilvusStore(PayloadSchemaMixin):
         self._params, self._index, self._file = params, params.kind(), home / "milvus.db"
         self._embedded = params.uri is None
         self._name, self._metric, self._rows = "", Metric.COSINE, 0
+        self._existing, self._brought_in = ExistingCollection(""), False
         self._client = connect(given_server(params.uri), self._file)
 
     def engine_version(self) -> str:
@@ -242,6 +142,67 @@ class MilvusStore(PayloadSchemaMixin):
         self._load(counting=True)
         return self._rows
 
+    def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
+        """Open a collection that others filled; one that was not in memory is taken out again at the end."""
+        known = self._client.list_collections()
+        if collection.name not in known:
+            raise no_such_collection("Milvus", collection.name, known)
+        held_as = self._client.describe_collection(collection.name)
+        fields = {one["name"]: one for one in held_as["fields"]}
+        vectors = [name for name, one in fields.items() if one["type"] == DataType.FLOAT_VECTOR]
+        vector = the_vector_field("Milvus", collection.vector_field, vectors)
+        own = collection.id_field or next(name for name, one in fields.items() if one.get("is_primary"))
+        if root_field(own) not in fields and not held_as.get("enable_dynamic_field"):
+            raise no_such_field("Milvus", own, fields, "field of ids")
+        self._name, self._existing = collection.name, replace(collection, id_field=own, vector_field=vector)
+        index = self._client.describe_index(self._name, vector)
+        if not index:
+            raise StoreError(f"Milvus cannot search {self._name!r}: {vector!r} has no index.")
+        held = metric_of("Milvus", METRICS, index["metric_type"])
+        self._metric = held or metric
+        self._bring_in()
+        first = self._client.query(self._name, limit=SAMPLED, output_fields=["*"])
+        self.adopt(filter_columns(fields, first))
+        return CollectionFacts(self._settled_rows(), int(fields[vector]["params"]["dim"]), held)
+
+    def _bring_in(self) -> None:
+        """Into memory, where searches need it; `close` takes it out again."""
+        if self._client.get_load_state(self._name)["state"] != LoadState.Loaded:
+            self._client.load_collection(self._name)
+            self._brought_in = not self._embedded
+
+    def search_existing(self, vector: np.ndarray, k: int, query: MilvusQuery, where: Where = ()) -> NamedHits:
+        field, sign = self._existing.id_field, -1 if self._metric is Metric.L2 else 1
+        asked: JsonObject = {
+            "limit": k,
+            "output_fields": [root_field(field)],
+            "filter": expression(self, where),
+        }
+        asked |= {"anns_field": self._existing.vector_field, **self._consistency(query)}
+        asked["search_params"] = {"params": {"ef": max(query.ef, k), "nprobe": query.probes}}
+        (found,) = self._client.search(self._name, data=[vector], **asked)
+        ids = [payload_id("Milvus", hit["entity"], field) for hit in found]
+        return named_hits(ids, (sign * hit["distance"] for hit in found))
+
+    def read_existing(self, where: Where = (), after: Any = None) -> NamedVectors:
+        field, vector = self._existing.id_field, self._existing.vector_field
+        rows = after or self._client.query_iterator(
+            self._name,
+            batch_size=READ_ROWS,
+            filter=expression(self, where),
+            output_fields=[root_field(field), vector],
+            timeout=request_timeout(),
+        )
+        found = rows.next()
+        if not found:
+            rows.close()
+        ids = [payload_id("Milvus", row, field) for row in found]
+        return named_vectors(ids, (row[vector] for row in found), rows if found else None)
+
+    def _consistency(self, query: MilvusQuery) -> JsonObject:
+        """How fresh the answer of a server must be."""
+        return {} if self._embedded else {"consistency_level": query.consistency_level}
+
     def search(self, vector: np.ndarray, k: int, query: MilvusQuery) -> Hits:
         return self._nearest([vector], k, query)[0]
 
@@ -261,6 +222,9 @@ class MilvusStore(PayloadSchemaMixin):
         self._settled_rows()
 
     def close(self) -> None:
+        if self._brought_in:
+            self._client.release_collection(self._name)
+            self._brought_in = False
         self._client.close()
         if self._embedded:
             lite.release_server(str(self._file))
@@ -268,9 +232,7 @@ class MilvusStore(PayloadSchemaMixin):
 
     def _nearest(self, vectors: list[Any], k: int, query: MilvusQuery, where: str = "") -> list[Hits]:
         how = {"hnsw": {"ef": max(query.ef, k)}, "ivf_flat": {"nprobe": query.probes}}.get(self._index, {})
-        asked: dict[str, Any] = {"limit": k, "search_params": {"params": how}}
-        if not self._embedded:
-            asked["consistency_level"] = query.consistency_level
+        asked: JsonObject = {"limit": k, "search_params": {"params": how}, **self._consistency(query)}
         sign = -1 if self._metric is Metric.L2 else 1
         return [
             make_hits([hit["id"] for hit in found], [sign * hit["distance"] for hit in found])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from opensearchpy import JSONSerializer, NotFoundError, OpenSearch, Urllib3HttpConnection
@@ -12,15 +12,17 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 from opensearchpy.helpers import parallel_bulk
 from pydantic import Field
 
-from bakeoff.plugins.kit.adapter import Settings
 from bakeoff.plugins.kit.bounded_pool import BoundedPool, endpoint_of
 from bakeoff.plugins.kit.client_errors import Reply
+from bakeoff.plugins.kit.existing import metric_of
+from bakeoff.plugins.kit.payload import FLOAT32_ONLY
 from bakeoff.plugins.kit.rest import encode_json
 from bakeoff.plugins.kit.server import Address, request_timeout, server_of
+from bakeoff.plugins.kit.words import LanguageParams
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
 from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, LuceneWords
 from bakeoff.storage.consent import Destination, secret_for
-from bakeoff.types import Metric
+from bakeoff.types import JsonObject, Metric
 
 logging.getLogger("opensearch").setLevel(logging.ERROR)  # a refusal is reported as an error already
 SPACES = {Metric.COSINE: "cosinesimil", Metric.DOT: "innerproduct", Metric.L2: "l2"}
@@ -35,7 +37,7 @@ class Build(LuceneBuild):
     ] = "lucene"
 
 
-class OpensearchParams(Settings):
+class OpensearchParams(LanguageParams):
     """Where OpenSearch is and how its index is built; BAKEOFF_OPENSEARCH_USER and _PASSWORD say who asks."""
 
     url: Address = None
@@ -52,11 +54,11 @@ class OpensearchStore(LuceneStore):
     not_found = NotFoundError
     Params = OpensearchParams
     max_dims: ClassVar[int] = 16_000
-    gaps: ClassVar[dict[str, str]] = {}
+    gaps: ClassVar[dict[str, str]] = FLOAT32_ONLY
 
     def __init__(self, params: OpensearchParams, home: Path) -> None:
         server = server_of("opensearch", "BAKEOFF_OPENSEARCH_URL", params.url)
-        super().__init__(_connect(server), params.build, params.words)
+        super().__init__(_connect(server), params.build, params.words, params.language)
         self._maker = params.build.engine
 
     def reply_of(self, exc: Exception) -> Reply | None:
@@ -64,25 +66,31 @@ class OpensearchStore(LuceneStore):
             return None
         return exc.status_code, exc.info or exc.error
 
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         return {**super()._settings(), "knn": True}
 
-    def _vector_type(self, dims: int, metric: Metric) -> dict[str, Any]:
+    def _vector_type(self, dims: int, metric: Metric) -> dict[str, object]:
         graph = {"m": self._build.m, "ef_construction": self._build.ef_construction}
         method = {"name": "hnsw", "engine": self._maker, "space_type": SPACES[metric], "parameters": graph}
         return {"type": "knn_vector", "dimension": dims, "method": method}
 
-    def _held(self, mapped: dict[str, Any]) -> int:
+    def _vector_dims(self, mapped: JsonObject) -> int:
         return int(mapped["dimension"])
 
-    def _near(self, vector: np.ndarray, k: int, query: LuceneQuery, clauses: Clauses = ()) -> dict[str, Any]:
-        asked: dict[str, Any] = {"vector": np.ascontiguousarray(vector, np.float32), "k": k}
+    def _vector_metric(self, mapped: JsonObject) -> Metric | None:
+        method = mapped.get("method") or {}
+        return metric_of(self.engine, SPACES, method.get("space_type") or mapped.get("space_type", "l2"))
+
+    def _near(
+        self, vector: np.ndarray, k: int, query: LuceneQuery, clauses: Clauses = ()
+    ) -> dict[str, object]:
+        asked: JsonObject = {"vector": np.ascontiguousarray(vector, np.float32), "k": k}
         asked["method_parameters"] = {"ef_search": max(query.ef, k)}
         if clauses:
             asked["filter"] = {"bool": {"filter": clauses}}
-        return {"query": {"knn": {"vector": asked}}}
+        return {"query": {"knn": {self._vector_field: asked}}}
 
-    def _both(self, near: dict[str, Any], match: dict[str, Any], weight: float) -> dict[str, Any]:
+    def _both(self, near: JsonObject, match: JsonObject, weight: float) -> JsonObject:
         vector = {"vector": {**near["query"]["knn"]["vector"], "boost": weight}}
         return {"query": {"bool": {"should": [match, {"knn": vector}]}}}
 

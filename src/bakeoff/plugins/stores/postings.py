@@ -1,4 +1,4 @@
-"""Postings, embedded: keyword search by BM25 whose k1 and b are chosen with the query; one index serves all."""
+"""Postings, embedded: BM25 whose k1 and b are chosen with the query, and exact search of sparse vectors."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from pydantic import Field
 from bakeoff.corpus import segmentation
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import Settings, installed_engine, require_open
+from bakeoff.plugins.kit.bm25 import rarity, saturation
+from bakeoff.plugins.kit.encoded import require_terms, require_weights
 from bakeoff.plugins.kit.sidecar import SidecarPayloads
-from bakeoff.plugins.kit.words import WORDS_ONLY, WordParams, analyzer, space_words
-from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
+from bakeoff.plugins.kit.words import WORDS_ONLY, WordAnalyzer, WordParams
+from bakeoff.types import Batch, Hits, Metric, PayloadField, SparseVector, VectorKind, Where
 
 Arrays = dict[str, np.ndarray]
 """`ids` and `lengths` of the rows; from `starts` of a word on, the `rows` that hold it and their `counts`."""
@@ -36,16 +38,12 @@ def invert(places: dict[str, int], texts: list[tuple[int, Counter[str]]]) -> Arr
 
 
 def gain(arrays: Arrays, place: int, k1: float, b: float) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that hold a word, and what it adds to each one's score.
-
-    ln(1 + (N − n + ½) / (n + ½)) · tf (k1 + 1) / (tf + k1 (1 − b + b · length / mean)).
-    """
+    """The rows that hold a word, and what it adds to each one's score."""
     lengths, starts = arrays["lengths"], arrays["starts"]
     part = slice(starts[place], starts[place + 1])
     rows, counts = arrays["rows"][part], arrays["counts"][part].astype(np.float64)
-    rarity = np.log1p((len(lengths) - len(rows) + 0.5) / (len(rows) + 0.5))
-    long = 1 - b + b * lengths[rows] / lengths.mean()
-    return rows, rarity * counts * (k1 + 1) / (counts + k1 * long)
+    rare = rarity(len(rows), len(lengths))
+    return rows, rare * saturation(counts, lengths[rows] / lengths.mean(), k1, b)
 
 
 def best(ids: np.ndarray, scores: np.ndarray, k: int) -> Hits:
@@ -56,6 +54,24 @@ def best(ids: np.ndarray, scores: np.ndarray, k: int) -> Hits:
         found = found[scores[found] >= edge]
     order = found[np.lexsort((ids[found], -scores[found]))][:k]
     return Hits(ids[order], scores[order])
+
+
+def invert_sparse(batches: list[Batch], dims: int) -> Arrays:
+    """Sparse vectors, turned into rows of each term; `counts` are the weights."""
+    held = [batch.sparse for batch in batches if batch.sparse is not None]
+    rows = np.repeat(
+        np.arange(sum(map(len, held)), dtype=np.int32),
+        np.concatenate([np.empty(0, np.int64), *(np.diff(one.starts) for one in held)]),
+    )
+    terms = np.concatenate([np.empty(0, np.int32), *(one.terms for one in held)])
+    order = np.argsort(terms, kind="stable")
+    return {
+        "ids": np.concatenate([np.empty(0, np.int64), *(batch.ids for batch in batches)]),
+        "lengths": np.empty(0),
+        "starts": np.searchsorted(terms[order], np.arange(dims + 1)),
+        "rows": rows[order],
+        "counts": np.concatenate([np.empty(0, np.float32), *(one.weights for one in held)])[order],
+    }
 
 
 ARRAYS = ("ids", "lengths", "starts", "rows", "counts")
@@ -69,7 +85,10 @@ class Bm25Query(Settings):
 
 
 class PostingsStore:
-    """For each word the rows that hold it and how often; a row's length is its number of words."""
+    """For each word the rows that hold it and how often; a row's length is its number of words.
+
+    Of sparse vectors, for each term the rows that hold it and its weight there.
+    """
 
     version: ClassVar[str] = f"2 with {segmentation.VERSION}"
     Params = WordParams
@@ -77,11 +96,18 @@ class PostingsStore:
     gaps: ClassVar[dict[str, str]] = WORDS_ONLY
 
     def __init__(self, params: WordParams, home: Path) -> None:
-        self._home, self._analyzer = home, analyzer(params.words)
+        self._home = home
+        self._analyzer = WordAnalyzer(params.language, plain=params.words == "plain")
         self._sidecar = SidecarPayloads(home / "payloads.feather")
         self._words: dict[str, int] = {}
         self._made: list[tuple[int, Counter[str]]] = []
         self._arrays: Arrays = {}
+        self._batches: list[Batch] = []
+        self._sparse, self._dims = False, 0
+
+    def hold(self, kind: VectorKind) -> None:
+        """Words, or sparse vectors."""
+        self._sparse = kind == "sparse"
 
     def engine_version(self) -> str:
         return installed_engine("numpy")
@@ -90,21 +116,27 @@ class PostingsStore:
         self._sidecar.declare(fields)
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._sidecar.clear()
-        self._words, self._made, self._arrays = {}, [], {}
+        self.close()
+        self._dims = dims
 
     def insert(self, batch: Batch) -> None:
+        self._sidecar.add(batch)
+        if self._sparse:
+            require_weights("postings", batch)
+            self._batches.append(batch)
+            return
         assert batch.texts is not None
         for number, text in zip(batch.ids.tolist(), batch.texts, strict=True):
-            self._made.append((number, Counter(self._analyzer.analyze(space_words(text)))))
-        self._sidecar.add(batch)
+            self._made.append((number, Counter(self._analyzer.terms(text))))
 
     def ready(self) -> None:
         for _, found in self._made:
             for word in found:
                 self._words.setdefault(word, len(self._words))
-        self._arrays = invert(self._words, self._made)
-        self._made = []
+        self._arrays = (
+            invert_sparse(self._batches, self._dims) if self._sparse else invert(self._words, self._made)
+        )
+        self._made, self._batches = [], []
         self._save()
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
@@ -122,21 +154,32 @@ class PostingsStore:
 
     def search_text_where(self, text: str, k: int, query: Bm25Query, where: Where) -> Hits:
         scores = self._scores(text, query)
-        scores[~np.isin(self._arrays["ids"], self._sidecar.allowed(where))] = 0.0
+        scores[~np.isin(self._arrays["ids"], self._sidecar.matching_ids(where))] = 0.0
         return best(self._arrays["ids"], scores, k)
+
+    def search_sparse(self, vector: SparseVector, k: int, query: Bm25Query, where: Where = ()) -> Hits:
+        arrays = require_open("postings", self._arrays or None)
+        require_terms("postings", len(arrays["starts"]) - 1, vector)
+        scores = np.zeros(len(arrays["ids"]))
+        for term, weight in zip(vector.terms.tolist(), vector.weights.astype(np.float64), strict=True):
+            part = slice(arrays["starts"][term], arrays["starts"][term + 1])
+            scores[arrays["rows"][part]] += weight * arrays["counts"][part]
+        if where:
+            scores[~np.isin(arrays["ids"], self._sidecar.matching_ids(where))] = 0.0
+        return best(arrays["ids"], scores, k)
 
     def payloads(self, ids: np.ndarray) -> list[dict[str, str | int | float]]:
         return self._sidecar.payloads(ids)
 
     def close(self) -> None:
-        self._words, self._made, self._arrays = {}, [], {}
+        self._words, self._made, self._arrays, self._batches = {}, [], {}, []
         self._sidecar.clear()
 
     def _scores(self, text: str, query: Bm25Query) -> np.ndarray:
         """BM25 of every row."""
         require_open("postings", self._arrays or None)
         scores = np.zeros(len(self._arrays["lengths"]))
-        for word, times in Counter(self._analyzer.analyze(space_words(text))).items():
+        for word, times in Counter(self._analyzer.terms(text)).items():
             place = self._words.get(word)
             if place is not None:
                 rows, gained = gain(self._arrays, place, query.k1, query.b)

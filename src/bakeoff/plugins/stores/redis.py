@@ -19,6 +19,7 @@ from bakeoff.plugins.kit.adapter import (
     GraphBuild,
     GraphQuery,
     Settings,
+    SmallVectors,
     TunedByEf,
     expect_dims,
     expect_rows,
@@ -44,7 +45,7 @@ from bakeoff.plugins.kit.server import (
     translate_server_errors,
 )
 from bakeoff.protocols import Guarantee
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import Batch, Hits, Metric, Storage, Where
 
 PREFIX, BESIDE = "bakeoff:", ":is"
 CONNECTING = 5.0
@@ -81,9 +82,9 @@ def key(collection: str) -> str:
 
 
 def collections(client: redis.Redis) -> list[str]:
-    """The collections that runs made; beside the set of each is a hash that says what it is."""
-    beside = (name.decode() for name in client.scan_iter(f"{PREFIX}*{BESIDE}"))
-    return own_collections((name.removesuffix(BESIDE) for name in beside), PREFIX)
+    """The collections that runs made; each set has a hash that describes it."""
+    described = (name.decode() for name in client.scan_iter(f"{PREFIX}*{BESIDE}"))
+    return own_collections((name.removesuffix(BESIDE) for name in described), PREFIX)
 
 
 def drop(client: redis.Redis, key: str) -> None:
@@ -122,7 +123,7 @@ def search_command(key: str, vector: np.ndarray, k: int, ef: int) -> tuple[Any, 
 
 
 def expect(client: redis.Redis, key: str, rows: int, quantization: str) -> None:
-    """A set has all its rows, and their vectors as was asked for, or a StoreError says so; an empty set is no set."""
+    """Raise StoreError unless a set has all its rows with the vectors as asked for; an empty set does not exist."""
     expect_rows("Redis", int(client.execute_command("VCARD", key)), rows)
     state, wanted = client.execute_command("VINFO", key), QUANT[quantization][1]
     held = state[b"quant-type"].decode() if state else wanted
@@ -130,7 +131,7 @@ def expect(client: redis.Redis, key: str, rows: int, quantization: str) -> None:
         raise StoreError(f"Redis holds this collection as {held}, not as {wanted}.")
 
 
-def pipeline(client: redis.Redis, commands: Iterable[Sequence[Any]]) -> list[Any]:
+def pipeline(client: redis.Redis, commands: Iterable[Sequence[object]]) -> list[Any]:
     """The answers to many commands sent at once."""
     pipe = client.pipeline(transaction=False)
     for command in commands:
@@ -190,11 +191,15 @@ class RedisQuery(GraphQuery):
 
 
 @translate_server_errors("Redis", redis.RedisError)
-class RedisStore(TunedByEf, PayloadSchemaMixin):
-    """A vector set and, beside it, a hash that says what it is, for an empty set is no key at all."""
+class RedisStore(TunedByEf, SmallVectors, PayloadSchemaMixin):
+    """A vector set, and a hash that describes it, because an empty set is not a key at all.
+
+    The set keeps the numbers of `storage` instead of the vectors; it is the same as `build.quantization`.
+    """
 
     version: ClassVar[str] = "1"
     Params, Query = RedisParams, RedisQuery
+    storages = ("int8", "binary")
     gaps: ClassVar[dict[str, str]] = {
         **VECTORS_ONLY,
         **NO_LIMIT,
@@ -214,6 +219,10 @@ class RedisStore(TunedByEf, PayloadSchemaMixin):
     def engine_version(self) -> str:
         return f"Redis {self._client.info('server')['redis_version']}"
 
+    def set_storage(self, storage: Storage) -> None:
+        super().set_storage(storage)
+        self._build = self._build.model_copy(update={"quantization": storage})
+
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         if metric is not Metric.COSINE:
             raise StoreError(f"Redis vector sets have no {metric.value}. Use metric: cosine with them.")
@@ -228,12 +237,12 @@ class RedisStore(TunedByEf, PayloadSchemaMixin):
         drop(self._client, key(collection))
 
     def insert(self, batch: Batch) -> None:
-        self._put(batch)
+        self._write(batch)
         self._rows += len(batch.ids)
 
     def replace(self, batch: Batch) -> None:
         """VADD of an element that is there puts the new vector and attributes in its place."""
-        self._put(batch)
+        self._write(batch)
 
     def ready(self) -> None:
         """A row is in the graph when VADD answers; where the server keeps a log, it reaches the disk here."""
@@ -275,6 +284,6 @@ class RedisStore(TunedByEf, PayloadSchemaMixin):
     def _client(self) -> redis.Redis:
         return self._threads.mine()
 
-    def _put(self, batch: Batch) -> None:
+    def _write(self, batch: Batch) -> None:
         for commands in add_commands(self, self._key, batch, self._build):
             pipeline(self._client, commands)

@@ -1,4 +1,4 @@
-"""sqlite-vec, embedded: every vector is compared, inside SQLite."""
+"""sqlite-vec, embedded: every vector is compared, inside SQLite; as float32, int8 or bits."""
 
 from __future__ import annotations
 
@@ -16,16 +16,27 @@ from bakeoff.plugins.kit.adapter import (
     NoQuery,
     PackagedEngine,
     Settings,
+    SmallVectors,
     expect_dims,
     expect_rows,
     guarantee,
     make_hits,
     score_from_distance,
+    score_from_hamming,
+    sign_bits,
     translate_errors,
+    unit_rows,
 )
-from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows, sql, value_rows
+from bakeoff.plugins.kit.payload import (
+    VECTORS_ONLY,
+    Payload,
+    PayloadSchemaMixin,
+    from_rows,
+    sql,
+    value_rows,
+)
 from bakeoff.protocols import Guarantee
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import Batch, Hits, Metric, Storage, Where
 
 try:
     import pysqlite3 as sqlite
@@ -35,22 +46,50 @@ except ImportError:  # its wheels are for Linux; elsewhere Python's own SQLite m
 Error = sqlite.Error
 
 
-def schema(collection: str, dims: int, metric: Metric, columns: Iterable[str]) -> Iterator[str]:
-    """What makes a collection anew: a vec0 table of vectors, and a plain one of payloads beside it."""
+KINDS: dict[Storage, tuple[str, str]] = {
+    "float32": ("float", "?"),
+    "int8": ("int8", "vec_int8(?)"),
+    "binary": ("bit", "vec_bit(?)"),
+}
+"""How a column of each storage is declared, and a value of it written."""
+INT8 = 127.0
+"""What 1 is as int8; vectors have length 1 there."""
+
+
+def schema(
+    collection: str, dims: int, metric: Metric, columns: Iterable[str], storage: Storage
+) -> Iterator[str]:
+    """What makes a collection anew: a vec0 table of vectors and a plain table of payloads."""
     for table in (collection, f"{collection}_payload"):
         yield f'DROP TABLE IF EXISTS "{table}"'
-    vector = f"vector float[{dims}] distance_metric={metric.value}"
+    vector = f"vector {KINDS[storage][0]}[{stored_dims(dims, storage)}]"
+    vector += "" if storage == "binary" else f" distance_metric={metric.value}"  # bits have one metric
     yield f'CREATE VIRTUAL TABLE "{collection}" USING vec0(id INTEGER PRIMARY KEY, {vector})'
     more = "".join(f', "{name}"' for name in columns)
     yield f'CREATE TABLE "{collection}_payload" (id INTEGER PRIMARY KEY{more})'
 
 
-def add(connection: Any, collection: str, store: PayloadSchemaMixin, batch: Batch) -> None:
+def stored_dims(dims: int, storage: Storage) -> int:
+    """Dimensions of the column: bits fill whole bytes."""
+    return 8 * -(-dims // 8) if storage == "binary" else dims
+
+
+def stored_rows(rows: np.ndarray, storage: Storage) -> np.ndarray:
+    """Rows as the column takes them."""
+    if storage == "binary":
+        return sign_bits(rows)
+    if storage == "int8":
+        return np.rint(unit_rows(rows) * INT8).astype(np.int8)
+    return np.ascontiguousarray(rows, np.float32)
+
+
+def add(connection: Any, collection: str, store: PayloadSchemaMixin, batch: Batch, storage: Storage) -> None:
     """Put rows and their payloads into a collection; they are there when the connection commits."""
     assert batch.vectors is not None
-    rows = np.ascontiguousarray(batch.vectors, np.float32)
+    rows = stored_rows(batch.vectors, storage)
     pairs = ((number, row.tobytes()) for number, row in zip(batch.ids.tolist(), rows, strict=True))
-    connection.executemany(f'INSERT INTO "{collection}"(id, vector) VALUES (?, ?)', pairs)  # noqa: S608
+    insert = f'INSERT INTO "{collection}"(id, vector) VALUES (?, {KINDS[storage][1]})'  # noqa: S608
+    connection.executemany(insert, pairs)
     if store.fields:
         places = ", ?" * len(store.fields)
         into = f'INSERT INTO "{collection}_payload" VALUES (?{places})'  # noqa: S608
@@ -82,7 +121,7 @@ class Connections:
         if not self._open:
             raise StoreError("sqlite-vec is closed: create or open a collection before searching.")
         if not hasattr(self._local, "connection"):
-            self._local.connection = self._connected()
+            self._local.connection = self._connect()
             self._made.append(self._local.connection)
         return self._local.connection
 
@@ -96,7 +135,7 @@ class Connections:
             connection.close()
         self._made, self._local, self._open = [], threading.local(), False
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         where = f"file:{self._file}?mode={self._mode}"
         connection = sqlite.connect(where, uri=True, check_same_thread=False)
         if not hasattr(connection, "enable_load_extension"):
@@ -109,23 +148,24 @@ class Connections:
 
 
 ENGINE = translate_errors("sqlite-vec", Error)
-SEARCH = 'SELECT id, distance FROM "{0}" WHERE vector MATCH ? AND k = ?{1} ORDER BY distance'
+SEARCH = 'SELECT id, distance FROM "{0}" WHERE vector MATCH {2} AND k = ?{1} ORDER BY distance'
 AMONG = ' AND id IN (SELECT id FROM "{0}_payload" WHERE {1})'
 
 
 class SqliteVecParams(Settings):
-    """How rows are written; there is no index, every row is compared."""
+    """How rows are written; every row is compared, without an index."""
 
     synchronous: Annotated[
         Literal["off", "normal", "full", "extra"], Field(description="full: a commit waits for the disk")
     ] = "full"
 
 
-class SqliteVecStore(PackagedEngine, PayloadSchemaMixin):
-    """A vec0 table in a SQLite file, payloads in a plain table beside it; the engine answers k up to 4,096."""
+class SqliteVecStore(PackagedEngine, SmallVectors, PayloadSchemaMixin):
+    """A vec0 table in a SQLite file, payloads in a plain table; the engine answers k up to 4,096."""
 
     version: ClassVar[str] = "2"
     package = "sqlite-vec"
+    storages = ("int8", "binary")
     Params = SqliteVecParams
     Query = NoQuery
     max_dims: ClassVar[int] = 8192
@@ -150,12 +190,12 @@ class SqliteVecStore(PackagedEngine, PayloadSchemaMixin):
             raise StoreError("sqlite-vec has no inner product. Use metric: cosine or l2 with it.")
         self._connections.begin("rwc")
         self._metric, self._rows, self._table = metric, 0, collection
-        for statement in schema(collection, dims, metric, self.columns()):
+        for statement in schema(collection, dims, metric, self.columns(), self._storage):
             self._connections.run(statement)
 
     @ENGINE
     def insert(self, batch: Batch) -> None:
-        add(self._connections.here(), self._table, self, batch)
+        add(self._connections.here(), self._table, self, batch, self._storage)
         self._rows += len(batch.ids)
 
     @ENGINE
@@ -169,7 +209,7 @@ class SqliteVecStore(PackagedEngine, PayloadSchemaMixin):
         self._metric, self._table = metric, collection
         self._rows = self._count()
         for (held,) in self._connections.run(f'SELECT vec_length(vector) FROM "{collection}" LIMIT 1'):  # noqa: S608
-            expect_dims("sqlite-vec", held, dims)
+            expect_dims("sqlite-vec", held, stored_dims(dims, self._storage))
         return self._rows
 
     def search(self, vector: np.ndarray, k: int, query: NoQuery) -> Hits:
@@ -202,13 +242,18 @@ class SqliteVecStore(PackagedEngine, PayloadSchemaMixin):
     def _nearest(self, vector: np.ndarray, k: int, among: str = "", values: list[Any] | None = None) -> Hits:
         if not self._rows:
             return make_hits([], [])
-        asked = [vector.astype(np.float32).tobytes(), min(k, self._rows), *(values or [])]
-        found = self._connections.run(SEARCH.format(self._table, among), asked).fetchall()
+        asked = [stored_rows(vector[None], self._storage).tobytes(), min(k, self._rows), *(values or [])]
+        statement = SEARCH.format(self._table, among, KINDS[self._storage][1])
+        found = self._connections.run(statement, asked).fetchall()
         far = np.array([row[1] for row in found], np.float64)
-        return make_hits(
-            [row[0] for row in found],
-            score_from_distance(far**2 if self._metric is Metric.L2 else far, self._metric),
-        )
+        return make_hits([row[0] for row in found], self._scores(far, len(vector)))
+
+    def _scores(self, far: np.ndarray, dims: int) -> np.ndarray:
+        if self._storage == "binary":
+            return score_from_hamming(far, dims)
+        if self._metric is Metric.L2:
+            far = (far / INT8 if self._storage == "int8" else far) ** 2
+        return score_from_distance(far, self._metric)
 
     def _count(self) -> int:
         return int(self._connections.run(f'SELECT count(*) FROM "{self._table}"').fetchone()[0])  # noqa: S608

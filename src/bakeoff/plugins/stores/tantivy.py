@@ -12,7 +12,7 @@ from bakeoff.corpus import segmentation
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import NoQuery, installed_engine, require_open
 from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
-from bakeoff.plugins.kit.words import WORDS_ONLY, WordParams, analyzer, space_words
+from bakeoff.plugins.kit.words import WORDS_ONLY, WordAnalyzer, WordParams
 from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
 
 ANALYZER = "bakeoff"
@@ -56,7 +56,7 @@ class TantivyStore(PayloadSchemaMixin):
 
     def __init__(self, params: WordParams, home: Path) -> None:
         self._home = home
-        self._analyzer = analyzer(params.words)
+        self._words = WordAnalyzer(params.language, plain=params.words == "plain")
         self._schema: tantivy.Schema | None = None
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
@@ -72,7 +72,7 @@ class TantivyStore(PayloadSchemaMixin):
             old.unlink()
         self._schema = schema(self.columns())
         self._index = tantivy.Index(self._schema, path=str(self._home))
-        self._index.register_tokenizer(ANALYZER, self._analyzer)
+        self._index.register_tokenizer(ANALYZER, self._words.in_tantivy)
         self._writer = self._index.writer(heap_size=HEAP_BYTES, num_threads=1)
         self._inserted = 0
 
@@ -80,8 +80,8 @@ class TantivyStore(PayloadSchemaMixin):
         assert self._writer is not None and batch.texts is not None
         names, none = self.column_of(), [dict[str, Any]()] * len(batch.texts)
         for number, text, own in zip(batch.ids.tolist(), batch.texts, batch.payloads or none, strict=True):
-            beside = {names[key]: value for key, value in own.items()}
-            self._writer.add_document(tantivy.Document(id=number, text=space_words(text), **beside))
+            payload = {names[key]: value for key, value in own.items()}
+            self._writer.add_document(tantivy.Document(id=number, text=self._words.spaced(text), **payload))
         self._inserted += len(batch.ids)
 
     def ready(self) -> None:
@@ -107,10 +107,10 @@ class TantivyStore(PayloadSchemaMixin):
         return int(self._searcher.num_docs)
 
     def search_text(self, text: str, k: int, query: NoQuery) -> Hits:
-        return self._best(self._asked(text), k)
+        return self._best(self._word_query(text), k)
 
     def search_text_where(self, text: str, k: int, query: NoQuery, where: Where) -> Hits:
-        words = self._asked(text)
+        words = self._word_query(text)
         if words is None:
             return self._best(None, k)
         names = self.column_of()
@@ -124,16 +124,13 @@ class TantivyStore(PayloadSchemaMixin):
 
     def _load(self) -> None:
         assert self._index is not None
-        self._index.register_tokenizer(ANALYZER, self._analyzer)
+        self._index.register_tokenizer(ANALYZER, self._words.in_tantivy)
         self._index.reload()
         self._searcher = self._index.searcher()
 
-    def _asked(self, text: str) -> tantivy.Query | None:
+    def _word_query(self, text: str) -> tantivy.Query | None:
         """Any of the words of a text; None where there is none."""
-        found = [
-            tantivy.Query.term_query(self._schema, "text", word)
-            for word in self._analyzer.analyze(space_words(text))
-        ]
+        found = [tantivy.Query.term_query(self._schema, "text", word) for word in self._words.terms(text)]
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in found]) if found else None
 
     def _best(self, asked: tantivy.Query | None, k: int) -> Hits:

@@ -9,7 +9,16 @@ from pydantic import Field
 from usearch.index import Index, MetricKind
 
 from bakeoff.errors import StoreError
-from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, PackagedEngine, Settings, translate_errors
+from bakeoff.plugins.kit.adapter import (
+    GraphBuild,
+    GraphQuery,
+    PackagedEngine,
+    Settings,
+    SmallVectors,
+    score_from_hamming,
+    sign_bits,
+    translate_errors,
+)
 from bakeoff.plugins.kit.graph_file import GRAPH_ERRORS, GraphFile, Neighbors
 from bakeoff.plugins.kit.payload import NO_LIMIT, VECTORS_ONLY
 from bakeoff.types import Batch, Metric
@@ -30,12 +39,19 @@ class UsearchParams(Settings):
     build: Build = Build()
 
 
-class UsearchStore(PackagedEngine, GraphFile[Build]):
-    """One USearch graph, kept as a file."""
+DTYPES = {"float16": "f16", "int8": "i8", "binary": "b1"}
+
+
+class UsearchStore(PackagedEngine, SmallVectors, GraphFile[Build]):
+    """One USearch graph, kept as a file.
+
+    Its int8 numbers are of vectors of length 1, so they are compared by cosine, which orders them like any metric.
+    """
 
     version: ClassVar[str] = "3"
     engine = "USearch"
     package = "usearch"
+    storages = ("float16", "int8", "binary")
     Params = UsearchParams
     Query = GraphQuery
     gaps: ClassVar[dict[str, str]] = {
@@ -47,7 +63,7 @@ class UsearchStore(PackagedEngine, GraphFile[Build]):
     @translate_errors("", *GRAPH_ERRORS)
     def delete(self, ids: np.ndarray) -> None:
         self._index.remove(ids)
-        self._rows = self._held()
+        self._rows = self._row_count()
         self._save()
 
     @translate_errors("", *GRAPH_ERRORS)
@@ -59,12 +75,20 @@ class UsearchStore(PackagedEngine, GraphFile[Build]):
     def _empty(self) -> Index:
         build = self._build
         shape = {"connectivity": build.m, "expansion_add": build.ef_construction}
-        return Index(ndim=self._dims, metric=KINDS[self._metric], dtype=build.precision, **shape)
+        dtype = DTYPES.get(self._storage, build.precision)
+        if self._storage == "binary":
+            return Index(ndim=_whole_bytes(self._dims), metric=MetricKind.Hamming, dtype=dtype, **shape)
+        metric = MetricKind.Cos if self._storage == "int8" else KINDS[self._metric]
+        return Index(ndim=self._dims, metric=metric, dtype=dtype, **shape)
 
     def _add(self, batch: Batch) -> None:
-        self._index.add(batch.ids, batch.vectors, threads=self._build.threads)
+        self._index.add(batch.ids, self._kept(batch.vectors), threads=self._build.threads)
 
-    def _held(self) -> int:
+    def _kept(self, rows: np.ndarray | None) -> np.ndarray:
+        assert rows is not None
+        return sign_bits(rows) if self._storage == "binary" else rows
+
+    def _row_count(self) -> int:
         return int(self._index.size)
 
     def _save(self) -> None:
@@ -74,13 +98,25 @@ class UsearchStore(PackagedEngine, GraphFile[Build]):
         self._index = Index.restore(str(self._file))
         if self._index is None:
             raise StoreError(f"USearch cannot read {self._file.name}.")
-        return int(self._index.ndim)
+        held = int(self._index.ndim)
+        return self._dims if self._storage == "binary" and held == _whole_bytes(self._dims) else held
 
     def _nearest(self, rows: np.ndarray, k: int, ef: int) -> Neighbors:
         wanted = max(ef, k)
         if self._index.expansion_search != wanted:
             self._index.expansion_search = wanted
         every = k == self._rows  # the graph does not promise to lead to every row
-        found: Any = self._index.search(rows, k, threads=1, exact=every)
+        found: Any = self._index.search(self._kept(rows), k, threads=1, exact=every)
+        far = self._distance(found.distances)
         one = len(rows) == 1  # which comes back flat
-        return (found.keys[None], found.distances[None]) if one else (found.keys, found.distances)
+        return (found.keys[None], far[None]) if one else (found.keys, far)
+
+    def _distance(self, far: np.ndarray) -> np.ndarray:
+        """Distances as the metric has them, from those of signs, or of int8 numbers by cosine."""
+        if self._storage == "binary":
+            return 1.0 - score_from_hamming(far, self._dims)
+        return 2.0 * far if self._storage == "int8" and self._metric is Metric.L2 else far
+
+
+def _whole_bytes(dims: int) -> int:
+    return 8 * -(-dims // 8)

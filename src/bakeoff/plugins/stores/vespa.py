@@ -1,133 +1,115 @@
-"""Vespa by URL: written after its published interface, not run here."""
+"""Vespa by URL through pyvespa, which writes its application too; tried on a loopback service, not on an engine."""
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import httpr
 import numpy as np
 from pydantic import AfterValidator, Field
+from requests.exceptions import HTTPError
+from vespa import package
+from vespa.application import Vespa, VespaSync
+from vespa.exceptions import VespaError
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, Settings, TunedByEf, expect_rows, make_hits
-from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, Term, payload_of, terms
-from bakeoff.plugins.kit.rest import Rest, bearer, encode_json, refusal_reason, wait_until
-from bakeoff.plugins.kit.server import Address, server_of, without_secret
-from bakeoff.storage.consent import Destination
+from bakeoff.plugins.kit.bounded_pool import endpoint_of, redirect
+from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, Term, from_rows, terms
+from bakeoff.plugins.kit.rest import encode_json, refusal_reason, wait_until
+from bakeoff.plugins.kit.server import Address, request_timeout, server_of, without_secret
+from bakeoff.runtime.http_client import proxy_for
+from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.storage.environment import SettingSource
-from bakeoff.types import Batch, Hits, Metric, PayloadField, Where
+from bakeoff.types import Batch, Hits, JsonObject, Metric, PayloadField, Where
 
+APPLICATION = "bakeoff"
 DISTANCES = {Metric.COSINE: "angular", Metric.DOT: "dotproduct", Metric.L2: "euclidean"}
 FAR = "distance(field, vector)"
 SCORES = {Metric.COSINE: f"cos({FAR})", Metric.DOT: f"-{FAR}", Metric.L2: f"-pow({FAR}, 2)"}
 """The distance (an angle, minus the product, a length) in the terms every store answers in."""
-KINDS = {
-    "text": (
-        "string",
-        "attribute: fast-search\n      match: cased\n      dictionary {\n        hash\n        cased\n      }",
-    ),
-    "integer": ("long", "attribute: fast-search"),
-    "number": ("double", "attribute: fast-search"),
+KEPT = ["attribute", "summary"]
+KINDS: dict[str, JsonObject] = {
+    "text": {
+        "type": "string",
+        "match": ["cased"],
+    },  # fast-search would need a cased dictionary: pyvespa has none
+    "integer": {"type": "long", "attribute": ["fast-search"]},
+    "number": {"type": "double", "attribute": ["fast-search"]},
 }
-SERVICES = """\
-<services version="1.0">
-  <container id="default" version="1.0"><search/><document-api/></container>
-  <content id="rows" version="1.0">
-    <min-redundancy>1</min-redundancy>
-    <documents><document type="{name}" mode="index"/></documents>
-    <nodes><node distribution-key="0" hostalias="node1"/></nodes>
-  </content>
-</services>
-"""
-HOSTS = '<hosts><host name="localhost"><alias>node1</alias></host></hosts>\n'
-PROFILE = '<query-profile id="default"><field name="maxHits">100000</field></query-profile>\n'
-OVERRIDES = """\
-<validation-overrides>
-  <allow until="{until}">schema-removal</allow>
-  <allow until="{until}">content-type-removal</allow>
-  <allow until="{until}">field-type-change</allow>
-  <allow until="{until}">indexing-change</allow>
-</validation-overrides>
-"""
-FIELD = """\
-    field {name} type {kind} {{
-      indexing: {indexing}
-      {more}
-    }}
-"""
-VECTOR = """\
-attribute {{ distance-metric: {distance} }}
-      index {{ hnsw {{ max-links-per-node: {m} neighbors-to-explore-at-insert: {ef} }} }}"""
-NEAR = """\
-  rank-profile near {{
-    inputs {{ query(q) tensor<float>(x[{dims}]) }}
-    first-phase {{ expression: {score} }}
-  }}
-"""
-SCHEMA = """\
-schema {name} {{
-  document {name} {{
-{fields}  }}
-{near}  rank-profile words {{
-    first-phase {{ expression: bm25(text) }}
-  }}
-  document-summary ids {{
-    summary number {{}}
-  }}
-}}
-"""
+CHANGES = ("schema-removal", "content-type-removal", "field-type-change", "indexing-change")
+LINES = 16  # requests under way at once
+DEADLINE_S = 300
+DEPLOY = "/application/v2/tenant/default/prepareandactivate"
+START = "docker run --detach --publish 8080:8080 --publish 19071:19071 vespaengine/vespa"
+"""`bakeoff servers` has no Vespa: it comes as a container only."""
 
 
 def schema(
-    name: str, dims: int, metric: Metric, graph: tuple[int, int], columns: Mapping[str, PayloadField]
-) -> str:
-    """The schema of a collection, with a vector where it has dimensions; `graph` is its m and ef_construction."""
-    fields = FIELD.format(name="number", kind="long", indexing="attribute | summary", more="")
-    fields += FIELD.format(name="text", kind="string", indexing="index", more="index: enable-bm25")
-    for column, field in columns.items():
-        kind, more = KINDS[field.kind]
-        fields += FIELD.format(name=column, kind=kind, indexing="attribute | summary", more=more)
-    near = ""
+    name: str, dims: int, metric: Metric, build: GraphBuild, columns: Mapping[str, PayloadField]
+) -> package.Schema:
+    """The schema of a collection, with a vector where it has dimensions."""
+    fields = [
+        package.Field(name="number", type="long", indexing=KEPT),
+        package.Field(name="text", type="string", indexing=["index"], index="enable-bm25"),
+        *(
+            package.Field(name=column, indexing=KEPT, **KINDS[field.kind])
+            for column, field in columns.items()
+        ),
+    ]
+    profiles = [package.RankProfile(name="words", first_phase="bm25(text)")]
     if dims:
-        shape = VECTOR.format(distance=DISTANCES[metric], m=graph[0], ef=graph[1])
-        kind = f"tensor<float>(x[{dims}])"
-        fields += FIELD.format(name="vector", kind=kind, indexing="attribute | index", more=shape)
-        near = NEAR.format(dims=dims, score=SCORES[metric])
-    return SCHEMA.format(name=name, fields=fields, near=near)
+        shape = f"tensor<float>(x[{dims}])"
+        graph = package.HNSW(DISTANCES[metric], build.m, build.ef_construction)
+        fields.append(package.Field(name="vector", type=shape, indexing=["attribute", "index"], ann=graph))
+        inputs = [("query(q)", shape)]
+        profiles.append(package.RankProfile(name="near", first_phase=SCORES[metric], inputs=inputs))
+    ids = package.DocumentSummary(name="ids", summary_fields=[package.Summary("number")])
+    document = package.Document(fields=fields)
+    return package.Schema(name, document, rank_profiles=profiles, document_summaries=[ids])
 
 
-def package(name: str, schema_text: str) -> bytes:
-    """The package as a zip file; what an earlier collection left may be dropped."""
+def application(collection: package.Schema) -> package.ApplicationPackage:
+    """The application with one collection; what an earlier one left may be dropped."""
     until = (date.today() + timedelta(days=7)).isoformat()
-    files = {
-        "services.xml": SERVICES.format(name=name),
-        "hosts.xml": HOSTS,
-        "validation-overrides.xml": OVERRIDES.format(until=until),
-        "search/query-profiles/default.xml": PROFILE,
-        f"schemas/{name}.sd": schema_text,
-    }
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path, text in files.items():
-            packed.writestr(path, text)
-    return held.getvalue()
+    return package.ApplicationPackage(
+        name=APPLICATION,
+        schema=[collection],
+        validations=[package.Validation(change, until) for change in CHANGES],
+        query_profile=package.QueryProfile(fields=[package.QueryField("maxHits", 100_000)]),
+    )
 
 
-LINES = 16  # requests under way at once
-CLEAR_SECONDS = 600.0
+class VespaSession(httpr.Client):
+    """pyvespa's HTTP client; a redirect is a failure, because the key would be sent along."""
+
+    def request(self, method: Any, url: str, **kwargs: Any) -> httpr.Response:
+        """Send a request once."""
+        answer = super().request(method, url, **kwargs)
+        if 300 <= answer.status_code < 400:
+            raise redirect(answer.status_code, dict(answer.headers))
+        return answer
+
+
+def open_session(server: Destination) -> VespaSession:
+    """A client for one server with its key and our time limit."""
+    key = secret_for("BAKEOFF_VESPA_KEY", server)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    proxy = proxy_for(server.url)
+    return VespaSession(headers=headers, timeout=request_timeout(), follow_redirects=False, proxy=proxy)
 
 
 class VespaRows:
     """The documents of a schema named after the collection."""
 
-    def __init__(self, rest: Rest, collection: str) -> None:
-        self._rest, self.name = rest, f"c_{collection}"
-        self._path = f"/document/v1/bakeoff/{self.name}/docid"
+    def __init__(self, sync: VespaSync, collection: str) -> None:
+        self._sync, self.name = sync, f"c_{collection}"
+        self._where = {"schema": self.name, "namespace": APPLICATION}
 
     def put(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
         """Write documents, new ones or in the place of those with their ids; the first refusal is raised."""
@@ -136,34 +118,35 @@ class VespaRows:
 
     def _put(self, batch: Batch, i: int, columns: dict[str, PayloadField]) -> None:
         number = int(batch.ids[i])
-        fields: dict[str, Any] = {"number": number}
+        fields: JsonObject = {"number": number}
         if batch.vectors is not None:
-            fields["vector"] = {"values": np.ascontiguousarray(batch.vectors[i], np.float32)}
+            fields["vector"] = {"values": batch.vectors[i].astype(np.float32).tolist()}
         if batch.texts is not None:
             fields["text"] = batch.texts[i]
         if batch.payloads is not None:
             fields |= {column: batch.payloads[i][field.name] for column, field in columns.items()}
-        self._rest("POST", f"{self._path}/{number}", {"fields": fields})
+        self._sync.feed_data_point(data_id=str(number), fields=fields, **self._where)
 
-    def kept(self, number: int) -> dict[str, Any]:
+    def kept(self, number: int) -> JsonObject:
         """The fields of one document."""
-        found: dict[str, Any] = self._rest("GET", f"{self._path}/{number}")["fields"]
-        return found
+        found = self._sync.get_data(data_id=str(number), raise_on_not_found=True, **self._where)
+        fields: JsonObject = found.json["fields"]
+        return fields
 
     def delete(self, ids: np.ndarray) -> None:
         """Remove documents."""
         for number in ids.tolist():
-            self._rest("DELETE", f"{self._path}/{number}")
+            self._sync.delete_data(data_id=str(number), **self._where)
 
     def clear(self) -> None:
         """Remove every document."""
-        self._rest("DELETE", f"{self._path}?selection=true&cluster=rows", seconds=CLEAR_SECONDS)
+        self._sync.delete_all_docs(content_cluster_name=f"{APPLICATION}_content", **self._where)
 
     def served(self) -> bool:
         """Whether the container answers for this collection yet."""
         try:
             self.count()
-        except StoreError:
+        except (StoreError, VespaError, HTTPError, httpr.HTTPError):
             return False
         return True
 
@@ -171,27 +154,18 @@ class VespaRows:
         """How many documents there are."""
         return int(self._ask("true", 0, {})["fields"]["totalCount"])
 
-    def found(self, condition: str, k: int, asked: dict[str, Any]) -> Hits:
+    def found(self, condition: str, k: int, asked: JsonObject) -> Hits:
         """The k best documents for which a condition holds."""
         rows = self._ask(condition, k, {"presentation.summary": "ids", **asked}).get("children", [])
         return make_hits([row["fields"]["number"] for row in rows], [row["relevance"] for row in rows])
 
-    def _ask(self, condition: str, k: int, asked: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, condition: str, k: int, asked: JsonObject) -> JsonObject:
         yql = f"select number from {self.name} where {condition}"  # noqa: S608 - values in it are literals
-        root: dict[str, Any] = self._rest(
-            "POST", "/search/", {"yql": yql, "hits": k, "timeout": "60s", **asked}
-        )["root"]
+        answer = self._sync.query({"yql": yql, "hits": k, "timeout": f"{request_timeout():g}s", **asked})
+        root: JsonObject = answer.json["root"]
         if root.get("errors"):
             raise StoreError(f"Vespa: {refusal_reason(encode_json(root['errors']))}")
         return root
-
-
-DEADLINE_S = 300
-DEPLOY = "/application/v2/tenant/default/prepareandactivate"
-
-
-START = "docker run --detach --publish 8080:8080 --publish 19071:19071 vespaengine/vespa"
-"""`bakeoff servers` has no Vespa: it comes as a container only."""
 
 
 class VespaParams(Settings):
@@ -204,36 +178,59 @@ class VespaParams(Settings):
     build: GraphBuild = GraphBuild()
 
 
+@reports_client_errors
 class VespaStore(TunedByEf, PayloadSchemaMixin):
     """An application of its own on one node: a new collection takes the place of the one before; not run here."""
 
     version: ClassVar[str] = "1"
+    engine = "Vespa"
+    client_errors = (
+        VespaError,
+        HTTPError,
+        httpr.HTTPError,
+        RuntimeError,
+    )  # the last: an answer that is not JSON
     Params = VespaParams
     Query = GraphQuery
     gaps: ClassVar[dict[str, str]] = {
-        "hybrid": "its rank expressions could; not offered while there is no engine to try it on",
+        "hybrid": "its rank expressions could; not offered without an engine to try it on",
         "batch": "one vector a request",
+        "storage": "its cell types could; not offered without an engine to try it on",
         "dims limit": "the engine names no limit",
     }
 
     def __init__(self, params: VespaParams, home: Path) -> None:
         server = server_of("vespa", "BAKEOFF_VESPA_URL", params.url, start=START)
-        self._rest = Rest("Vespa", server.url, bearer("vespa", server))
         config = Destination(params.config_url, SettingSource.EXPERIMENT)
-        zipped = {**bearer("vespa", config), "Content-Type": "application/zip"}
-        self._params, self._config = params, Rest("Vespa", params.config_url, zipped)
-        self._rows, self._inserted = VespaRows(self._rest, ""), 0
+        self._params, self.place = params, endpoint_of("Vespa", server.url).place
+        self._session, self._config = open_session(server), open_session(config)
+        client = Vespa(server.url.rstrip("/"))
+        # one attempt: a hidden retry would be timed as one search
+        self._sync: VespaSync = client.syncio(session=self._session, num_retries_429=0)
+        self._rows, self._inserted = VespaRows(self._sync, ""), 0
+
+    def reply_of(self, exc: Exception) -> Reply | None:
+        response = getattr(exc if isinstance(exc, HTTPError) else exc.__cause__, "response", None)
+        return (response.status_code, response.content) if isinstance(response, httpr.Response) else None
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
-        self._rows, self._inserted, build = VespaRows(self._rest, collection), 0, self._params.build
-        name, graph = self._rows.name, (build.m, build.ef_construction)
-        zipped = package(name, schema(name, dims, metric, graph, self.columns()))
-        self._config("POST", DEPLOY, zipped, seconds=DEADLINE_S)
-        wait_until("Vespa", f"it serves {name}", self._rows.served, DEADLINE_S)
+        self._rows, self._inserted = VespaRows(self._sync, collection), 0
+        shape = schema(self._rows.name, dims, metric, self._params.build, self.columns())
+        self._deploy(application(shape))
+        wait_until("Vespa", f"it serves {self._rows.name}", self._rows.served, DEADLINE_S)
         self._rows.clear()
 
+    def _deploy(self, made: package.ApplicationPackage) -> None:
+        """Send the application to the config server; pyvespa deploys to containers of its own and to the cloud only."""
+        address = self._params.config_url.rstrip("/") + DEPLOY
+        zipped = {"content": made.to_zip().getvalue(), "headers": {"Content-Type": "application/zip"}}
+        answer = self._config.post(address, timeout=max(DEADLINE_S, request_timeout()), **zipped)
+        if answer.status_code >= 400:
+            reason = refusal_reason(answer.content)
+            raise StoreError(f"Vespa, deploy: HTTP {answer.status_code}: {reason}")
+
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._rows = VespaRows(self._rest, collection)
+        self._rows = VespaRows(self._sync, collection)
         self._inserted = self._rows.count()
         if dims:
             self.search(np.ones(dims, np.float32), 1, GraphQuery())  # the engine refuses another length
@@ -259,7 +256,7 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
     def search_where(self, vector: np.ndarray, k: int, query: GraphQuery, where: Where) -> Hits:
         explored = f"targetHits:{k}, hnsw.exploreAdditionalHits:{max(query.ef - k, 0)}"
         near = f"{{{explored}}}nearestNeighbor(vector, q)"
-        asked = {"ranking": "near", "input.query(q)": np.ascontiguousarray(vector, np.float32)}
+        asked = {"ranking": "near", "input.query(q)": vector.astype(np.float32).tolist()}
         return self._rows.found(" and ".join([f"({near})", *self._clauses(where)]), k, asked)
 
     def search_text(self, text: str, k: int, query: GraphQuery) -> Hits:
@@ -273,15 +270,16 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
         return self._rows.found(" and ".join([said, *self._clauses(where)]), k, asked)
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
-        kept = map(self._rows.kept, ids.tolist())
-        return [payload_of(self.fields, tuple(one[name] for name in self.columns())) for one in kept]
+        names = list(self.columns())
+        rows = ((number, self._rows.kept(number)) for number in ids.tolist())
+        return from_rows(self, ids, ((number, *(one[name] for name in names)) for number, one in rows))
 
     def _clauses(self, where: Where) -> list[str]:
         names = self.column_of()
         return [_clause(term, names[term.field]) for term in terms(self.fields, where)]
 
     def close(self) -> None:
-        self._rest.close()
+        self._session.close()
         self._config.close()
 
 

@@ -13,21 +13,49 @@ import numpy as np
 from httpx import HTTPError
 from weaviate import WeaviateClient
 from weaviate.auth import Auth
+from weaviate.classes.query import MetadataQuery
 from weaviate.config import AdditionalConfig, Timeout
 from weaviate.connect import ConnectionParams
 from weaviate.exceptions import UnexpectedStatusCodeError, WeaviateBaseError
 
 from bakeoff.plugins.kit.adapter import TunedByEf, expect_rows, guarantee, make_hits
-from bakeoff.plugins.kit.bounded_pool import endpoint_of, redirect
+from bakeoff.plugins.kit.bounded_pool import endpoint_of
 from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
+from bakeoff.plugins.kit.existing import (
+    READ_ROWS,
+    metric_of,
+    named_hits,
+    named_vectors,
+    no_such_collection,
+    no_such_field,
+    payload_id,
+    the_vector_field,
+)
 from bakeoff.plugins.kit.http_limits import BoundedTransport
-from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, from_rows
+from bakeoff.plugins.kit.payload import FLOAT32_ONLY, Payload, PayloadSchemaMixin, from_rows
 from bakeoff.plugins.kit.server import own_collections, request_timeout, server_of
-from bakeoff.plugins.stores._weaviate import PREFIX, WeaviateParams, WeaviateQuery, WeaviateRows, filter_of
+from bakeoff.plugins.stores._weaviate import (
+    DISTANCES,
+    PREFIX,
+    WeaviateParams,
+    WeaviateQuery,
+    WeaviateRows,
+    adopted_fields,
+    filter_of,
+)
 from bakeoff.protocols import Guarantee
 from bakeoff.runtime.http_client import TooSlow, Unreachable
 from bakeoff.storage.consent import secret_for
-from bakeoff.types import Batch, Hits, Metric, Where
+from bakeoff.types import (
+    Batch,
+    CollectionFacts,
+    ExistingCollection,
+    Hits,
+    Metric,
+    NamedHits,
+    NamedVectors,
+    Where,
+)
 
 GRPC_PORT = 50_051
 CALLS = ("Search", "BatchObjects", "BatchDelete", "Aggregate")
@@ -35,21 +63,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Transport(BoundedTransport):
-    """A transport for which a redirect is a failure, not an answer."""
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        answer = super().handle_request(request)
-        if answer.is_redirect:
-            answer.close()
-            raise redirect(answer.status_code, answer.headers)
-        return answer
-
-
 class Stub:
     """The calls of the client's gRPC stub: the client would repeat one for a minute where the server is gone."""
 
-    def __init__(self, stub: Any) -> None:
+    def __init__(self, stub: object) -> None:
         for name in CALLS:
             setattr(self, name, _once(getattr(stub, name)))
 
@@ -95,7 +112,7 @@ class Connection:
             skip_init_checks=True,  # they ask the package index for the client's latest version
         )
         inner = client._connection
-        transport = Transport(self._root, seconds)
+        transport = BoundedTransport(self._root, seconds)
         inner._make_client = lambda _: httpx.Client(headers=inner._headers, transport=transport)
         try:
             client.connect()
@@ -121,7 +138,10 @@ class WeaviateStore(TunedByEf, PayloadSchemaMixin):
     Params = WeaviateParams
     Query = WeaviateQuery
     max_dims: ClassVar[int] = 65_535
-    gaps: ClassVar[dict[str, str]] = {"batch": "its client takes one vector a request"}
+    gaps: ClassVar[dict[str, str]] = {
+        "batch": "its client takes one vector a request",
+        **FLOAT32_ONLY,
+    }
 
     @classmethod
     def guarantees(cls, params: WeaviateParams, query: WeaviateQuery) -> tuple[Guarantee, ...]:
@@ -136,6 +156,9 @@ class WeaviateStore(TunedByEf, PayloadSchemaMixin):
         self._connection = Connection(server.url, secret_for("BAKEOFF_WEAVIATE_KEY", server))
         self.place = self._connection.place
         self._params, self._metric, self._inserted = params, Metric.COSINE, 0
+        self._existing = ExistingCollection("")
+        self._target: str | None = None
+        self._filled: Any = None
 
     def reply_of(self, exc: Exception) -> Reply | None:
         return (exc.status_code, exc.error) if isinstance(exc, UnexpectedStatusCodeError) else None
@@ -159,11 +182,11 @@ class WeaviateStore(TunedByEf, PayloadSchemaMixin):
         self._connection.client().collections.delete(f"{PREFIX}{collection}")
 
     def insert(self, batch: Batch) -> None:
-        self._rows.put(batch, self.columns())
+        self._rows.write_rows(batch, self.columns())
         self._inserted += len(batch.ids)
 
     def replace(self, batch: Batch) -> None:
-        self._rows.put(batch, self.columns())
+        self._rows.write_rows(batch, self.columns())
         self._rows.settle()
 
     def delete(self, ids: np.ndarray) -> None:
@@ -181,8 +204,68 @@ class WeaviateStore(TunedByEf, PayloadSchemaMixin):
         return self._inserted
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
-        rows, names = self._rows.kept(ids).items(), list(self.columns())
+        rows, names = self._rows.read_rows(ids).items(), list(self.columns())
         return from_rows(self, ids, ((number, *map(one.get, names)) for number, one in rows))
+
+    def open_existing(self, collection: ExistingCollection, metric: Metric) -> CollectionFacts:
+        """Open a collection that others filled; its settings stay as they are, `ef` too."""
+        every = self._connection.client().collections
+        if not every.exists(collection.name):
+            raise no_such_collection("Weaviate", collection.name, every.list_all())
+        rows, self._existing = every.get(collection.name), collection
+        self._filled, config = rows, rows.config.get()
+        named = config.vector_config or {}
+        field = the_vector_field("Weaviate", collection.vector_field, list(named)) if named else ""
+        index = named[field].vector_index_config if field else config.vector_index_config
+        held = metric_of("Weaviate", DISTANCES, getattr(getattr(index, "distance_metric", None), "value", ""))
+        self._metric, self._target = held or metric, field or None
+        self.adopt(adopted_fields(config.properties))
+        own = collection.id_field
+        if own and own not in (names := [one.name for one in config.properties]):
+            raise no_such_field("Weaviate", own, names, "property of ids")
+        first = rows.query.fetch_objects(limit=1, include_vector=True).objects
+        dims = len(self._vector_of(first[0]) or ()) if first else 0
+        return CollectionFacts(rows.aggregate.over_all(total_count=True).total_count or 0, dims, held)
+
+    def _vector_of(self, one: Any) -> list[float] | None:
+        """The vector of an object under the name that is searched, or its only one."""
+        found: list[float] | None = one.vector.get(self._target or "default")
+        return found
+
+    def search_existing(
+        self, vector: np.ndarray, k: int, query: WeaviateQuery, where: Where = ()
+    ) -> NamedHits:
+        found = self._filled.query.near_vector(
+            vector.tolist(),
+            limit=k,
+            filters=filter_of(self, where),
+            target_vector=self._target,
+            return_metadata=MetadataQuery(distance=True),
+            return_properties=self._id_properties(),
+        ).objects
+        top = 1.0 if self._metric is Metric.COSINE else 0.0
+        return named_hits(map(self._id_of, found), (top - one.metadata.distance for one in found))
+
+    def read_existing(self, where: Where = (), after: Any = None) -> NamedVectors:
+        """All rows are read by their ids, those within a filter by their places, of which the engine has a limit."""
+        page = {"limit": READ_ROWS, "include_vector": True, "return_properties": self._id_properties()}
+        if where:
+            found = self._filled.query.fetch_objects(
+                filters=filter_of(self, where), offset=after or 0, **page
+            ).objects
+            more: object = (after or 0) + READ_ROWS
+        else:
+            found = self._filled.query.fetch_objects(after=after, **page).objects
+            more = found[-1].uuid if found else None
+        last = len(found) < READ_ROWS
+        return named_vectors(map(self._id_of, found), map(self._vector_of, found), None if last else more)
+
+    def _id_properties(self) -> list[str]:
+        return [self._existing.id_field] if self._existing.id_field else []
+
+    def _id_of(self, one: Any) -> str:
+        field = self._existing.id_field
+        return payload_id("Weaviate", one.properties, field) if field else str(one.uuid)
 
     def search(self, vector: np.ndarray, k: int, query: WeaviateQuery) -> Hits:
         return self.search_where(vector, k, query, ())

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bakeoff.benchmark.results.ann_results import PointRow, read_ann
 from bakeoff.measures.preset_settings import read_preset_file
 from bakeoff.presets.export_context import ExportContext
 from bakeoff.presets.export_files import Files
+from bakeoff.types import TableRow
 
 K = read_preset_file("ann").table_k
 COLUMNS = (f"kNN@{K}", f"R100@{K}", f"P@{K}", "MRR", "p50 ms", "p90 ms", "p95 ms", "p99 ms", "QPS", "build s")
@@ -59,7 +59,7 @@ def _text(text: str) -> str:
     return f"'{line}" if line.startswith(FORMULA) else line
 
 
-def _values(material: ExportContext, row: Mapping[str, Any]) -> list[float | None]:
+def _values(material: ExportContext, row: TableRow) -> list[float | None]:
     system, timing = row["system"], material.result.timing
     quality = [
         material.mean(system, material.pick(name, k))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bakeoff.presets.export_context import ExportContext
 from bakeoff.presets.export_files import Files, Shape, json_bytes
 from bakeoff.runs import markdown_tables
-from bakeoff.runs.stored_times import embed_speeds
+from bakeoff.runs.recommend import summary_sentence
+from bakeoff.runs.stored_times import START, embed_speeds
+from bakeoff.types import TableRow
 
 FILE = {
     "ndcg_at_10": ("nDCG", 10),
@@ -39,7 +40,10 @@ class AnswerLevel(Shape):
 
 
 class ModelRow(Shape):
-    """One system; `embeddings_measured` says which earlier run the speed is of, null where it is of this one."""
+    """One system; `embeddings_measured` says which earlier run the speed is of, null where it is of this one.
+
+    The speed is of the model's own work; its start is in `model_start_seconds`, always of this run.
+    """
 
     model: str | None
     strategy: str
@@ -48,6 +52,7 @@ class ModelRow(Shape):
     answer_level: AnswerLevel
     embeddings_per_second: float | None
     embeddings_measured: str | None
+    model_start_seconds: float | None
     dimensions: int | None
     chunks: int | None
 
@@ -85,21 +90,21 @@ def _report(material: ExportContext, shape: Benchmark) -> str:
     ]
     rows = [
         [row.model or "–", row.strategy, row.mode, *_level_lines(row.file_level), *_level_lines(row.answer_level),
-         _speed(material, index)]
+         *_speed(material, index)]
         for index, row in enumerate(shape.results)
     ]  # fmt: skip
     earlier = dict.fromkeys(row.embeddings_measured for row in shape.results if row.embeddings_measured)
     lines = [
         "# Embedding benchmark",
         "",
-        f"**In short:** {markdown_tables.escape_markdown(material.result.verdict.sentence)}",
+        f"**In short:** {markdown_tables.escape_markdown(summary_sentence(material.result))}",
         "",
         f"{shape.queries} queries, run {markdown_tables.escape_markdown(material.result.record.run)}. "
         "“file” counts whole files, “answer” "
         "whether a result held the answer itself; a dash was not measured. Speeds are of this run's machine, or have "
         "the date of the run that made the vectors.",
         "",
-        *markdown_tables.table([*headings, "emb/sec"], rows, left=3),
+        *markdown_tables.table([*headings, START, "emb/sec"], rows, left=3),
         *(f"emb/sec {markdown_tables.escape_markdown(note)}." for note in earlier),
     ]
     return "\n".join(lines)
@@ -109,7 +114,7 @@ def _level_lines(level: FileLevel | AnswerLevel) -> list[str]:
     return ["–" if value is None else f"{value:.3f}" for value in level.model_dump().values()]
 
 
-def _row(material: ExportContext, row: Mapping[str, Any]) -> ModelRow:
+def _row(material: ExportContext, row: TableRow) -> ModelRow:
     system = row["system"]
     speed = embed_speeds(material.result).get(system)
     return ModelRow(
@@ -120,6 +125,7 @@ def _row(material: ExportContext, row: Mapping[str, Any]) -> ModelRow:
         answer_level=AnswerLevel(**_means(material, system, ANSWER, "answer")),
         embeddings_per_second=speed.speed.value if speed else None,
         embeddings_measured=(speed.speed.note or None) if speed else None,
+        model_start_seconds=speed.start.value if speed else None,
         dimensions=row["dims"],
         chunks=row["chunks"],
     )
@@ -132,6 +138,6 @@ def _means(
     return {alias: material.mean(system, material.pick(name, k, unit)) for alias, (name, k) in wanted.items()}
 
 
-def _speed(material: ExportContext, index: int) -> str:
+def _speed(material: ExportContext, index: int) -> tuple[str, str]:
     found = embed_speeds(material.result).get(material.systems[index]["system"])
-    return found.speed_text if found else "–"
+    return (found.start_text, found.speed_text) if found else ("–", "–")

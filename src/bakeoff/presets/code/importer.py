@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bakeoff.truth.importers.draft import (
     ImportDraft,
@@ -18,6 +17,7 @@ from bakeoff.truth.importers.draft import (
 from bakeoff.truth.importers.fields import Fields, as_tag, difficulty, merge_tags
 from bakeoff.truth.importers.listing import read_listing
 from bakeoff.truth.importers.rules import combine_rules, documents
+from bakeoff.types import JsonObject
 
 FORMAT = "code"
 _FILE = ("file", "path", "document", "file_path")
@@ -40,15 +40,15 @@ def _draft(item: Fields, ledger: ImportLog) -> ImportDraft:
     category, intent = item.text(["query_type", "category"], "category"), item.text(["intent"], "intent")
     notes = item.text(["description"], "notes")
     return ImportDraft(
-        name,
-        text,
-        truth,
-        where,
-        category,
-        level,
-        intent,
-        notes,
-        merge_tags(as_written, unplaced, item.rest()),
+        id=name,
+        text=text,
+        truth=truth,
+        where=where,
+        category=category,
+        difficulty=level,
+        intent=intent,
+        notes=notes,
+        tags=merge_tags(as_written, unplaced, item.rest()),
     )
 
 
@@ -74,16 +74,16 @@ def _truth(item: Fields, query: str, ledger: ImportLog) -> tuple[TruthValue, dic
     return "unjudged", unplaced
 
 
-def _keywords(words: list[str], files: list[str]) -> dict[str, Any]:
+def _keywords(words: list[str], files: list[str]) -> JsonObject:
     rule = {"keywords": {"any": words, "match": "substring"}, "over": "lines"}
     return {"all": [documents(files, exact=False), rule]} if files else rule
 
 
 def _ranges(
     item: Fields, files: list[str], query: str, ledger: ImportLog
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
+) -> tuple[list[dict[str, object]], dict[str, str]]:
     """The line ranges of an answer, and what names no file where several are expected."""
-    found: list[dict[str, Any]] = []
+    found: list[JsonObject] = []
     unplaced: dict[str, str] = {}
     for field in ("answer_lines", "answer_regions"):
         name, value = item.take([field], "truth.lines")
@@ -99,7 +99,7 @@ def _ranges(
     return [entry for i, entry in enumerate(found) if entry not in found[:i]], unplaced
 
 
-def _parse_ranges(value: Any, file: str, item: Fields, name: str) -> list[dict[str, Any]]:
+def _parse_ranges(value: object, file: str, item: Fields, name: str) -> list[dict[str, object]]:
     """Ranges of lines however they are written: [4, 9], "4-9", {file, start, end}, {file: [[4, 9]]}."""
     if isinstance(value, dict):
         return _mapping(value, file, item, name)
@@ -114,7 +114,7 @@ def _parse_ranges(value: Any, file: str, item: Fields, name: str) -> list[dict[s
     raise item.wrong(name, value, "lines such as [4, 9], 4-9 or {file: a.rs, start_line: 4, end_line: 9}")
 
 
-def _mapping(value: dict[str, Any], file: str, item: Fields, name: str) -> list[dict[str, Any]]:
+def _mapping(value: JsonObject, file: str, item: Fields, name: str) -> list[JsonObject]:
     own = next((str(value[key]) for key in _FILE if key in value), file)
     first, last = (next((value[key] for key in keys if key in value), None) for keys in (_FROM, _TO))
     if first is None and not any(key in value for key in _FILE):
@@ -126,7 +126,7 @@ def _mapping(value: dict[str, Any], file: str, item: Fields, name: str) -> list[
     return [_range(own, first, last or first, item, name)]
 
 
-def _range(file: str, first: int, last: int, item: Fields, name: str) -> dict[str, Any]:
+def _range(file: str, first: int, last: int, item: Fields, name: str) -> dict[str, object]:
     if not 1 <= first <= last:
         raise item.wrong(name, [first, last], "a range of lines from 1 upwards")
     return {"document": file, "from": first, "to": last}

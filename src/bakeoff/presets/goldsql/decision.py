@@ -79,7 +79,7 @@ def _hybrid(_: S4Case) -> str:
 
 
 def _wins(case: S4Case, system: str) -> bool:
-    counts = case.mrr.counts if system == case.mrr.a else case.mrr.counts.reversed()
+    counts = case.mrr.counts if system == case.mrr.a else case.mrr.counts.reverse()
     return case.ahead(case.mrr, system) and counts.wins_majority
 
 
@@ -103,7 +103,7 @@ DECISION_A: tuple[S4Rule, ...] = (
     S4Rule(
         "tied", "interval includes 0 and wins are similar", lambda c: not c.reliable and c.similar_wins, _b
     ),
-    S4Rule("gap", "otherwise (S4-73)", lambda c: c is not None, _inconclusive),
+    S4Rule("gap", "neither a reliable lead nor similar wins", lambda c: c is not None, _inconclusive),
 )
 
 DECISION_B: tuple[S4Rule, ...] = (
@@ -113,7 +113,7 @@ DECISION_B: tuple[S4Rule, ...] = (
         lambda c: c.size > c.thresholds.clear and c.reliable,
         lambda c: c.mrr.a if (c.mrr.difference or 0.0) > 0 else c.mrr.b,
     ),
-    S4Rule("gap", "difference of {close} or more (S4-73)", lambda c: not _close(c), _inconclusive),
+    S4Rule("gap", "difference of {close} or more that is not clear", lambda c: not _close(c), _inconclusive),
     S4Rule("review-first", "close, and no semantic lift yet", lambda c: c.lift is None, _inconclusive),
     S4Rule(
         "lift-a",
@@ -136,3 +136,9 @@ def decide_s4(case: S4Case, table: tuple[S4Rule, ...]) -> S4Decision:
     wilcoxon = f"Wilcoxon p {probability(mrr.p_wilcoxon)} (this pair alone)"
     seen = f"{mrr.a} − {mrr.b} = {advantage(mrr, case.measure)}, {wins}, {wilcoxon}"
     return S4Decision(rule.choose(case), rule.name, f"{rule.choose(case)}: {when}. {seen}.")
+
+
+def choose_s4(case: S4Case) -> str:
+    """A system's name, 'hybrid' or 'inconclusive': by interval and wins, else by size and semantic lift."""
+    choices = (decide_s4(case, table).choice for table in (DECISION_A, DECISION_B))
+    return next((choice for choice in choices if choice != "inconclusive"), "inconclusive")

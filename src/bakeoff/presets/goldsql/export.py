@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from bakeoff.presets.export_context import ExportContext
 from bakeoff.presets.export_files import Files, Shape, json_bytes, parquet_bytes
 from bakeoff.presets.goldsql.figures import (
@@ -30,6 +27,7 @@ from bakeoff.presets.goldsql.shapes import (
 )
 from bakeoff.presets.goldsql.tables import per_query, tables_of
 from bakeoff.stats.comparison import PairComparison
+from bakeoff.types import TableRow
 
 
 def export_goldsql(material: ExportContext) -> Files:
@@ -67,7 +65,7 @@ def _metrics(material: ExportContext, system: str) -> Metrics:
     )
 
 
-def _model(material: ExportContext, row: Mapping[str, Any]) -> GoldModelResults:
+def _model(material: ExportContext, row: TableRow) -> GoldModelResults:
     system, named = row["system"], measures_of(material)
     mrr, hit = (material.values(system, named[alias]) for alias in ("mrr", "hit_at_10"))
     first = material.first(system)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bakeoff.presets.decisions import leading_pair, s4_case
 from bakeoff.presets.export_context import ExportContext
-from bakeoff.presets.goldsql.decision import DECISION_A, decide_s4
+from bakeoff.presets.goldsql.decision import choose_s4
 from bakeoff.stats.comparison import PairComparison
 
 MEASURES = {
@@ -35,11 +35,11 @@ def pair_of(material: ExportContext) -> PairComparison | None:
 
 
 def decision_of(material: ExportContext, pair: PairComparison | None) -> str:
-    """S4-71's rule: a model's name, hybrid or inconclusive."""
+    """A model's name, hybrid or inconclusive: by S4-71's rule, else by S4-72's, which reads the review."""
     if pair is None:
         return "inconclusive"
-    measure = material.pick(*MEASURES["mrr"]) or ""
-    choice = decide_s4(s4_case(material.result, pair.a, pair.b, measure), DECISION_A).choice
+    case = s4_case(material.result, pair.a, pair.b, material.pick(*MEASURES["mrr"]) or "")
+    choice = choose_s4(case)
     return material.slugs.get(choice, choice)
 
 

@@ -38,10 +38,10 @@ def import_goldsql(paths: Sequence[Path], options: ImportOptions) -> ImportedQue
     metadata = file_metadata(located, others, drafts, ledger)
     if re.search(r"^\s*#", path.read_text(encoding="utf-8"), re.MULTILINE):
         ledger.attend("the comments of the source are not carried over; look at them there.")
-    return ledger.imported(FORMAT, (path,), metadata, drafts)
+    return ledger.collect(FORMAT, (path,), metadata, drafts)
 
 
-def _is_queries(value: Any) -> bool:
+def _is_queries(value: object) -> bool:
     first = value[0] if isinstance(value, list) and value else None
     return isinstance(first, dict) and bool(_MARKS & set(first))
 
@@ -61,7 +61,7 @@ def _universal(located: YamlDocument, lists: Sequence[str], ledger: ImportLog) -
     names = located.data[key]
     if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
         raise DataError(f"{located.where((key,))}: {key} is not a list of section names. Correct it.")
-    ledger.moved(key, "truth.sections.universal")
+    ledger.note_moved(key, "truth.sections.universal")
     ledger.attend(
         f"{key}: its {len(names)} names are in every section rule and widen SecAcc there, in the place of the"
         " universal sections of the conventions. Compare the two lists."
@@ -91,7 +91,17 @@ def _draft(located: YamlDocument, at: Keys, category: str, context: Context) -> 
     truth, kept = truth_of(category, said, negative, name, ledger)
     left = inner.rest() if inner is not item else {}
     all_tags = merge_tags(as_written, kept, tags, left, item.rest())
-    return ImportDraft(name, text, truth, where, category, level, intent, notes, all_tags)
+    return ImportDraft(
+        id=name,
+        text=text,
+        truth=truth,
+        where=where,
+        category=category,
+        difficulty=level,
+        intent=intent,
+        notes=notes,
+        tags=all_tags,
+    )
 
 
 def _inner(item: Fields, located: YamlDocument, at: Keys, ledger: ImportLog) -> Fields:

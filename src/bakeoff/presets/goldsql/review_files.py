@@ -17,6 +17,7 @@ import yaml
 from bakeoff.measures.labels import Label
 from bakeoff.review.importing import ImportedReview
 from bakeoff.review.sheet_reader import review_files
+from bakeoff.types import JsonObject
 
 NAMED_REPORT = "report id in expected list"
 _WORDS = {label.value: label for label in Label if label.value}
@@ -125,7 +126,7 @@ def _passed_over(one: StoredCounts) -> str:
     )
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
+def _read_json(path: Path) -> JsonObject | None:
     try:
         data = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, OSError, UnicodeError):

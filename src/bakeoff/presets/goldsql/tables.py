@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bakeoff.presets.export_context import ExportContext
 from bakeoff.presets.goldsql.figures import (
@@ -20,6 +20,7 @@ from bakeoff.presets.goldsql.figures import (
 from bakeoff.runs.key_measures import key_measures
 from bakeoff.runs.score_grid import read_grid
 from bakeoff.stats.comparison import PairComparison
+from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,7 +73,7 @@ def _review_details(material: ExportContext, judged: Sequence[tuple[str, str, fl
     models = {slug for slug, _, _ in judged}
     having = {query: {slug for slug, name, _ in judged if name == query} for _, query, _ in judged}
     rows = {(slug, query): system for system, slug in material.slugs.items() for _, query, _ in judged}
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "model": [slug for slug, _, _ in judged],
         "query_id": [query for _, query, _ in judged],
         "semantic_lift": [lift for _, _, lift in judged],
@@ -93,22 +94,30 @@ def per_query(material: ExportContext, system: str) -> pa.Table:
     import pyarrow as pa
 
     rows, steps = material.queries, material.steps(system)
-    columns: dict[str, Any] = {
+    columns: JsonObject = {
         "query_id": pa.array([row["query_id"] for row in rows], pa.string()),
         "query_text": pa.array([row["text"] for row in rows], pa.string()),
     }
     for label in ("category", "difficulty", "intent"):
         columns[label] = pa.array([row[label] for row in rows], pa.string())
     for alias, measure in measures_of(material).items():
-        values = list(material.values(system, measure).values())
-        yes_no = alias in _YES_NO
-        columns[alias] = pa.array(
-            [as_yes_no(v) for v in values] if yes_no else values, pa.bool_() if yes_no else pa.float64()
-        )
+        columns[alias] = _scores(alias, material, system, measure)
     for name in ("embed", "search", "total"):
         found = [getattr(steps.get(row["query_id"]), name, None) for row in rows]
         columns[f"{name}_latency_ms"] = pa.array(found, pa.float64())
     return pa.table(columns)
+
+
+def _scores(alias: str, material: ExportContext, system: str, measure: str | None) -> pa.Array:
+    """A measure by query: hits as yes or no, all others as numbers."""
+    import pyarrow as pa
+
+    values = list(material.values(system, measure).values())
+    return (
+        pa.array([as_yes_no(v) for v in values], pa.bool_())
+        if alias in _YES_NO
+        else pa.array(values, pa.float64())
+    )
 
 
 def _by(material: ExportContext, label: str, measure: str | None) -> pa.Table:
@@ -159,7 +168,7 @@ def _query_comparison(material: ExportContext, pair: PairComparison) -> pa.Table
     from bakeoff.stats.effects import TIE_TOLERANCE
 
     rows = material.queries
-    columns: dict[str, Any] = {
+    columns: JsonObject = {
         "query_id": [row["query_id"] for row in rows],
         "query_text": [row["text"] for row in rows],
     }
@@ -167,8 +176,7 @@ def _query_comparison(material: ExportContext, pair: PairComparison) -> pa.Table
         columns[label] = pa.array([row[label] for row in rows], pa.string())
     for alias, measure in measures_of(material).items():
         for system in (pair.b, pair.a):
-            values = material.values(system, measure).values()
-            columns[f"{material.slugs[system]}_{alias}"] = pa.array(list(values), pa.float64())
+            columns[f"{material.slugs[system]}_{alias}"] = _scores(alias, material, system, measure)
     new, old = (columns[f"{material.slugs[system]}_mrr"].to_pylist() for system in (pair.a, pair.b))
     gaps = [None if a is None or b is None else a - b for a, b in zip(new, old, strict=True)]
     columns["mrr_diff"] = pa.array(gaps, pa.float64())

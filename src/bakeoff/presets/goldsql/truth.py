@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bakeoff.truth.importers.draft import ImportLog, ImportOptions, TruthValue
 from bakeoff.truth.importers.fields import Fields, as_tag, is_count
 from bakeoff.truth.importers.rules import combine_rules, documents
+from bakeoff.types import JsonObject
 
 SIGNALS = 2
 """S4-11 calls a chunk relevant that holds "multiple" signals."""
@@ -37,7 +37,7 @@ class Statement:
 
     kind: str
     source: str
-    rule: dict[str, Any]
+    rule: JsonObject
     tag: str
     kept: str
 
@@ -81,9 +81,9 @@ def _account(said: Sequence[Statement], used: Sequence[Statement], ledger: Impor
     tags = {}
     for statement in said:
         if statement in used:
-            ledger.moved(statement.source, f"truth.{statement.kind}")
+            ledger.note_moved(statement.source, f"truth.{statement.kind}")
         else:
-            ledger.moved(statement.source, f"tags.{statement.tag}")
+            ledger.note_moved(statement.source, f"tags.{statement.tag}")
             tags[statement.tag] = statement.kept
     return tags
 
@@ -94,7 +94,7 @@ def _reports(fields: Fields, context: Context) -> Statement | None:
     if not key or value in (None, []):
         return None
     written = value if isinstance(value, list) else re.split(r"\s*,\s*", str(value))
-    names = fields.listed(key, [name for name in written if str(name).strip().lower() not in _NO_REPORT])
+    names = fields.as_list(key, [name for name in written if str(name).strip().lower() not in _NO_REPORT])
     rule = documents([_report(name, context) for name in names], exact=False) if names else {}
     return Statement("documents", fields.name(key), rule, key, as_tag(value))
 
@@ -121,7 +121,8 @@ def _sql(fields: Fields, query: str, context: Context) -> Statement | None:
     condition = _WHERE.sub("", value, count=1) if _WHERE.match(value) else value
     if _SECTION_IS.search(condition):
         context.ledger.attend(
-            "the SQL compares section_name by = or IN; a heading such as (b) PROBABLE CAUSE needs LIKE '%…%'.",
+            "the SQL compares section_name by = or IN. Where a label is more than the name, such as "
+            "(b) PROBABLE CAUSE or Report > PROBABLE CAUSE, use LIKE '%…%'.",
             query,
         )
     return Statement("sql", fields.name(key), {"sql": condition}, key, condition)
@@ -129,7 +130,7 @@ def _sql(fields: Fields, query: str, context: Context) -> Statement | None:
 
 def _signals(fields: Fields, query: str, context: Context) -> Statement | None:
     key, value = fields.take(["relevance_signals", "signals"])
-    words = fields.listed(key, value)
+    words = fields.as_list(key, value)
     if not words:
         return None
     rule = {"signals": {"at_least": SIGNALS, "of": words}} if len(words) >= SIGNALS else {}
@@ -140,16 +141,18 @@ def _signals(fields: Fields, query: str, context: Context) -> Statement | None:
 
 def _sections(fields: Fields, context: Context) -> Statement | None:
     key, value = fields.take(["primary_sections", "target_sections", "expected_sections"])
-    names = fields.listed(key, value)
+    names = fields.as_list(key, value)
     if not names:
         return None
     more = {"universal": list(context.universal)} if context.universal else {}
-    return Statement("sections", fields.name(key), {"sections": {"of": names, **more}}, key, as_tag(names))
+    over = {"over": "chunks"} if context.options.section_labels else {}
+    rule: JsonObject = {"sections": {"of": names, **more}, **over}
+    return Statement("sections", fields.name(key), rule, key, as_tag(names))
 
 
 def _expected_statement(fields: Fields, kind: str) -> Statement | None:
     key, value = fields.take(_COUNTS[kind])
     if not key or value is None:
         return None
-    count = fields.counted(key, value)
+    count = fields.as_count(key, value)
     return Statement(kind, fields.name(key), {kind: count} if count else {}, key, as_tag(value))

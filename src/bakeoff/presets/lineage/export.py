@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bakeoff.presets.decisions import preset_trade
 from bakeoff.presets.export_context import ExportContext
-from bakeoff.presets.export_files import Files, Shape, json_bytes
+from bakeoff.presets.export_files import Files, Shape, file_name, json_bytes
 from bakeoff.presets.lineage import export_text as words
 from bakeoff.presets.lineage.decision_matrix import decision_matrix
 from bakeoff.presets.rules import read_bands, weighted_score
 from bakeoff.runs import markdown_tables
 from bakeoff.runs.compare_runs import compare_runs
+from bakeoff.runs.recommend import summary_sentence
 from bakeoff.stats.evidence import Evidence
 from bakeoff.stats.verdict import decide
+from bakeoff.types import TableRow
 
 MEASURES = {
     "precision_at_5": ("P", 5),
@@ -95,9 +95,9 @@ def conclude(materials: Sequence[ExportContext]) -> Conclusion:
     """The verdict of one run, or that over the systems of several runs of one truth, by quality alone."""
     if len(materials) == 1:
         (material,) = materials
-        best = material.result.verdict.system or material.result.comparison.best
-        found = (material, best) if best else None
-        return Conclusion(found, material.result.verdict.sentence, tuple(preset_trade(material.result)))
+        advice = material.result.recommendation
+        found = (material, advice.system) if advice else None
+        return Conclusion(found, summary_sentence(material.result), tuple(preset_trade(material.result)))
     runs = compare_runs([material.result for material in materials])
     verdict = decide(Evidence(runs.comparison))
     name = verdict.system or runs.comparison.best
@@ -125,7 +125,7 @@ def model_names(materials: Sequence[ExportContext]) -> dict[tuple[str, str], str
     }
 
 
-def _model_name(row: Mapping[str, Any]) -> str:
+def _model_name(row: TableRow) -> str:
     """The name the user gave (`as`), else the model parameter, else the embedder's name; bm25 has its mode's."""
     label, parts = row["embedder"], json.loads(row["params"])
     if label is None:
@@ -136,12 +136,7 @@ def _model_name(row: Mapping[str, Any]) -> str:
     return str(params.get("model") or label)
 
 
-def file_name(model: str) -> str:
-    """A model's name as part of a file name: nomic-embed-text stays, BAAI/bge becomes BAAI-bge."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
-
-
-def _model(material: ExportContext, row: Mapping[str, Any], name: str) -> LineageModelResults:
+def _model(material: ExportContext, row: TableRow, name: str) -> LineageModelResults:
     system = row["system"]
     named = {alias: material.pick(*name) for alias, name in MEASURES.items()}
     means = {alias: material.mean(system, measure) for alias, measure in named.items()}

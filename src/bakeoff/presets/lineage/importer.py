@@ -26,7 +26,14 @@ def _draft(item: Fields, ledger: ImportLog) -> ImportDraft:
     level, as_written = difficulty(item.text(["difficulty"], "difficulty"), ledger, name)
     category, intent = item.text(["category"], "category"), item.text(["intent"], "intent")
     return ImportDraft(
-        name, text, truth, where, category, level, intent, tags=merge_tags(as_written, item.rest())
+        id=name,
+        text=text,
+        truth=truth,
+        where=where,
+        category=category,
+        difficulty=level,
+        intent=intent,
+        tags=merge_tags(as_written, item.rest()),
     )
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from bakeoff.benchmark.results.configurations import Configurations, read_configurations
+from bakeoff.benchmark.results.load_results import all_loads, load_weight, open_load
 from bakeoff.benchmark.results.speeds import SpeedComparison
+from bakeoff.errors import BakeoffError
 from bakeoff.measures.preset_settings import read_preset_file
 from bakeoff.presets.export_context import TOP, ExportContext, across_repeats
-from bakeoff.presets.export_files import Files, Shape, json_bytes
-from bakeoff.presets.load_summary import LoadSummary, seen_under_load
+from bakeoff.presets.export_files import Files, Shape, file_name, json_bytes
+from bakeoff.runs.analysis import Result
 from bakeoff.stats.repeat_summary import RunSummary
+from bakeoff.types import Json, TableRow
 
 CUTS = read_preset_file("vectordb").top_k
 COMPARISONS = "speed_comparisons.json"
@@ -145,14 +148,12 @@ def _pair(k: int, pair: SpeedComparison) -> PairOfSpeeds:
     )  # fmt: skip
 
 
-def _slug(material: ExportContext, row: Mapping[str, Any]) -> str:
-    stores = [other["store"] for other in material.systems]
-    return str(row["store"]) if len(set(stores)) == len(stores) else material.slugs[row["system"]]
+def _slug(material: ExportContext, row: TableRow) -> str:
+    stores = [file_name(str(other["store"])) for other in material.systems]
+    return file_name(str(row["store"])) if len(set(stores)) == len(stores) else material.slugs[row["system"]]
 
 
-def _database(
-    material: ExportContext, row: Mapping[str, Any], found: Configurations | None
-) -> DatabaseResults:
+def _database(material: ExportContext, row: TableRow, found: Configurations | None) -> DatabaseResults:
     system = row["system"]
     seen = seen_under_load(material.result, system)
     depths = found.depths(system) if found is not None else ()
@@ -169,7 +170,7 @@ def _database(
         database=row["store"],
         system=system,
         timestamp=material.result.record.started,
-        measured=found.measured(system) if found is not None and depths else None,
+        measured=found.measured_between(system) if found is not None and depths else None,
         runs=material.result.record.runs,
         measures=named,
         ingestion=ingestion,
@@ -202,7 +203,8 @@ def _repeated_ingestion(found: Configurations, system: str) -> IngestionRecord:
 def _resources(found: Configurations, system: str, phase: str, k: int | None = None) -> VectordbResources:
     names = [name for name in VectordbResources.model_fields if name != "note"]
     medians = {name: found.across_runs(system, f"{phase}_{name}", k).median for name in names}
-    return VectordbResources(**medians, note=found.note(system, f"{phase}_avg_memory_mb", k))
+    notes = (found.note(system, f"{phase}_{name}", k) for name in names)
+    return VectordbResources(**medians, note="; ".join(dict.fromkeys(filter(None, notes))))
 
 
 def _spread(across: RunSummary) -> RunSpread:
@@ -255,7 +257,7 @@ def _ingestion(material: ExportContext, system: str, seen: LoadSummary) -> Inges
     )
 
 
-def _use(seen: Mapping[str, Any] | None) -> VectordbResources | None:
+def _use(seen: Mapping[str, Json] | None) -> VectordbResources | None:
     names = [name for name in VectordbResources.model_fields if name != "note"]
     return None if seen is None else VectordbResources(**{name: seen.get(name) for name in names})
 
@@ -284,3 +286,34 @@ def _similarity(material: ExportContext, system: str, k: int) -> float | None:
         return None
     scores = [row["score"] for rows in material.first(system).values() for row in rows if row["rank"] <= k]
     return sum(scores) / len(scores) if scores else None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSummary:
+    """What the process that holds a system's engine took, as stored: while its index was built, and while asked."""
+
+    building: Mapping[str, object] | None = None
+    asking: Mapping[str, object] | None = None
+
+
+def seen_under_load(result: Result, system: str) -> LoadSummary:
+    """By the newest load, at its lightest; nothing without a load, and no building where the index was only opened."""
+    if not all_loads(result.path):
+        return LoadSummary()
+    try:
+        record = open_load(result.path).record
+    except BakeoffError:
+        return LoadSummary()  # the report's section on load says why
+    built = [one for one in record["systems"] if one["system"] == system and one["build_time_s"] is not None]
+    points = [point for point in record["points"] if not point["probe"]] or record["points"]
+    mine = sorted((point for point in points if point["system"] == system), key=load_weight)
+    return LoadSummary(
+        _engine(built[0]["ingestion"]["resources"]) if built else None,
+        _engine(mine[0]["resources"]) if mine else None,
+    )
+
+
+def _engine(stored: Mapping[str, Json]) -> Mapping[str, Json] | None:
+    """The server's side where one was seen, else the client's, which holds embedded engines."""
+    sides = [stored.get(side) or {} for side in ("server", "client")]
+    return next((one for one in sides if one.get("avg_memory_mb") is not None), None)

@@ -35,7 +35,15 @@ def _draft(item: Fields, ledger: ImportLog) -> ImportDraft:
     category, intent = item.text(["category"], "category"), item.text(["intent"], "intent")
     notes = item.text(["notes"], "notes")
     return ImportDraft(
-        name, text, truth, where, category, level, intent, notes, merge_tags(as_written, item.rest())
+        id=name,
+        text=text,
+        truth=truth,
+        where=where,
+        category=category,
+        difficulty=level,
+        intent=intent,
+        notes=notes,
+        tags=merge_tags(as_written, item.rest()),
     )
 
 

@@ -1,7 +1,7 @@
 """S3's metrics module by its own names (S3-3..6, S3-11), computed by this engine on the documents behind chunks.
 
 The first k chunks are taken, and a document has the rank of its first chunk. `precision` is divided by k (C-1); the
-source's own, divided by the distinct documents, is `precision_unique`. Without relevant documents there is no value
+source's own, divided by the distinct documents, is `precision_unique`. Without relevant documents the value is missing
 (C-17): None, where the source has 0.0.
 """
 
@@ -18,22 +18,22 @@ K_VALUES = (1, 3, 5, 10, 20)
 Values = dict[int, float | None]
 
 
-def recall_at_k(retrieved_chunks: Sequence[Any], ground_truth: Any, k: int) -> float | None:
+def recall_at_k(retrieved_chunks: Sequence[object], ground_truth: object, k: int) -> float | None:
     """Relevant documents among those of the first k chunks / relevant documents."""
     return _score_chunks(retrieved_chunks, ground_truth, k, "R")
 
 
-def precision_at_k(retrieved_chunks: Sequence[Any], ground_truth: Any, k: int) -> float | None:
+def precision_at_k(retrieved_chunks: Sequence[object], ground_truth: object, k: int) -> float | None:
     """Relevant documents among those of the first k chunks / k."""
     return _score_chunks(retrieved_chunks, ground_truth, k, "P")
 
 
-def precision_unique_at_k(retrieved_chunks: Sequence[Any], ground_truth: Any, k: int) -> float | None:
+def precision_unique_at_k(retrieved_chunks: Sequence[object], ground_truth: object, k: int) -> float | None:
     """Relevant documents among those of the first k chunks / distinct documents among them; not precision."""
     return _score_chunks(retrieved_chunks, ground_truth, k, "P_unique")
 
 
-def ndcg_at_k(retrieved_chunks: Sequence[Any], ground_truth: Any, k: int) -> float | None:
+def ndcg_at_k(retrieved_chunks: Sequence[object], ground_truth: object, k: int) -> float | None:
     """nDCG of the documents of the first k chunks, binary."""
     return _score_chunks(retrieved_chunks, ground_truth, k, "nDCG")
 
@@ -50,8 +50,8 @@ def calculate_mean_mrr(values: Iterable[float | None]) -> float | None:
 
 
 def calculate_all_metrics(
-    retrieved_chunks: Sequence[Any], ground_truth: Any, k_values: Sequence[int] = K_VALUES
-) -> dict[str, Any]:
+    retrieved_chunks: Sequence[object], ground_truth: object, k_values: Sequence[int] = K_VALUES
+) -> dict[str, object]:
     """One query: recall, precision, precision_unique and ndcg by k, mrr, and the depth mrr looked to."""
 
     def at(name: str) -> Values:
@@ -73,7 +73,7 @@ calculate_precision_at_k = precision_unique_at_k
 calculate_mrr = mrr
 
 
-def doc_id(chunk: Any) -> str:
+def doc_id(chunk: object) -> str:
     """The document of a chunk: a name, a mapping with doc_id, or anything with metadata; '' where it has none."""
     if isinstance(chunk, str):
         return chunk
@@ -91,7 +91,7 @@ def _relevant(ground_truth: Any) -> set[str]:
     return {str(one) for one in named if one}
 
 
-def _score_chunks(chunks: Sequence[Any], ground_truth: Any, k: int, name: str) -> float | None:
+def _score_chunks(chunks: Sequence[object], ground_truth: object, k: int, name: str) -> float | None:
     measure: Measure = parse(f"{name}@{k}(document)")
     relevant = _relevant(ground_truth)
     if not relevant:

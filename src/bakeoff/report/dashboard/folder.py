@@ -11,7 +11,7 @@ from bakeoff.errors import BakeoffError
 from bakeoff.report.build import Report, build_report
 from bakeoff.report.dashboard.frames import literal
 from bakeoff.report.sections.explorer import QueryOverview, query_overview
-from bakeoff.review.review_folder import desk_for
+from bakeoff.review.review_folder import review_of_run
 from bakeoff.review.reviewed_run import open_reviewed
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import read_record
@@ -95,7 +95,7 @@ def _record(path: Path) -> RunRecord | str:
 
 def _modified_at(path: Path) -> float:
     """When a run's record, one of its tables or its review was last written."""
-    review = desk_for(path)
+    review = review_of_run(path)
     judged = (review.pool_file, *review.ledger.folder.glob("*"))
     files = (path / "run.json", *path.glob("*.parquet"), *judged)
     return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)

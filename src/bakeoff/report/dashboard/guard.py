@@ -1,20 +1,26 @@
-"""Who may ask the dashboard: a browser that was given this machine's own address, and no other site in it.
+"""Who may ask the dashboard: a browser that was given the printed address with its token, and no other site in it.
 
 Streamlit takes a request whose Origin is its Host for its own page, so a foreign name that leads here could read
-everything. Here the Host must be this machine, and an Origin, where there is one, the same.
+everything. Here the Host must be this machine, an Origin, where there is one, the same, and the token must be known.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+
+from bakeoff.runtime.page_access import PARAMETER, REFUSAL, PageAccess
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+TOKEN_VARIABLE = "BAKEOFF_DASHBOARD_TOKEN"  # noqa: S105 - the name of a variable
+"""The environment variable by which the command hands the token to the process that serves."""
+HEALTH = "/_stcore/health"
 LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
 REFUSED = 403
 POLICY_VIOLATION = 1008
@@ -24,19 +30,41 @@ class Guard:
     """Answers requests of strangers itself, and passes on the others."""
 
     def __init__(self, app: App) -> None:
-        self._app = app
+        self._app, self._token = app, os.environ[TOKEN_VARIABLE]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request or connection."""
-        if scope["type"] not in ("http", "websocket") or _ours(scope):
+        """One request or connection; the page itself leaves the token as a cookie."""
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
+        elif _ours(scope) and (scope["path"] == HEALTH or self._knows(scope)):
+            await self._app(scope, receive, self._with_cookie(scope, send))
         elif scope["type"] == "websocket":  # closed before it is accepted: the browser gets 403
             await receive()
             await send({"type": "websocket.close", "code": POLICY_VIOLATION})
         else:
             await send({"type": "http.response.start", "status": REFUSED,
                         "headers": [(b"content-type", b"text/plain; charset=utf-8")]})  # fmt: skip
-            await send({"type": "http.response.body", "body": b"This dashboard is for this machine only."})
+            await send({"type": "http.response.body", "body": REFUSAL.encode()})
+
+    def _access(self, scope: Scope) -> PageAccess:
+        return PageAccess(self._token, scope["server"][1])
+
+    def _knows(self, scope: Scope) -> bool:
+        cookies = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"cookie"]
+        return self._access(scope).allows(scope["query_string"].decode("latin-1"), "; ".join(cookies))
+
+    def _with_cookie(self, scope: Scope, send: Send) -> Send:
+        """The same answer, with the cookie where the address has the token."""
+        if f"{PARAMETER}=".encode() not in scope["query_string"] or scope["path"] == HEALTH:
+            return send
+
+        async def answer(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                cookie = (b"set-cookie", self._access(scope).set_cookie().encode())
+                message = {**message, "headers": [*message.get("headers", ()), cookie]}
+            await send(message)
+
+        return answer
 
 
 def _ours(scope: Scope) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import streamlit as st
 
 from bakeoff.errors import BakeoffError
 from bakeoff.report import run_history
-from bakeoff.report.dashboard import bars, folder, frames
+from bakeoff.report.dashboard import folder, frames
+from bakeoff.report.dashboard.figures import show_drawing, show_plot
 from bakeoff.report.dashboard.frames import literal
-from bakeoff.report.sections import explorer, optional_sections
+from bakeoff.report.render import charts_svg, figures
+from bakeoff.report.sections import dashboard_charts, explorer, findings, optional_sections
 from bakeoff.report.sections.lift import lift_means
 from bakeoff.report.sections.parts import Chart, ReportSection
 from bakeoff.report.sections.systems import SHOWN as SYSTEMS
@@ -31,10 +34,19 @@ def overview() -> None:
     verdict = st.container()
     st.dataframe(frames.systems(quick), hide_index=True, width="stretch")
     left, right = st.columns(2)
-    left.subheader(literal(f"{quick.primary} with 95 % intervals"))
-    left.altair_chart(frames.intervals(quick), width="stretch")
-    right.subheader("Quality against latency")
-    right.altair_chart(frames.trade(quick), width="stretch")
+    with left:
+        st.subheader(literal(f"{quick.primary} with 95 % intervals"))
+        show_plot(dashboard_charts.overview_means(quick), quick.primary)
+    with right:
+        st.subheader("Quality against latency")
+        trade = dashboard_charts.overview_trade(quick)
+        if trade.dots:
+            show_plot(trade, "quality against latency")
+        else:
+            st.info("No latency: a percentile needs more questions than this run has.")
+        if (vectors := dashboard_charts.vector_trade(quick)) is not None:
+            st.subheader("Quality against bytes per vector")
+            show_plot(vectors, "quality against bytes per vector")
     for system, reason in result.failed.items():
         st.warning(literal(f"failed: {system}: {reason}"))
     with verdict:
@@ -47,7 +59,11 @@ def _say_verdict(result: Result) -> None:
     report = folder.report(*folder.key(result))
     found = report.headline
     st.caption(literal(found.question))
+    if found.banner:
+        st.warning(literal(found.banner))
     (st.success if found.decided else st.info)(literal(found.sentence))
+    for label, text in found.lines:
+        st.markdown(f"**{literal(label)}** {literal(text)}")
     for line in report.decision:
         st.markdown(f"- {literal(line)}")
     if result.reviewed is not None:
@@ -63,16 +79,20 @@ def _show_leaders(result: Result) -> None:
     report = folder.report(*folder.key(result))
     left, right = st.columns(2)
     if report.pairs is not None and report.pairs.against:
-        pair = report.pairs.against[0]
-        left.subheader("Questions won by the two leaders")
-        left.altair_chart(bars.win_bar(pair), width="stretch")
+        leaders = replace(report.pairs, against=report.pairs.against[:1])
+        with left:
+            st.subheader("Questions won by the two leaders")
+            st.caption(literal(f"{leaders.best} against"))
+            show_drawing(figures.wins(leaders, findings.of_differences(leaders)))
     right.subheader("Semantic lift")
     shown = [row.system for row in report.systems.rows]
     lifts = lift_means(result, folder.grid(*folder.key(result)), shown)
     if lifts:
-        right.altair_chart(bars.lift_bars(lifts), width="stretch")
+        with right:
+            show_plot(dashboard_charts.lift_chart(lifts), "semantic lift")
         count = next(iter(lifts.values())).n
-        right.caption(f"On {count:,} questions that people judged completely for every system")
+        noun = "question" if count == 1 else "questions"
+        right.caption(f"On {count:,} {noun} that people judged completely for every system")
     else:
         right.info(literal(f"Human review not yet completed: bakeoff review serve {result.path}"))
 
@@ -85,11 +105,11 @@ def _show_groups(result: Result) -> None:
         first, second = st.columns(2)
         parts = {part.label: part for part in report.breakdowns}
         part = parts[first.selectbox("By", list(parts), key="label")]
-        measure = second.selectbox("Measure", bars.measures(part), key="grouped measure")
-        st.altair_chart(bars.group_bars(part, measure), width="stretch")
+        measure = second.selectbox("Measure", dashboard_charts.group_measures(part), key="grouped measure")
+        show_plot(dashboard_charts.group_means(part, measure), f"{measure} by {part.label}")
         st.caption("Lines: 95 % intervals over questions. Differences inside a group are not tested here.")
     for section in report.extras:
-        if section.id in ("key-measures", "minimums"):
+        if section.id in ("key-measures", "minimums", "vectors"):
             _section(section)
 
 
@@ -112,7 +132,7 @@ def compare() -> None:
     st.dataframe(frames.pair_rows(pair), hide_index=True, width="stretch")
     rows = explorer.query_scores(result, measure, [a, b], folder.grid(*folder.key(result)))
     frame = frames.queries(rows, [a, b])
-    st.altair_chart(frames.scatter(frame, a, b), width="stretch")
+    show_plot(dashboard_charts.question_scatter(rows, a, b), f"{measure} of each question")
     frame["difference"] = frame[a] - frame[b]
     st.subheader("Questions that differ most")
     widest = frame.dropna().sort_values("difference", key=abs, ascending=False)
@@ -188,7 +208,8 @@ def _section(section: ReportSection) -> None:
 
 def _chart(chart: Chart) -> None:
     st.markdown(f"**{literal(chart.finding)}**")
-    st.altair_chart(frames.chart(chart), width="stretch")
+    show_drawing(charts_svg.draw(chart))
+    st.caption(literal(" · ".join(f"{place} {name}" for place, name in charts_svg.keys(chart))))
     st.caption(literal(f"{chart.caption} {chart.hint}"))
     with st.expander("Numbers"):
         st.dataframe(frames.grid(chart.grid), hide_index=True, width="stretch")
@@ -199,24 +220,24 @@ def _chart(chart: Chart) -> None:
 def review() -> None:
     """How far people's judging is."""
     from bakeoff.review.outcomes import OutcomeState
-    from bakeoff.review.review_folder import load_state, open_desk
+    from bakeoff.review.review_folder import load_state, open_review
 
     result = folder.chosen()
     if result is None:
         return
     st.title("Review")
     try:
-        standing = load_state(open_desk(result.path))
+        state = load_state(open_review(result.path))
     except BakeoffError as exc:
         st.info(literal(str(exc)))
         return
-    total = len(standing.pool.items)
+    total = len(state.pool.items)
     settled = sum(
-        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in standing.settled.values()
+        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in state.settled.values()
     )
     st.progress(settled / total if total else 0.0, f"{settled:,} of {total:,} results judged")
-    st.dataframe(frames.reviewers(standing.read.entries), hide_index=True)
-    for note in standing.notes:
+    st.dataframe(frames.reviewers(state.read.entries), hide_index=True)
+    for note in state.notes:
         st.warning(literal(note))
     section = folder.report(*folder.key(result)).review
     if section is not None and section.grids:
@@ -282,7 +303,7 @@ def history() -> None:
     for number, note in enumerate(run_history.footnotes(entries), start=1):
         st.caption(literal(f"[{number}] {note}"))
     if sum(entry.mean is not None for entry in entries) > 1:
-        st.altair_chart(frames.over_time(entries), width="stretch")
+        show_plot(dashboard_charts.history_chart(entries), "runs over time")
         st.caption(
             "A line joins runs that share their questions and the leader's system; others are not comparable."
         )

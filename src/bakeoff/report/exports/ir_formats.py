@@ -11,17 +11,17 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff import registry
 from bakeoff.config import experiment
 from bakeoff.config.plan import Plan
-from bakeoff.errors import DataError, SettingError
+from bakeoff.errors import DataError, ExperimentError, SettingError
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts
 from bakeoff.pipeline.context import StageContext
-from bakeoff.pipeline.read import ReadCorpus, read_documents
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.report.exports import truth_files
 from bakeoff.report.exports.truth_files import ExportItem, Qrel, ServedRow
 from bakeoff.runs.analysis import Result, open_run
-from bakeoff.runs.checks.context import plan_truth
+from bakeoff.runs.checks.context import chunkers, plan_truth
 from bakeoff.runtime.events import Emit, no_listener
 from bakeoff.storage.cache import write_file
 from bakeoff.storage.shared_cache import open_cache
@@ -103,9 +103,7 @@ def export_experiment(plan: Plan, choice: ExportChoice, emit: Emit = no_listener
     """The queries of an experiment, their resolved judgments and, for BEIR, the corpus."""
     queries = read_queries(plan.queries)
     context = StageContext(open_cache(home_folder() / "cache"), emit)
-    corpus = read_documents(
-        plan.source, registry.load("sources", plan.source.name)(plan.source.params), context
-    )
+    corpus = read_corpus(plan, context)
     chunking = _chunking(plan, queries, corpus, context, choice)
     chunkings = {chunking.fingerprint: chunking.chunks} if chunking else {}
     truth = plan_truth(plan, queries, corpus, chunkings)
@@ -113,7 +111,7 @@ def export_experiment(plan: Plan, choice: ExportChoice, emit: Emit = no_listener
     qrels = _qrels(queries, truth, corpus, chunking, choice)
     notes = [problem.message for problem in truth.problems]
     notes += _without_judgments(queries, qrels)
-    if chunking is not None and len({system.chunker.label for system in plan.systems}) > 1:
+    if chunking is not None and len(chunkers(plan)) > 1:
         notes.append(f"rules over chunks were resolved on the chunks of {chunking.label}, the first chunker.")
     return Exported(_experiment_files(queries, qrels, corpus, chunking, choice), tuple(notes))
 
@@ -125,8 +123,10 @@ def _chunking(
     rules = (leaf for rule in queries.rules if rule is not None for _, leaf in leaves(rule))
     if choice.level is Level.DOCUMENT and not any(getattr(leaf, "over", "") == "chunks" for leaf in rules):
         return None
-    part = plan.systems[0].chunker
-    return chunk_corpus(part, registry.load("chunkers", part.name)(part.params), corpus, context)
+    part = next(iter(chunkers(plan)), None)
+    if part is None:
+        raise ExperimentError("this experiment cuts no chunks: it has retrievers only. Export documents.")
+    return chunk_corpus(part, corpus, context)
 
 
 def _qrels(

@@ -6,13 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bakeoff.errors import DataError
 from bakeoff.truth.importers.qrels import BEIR_HEADER
 from bakeoff.truth.importers.rules import ORIGINAL_GRADES
 from bakeoff.truth.importers.trec import ITERATIONS
-from bakeoff.types import Query
+from bakeoff.types import Json, JsonObject, Query
 
 _BREAKS_TREC = re.compile(r"[\s%]")
 _NEEDS_ESCAPES = re.compile(r"\s|%[0-9A-F]{2}")
@@ -37,7 +36,7 @@ class ExportItem:
     id: str
     title: str
     text: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +76,11 @@ def beir_results(rankings: Sequence[ServedRow], queries: Iterable[str]) -> str:
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 
-def _json_lines(rows: Iterable[dict[str, Any]]) -> str:
+def _json_lines(rows: Iterable[dict[str, object]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _query_metadata(query: Query) -> dict[str, Any]:
+def _query_metadata(query: Query) -> JsonObject:
     original = _json_tag(query, "metadata") if query.tags.get("metadata", "").startswith("{") else {}
     labels = {
         name: getattr(query, name)
@@ -92,7 +91,7 @@ def _query_metadata(query: Query) -> dict[str, Any]:
     return {**{name: value for name, value in said.items() if value}, **original}
 
 
-def _corpus_row(item: ExportItem) -> dict[str, Any]:
+def _corpus_row(item: ExportItem) -> JsonObject:
     start = f"{item.title.lstrip()} "
     if item.title.strip() and item.text.startswith(start):
         return {
@@ -185,7 +184,7 @@ def _listed_items(query: Query, name: str) -> dict[str, list[str]]:
     return said
 
 
-def _json_tag(query: Query, name: str) -> dict[str, Any]:
+def _json_tag(query: Query, name: str) -> JsonObject:
     if name not in query.tags:
         return {}
     try:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from bakeoff.benchmark.results.ann_results import AnnData, PointRow, read_ann
 from bakeoff.benchmark.results.records import reading
-from bakeoff.benchmark.results.speed_rows import recall_text
+from bakeoff.benchmark.results.speeds import recall_text
 from bakeoff.report.render import number_text as say
 from bakeoff.report.render.charts_svg import intervals, plane
 from bakeoff.report.render.html import source_hash, templates

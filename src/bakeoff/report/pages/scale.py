@@ -5,30 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from bakeoff.benchmark.results.power_law import PowerLaw
 from bakeoff.benchmark.results.records import environment_of, read_record, reading
-from bakeoff.benchmark.results.scale_rows import (
+from bakeoff.benchmark.results.scale_results import (
     DOCUMENTS,
     FILTER,
     THREADS,
     ScaleRow,
-    fits_of,
-    read_rows,
-    systems,
-)
-from bakeoff.benchmark.results.scale_tables import (
     ScaleTable,
     concurrency_rows,
     document_rows,
     filter_rows,
     fit_rows,
+    fits_of,
     medians,
     mixed_rows,
+    read_rows,
     size_rows,
+    systems,
 )
 from bakeoff.report.pages.ann import PAGE, fill_template, rate_text
 from bakeoff.report.render import number_text as say
@@ -37,6 +34,7 @@ from bakeoff.report.sections.parts import Axis, Curve
 from bakeoff.report.sections.scaling import answer, growth, unit_of
 from bakeoff.stats.number_format import capital
 from bakeoff.storage.cache import write_file
+from bakeoff.types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ def write_scale_page(folder: Path) -> Path:
     return target
 
 
-def scale_page(record: Mapping[str, Any], rows: Sequence[ScaleRow]) -> str:
+def scale_page(record: Mapping[str, Json], rows: Sequence[ScaleRow]) -> str:
     """The whole page; every text from outside is escaped."""
     fits = fits_of(rows)
     data, options = record["dataset"], record["options"]
@@ -90,7 +88,7 @@ def scale_page(record: Mapping[str, Any], rows: Sequence[ScaleRow]) -> str:
     )
 
 
-def _what(record: Mapping[str, Any]) -> str:
+def _what(record: Mapping[str, Json]) -> str:
     data = record["dataset"]
     if unit_of(record) == DOCUMENTS:
         return f"of {data['documents']:,} documents"
@@ -106,15 +104,37 @@ def _sections(
     sizes = document_rows(rows) if unit == DOCUMENTS else size_rows(rows)
     yield ScaleSection("sizes", "Every size: medians of the runs", (), sizes)
     threads = _varied_figures(
-        rows, places, THREADS, "qps", "client threads", "queries per second", rate_text, say.whole
+        rows=rows,
+        places=places,
+        kind=THREADS,
+        figure="qps",
+        what="client threads",
+        name="queries per second",
+        shown=rate_text,
+        told=say.whole,
     )
     yield ScaleSection("threads", "Client threads", threads, concurrency_rows(rows))
     shares = (
         *_varied_figures(
-            rows, places, FILTER, "p50_ms", "share of rows", "latency p50", say.milliseconds, _share
+            rows=rows,
+            places=places,
+            kind=FILTER,
+            figure="p50_ms",
+            what="share of rows",
+            name="latency p50",
+            shown=say.milliseconds,
+            told=_share,
         ),
         *_varied_figures(
-            rows, places, FILTER, "knn", "share of rows", "recall", say.score, _share, log=False
+            rows=rows,
+            places=places,
+            kind=FILTER,
+            figure="knn",
+            what="share of rows",
+            name="recall",
+            shown=say.score,
+            told=_share,
+            log=False,
         ),
     )
     yield ScaleSection("filters", "Search under filters", shares, filter_rows(rows))

@@ -38,6 +38,7 @@ from bakeoff.report.sections.parts import (
     ScatterChart,
     middles,
 )
+from bakeoff.stats.number_format import letter
 
 HEAD, STEP, TALL = 20, 19, 13
 LABEL, ROW = 62, 38
@@ -60,6 +61,8 @@ def draw_plot(plot: Plot, label: str) -> Markup:
             return bars(plot, label)
         case IntervalChart():
             return intervals(plot, label)
+        case ScatterChart(diagonal=True):
+            return diagonal_scatter(plot, label)
         case ScatterChart():
             return scatter(plot, label)
 
@@ -196,7 +199,7 @@ def _interval_row(one: IntervalRow, scale: Scale, y: float, say: Callable[[float
 
 
 def scatter(plot: ScatterChart, label: str) -> Markup:
-    """Numbered dots with the Pareto front as steps; dots on the front are filled."""
+    """Dots with the letters of their systems and the Pareto front as steps; dots on the front are filled."""
     x = padded_range([dot.x for dot in plot.dots], 44, WIDTH - 16, log=plot.x.log)
     y = padded_range([dot.y for dot in plot.dots], 250, 22, log=plot.y.log)
     parts = [*axis(x, 254, 16, plot.x.say, 5), *vertical_text(y, 44, WIDTH - 16, plot.y.say, 5)]
@@ -204,12 +207,34 @@ def scatter(plot: ScatterChart, label: str) -> Markup:
     places = [(x.at(dot.x), y.at(dot.y)) for dot in plot.dots]
     labels: list[tuple[float, float]] = []
     for dot, at in sorted(zip(plot.dots, places, strict=True), key=lambda pair: pair[0].on_front):
-        title = f"{dot.place} {dot.name}: {plot.y.say(dot.y)}, {plot.x.say(dot.x)}"
+        title = f"{letter(dot.place)} {dot.name}: {plot.y.say(dot.y)}, {plot.x.say(dot.x)}"
+        parts += [circle(*at, 9, "ring", title)] if dot.chosen else []
         parts.append(circle(*at, 5, "dot" if dot.on_front else "dot hollow", title))
         labels.append(_free_around(at, [*places, *labels]))
-        parts.append(text(labels[-1][0], labels[-1][1] + 4, str(dot.place), "name", "middle"))
+        parts.append(text(labels[-1][0], labels[-1][1] + 4, letter(dot.place), "name", "middle"))
     parts.append(text(WIDTH - 16, 288, f"{plot.x.name} →", "name", "end"))
     return drawing(294, label, parts)
+
+
+def diagonal_scatter(plot: ScatterChart, label: str) -> Markup:
+    """Dots around the line of equal values, in the colours of their kinds."""
+    high = max([1.0, *(max(dot.x, dot.y) for dot in plot.dots)])
+    low = min([0.0, *(min(dot.x, dot.y) for dot in plot.dots)])
+    x, y = Scale(low, high, LEFT, 384), Scale(low, high, 350, 30)
+    parts = [*axis(x, 350, 30, plot.x.say, 5), *vertical_text(y, LEFT, 384, plot.y.say, 5)]
+    parts.append(line(x.at(low), y.at(low), x.at(high), y.at(high), "zero"))
+    for dot in plot.dots:
+        kind = f"mark {_kind(dot.place)}" if dot.place else "dot see-through"
+        title = f"{dot.name}: {plot.y.say(dot.y)} against {plot.x.say(dot.x)}"
+        parts.append(circle(x.at(dot.x), y.at(dot.y), 4, kind, title))
+    parts.append(text(384, 386, f"{shorten(plot.x.name, 44)} →", "name", "end"))
+    parts.append(text(8, 10, f"↑ {shorten(plot.y.name, 44)}", "name"))
+    kinds = [
+        (shorten(kind, 20), f"part c{place}") for place, kind in enumerate(plot.kinds[:COLOURS], start=1)
+    ]
+    rows = [kinds[start : start + 3] for start in range(0, len(kinds), 3)]
+    parts += [name for number, row in enumerate(rows) for name in legend(row, 410 + 18 * number)]
+    return drawing(400 + 18 * len(rows), label, parts, 400)
 
 
 def spread_labels(heights: Sequence[float], room: float = 12.0) -> list[float]:

@@ -20,7 +20,7 @@ from bakeoff.report.sections.costs import PROMISES, STATISTICS, STEPS
 from bakeoff.report.sections.pairs import lead, lead_chart
 from bakeoff.report.sections.percentiles import HOW
 from bakeoff.runs.analysis import Result
-from bakeoff.runs.stored_times import SPEED, StoredTime, earlier_phases
+from bakeoff.runs.stored_times import SPEED, START, StoredTime, earlier_phases
 from bakeoff.storage.cache import write_file
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def page(report: Report) -> str:
         latency_notes=_notes(time for row in report.latencies for time in row.statistics),
         earlier_phases=earlier_phases(report.phases, report.phase_rows),
         phase_notes=_notes(time for row in report.phase_rows for time in row.phases),
+        start=START,
         speed=SPEED if any(row.speed.value is not None for row in report.phase_rows) else "",
         speed_notes=list(dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)),
         silent=sum(hit.hits == 0 for hit in report.background.rules),

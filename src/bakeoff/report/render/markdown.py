@@ -21,7 +21,7 @@ from bakeoff.report.sections.systems import SystemsTable
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import block, bullets, escape_markdown, omitted_rows_note, table
 from bakeoff.runs.score_grid import GridMean
-from bakeoff.runs.stored_times import SPEED, earlier_phases
+from bakeoff.runs.stored_times import SPEED, START, earlier_phases
 from bakeoff.stats.loss import CEILING
 from bakeoff.storage.cache import write_file
 
@@ -71,9 +71,11 @@ def _parts(report: Report) -> Iterator[list[str]]:
 def _head(report: Report) -> list[str]:
     head = report.headline
     lines = [f"# {escape_markdown(head.question)}", "", escape_markdown(head.summary), ""]
-    lines += [f"**{head.heading}.** {escape_markdown(head.sentence)}", ""]
-    lines += [escape_markdown(head.without_leaks), ""] if head.without_leaks else []
-    return [*lines, *bullets([*report.decision, *head.reasons])]
+    lines += [f"> **{escape_markdown(head.banner)}**", ""] if head.banner else []
+    lines += [f"**{escape_markdown(head.sentence)}**", ""]
+    lines += bullets([*(f"{label}: {text}" for label, text in head.lines), *report.decision])
+    evidence = [*head.reasons, *([head.without_leaks] if head.without_leaks else [])]
+    return [*lines, *(["## The evidence", "", *bullets(evidence)] if evidence else [])]
 
 
 def _systems(systems: SystemsTable) -> list[str]:
@@ -82,11 +84,23 @@ def _systems(systems: SystemsTable) -> list[str]:
         lines += [f"**{escape_markdown(find.of_systems(systems))}**", ""]
         names = [note.heading for note in systems.measures]
         rows = [
-            [row.place, row.system, *map(_mean, row.means), say.milliseconds(row.p50_ms), say.milliseconds(row.p95_ms),
-             say.size(row.index_bytes)]
+            [row.letter, row.system, *map(_mean, row.means), say.milliseconds(row.p50_ms), say.milliseconds(row.p95_ms),
+             say.size(row.index_bytes), *([say.whole(row.vector_bytes)] if systems.several_forms else [])]
             for row in systems.rows
         ]  # fmt: skip
-        lines += table(["#", "system", *names, "p50", "p95", "index"], rows, left=2)
+        lines += table(
+            [
+                "",
+                "system",
+                *names,
+                "p50",
+                "p95",
+                "index",
+                *(["bytes per vector"] if systems.several_forms else []),
+            ],
+            rows,
+            left=2,
+        )
     lines += omitted_rows_note(systems.hidden, "systems", "scores.parquet")
     return lines + (table(["failed", "reason"], systems.failed, left=2) if systems.failed else [])
 
@@ -191,7 +205,7 @@ def _losses(losses: LossTable, measure: str) -> list[str]:
         (
             system,
             say.score(one.start),
-            *map(say.score, losses.lost(one)),
+            *map(say.score, losses.losses_of(one)),
             say.score(one.end),
             say.describe_counts(one.n, one.dropped),
         )
@@ -268,7 +282,7 @@ def _times(report: Report) -> list[str]:
             (
                 row.system,
                 *(say.seconds(time.value) for time in row.phases),
-                *([row.speed_text] if fast else []),
+                *([row.start_text, row.speed_text] if fast else []),
             )
             for row in report.phase_rows
         ]
@@ -278,7 +292,7 @@ def _times(report: Report) -> list[str]:
             f"**{escape_markdown(find.of_phases(report.phases, report.phase_rows))}**",
             "",
         ]
-        lines += table(["system", *report.phases, *([SPEED] if fast else [])], built)
+        lines += table(["system", *report.phases, *([START, SPEED] if fast else [])], built)
         lines += [f"{escape_markdown(note)}.\n" for note in earlier_phases(report.phases, report.phase_rows)]
         earlier = dict.fromkeys(row.speed.note for row in report.phase_rows if row.speed.value)
         lines += [f"{SPEED} {escape_markdown(note)}.\n" for note in earlier if note]

@@ -19,6 +19,7 @@ from bakeoff.report.sections.cost_quality import trade_chart
 from bakeoff.report.sections.pairs import lead_chart
 from bakeoff.report.sections.parts import BarChart, IntervalChart, LineChart, Plot, ScatterChart, middles
 from bakeoff.report.sections.systems import means_chart
+from bakeoff.stats.number_format import letter
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -167,13 +168,17 @@ def _intervals(plot: IntervalChart, title: str) -> Figure:
 
 
 def _scatter(plot: ScatterChart, title: str) -> Figure:
-    """Numbered dots with the intervals of y and the Pareto front."""
+    """Dots with the letters of systems, the intervals of y and the Pareto front; the recommended one has a ring."""
     figure, axes = blank(9, title)
     for dot in plot.dots:
         if dot.interval is not None:
             axes.vlines(dot.x, *dot.interval, color=PALETTE[0], alpha=0.35, linewidth=1)
         axes.plot(dot.x, dot.y, "o", color=PALETTE[1] if dot.on_front else PALETTE[0], markersize=5)
-        axes.annotate(str(dot.place), (dot.x, dot.y), xytext=(4, 4), textcoords="offset points", fontsize=7)
+        if dot.chosen:
+            axes.plot(dot.x, dot.y, "o", markersize=11, fillstyle="none", color="black")
+        axes.annotate(
+            letter(dot.place), (dot.x, dot.y), xytext=(4, 4), textcoords="offset points", fontsize=7
+        )
     steps = [dot.x for dot in plot.front], [dot.y for dot in plot.front]
     axes.step(*steps, where="post", color=PALETTE[1], linewidth=1)
     set_scale(axes, "x", log=plot.x.log, say=plot.x.say)

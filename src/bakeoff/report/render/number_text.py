@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bakeoff.runtime import count_text
 from bakeoff.stats.number_format import bytes_text, probability
 
+count = count_text.count
 ABSENT = "–"
 MINUS = "\u2212"
 TIED = "\u00a0"
@@ -31,7 +33,7 @@ def format_signed(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """The two ends in brackets, or nothing where there is no interval."""
+    """The two ends in brackets; nothing without an interval."""
     return "" if low is None or high is None else f"[{score(low)} {score(high)}]"
 
 
@@ -67,11 +69,6 @@ def whole(value: float | None) -> str:
 def share(part: int, total: int) -> str:
     """A part of a total in percent."""
     return ABSENT if not total else f"{100 * part / total:.0f}{TIED}%"
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """A number with its noun: 1 question, 63 questions."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def questions(number: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from bakeoff.benchmark.results.load_folder import all_loads, open_load
+from bakeoff.benchmark.results.load_results import all_loads, open_load
 from bakeoff.config.plan import Prices
 from bakeoff.errors import BakeoffError
 from bakeoff.report.render import number_text as say
@@ -32,6 +32,10 @@ PARTS = {
     "a refresh of the corpus": ("cost_refresh", "refresh"),
 }
 """What is paid for → the figure's name and the cost's."""
+
+
+PREFERRED = {"tokens": "tokens", "latency": "latency", "index size": "size", "cost": "cost_queries"}
+"""A preference that decides → the figure's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +66,15 @@ class Pricing:
     basis: str
 
 
-def trades(table: SystemsTable, higher_is_better: bool, bill: Pricing) -> tuple[CostQualityPoint, ...]:
-    """The trades of which any system has both sides."""
+def trades(
+    table: SystemsTable, higher_is_better: bool, bill: Pricing, decided_by: tuple[str, ...] = ()
+) -> tuple[CostQualityPoint, ...]:
+    """The trades of which any system has both sides; what decided comes first."""
     found = _all(table, partial(trade_points, table.rows, higher_is_better=higher_is_better), bill)
-    return tuple(trade for trade in found if trade.points)
+    first = [PREFERRED[name] for name in decided_by if name in PREFERRED]
+    return tuple(
+        sorted((trade for trade in found if trade.points), key=lambda one: one.name not in first[:1])
+    )
 
 
 def bill_of(result: Result) -> Pricing:
@@ -80,7 +89,7 @@ def bill_of(result: Result) -> Pricing:
 
 
 def unpriced_reason(found: tuple[CostQualityPoint, ...], bill: Pricing) -> str:
-    """Why there is no figure against money, or not all of them."""
+    """Why the figure against money is missing, or incomplete."""
     if not bill.costs:
         return bill.basis
     missing = [what for what, part in PARTS.items() if not any(trade.name == part[0] for trade in found)]
@@ -102,35 +111,80 @@ def money(currency: str, value: float | None) -> str:
 def _all(
     table: SystemsTable, points: Callable[[Mapping[str, float | None]], tuple[TradePoint, ...]], bill: Pricing
 ) -> Iterator[CostQualityPoint]:
+    yield from _tokens(table, points)
     speed = {row.system: row.p50_ms for row in table.rows}
     size = {row.system: row.index_bytes for row in table.rows}
     yield CostQualityPoint(
-        "latency",
-        "latency",
-        "p50 latency",
-        "fastest",
-        "faster",
-        say.milliseconds,
-        points(speed),
-        (f"{BY_MEANS} A p50 has no interval here: medians that are near may change places in another run.",),
+        name="latency",
+        against="latency",
+        axis="p50 latency",
+        cheapest="fastest",
+        cheaper="faster",
+        say=say.milliseconds,
+        points=points(speed),
+        notes=(
+            f"{BY_MEANS} A p50 has no interval here: medians that are near may change places in another run.",
+        ),
     )
     yield CostQualityPoint(
-        "size", "size", "index size", "smallest", "smaller", say.size, points(size), (BY_MEANS,)
+        name="size",
+        against="size",
+        axis="index size",
+        cheapest="smallest",
+        cheaper="smaller",
+        say=say.size,
+        points=points(size),
+        notes=(BY_MEANS,),
     )
+    vectors = {row.system: row.vector_bytes for row in table.rows}
+    if table.several_forms:
+        yield CostQualityPoint(
+            name="vectors",
+            against="bytes per vector",
+            axis="bytes per vector",
+            cheapest="smallest",
+            cheaper="smaller",
+            say=say.whole,
+            points=points(vectors),
+            notes=(
+                BY_MEANS,
+                "A form that is rescored keeps the full vectors too, outside the bytes it searches.",
+            ),
+        )
     paid = partial(money, bill.currency)
     for what, (name, part) in PARTS.items():
         priced = _prices_of(bill, part)
         amounts = {system: one.amount for system, one in priced.items()}
         yield CostQualityPoint(
-            name,
-            f"the cost of {what}",
-            f"cost of {what}",
-            "cheapest",
-            "cheaper",
-            paid,
-            points(amounts),
-            (f"{bill.basis}.", *_notes(priced), BY_MEANS),
+            name=name,
+            against=f"the cost of {what}",
+            axis=f"cost of {what}",
+            cheapest="cheapest",
+            cheaper="cheaper",
+            say=paid,
+            points=points(amounts),
+            notes=(f"{bill.basis}.", *_notes(priced), BY_MEANS),
         )
+
+
+def _tokens(
+    table: SystemsTable, points: Callable[[Mapping[str, float | None]], tuple[TradePoint, ...]]
+) -> Iterator[CostQualityPoint]:
+    """Quality against the tokens of a question's results, where they were counted."""
+    for place, note in enumerate(table.measures):
+        if not note.quality:
+            counted = {row.system: row.means[place].value for row in table.rows}
+            yield CostQualityPoint(
+                name="tokens",
+                against="tokens per question",
+                axis="tokens per question",
+                cheapest="shortest",
+                cheaper="shorter",
+                say=say.whole,
+                points=points(counted),
+                notes=(BY_MEANS,),
+            )
+            return
 
 
 def _notes(priced: Mapping[str, PricedCost]) -> Iterator[str]:
@@ -176,10 +230,18 @@ def _basis(date: object, speed: str) -> str:
 
 
 def trade_chart(trade: CostQualityPoint, table: SystemsTable) -> ScatterChart:
-    """Quality against a cost on a log scale; numbers are places in the table of systems."""
+    """Quality against a cost on a log scale; letters are those of the table of systems."""
     means = {row.place: row.primary.interval for row in table.rows}
     dots = [
-        Dot(point.place, point.system, point.cost, point.quality, point.on_front, _ends(means[point.place]))
+        Dot(
+            place=point.place,
+            name=point.system,
+            x=point.cost,
+            y=point.quality,
+            on_front=point.on_front,
+            interval=_ends(means[point.place]),
+            chosen=table.rows[point.place - 1].chosen,
+        )
         for point in trade.points
     ]
     note = table.measures[0]

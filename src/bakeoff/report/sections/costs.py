@@ -29,7 +29,7 @@ class TradePoint:
     on_front: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyRow:
     """Milliseconds a query: statistics of the whole, means of the steps, lowest and highest p50 across runs.
 

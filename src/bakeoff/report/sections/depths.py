@@ -12,6 +12,7 @@ from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
 from bakeoff.report.sections.resources import megabytes
 from bakeoff.runs.analysis import Result
+from bakeoff.stats.number_format import ratio_text
 from bakeoff.stats.repeat_summary import RunSummary
 
 TITLE = "Each depth measured by itself"
@@ -82,7 +83,7 @@ def _sentence(first: str, pair: SpeedComparison) -> str:
     if pair.p_holm >= ALPHA:
         return f"It is not distinguishable from {other} (p {say.p_value(pair.p_holm)})."
     ratio = pair.ratio if pair.a == first else 1 / pair.ratio
-    return f"It is {ratio:.2g} times as fast as {other} (p {say.p_value(pair.p_holm)})."
+    return f"It is {ratio_text(ratio)} times as fast as {other} (p {say.p_value(pair.p_holm)})."
 
 
 def _at_depths(found: Configurations, systems: Sequence[str]) -> TextTable:
@@ -183,7 +184,13 @@ def _chart(found: Configurations, systems: Sequence[str], shown: _DepthTable) ->
     )
     grid = TextTable(("system", *(f"top {k:g}" for k in ticks)), rows)
     return Chart(
-        shown.file, f"{shown.name} at each depth", CAPTION, LineChart(tuple(curves), x, y), grid, (), HINT
+        name=shown.file,
+        finding=f"{shown.name} at each depth",
+        caption=CAPTION,
+        plot=LineChart(tuple(curves), x, y),
+        grid=grid,
+        notes=(),
+        hint=HINT,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,16 +15,14 @@ from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import GridRow, ScoreGrid
 from bakeoff.runs.table_rows import rows_where
 from bakeoff.stats.arrays import FloatArray
-from bakeoff.types import RANKINGS, Unit
+from bakeoff.types import RANKINGS, TableRow, Unit
 
 QUERIES_SHOWN = 8
 PASSAGES_SHOWN = 5
 CHARACTERS_SHOWN = 700
 
-Row = dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DivergentPassage:
     """One returned chunk; `text` is cut to fit two columns, `cut` characters are left out."""
 
@@ -102,18 +99,18 @@ class _Lists:
         self._grid = grid
         self._reciprocal = reciprocal_measure(grid, parse(result.record.primary).unit)
         rankings = self._rankings(result, queries, systems) if queries else []
-        self._rows: dict[tuple[str, str], list[Row]] = {}
+        self._rows: dict[tuple[str, str], list[TableRow]] = {}
         for row in sorted(rankings, key=lambda row: row["rank"]):
             self._rows.setdefault((row["system"], row["query_id"]), []).append(row)
         self._texts = self._passages(result, rankings)
 
-    def _rankings(self, result: Result, queries: list[str], systems: list[str]) -> list[Row]:
+    def _rankings(self, result: Result, queries: list[str], systems: list[str]) -> list[TableRow]:
         depth = max(PASSAGES_SHOWN, result.record.depth)
         wanted = [("system", "in", systems), ("query_id", "in", queries), ("rank", "<=", depth)]
-        found: list[Row] = rows_where(result, RANKINGS, wanted).to_pylist()
+        found: list[TableRow] = rows_where(result, RANKINGS, wanted).to_pylist()
         return found
 
-    def _passages(self, result: Result, rankings: list[Row]) -> dict[str, Row]:
+    def _passages(self, result: Result, rankings: list[TableRow]) -> dict[str, TableRow]:
         chunks = sorted({row["chunk_id"] for row in rankings if row["rank"] <= PASSAGES_SHOWN})
         if not chunks:
             return {}
@@ -130,7 +127,7 @@ class _Lists:
         relevant = self._first_relevant(system, query, rows)
         return tuple(self._passage(row, relevant) for row in rows[:PASSAGES_SHOWN])
 
-    def _first_relevant(self, system: str, query: GridRow, rows: list[Row]) -> str | None:
+    def _first_relevant(self, system: str, query: GridRow, rows: list[TableRow]) -> str | None:
         """The chunk at which the first relevant unit is reached, from the stored reciprocal rank."""
         if not self.marks:
             return None
@@ -145,7 +142,7 @@ class _Lists:
         reached = list(firsts.values())
         return reached[rank - 1] if 0 < rank <= len(reached) else None
 
-    def _passage(self, row: Row, relevant: str | None) -> DivergentPassage:
+    def _passage(self, row: TableRow, relevant: str | None) -> DivergentPassage:
         stored = self._texts.get(row["chunk_id"], {})
         text = stored.get("text") or ""
         lines = f"{stored['line_start']}–{stored['line_end']}" if stored.get("line_start") is not None else ""

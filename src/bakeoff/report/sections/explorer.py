@@ -18,7 +18,7 @@ from bakeoff.types import RANKINGS
 SHORTEST = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuickRow:
     """A system's means with the primary one's interval, and its costs; None where not measured."""
 
@@ -31,6 +31,7 @@ class QuickRow:
     p50_ms: float | None
     p95_ms: float | None
     index_bytes: int | None
+    vector_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +62,19 @@ def query_overview(result: Result, grid: ScoreGrid | None = None) -> QueryOvervi
     others = tuple(name for name in result.record.measures if name != primary)
     means = resampled_means(grid, primary, grid.systems, result.record.seed)
     rest = [mean_scores(grid, name) for name in others]
-    sizes = dict(
-        zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
-    )
+    stored = {row["system"]: row for row in result.systems.to_pylist()}
     rows = {
         system: QuickRow(
-            system,
-            mean.value,
-            mean.interval.low,
-            mean.interval.high,
-            mean.n,
-            tuple(found[system] for found in rest),
-            result.timing(system, "total", "p50_ms"),
-            result.timing(system, "total", "p95_ms"),
-            sizes[system],
+            system=system,
+            mean=mean.value,
+            low=mean.interval.low,
+            high=mean.interval.high,
+            n=mean.n,
+            others=tuple(found[system] for found in rest),
+            p50_ms=result.timing(system, "total", "p50_ms"),
+            p95_ms=result.timing(system, "total", "p95_ms"),
+            index_bytes=stored[system]["index_bytes"],
+            vector_bytes=stored[system]["vector_bytes"],
         )
         for system, mean in means.items()
     }

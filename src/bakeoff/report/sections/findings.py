@@ -57,6 +57,8 @@ def of_trade(trade: CostQualityPoint) -> str:
     """Which systems are on the front."""
     front = trade.front
     if len(front) == 1:
+        if any(point.cost == front[0].cost for point in trade.points if point is not front[0]):
+            return f"{front[0].system} is the best, and no system is {trade.cheaper}"
         return f"{front[0].system} is both the best and the {trade.cheapest}"
     total = say.count(len(trade.points), "system")
     names = say.name_some([point.system for point in front], 3)
@@ -112,6 +114,8 @@ def of_lengths(rows: Sequence[LengthRecord]) -> str:
 def of_spread(spread: FactorAnalysis) -> str:
     """Which choice goes with most of the difference between systems."""
     first = max(spread.factors, key=lambda factor: factor.adjusted)
+    if first.adjusted < 0.005:
+        return "No choice goes with a visible part of the spread between systems"
     share = f"{first.adjusted:.0%} [{first.low:.0%} {first.high:.0%}]"
     return f"The largest part of the spread between systems goes with the {first.factor}: {share}"
 

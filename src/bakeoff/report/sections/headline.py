@@ -11,12 +11,14 @@ from bakeoff.report.sections.lower_bounds import queries_by_words
 from bakeoff.report.sections.systems import MeasureNote, SystemsTable
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.empty_searches import empty_search_sentences
+from bakeoff.runs.placements import placement_sentences
 from bakeoff.runs.score_grid import ScoreGrid
 from bakeoff.runs.verdict import leak_sentence, tie_notes
+from bakeoff.stats.recommendation import Strength
 from bakeoff.stats.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
     """The first screen of a report."""
 
@@ -25,6 +27,9 @@ class Headline:
     summary: str
     heading: str
     sentence: str
+    lines: tuple[tuple[str, str], ...]
+    """How sure, what would change it, warnings: each with its label."""
+    banner: str
     reasons: tuple[str, ...]
     without_leaks: str
     could_change: tuple[str, ...]
@@ -39,17 +44,20 @@ def headline(
     verdict: Verdict | None,
     notes: Sequence[str],
 ) -> Headline:
-    """The first screen's words, from the verdict and the record; `notes` are those of the run and of its figures."""
+    """The first screen's words: the recommendation, then its evidence; `notes` are of the run and of its figures."""
+    advice = result.recommendation
     return Headline(
         name=result.record.name,
         question=question(result),
         summary=" · ".join(_summary(result, grid)),
-        heading="Verdict" if verdict else "No verdict",
-        sentence=verdict.sentence if verdict else _no_verdict(result),
+        heading="Recommendation" if advice else "No recommendation",
+        sentence=advice.sentence if advice else _nothing_finished(result),
+        lines=advice.lines if advice else (),
+        banner=advice.banner if advice else "",
         reasons=_reasons(verdict) if verdict else (),
         without_leaks=leak_sentence(result) if verdict else "",
         could_change=(*_could_change(result, grid, table, found, verdict), *notes, *tie_notes(result)),
-        decided=verdict is not None and verdict.system is not None,
+        decided=advice is not None and advice.strength is Strength.TAKE,
     )
 
 
@@ -75,17 +83,14 @@ def _summary(result: Result, grid: ScoreGrid) -> Iterator[str]:
 
 
 def _reasons(verdict: Verdict) -> tuple[str, ...]:
-    """What would settle an open verdict, then the evidence."""
+    """What is shown and what is not, what would settle it, then the evidence."""
     settle = (verdict.would_settle,) if verdict.would_settle else ()
-    return (*settle, *verdict.reasons)
+    return (verdict.sentence, *settle, *verdict.reasons)
 
 
-def _no_verdict(result: Result) -> str:
-    if not result.done:
-        return f"No system finished: {len(result.failed):,} of {count(len(result.record.systems), 'system')} failed."
+def _nothing_finished(result: Result) -> str:
     return (
-        f"{len(result.done):,} systems are too many to compare all pairs of them here. The table below "
-        "gives each mean with its interval; list fewer systems in the experiment for a verdict."
+        f"No system finished: {len(result.failed):,} of {count(len(result.record.systems), 'system')} failed."
     )
 
 
@@ -98,6 +103,7 @@ def _could_change(
 ) -> Iterator[str]:
     if verdict is None:
         yield from empty_search_sentences(result.record.empty_searches)
+        yield from placement_sentences(result.record.placements, result.record.primary)
     yield from _other_measures(table, found)
     if result.failed and result.done:
         failures = name_some(list(result.failed))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.findings import of_phases
 from bakeoff.report.sections.parts import Bar, BarChart, BarGroup, Chart, TextTable
-from bakeoff.runs.stored_times import SPEED, WHOLE, PhaseRow
+from bakeoff.runs.stored_times import SPEED, START, WHOLE, PhaseRow
 
 PARTLY = "not all of it was timed"
 CAPTION = (
@@ -24,10 +24,14 @@ def phase_chart(phases: Sequence[str], rows: Sequence[PhaseRow]) -> Chart | None
     groups = tuple(BarGroup(row.system, (_bar(phases, row),)) for row in rows)
     fast = any(row.speed.value is not None for row in rows)
     cells = (
-        (row.system, *(say.seconds(t.value) for t in row.phases), *([row.speed_text] if fast else []))
+        (
+            row.system,
+            *(say.seconds(time.value) for time in row.phases),
+            *([row.start_text, row.speed_text] if fast else []),
+        )
         for row in rows
     )
-    grid = TextTable(("system", *phases, *([SPEED] if fast else [])), tuple(cells))
+    grid = TextTable(("system", *phases, *([START, SPEED] if fast else [])), tuple(cells))
     return Chart(
         "ingestion", of_phases(phases, rows), CAPTION, BarChart(kinds, groups, say.seconds, "seconds"), grid
     )

@@ -23,7 +23,7 @@ class LossTable:
     steps: tuple[str, ...]
     rows: tuple[tuple[str, Waterfall], ...]
 
-    def lost(self, waterfall: Waterfall) -> tuple[float | None, ...]:
+    def losses_of(self, waterfall: Waterfall) -> tuple[float | None, ...]:
         """One system's losses in the order of the table's steps."""
         found = {step.step: step.lost for step in waterfall.steps}
         return tuple(found.get(step) for step in self.steps)

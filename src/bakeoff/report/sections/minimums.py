@@ -17,7 +17,8 @@ def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) ->
     """Pass or fail of every minimum; None where no query has one."""
     accuracy, reached, of = _accuracy(grid, systems[:SYSTEMS_SHOWN])
     documents, enough = _documents(result, grid)
-    if not accuracy.rows and not documents.rows:
+    notes = _missing_measure(grid)
+    if not accuracy.rows and not documents.rows and not notes:
         return None
     found = []
     if accuracy.rows:
@@ -27,7 +28,20 @@ def minimums_section(result: Result, grid: ScoreGrid, systems: Sequence[str]) ->
         total = len(documents.rows)
         found.append(f"the truth of {enough} of {count(total, 'question')} has the documents it should have")
     grids = tuple(one for one in (accuracy, documents) if one.rows)
-    return ReportSection("minimums", "Minimums of the query file", "; ".join(found), grids)
+    title = "Minimums of the query file"
+    return ReportSection("minimums", title, "; ".join(found) or notes[0], grids, notes if found else ())
+
+
+def _missing_measure(grid: ScoreGrid) -> tuple[str, ...]:
+    """What to do where queries have a minimum of section accuracy and the run has no such measure."""
+    asked = sum(accuracy_minimum(query.tags) is not None for query in grid.queries)
+    if not asked or accuracy_measure(grid.values) is not None:
+        return ()
+    having = "has a minimum" if asked == 1 else "have minimums"
+    return (
+        f"{count(asked, 'question')} {having} of section accuracy, which this run did not measure. "
+        "Add SecAcc@10(chunk) to measures and run again.",
+    )
 
 
 def _accuracy(grid: ScoreGrid, systems: Sequence[str]) -> tuple[TextTable, dict[str, int], int]:

@@ -5,26 +5,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bakeoff.errors import ComparisonError
+from bakeoff.pipeline.placement import RUN, THRESHOLD
 from bakeoff.presets.lineage.decision_matrix import decision_matrix, is_lineage
 from bakeoff.presets.lineage.export_text import formula
+from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.depths import depths_section
 from bakeoff.report.sections.parts import ReportSection, TextTable
 from bakeoff.report.sections.resources import resources_section
 from bakeoff.report.sections.scaling import scaling_sections
 from bakeoff.report.sections.under_load import load_section
+from bakeoff.report.sections.vector_forms import vector_forms_section
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.placements import placement_row, placement_sentences
 
 
 def collect_optional_sections(result: Result, systems: Sequence[str]) -> tuple[ReportSection, ...]:
     """Depths, load, resources and growth: what was measured of a run beyond its own queries, for the systems shown."""
     found = (
         _decision(result),
+        _placements(result, systems),
+        vector_forms_section(result),
         depths_section(result, systems),
         load_section(result, systems),
         resources_section(result, systems),
         *scaling_sections(result),
     )
     return tuple(section for section in found if section is not None)
+
+
+def _placements(result: Result, systems: Sequence[str]) -> ReportSection | None:
+    """How the results of retrievers were placed in the corpus."""
+    found = [one for one in result.record.placements if one.system in systems]
+    if not found:
+        return None
+    headings = ("retriever", *placement_row(found[0]), "score", "at most")
+    rows = [
+        (one.system, *map(say.whole, placement_row(one).values()), say.score(one.mean), say.score(one.high))
+        for one in found
+    ]
+    lost = sum(one.outside for one in found)
+    return ReportSection(
+        "placements",
+        "Where the retrievers' results are in the corpus",
+        " ".join(placement_sentences(found, result.record.primary)) or "Every result was placed.",
+        (TextTable(headings, tuple(rows)),),
+        (PLACED, *([BOUND] if lost else [])),
+    )
+
+
+PLACED = (
+    "A result with an id and characters is used as given. A text is looked for as it is, then without differences of "
+    f"blanks, case and HTML markup, then by overlap: a document must hold {THRESHOLD:.0%} of its runs of {RUN} words."
+)
+BOUND = (
+    "The score counts results that were not placed as wrong; at most it would be the value if all were right."
+)
 
 
 def _decision(result: Result) -> ReportSection | None:

@@ -11,11 +11,8 @@ from bakeoff.report.sections.parts import Axis, IntervalChart, IntervalRow
 from bakeoff.report.sections.systems import SHOWN
 from bakeoff.runs.score_grid import ScoreGrid
 from bakeoff.stats.comparison import Comparison, PairComparison
-from bakeoff.stats.tests import flips_for
 
 PAIRS_SHOWN = 60
-WORK = 2e12
-"""Sign flips × queries × pairs beyond which a comparison of all pairs takes minutes, and memory to match."""
 STEPS = 50
 """Scores of a pair are gathered on a grid this fine, so that equal queries share one dot."""
 
@@ -29,7 +26,7 @@ class SharedDot:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairTable:
     """Comparisons seen from the better-ranked system; `dots` set the first two against each other."""
 
@@ -47,18 +44,12 @@ class PairTable:
         return sum(pair.better == self.best for pair in self.against)
 
 
-def too_many(systems: int, queries: int) -> bool:
-    """Whether comparing all pairs would take more work than a report may cause."""
-    pairs = systems * (systems - 1) // 2
-    return pairs > 0 and float(pairs) * flips_for(pairs, 0.05) * queries > WORK
-
-
 def pairs_to_show(comparison: Comparison, ordered: tuple[str, ...], grid: ScoreGrid) -> PairTable | None:
     """The pairs to show, or None where there are no two systems to compare."""
     if comparison.best is None or len(ordered) < 2:
         return None
     best, places = comparison.best, {system: place for place, system in enumerate(ordered)}
-    turned = [pair if places[pair.a] < places[pair.b] else pair.reversed() for pair in comparison.pairs]
+    turned = [pair if places[pair.a] < places[pair.b] else pair.reverse() for pair in comparison.pairs]
     turned.sort(key=lambda pair: (places[pair.a], places[pair.b]))
     return PairTable(
         best=best,
@@ -75,7 +66,7 @@ def lead(pair: PairComparison) -> tuple[float | None, float | None, float | None
     """How far the first of a pair is ahead, with the ends of its interval, for either direction of the measure."""
     if pair.higher_is_better:
         return pair.difference, pair.interval.low, pair.interval.high
-    turned = pair.interval.negated()
+    turned = pair.interval.negate()
     return (None if pair.difference is None else 0.0 - pair.difference), turned.low, turned.high
 
 

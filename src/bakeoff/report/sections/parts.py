@@ -1,6 +1,6 @@
 """The parts of a report section, and the specification of charts: plain values, without any drawing.
 
-render/charts_svg.py draws them for the page, render/mpl_figures.py for a paper, dashboard/frames.py for the dashboard.
+render/charts_svg.py draws them for the page and the dashboard, render/mpl_figures.py for a paper.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class Dot:
     on_front: bool = False
     interval: tuple[float, float] | None = None
     """The interval of y, drawn where a figure has room for it."""
+    chosen: bool = False
+    """Whether it is the recommended one: drawn with a ring, so that no colour is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,14 @@ class IntervalChart:
 
 @dataclass(frozen=True, slots=True)
 class ScatterChart:
-    """Dots over two axes, with the Pareto front as steps."""
+    """Dots over two axes, with the Pareto front as steps; `kinds` name the places of dots that are not numbered."""
 
     dots: tuple[Dot, ...]
     x: Axis
     y: Axis
+    diagonal: bool = False
+    """Whether a line marks equal values."""
+    kinds: tuple[str, ...] = ()
 
     @property
     def front(self) -> tuple[Dot, ...]:

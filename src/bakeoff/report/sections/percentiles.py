@@ -87,13 +87,13 @@ def chart(
     x = Axis("share of questions", _name, log=True, higher_is_better=True, ticks=_ticks(lines))
     y = Axis("latency", say.milliseconds, log=True, higher_is_better=False)
     return Chart(
-        name,
-        finding(rows, under),
-        caption,
-        LineChart(tuple(lines), x, y),
-        TextTable(("system", *map(_label, PERCENTS), "samples"), tuple(map(cells, rows))),
-        tuple(_notes(rows)),
-        f"Both scales are logarithmic.{_grey(lines)}",
+        name=name,
+        finding=finding(rows, under),
+        caption=caption,
+        plot=LineChart(tuple(lines), x, y),
+        grid=TextTable(("system", *map(_label, PERCENTS), "samples"), tuple(map(cells, rows))),
+        notes=tuple(_notes(rows)),
+        hint=f"Both scales are logarithmic.{_grey(lines)}",
     )
 
 

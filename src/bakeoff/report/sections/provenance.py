@@ -11,6 +11,7 @@ from bakeoff.report.sections.sanity import sanity_notes
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.record import ChunkingRecord, LengthRecord, RuleHit
 from bakeoff.runs.score_grid import ScoreGrid
+from bakeoff.runtime.count_text import count
 from bakeoff.stats.verdict import rule_table
 
 ROWS_SHOWN = 200
@@ -46,7 +47,7 @@ class RuleHitRow:
     applied: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Everything about a run that is not a score or a time."""
 
@@ -136,8 +137,10 @@ def _identity(result: Result) -> Iterable[tuple[str, str]]:
     if corpus is not None:
         yield (
             "corpus",
-            f"{corpus.documents:,} documents, {corpus.characters:,} characters, {corpus.fingerprint}",
+            f"{count(corpus.documents, 'document')}, {corpus.characters:,} characters, {corpus.fingerprint}",
         )
+        if corpus.language:
+            yield "language", corpus.language
     yield "questions", record.queries_fingerprint
     yield "truth", record.truth_fingerprint
     yield "plan", record.plan

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bakeoff.benchmark.results.load_folder import all_loads, open_load
+from bakeoff.benchmark.results.load_results import all_loads, open_load
 from bakeoff.errors import BakeoffError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import Bar, BarChart, BarGroup, Chart, ReportSection, TextTable
 from bakeoff.report.sections.under_load import loads_of, shown_points
 from bakeoff.runs.analysis import Result
+from bakeoff.types import Json
 
 SIDES = ("client", "server")
 OPENING = "opening"
@@ -177,11 +177,11 @@ def _phases(result: Result, systems: Sequence[str]) -> tuple[list[Phase], str]:
     return phases, loads[-1]["load"] if loads else ""
 
 
-def _order(point: Mapping[str, Any], loads: Sequence[Mapping[str, Any]]) -> int:
+def _order(point: Mapping[str, Json], loads: Sequence[Mapping[str, Json]]) -> int:
     return [load["load"] for load in loads].index(point["load"])
 
 
-def _phase(system: str, phase: str, stored: Mapping[str, Any]) -> Phase:
+def _phase(system: str, phase: str, stored: Mapping[str, Json]) -> Phase:
     used = [stored.get(side) or {} for side in SIDES]
     return Phase(
         system,

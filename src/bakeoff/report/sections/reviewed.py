@@ -11,7 +11,7 @@ from bakeoff.report.sections.parts import ReportSection, TextTable
 from bakeoff.review.auto_vs_human import AutoVsHuman, SideMean
 from bakeoff.review.measures import PairFigures, ReviewFigures, pool_rankings, review_figures
 from bakeoff.review.outcomes import OutcomeState, labels_of
-from bakeoff.review.review_folder import ReviewState, beside_the_run
+from bakeoff.review.review_folder import ReviewState, compare_with_run
 from bakeoff.review.reviewed_run import find_review
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.intervals import Interval
@@ -19,13 +19,13 @@ from bakeoff.stats.intervals import Interval
 
 def review_section(result: Result) -> ReportSection | None:
     """What people judged: precision and lift with bounds over the unjudged, and the leader against the others."""
-    standing = find_review(result)
-    if standing is None:
+    state = find_review(result)
+    if state is None:
         return None
-    pool = standing.pool
-    figures = review_figures(pool_rankings(pool), labels_of(standing.settled), pool.k, result.record.seed)
+    pool = state.pool
+    figures = review_figures(pool_rankings(pool), labels_of(state.settled), pool.k, result.record.seed)
     decided = sum(
-        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in standing.settled.values()
+        one.state not in (OutcomeState.OPEN, OutcomeState.CONFLICT) for one in state.settled.values()
     )
     finding = f"{decided:,} of {count(len(pool.items), 'passage')} are decided"
     if result.reviewed is not None:
@@ -34,14 +34,14 @@ def review_section(result: Result) -> ReportSection | None:
         figures_grid(figures),
         *([common_grid(figures)] if len(figures.systems) > 1 else []),
         *([against_grid(figures)] if figures.pairs else []),
-        *_sides(standing, result),
+        *_sides(state, result),
     ]
     if not decided:
-        return ReportSection("review", "Judged by people", finding, (), standing.notes)
+        return ReportSection("review", "Judged by people", finding, (), state.notes)
     notes = (
         "In brackets: what a value could be once every result is judged. Differences are over the questions that are "
         "complete for both systems; bounds over all common ones.",
-        *standing.notes,
+        *state.notes,
     )
     return ReportSection("review", "Judged by people", finding, tuple(grids), notes)
 
@@ -108,10 +108,10 @@ def against_grid(figures: ReviewFigures) -> TextTable:
     return TextTable(headings, tuple(_pair(one, figures.k) for one in shown), 2)
 
 
-def _sides(standing: ReviewState, result: Result) -> list[TextTable]:
+def _sides(state: ReviewState, result: Result) -> list[TextTable]:
     """Automated, human-adjusted and combined figures (S4-53), where the primary measure has all three."""
     try:
-        found = beside_the_run(standing, result.by_rules())
+        found = compare_with_run(state, result.by_rules())
     except BakeoffError:
         return []  # a measure that people's labels say nothing about has no human side
     grid = sides_grid([one for one in found if one.human.n])

@@ -13,6 +13,7 @@ from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import translate_table_errors
 from bakeoff.runs.score_grid import ScoreGrid, mean_scores
 from bakeoff.runs.table_rows import row_count
+from bakeoff.runtime.count_text import count
 from bakeoff.stats.sanity import GrowthFacts, SanityFacts, unusual_values
 from bakeoff.storage.parquet_io import read_parquet
 from bakeoff.types import RANKINGS, Unit
@@ -35,7 +36,19 @@ def sanity_notes(result: Result, grid: ScoreGrid) -> list[str]:
             )
         ),
         *_too_shallow(result, grid),
+        *_all_documents(result, grid),
     ]
+
+
+def _all_documents(result: Result, grid: ScoreGrid) -> Iterator[str]:
+    """A note where recall counts as many documents as there are: it can't be below 1."""
+    documents = result.record.corpus.documents if result.record.corpus is not None else 0
+    for name in grid.values:
+        measure = parse(name)
+        counts_all = 0 < documents <= (measure.k or 0) and measure.unit is Unit.DOCUMENT
+        if counts_all and measure.name in ("R", "Hit"):
+            shown = count(documents, "document")
+            yield f"{name} says nothing here: the corpus has {shown}, so all of them are counted. Use a smaller k."
 
 
 def _too_shallow(result: Result, grid: ScoreGrid) -> Iterator[str]:
@@ -43,7 +56,7 @@ def _too_shallow(result: Result, grid: ScoreGrid) -> Iterator[str]:
     cutoffs = {name: parse(name).k or 0 for name in grid.values if parse(name).unit is Unit.DOCUMENT}
     deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
     k, corpus = cutoffs.get(deepest, 0), result.record.corpus
-    if k < 2 or (corpus is not None and corpus.documents < k) or row_count(result, RANKINGS) > ROWS:
+    if k < 2 or (corpus is not None and corpus.documents <= k) or row_count(result, RANKINGS) > ROWS:
         return
     few = _short_lists(result, k, {query.id for query in grid.queries if not query.negative})
     if few:

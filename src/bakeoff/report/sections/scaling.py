@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bakeoff.benchmark.results.power_law import PowerLaw
 from bakeoff.benchmark.results.records import RECORD, read_record
-from bakeoff.benchmark.results.scale_rows import (
+from bakeoff.benchmark.results.scale_results import (
     DOCUMENTS,
     FIGURES,
     ROWS_OF_VECTORS,
     SIZE,
     ScaleRow,
     fits_of,
+    medians,
     read_rows,
     systems,
     values,
 )
-from bakeoff.benchmark.results.scale_tables import medians
 from bakeoff.errors import BakeoffError, DataError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
@@ -27,6 +26,7 @@ from bakeoff.report.sections.resources import megabytes
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.number_format import capital
 from bakeoff.storage.cache import write_file
+from bakeoff.types import Json
 
 FOLDER = "scale"
 ROWS = "rows.parquet"
@@ -116,7 +116,15 @@ def growth(
         y = Axis(name, SHOWN[figure], log=True, higher_is_better=False)
         finding = _finding(name, [(line.name, fits[line.name, figure]) for line in lines], unit)
         plot, notes = LineChart(tuple(lines), x, y), _notes(fits, figure)
-        yield Chart(f"{stem}_{figure}", finding, CAPTION, plot, _grid(rows, figure, fits), notes, HINT)
+        yield Chart(
+            name=f"{stem}_{figure}",
+            finding=finding,
+            caption=CAPTION,
+            plot=plot,
+            grid=_grid(rows, figure, fits),
+            notes=notes,
+            hint=HINT,
+        )
 
 
 def _section(path: Path, name: str, result: Result) -> ReportSection:
@@ -148,12 +156,12 @@ def _section(path: Path, name: str, result: Result) -> ReportSection:
     )
 
 
-def unit_of(record: Mapping[str, Any]) -> str:
+def unit_of(record: Mapping[str, object]) -> str:
     """What the sizes of a measurement count."""
     return str(record.get("unit", ROWS_OF_VECTORS))
 
 
-def _origin(record: Mapping[str, Any]) -> str:
+def _origin(record: Mapping[str, Json]) -> str:
     data = record["dataset"]
     if unit_of(record) == DOCUMENTS:
         return f"Measured on samples of the {data['documents']:,} documents of {data['name']}"
@@ -163,7 +171,7 @@ def _origin(record: Mapping[str, Any]) -> str:
     )
 
 
-def _open_scale(folder: Path) -> tuple[Mapping[str, Any], tuple[ScaleRow, ...]]:
+def _open_scale(folder: Path) -> tuple[Mapping[str, Json], tuple[ScaleRow, ...]]:
     """Record and rows of a folder that `bakeoff scale` wrote."""
     import pyarrow as pa
 

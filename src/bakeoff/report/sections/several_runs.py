@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.parts import ReportSection, TextTable
@@ -29,7 +28,7 @@ def runs_grid(found: RunsComparison) -> TextTable:
         "system", "run", "date", found.comparison.measure, "difference", "interval", "better / worse / equal",
         "Holm p",
     )  # fmt: skip
-    return TextTable(headings, tuple(_row(found, one) for one in found.ordered()), left=3)
+    return TextTable(headings, tuple(_row(found, one) for one in found.order_systems()), left=3)
 
 
 def _row(found: RunsComparison, one: DatedSystem) -> tuple[str, ...]:
@@ -43,12 +42,14 @@ def _row(found: RunsComparison, one: DatedSystem) -> tuple[str, ...]:
     return (*first, say.format_signed(pair.difference), interval, wins, say.p_value(pair.p_holm))
 
 
-def comparison_json(found: RunsComparison) -> dict[str, Any]:
+def comparison_json(found: RunsComparison) -> dict[str, object]:
     """The comparison for a script."""
     comparison = found.comparison
     return {
         "measure": comparison.measure,
         "best": comparison.best,
-        "systems": [{**asdict(one), "mean": comparison.summary(one.name).mean} for one in found.ordered()],
+        "systems": [
+            {**asdict(one), "mean": comparison.summary(one.name).mean} for one in found.order_systems()
+        ],
         "pairs": [{**asdict(pair), "effective_n": pair.effective_n} for pair in comparison.pairs],
     }

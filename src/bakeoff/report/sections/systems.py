@@ -12,6 +12,7 @@ from bakeoff.report.sections.lower_bounds import is_lower_bound, queries_by_word
 from bakeoff.report.sections.parts import Axis, IntervalChart, IntervalRow
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import GridMean, ScoreGrid, compared_means, resampled_means
+from bakeoff.stats.number_format import letter, short_names
 from bakeoff.stats.verdict import Verdict
 from bakeoff.types import Unit
 
@@ -19,7 +20,7 @@ SHOWN = 25
 """Systems in any table or figure; the rest is counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureNote:
     """A measure as the report names it (its level is part of the name, F15), and what it means."""
 
@@ -40,21 +41,28 @@ class MeasureNote:
         return f"{self.label}, lower bound" if self.lower_bound else self.label
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SystemRow:
     """One finished system; latencies in milliseconds, size in bytes, None where not measured."""
 
     place: int
     system: str
+    short: str
     means: tuple[GridMean, ...]
     p50_ms: float | None
     p95_ms: float | None
     index_bytes: int | None
+    vector_bytes: int | None
     chunks: int | None
     dims: int | None
     stand_in: bool
     chosen: bool
     unbeaten: bool
+
+    @property
+    def letter(self) -> str:
+        """The letter by which figures and texts name it."""
+        return letter(self.place)
 
     @property
     def primary(self) -> GridMean:
@@ -70,6 +78,11 @@ class SystemsTable:
     rows: tuple[SystemRow, ...]
     hidden: int
     failed: tuple[tuple[str, str], ...]
+
+    @property
+    def several_forms(self) -> bool:
+        """Whether vectors of different bytes are compared."""
+        return len({row.vector_bytes for row in self.rows if row.vector_bytes}) > 1
 
 
 def measure_notes(result: Result, grid: ScoreGrid) -> tuple[MeasureNote, ...]:
@@ -106,18 +119,21 @@ def systems_table(
     found = {note.key: _means(result, grid, note.key, shown, verdict is not None) for note in notes}
     stored = {row["system"]: row for row in result.systems.to_pylist()}
     unbeaten = set(verdict.group) if verdict else set()
+    names, advice = short_names(ordered), result.recommendation
     rows = [
         SystemRow(
             place=place,
             system=system,
+            short=names[system],
             means=tuple(found[note.key][system] for note in notes),
             p50_ms=result.timing(system, "total", "p50_ms"),
             p95_ms=result.timing(system, "total", "p95_ms"),
             index_bytes=stored[system]["index_bytes"],
+            vector_bytes=stored[system]["vector_bytes"],
             chunks=stored[system]["chunks"],
             dims=stored[system]["dims"],
             stand_in=bool(stored[system]["stand_in"]),
-            chosen=verdict is not None and verdict.system == system,
+            chosen=advice is not None and advice.system == system,
             unbeaten=system in unbeaten,
         )
         for place, system in enumerate(shown, start=1)
@@ -145,7 +161,14 @@ def _note(name: str, units: tuple[str, ...], sources: tuple[str, ...]) -> Measur
     cost = row.needs is RequiredInput.TOKENS
     label, from_truth = str(measure), ", ".join(sources)
     return MeasureNote(
-        name, label, row.meaning, row.formula, row.ceiling, from_truth, row.higher_is_better, quality=not cost
+        key=name,
+        label=label,
+        meaning=row.meaning,
+        formula=row.formula,
+        ceiling=row.ceiling,
+        sources=from_truth,
+        higher_is_better=row.higher_is_better,
+        quality=not cost,
     )
 
 

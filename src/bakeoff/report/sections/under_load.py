@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
-from bakeoff.benchmark.results.load_folder import MISSING, LoadResult, all_loads, load_weight, open_load
+from bakeoff.benchmark.results.load_results import MISSING, LoadResult, all_loads, load_weight, open_load
 from bakeoff.errors import BakeoffError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections import percentiles
 from bakeoff.report.sections.parts import Axis, Chart, Curve, LineChart, ReportSection, TextTable
 from bakeoff.runs.analysis import Result
 from bakeoff.stats.number_format import capital
+from bakeoff.types import Json
 
-Point = Mapping[str, Any]
+Point = Mapping[str, Json]
 TITLE = "Under load"
 TAILS = ("p99", "p95", "p90", "p50")
 NOTES = 6
@@ -39,7 +39,7 @@ def load_section(result: Result, systems: Sequence[str]) -> ReportSection | None
     return ReportSection("load", TITLE, _summary(record), tuple(grids), tuple(_notes(found, result)), charts)
 
 
-def shown_points(record: Mapping[str, Any], systems: Sequence[str]) -> list[Point]:
+def shown_points(record: Mapping[str, Json], systems: Sequence[str]) -> list[Point]:
     """The points of the first systems; steps of a search for the highest rate only where there are no others."""
     points = [point for point in record["points"] if not point["probe"]] or record["points"]
     number = system_numbers(record, systems)
@@ -47,13 +47,13 @@ def shown_points(record: Mapping[str, Any], systems: Sequence[str]) -> list[Poin
     return sorted(kept, key=lambda point: (number[point["system"]], load_weight(point)))
 
 
-def system_numbers(record: Mapping[str, Any], systems: Sequence[str]) -> dict[str, int]:
+def system_numbers(record: Mapping[str, Json], systems: Sequence[str]) -> dict[str, int]:
     """The number by which each system is named in the figures: its place in the report; others follow."""
     names = dict.fromkeys((*systems, *(point["system"] for point in record["points"])))
     return {name: place for place, name in enumerate(names, start=1)}
 
 
-def _summary(record: Mapping[str, Any]) -> str:
+def _summary(record: Mapping[str, Json]) -> str:
     """What was measured; where a highest rate was looked for, what was found."""
     if record["stopped"] or not record["points"] or record["highest"]:
         found: str = record["sentence"]
@@ -64,7 +64,7 @@ def _summary(record: Mapping[str, Any]) -> str:
     return f"{count} under {say.name_some(loads, 9)}, {runs} of about {record['demand']['seconds']:g} s each, in turns."
 
 
-def _highest(record: Mapping[str, Any]) -> Iterator[TextTable]:
+def _highest(record: Mapping[str, Json]) -> Iterator[TextTable]:
     """The highest rate that kept the promise, where one was looked for."""
     rows = []
     for system, stored in list(record["highest"].items())[:MOST]:
@@ -75,7 +75,7 @@ def _highest(record: Mapping[str, Any]) -> Iterator[TextTable]:
         yield TextTable(("system", "highest rate kept", "IQR", "runs at no rate"), tuple(rows))
 
 
-def _comparisons(record: Mapping[str, Any]) -> Iterator[TextTable]:
+def _comparisons(record: Mapping[str, Json]) -> Iterator[TextTable]:
     """Welch's test between systems under each load; loads stored by earlier versions have none."""
     rows = []
     for pair in record.get("comparisons", ())[: MOST * 4]:
@@ -201,7 +201,13 @@ def _load_charts(
         title = finding(last) if last else f"{capital(y.name)} is not known under the heaviest load"
         hint = "Both scales are logarithmic."
         yield Chart(
-            name, title, caption, LineChart(tuple(lines), x, y), TextTable(headings, tuple(rows)), (), hint
+            name=name,
+            finding=title,
+            caption=caption,
+            plot=LineChart(tuple(lines), x, y),
+            grid=TextTable(headings, tuple(rows)),
+            notes=(),
+            hint=hint,
         )
 
 
@@ -253,7 +259,7 @@ def _row(point: Point) -> tuple[str, ...]:
     return (point["system"], point["load"], say.whole(rate["median"]), iqr, *times, f"{lost:,}", held)
 
 
-def _command(result: Result, record: Mapping[str, Any]) -> str:
+def _command(result: Result, record: Mapping[str, Json]) -> str:
     """The command that puts the run under the same load again, but for choices of systems."""
     demand = record["demand"]
     words = f"bakeoff load {result.record.run}"

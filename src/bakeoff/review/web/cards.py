@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bakeoff.corpus.document_kinds import CODE, DATA, KIND_OF_SUFFIX
 from bakeoff.corpus.segmentation import has_spaceless_script, word_spans
+from bakeoff.review.choices import LabelScheme, describe_vote
 from bakeoff.review.outcomes import Vote
 from bakeoff.review.pool import ReviewItem
 
@@ -31,15 +32,14 @@ Span = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class EarlierVote:
-    """What somebody, or a rule, said of an item; shown only to who decides between them."""
+    """What somebody, or a rule, said of an item, in the words of the page; shown only to who decides between them."""
 
     who: str
     judgment: str
-    grade: int | None
     note: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """An item as the page gets it: nothing in it says which system returned it, at which rank or score."""
 
@@ -100,22 +100,28 @@ class ContextWindow:
         return spans[bisect_left(spans, (at - reach, 0, "")) : bisect_left(spans, (at + 1, 0, ""))]
 
 
-def card(key: str, item: ReviewItem, around: ContextWindow, opinions: Iterable[Vote] = ()) -> Card:
+def card(
+    key: str,
+    item: ReviewItem,
+    around: ContextWindow,
+    opinions: Iterable[Vote] = (),
+    labels: LabelScheme = LabelScheme.GRADES,
+) -> Card:
     """The card of an item."""
     return Card(
-        key,
-        item.query_id,
-        item.query_text,
-        item.category,
-        item.document_id,
-        item.section,
-        item.start,
-        item.end,
-        mark_words(item.text, item.words, item.query_text),
-        around.before(item.document_id, item.start),
-        around.after(item.document_id, item.end),
-        _is_code(item.document_id),
-        tuple(_earlier_vote(one) for one in opinions),
+        key=key,
+        query_id=item.query_id,
+        query=item.query_text,
+        category=item.category,
+        document=item.document_id,
+        section=item.section,
+        start=item.start,
+        end=item.end,
+        text=mark_words(item.text, item.words, item.query_text),
+        before=around.before(item.document_id, item.start),
+        after=around.after(item.document_id, item.end),
+        code=_is_code(item.document_id),
+        said=tuple(_earlier_vote(one, labels) for one in opinions),
     )
 
 
@@ -157,6 +163,6 @@ def _is_code(document: str) -> bool:
     return kind in CODE or kind in DATA
 
 
-def _earlier_vote(one: Vote) -> EarlierVote:
+def _earlier_vote(one: Vote, labels: LabelScheme) -> EarlierVote:
     who = f"rule {one.where}" if one.auto else one.reviewer
-    return EarlierVote(who, one.label.value or "cannot judge", one.grade, one.note)
+    return EarlierVote(who, describe_vote(labels, one.label, one.grade) or "Can’t judge", one.note)

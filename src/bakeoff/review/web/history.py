@@ -29,7 +29,7 @@ class History:
         """The time of the last entry, or nothing."""
         return next(reversed(self.times), "")
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether somebody else wrote into this reviewer's file; what it says is read again."""
         if self._bytes() == self._size:
             return False

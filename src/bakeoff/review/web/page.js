@@ -2,8 +2,8 @@
 // Everything of the corpus goes into the page as text nodes, never as markup.
 const setup = JSON.parse(document.body.dataset.setup);
 const at = id => document.getElementById(id);
-const WORDS = {KEYWORD_MATCH: "Keyword match", SEMANTIC_MATCH: "Semantic match", FALSE_POSITIVE: "False positive",
-  "cannot judge": "Can’t judge", later: "Later"};
+const NAMES = Object.fromEntries(setup.choices.map(([word, name]) => [word, name]));
+const WRONG = setup.choices.at(-1)[0];   // the choice that needs no grade
 const store = {
   get(name) { try { return localStorage.getItem("bakeoff/" + name); } catch { return null; } },
   set(name, value) { try { localStorage.setItem("bakeoff/" + name, value); } catch { /* private window: nothing to keep it in */ } },
@@ -33,16 +33,19 @@ async function post(path, body) {
       headers: {"Content-Type": "application/json", "X-Review-Token": setup.token}, body: JSON.stringify(body)});
     if (answer.ok) return await answer.json();
     const said = await answer.json().catch(() => ({}));
-    if (answer.status === 403 && renew()) await new Promise(() => {});
+    if (answer.status === 403 && await renew(gone.signal)) await new Promise(() => {});
     if (answer.status >= 500 || answer.status === 403) throw new Error(said.error || "the server failed");
     throw new Wrong(said.error || `the server answers ${answer.status}`);
   } finally { clearTimeout(timer); }
 }
 
-// a server that was started again gives out another token: the page is fetched anew, what is unsent is kept
-function renew() {
+// a server that was started again has another token: once its address was opened in this browser, the page can be
+// fetched anew; until then it stays as it is, with what is unsent
+async function renew(signal) {
   const before = Number(sessionStorage.getItem("renewed") || 0);
   if (Date.now() - before < 5000) return false;
+  const page = await fetch(location.href, {signal, credentials: "same-origin", cache: "no-store"});
+  if (!page.ok) return false;
   sessionStorage.setItem("renewed", String(Date.now()));
   location.reload();
   return true;
@@ -102,11 +105,11 @@ async function send(path, body, said) {
 async function deliver(path, body, said) {
   busy = true;
   try {
-    const told = await persist(path, {...body, have: [...cards.keys()]}, said);
+    const state = await persist(path, {...body, have: [...cards.keys()]}, said);
     store.drop(slot());
     if (body.key) store.drop("draft/" + body.key);
-    take(told);
-    report(path, told, said);
+    take(state);
+    report(path, state, said);
   } catch (fault) {
     store.drop(slot());
     complain(fault.message);
@@ -116,14 +119,14 @@ async function deliver(path, body, said) {
   }
 }
 
-function report(path, told, said) {
-  const undone = told.undone;
-  let text = path === "/undo" ? (undone ? `Taken back: ${WORDS[undone.judgment] || "answer"}` : "Nothing to undo") : `Saved: ${said}`;
+function report(path, state, said) {
+  const undone = state.undone;
+  let text = path === "/undo" ? (undone ? `Taken back: ${undone.judgment || "answer"}` : "Nothing to undo") : `Saved: ${said}`;
   if (undone && undone.note && current && current.key === undone.key) setNote(undone.note);
   at("saved").textContent = path === "/undo" ? text : "Saved";
   at("saved").classList.add("on");
   setTimeout(() => at("saved").classList.remove("on"), path === "/undo" ? 1800 : 500);
-  const p = told.progress;
+  const p = state.progress;
   if (current) text += `. ${p.done} of ${p.total} judged.` + (current.query !== lastQuery ? ` New query: ${current.query}` : "");
   lastQuery = current ? current.query : "";
   at("status").textContent = text;
@@ -131,15 +134,15 @@ function report(path, told, said) {
 
 // ---- showing ----
 
-function take(told) {
-  after(told.latest);
-  for (const card of told.cards) cards.set(card.key, card);
-  queue = told.queue;
+function take(state) {
+  after(state.latest);
+  for (const card of state.cards) cards.set(card.key, card);
+  queue = state.queue;
   for (const key of [...cards.keys()]) if (!queue.includes(key)) cards.delete(key);
-  far(told.progress);
-  at("advice").textContent = told.advice;
-  at("advice").hidden = !told.advice;
-  show(queue.length ? cards.get(queue[0]) : null, told.progress);
+  far(state.progress);
+  at("advice").textContent = state.advice;
+  at("advice").hidden = !state.advice;
+  show(queue.length ? cards.get(queue[0]) : null, state.progress);
 }
 
 function far(p) {
@@ -195,7 +198,7 @@ function showSaid(said) {
   at("said").hidden = !said.length;
   at("said").replaceChildren(...said.map(one => {
     const row = document.createElement("li"), who = document.createElement("b");
-    who.textContent = WORDS[one.judgment] + (one.grade === null ? "" : ` ${one.grade}`);
+    who.textContent = one.judgment;
     row.append(who, ` ${one.who}`, one.note ? ` · ${one.note}` : "");
     return row;
   }));
@@ -219,7 +222,8 @@ function finished(p) {
   at("done-title").textContent = p.total ? (setup.adjudicate ? "Everything is decided." : "Everything is judged.")
     : (setup.adjudicate ? "Reviewers agree: there is nothing to decide." : "There is nothing open to judge.");
   const cannot = p.cannot ? `${p.cannot} could not be judged. ` : "";
-  at("done-text").textContent = p.total ? `${cannot}All of it is on disk. Thank you, ${reviewer}.\nYou may close this page.` : "You may close this page.";
+  const each = p.seconds_each === null ? "" : `You took ${p.seconds_each < 10 ? p.seconds_each.toFixed(1) : Math.round(p.seconds_each)} seconds per judgment (median). `;
+  at("done-text").textContent = p.total ? `${cannot}${each}All judgments are on disk. Thank you, ${reviewer}.\nYou may close this page.` : "You may close this page.";
   at("done").focus();
 }
 
@@ -248,13 +252,13 @@ function leaveNote() {
 function judge(name) {
   if (busy || !current) return;
   document.querySelector(`[data-label=${name}]`).classList.add("chosen");
-  if (setup.graded && name !== "FALSE_POSITIVE") { label = name; chooseGrade(true); return; }
-  say("judge", {judgment: name, grade: setup.graded ? 0 : null}, WORDS[name]);
+  if (setup.graded && name !== WRONG) { label = name; chooseGrade(true); return; }
+  say("judge", {judgment: name, grade: setup.graded ? 0 : null}, NAMES[name]);
 }
 
 function grade(value) {
   if (busy || !current || !label) return;
-  say("judge", {judgment: label, grade: value}, `${WORDS[label]}, ${value}`);
+  say("judge", {judgment: label, grade: value}, `${NAMES[label]}, ${value}`);
 }
 
 function chooseGrade(on) {
@@ -263,9 +267,9 @@ function chooseGrade(on) {
   at("labels").hidden = on;
   if (!on) return;
   const name = document.createElement("b");
-  name.textContent = WORDS[label];
+  name.textContent = NAMES[label];
   at("asked").replaceChildren(name, ". How relevant is it? Esc goes back");
-  at("status").textContent = `${WORDS[label]}. How relevant, 1 to 3?`;
+  at("status").textContent = `${NAMES[label]}. How relevant, 1 to 3?`;
   at("grades").querySelector("button").focus();
 }
 
@@ -276,7 +280,7 @@ function say(kind, more, said) {
 }
 
 const act = {
-  cannot: () => say("cannot judge", {}, WORDS["cannot judge"]),
+  cannot: () => say("cannot judge", {}, "Can’t judge"),
   later: () => say("later", {}, "put off"),
   undo: () => send("/undo", {}, "undo"),
   write: writeNote,
@@ -309,9 +313,28 @@ addEventListener("keydown", event => {
   const group = label ? "#grades" : "#labels";
   const button = document.querySelector(`${group} [data-key="${CSS.escape(key)}"], .others [data-key="${CSS.escape(key)}"]`);
   if (button && !button.disabled && !button.hidden) { event.preventDefault(); button.click(); }
-  else if (setup.graded && key === "0" && !label) judge("FALSE_POSITIVE");
+  else if (setup.graded && key === "0" && !label) judge(WRONG);
 });
 
+setup.choices.forEach(([word, name, meaning], place) => {
+  const key = String(place + 1), button = document.createElement("button"), cap = document.createElement("kbd"), text = document.createElement("span");
+  Object.assign(button, {type: "button", title: meaning});
+  Object.assign(button.dataset, {label: word, key});
+  button.setAttribute("aria-keyshortcuts", key);
+  [cap.textContent, text.textContent] = [key, name];
+  button.append(cap, text);
+  at("labels").append(button);
+  for (const [list, before] of [[at("key-list"), at("key-list").children[2 * place]], [at("meanings"), null]]) {
+    const term = document.createElement("dt"), what = document.createElement("dd");
+    term.append(...(list === at("meanings") ? [name] : [cap.cloneNode(true), " " + name]));
+    what.textContent = meaning;
+    list.insertBefore(term, before);
+    list.insertBefore(what, before);
+  }
+});
+at("guideline").textContent = setup.guideline;
+at("guideline").hidden = !setup.guideline;
+at("guide").open = matchMedia("(min-width: 70rem)").matches;
 for (const button of document.querySelectorAll("[data-label]")) button.addEventListener("click", () => judge(button.dataset.label));
 for (const button of document.querySelectorAll("[data-grade]")) button.addEventListener("click", () => grade(Number(button.dataset.grade)));
 for (const [id, does] of Object.entries(act)) at(id).addEventListener("click", does);
@@ -346,14 +369,14 @@ async function begin(name) {
     const unsent = JSON.parse(store.get(slot()) || "null");
     if (unsent) await deliver(unsent.path, unsent.body, unsent.said);
     cards.clear();
-    const told = await persist("/open", {reviewer: name}, "");
-    reviewer = told.reviewer;
+    const state = await persist("/open", {reviewer: name}, "");
+    reviewer = state.reviewer;
     store.set("reviewer", reviewer);
     history.replaceState(null, "", "?" + new URLSearchParams({reviewer}));
     at("who").textContent = reviewer;
     at("who").setAttribute("aria-label", `Reviewer ${reviewer}, change`);
     at("who").hidden = false;
-    take(told);
+    take(state);
     lastQuery = current ? current.query : "";
     at("status").textContent = current ? `Query: ${current.query}` : at("done-title").textContent;
   } catch (fault) {

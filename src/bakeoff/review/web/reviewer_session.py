@@ -1,15 +1,17 @@
-"""One reviewer's seat: what comes before them in which order, what they said, and how far they are."""
+"""One reviewer's session: what comes before them in which order, what they said, and how far they are."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from bakeoff.errors import SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.labels import Label
+from bakeoff.review.choices import Choice
+from bakeoff.review.effort import median_pace
 from bakeoff.review.ledger import Ledger, LedgerEntry, LedgerKind
 from bakeoff.review.pool import PassageView, ReviewPool
 from bakeoff.review.web.history import History
@@ -43,23 +45,27 @@ class PageTexts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reviewer says of what is shown."""
+    """What a reviewer says of what is shown; `grade` is that of a choice that has none of its own."""
 
     kind: LedgerKind
-    judgment: Label = Label.UNJUDGED
+    choice: Choice | None = None
     grade: int | None = None
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """How far a reviewer is; `seconds_left` by their own pace, None where it is unknown yet."""
+    """How far a reviewer is, in passages; hidden repetitions do not count.
+
+    `seconds_left` is by their own pace, `seconds_each` the median time of a judgment; None where it is unknown yet.
+    """
 
     done: int
     total: int
     later: int
     cannot: int
     seconds_left: float | None
+    seconds_each: float | None
 
 
 class ReviewerSession:
@@ -75,9 +81,9 @@ class ReviewerSession:
         self._history = History(ledger, reviewer)
         self._first: Place | None = None
         self._put_off: dict[Place, str] = {}
-        self.seat(showings)
+        self.show(showings)
 
-    def seat(self, showings: Sequence[PassageView]) -> None:
+    def show(self, showings: Sequence[PassageView]) -> None:
         """Put these before the reviewer, in this order, and reread their judgments."""
         with self.lock:
             self._shown = {(one.item.id, one.repeat): one for one in showings}
@@ -132,8 +138,17 @@ class ReviewerSession:
             last = self._history.last(self._kinds, self._ever())
             if last is None:
                 return None
-            self._history.add(LedgerEntry(LedgerKind.UNDO, last.item, last.query, self.reviewer, last.text_hash,
-                                    repeat=last.repeat, time=time))  # fmt: skip
+            self._history.add(
+                LedgerEntry(
+                    LedgerKind.UNDO,
+                    last.item,
+                    last.query,
+                    self.reviewer,
+                    last.text_hash,
+                    repeat=last.repeat,
+                    time=time,
+                )
+            )
             self._recount()
             self._first = self._texts.place(last)
             assert self._first is not None
@@ -142,11 +157,16 @@ class ReviewerSession:
     def progress(self) -> ReviewProgress:
         """How far this reviewer is."""
         with self.lock:
-            total, done = len(self._shown), len(self._done)
+            open_ = len(self._shown) - len(self._done)
             each = self._history.seconds_each()
-            left = each * (total - done) if each is not None else None
-            later = sum(place not in self._done for place in self._put_off)
-            return ReviewProgress(done, total, later, len(self._cannot), left)
+            return ReviewProgress(
+                done=_first_showings(self._done),
+                total=_first_showings(self._shown),
+                later=sum(place not in self._done for place in self._put_off),
+                cannot=_first_showings(self._cannot),
+                seconds_left=each * open_ if each is not None else None,
+                seconds_each=median_pace(list(self._history.times)),
+            )
 
     @property
     def latest(self) -> str:
@@ -172,24 +192,48 @@ class ReviewerSession:
         if self._final and answer.kind is LedgerKind.CANNOT:
             raise SettingError("who decides between reviewers chooses one of the three, or says later.")
         kind = LedgerKind.ADJUDICATE if self._final and answer.kind is LedgerKind.JUDGE else answer.kind
-        return LedgerEntry(kind, item.id, item.query_id, self.reviewer, self._texts.by_item[item.id], answer.judgment,
-                     answer.grade, answer.note, place[1], time)  # fmt: skip
+        choice = answer.choice
+        return LedgerEntry(
+            kind=kind,
+            item=item.id,
+            query=item.query_id,
+            reviewer=self.reviewer,
+            text_hash=self._texts.by_item[item.id],
+            judgment=Label.UNJUDGED if choice is None else choice.label_for(filled=bool(item.rules)),
+            grade=answer.grade if choice is None or choice.grade is None else choice.grade,
+            note=answer.note,
+            repeat=place[1],
+            time=time,
+        )
 
     def _coming(self) -> Iterator[Place]:
-        """What is open: what was just taken back, then first showings, then repetitions; what was put off last."""
+        """What is open: what was just taken back, repetitions that are due, first showings; what was put off last."""
         first = self._first if self._first in self._shown and self._first not in self._done else None
         if first is not None:
             yield first
         late = sorted((p for p in self._put_off if p in self._shown), key=self._put_off.__getitem__)
-        for repeat in (0, 1):
-            fresh = (p for p in self._shown if p[1] == repeat and p not in self._put_off)
-            for place in chain(fresh, (p for p in late if p[1] == repeat)):
-                if place not in self._done and place != first:
-                    yield place
+        fresh = [p for p in self._shown if p not in self._put_off and p not in self._done]
+        due = self._repeats_due()
+        rest = (p for p in fresh if p[1] and p not in due)
+        for place in chain(due, (p for p in fresh if not p[1]), late, rest):
+            if place not in self._done and place != first:
+                yield place
+
+    def _repeats_due(self) -> list[Place]:
+        """Hidden repetitions whose time has come: spread over the second half, so that a new passage comes last."""
+        repeats = [p for p in self._shown if p[1]]
+        judged, every = _first_showings(self._done), _first_showings(self._shown)
+        return [
+            place
+            for number, place in enumerate(repeats, 1)
+            if (place[0], 0) in self._done
+            and place not in self._put_off
+            and judged >= every * (0.5 + 0.5 * number / (len(repeats) + 1))
+        ]
 
     def _catch_up(self) -> None:
         """See what this reviewer wrote elsewhere."""
-        if self._history.changed():
+        if self._history.has_changed():
             self._recount()
 
     def _recount(self) -> None:
@@ -215,6 +259,10 @@ class ReviewerSession:
         else:
             self._done.add(place)
             self._cannot |= {place} if entry.kind is LedgerKind.CANNOT else set()
+
+
+def _first_showings(places: Iterable[Place]) -> int:
+    return sum(not repeat for _, repeat in places)
 
 
 def key_of(reviewer: str, place: Place) -> str:

@@ -1,31 +1,35 @@
 """The server of the review page: this machine only, and only for the page it gave out itself.
 
 Every request must name this machine as its host (a foreign name that leads here is refused), come from no other origin
-where the browser says which, and, but for the page itself, carry the token of the page.
+where the browser names one, and carry the token: in the address or a cookie for the
+page, in a header for what the page sends.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import hmac
+import html
 import json
 import logging
 import re
-import secrets
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from bakeoff.errors import BakeoffError, SettingError
-from bakeoff.measures.labels import Label
+from bakeoff.review.choices import BY_WORD, CHOICES
 from bakeoff.review.ledger import NOTE_LIMIT, LedgerKind
-from bakeoff.review.web.page import PageSetup, page, policy
 from bakeoff.review.web.reviewer_session import Answer
 from bakeoff.review.web.session import PageState, ReviewSession
+from bakeoff.runtime.page_access import PARAMETER, REFUSAL, PageAccess, new_token
 
 HOST = "127.0.0.1"
 BODY_LIMIT = 200_000
@@ -81,12 +85,12 @@ class VoteRequest(UndoRequest):
     def answer(self) -> Answer:
         """The answer, refused where it is none."""
         kinds = {kind.value: kind for kind in (LedgerKind.JUDGE, LedgerKind.CANNOT, LedgerKind.LATER)}
-        labels = {label.value: label for label in Label}
-        if self.kind not in kinds or self.judgment not in labels:
+        choice = BY_WORD.get(self.judgment)
+        if self.kind not in kinds or (choice is None) is (self.kind == LedgerKind.JUDGE):
             raise RequestRefused(
                 HTTPStatus.BAD_REQUEST, f"{self.kind} {self.judgment} is not an answer. Reload the page."
             )
-        return Answer(kinds[self.kind], labels[self.judgment], self.grade, self.note)
+        return Answer(kinds[self.kind], choice, self.grade, self.note)
 
 
 class ReviewServer(ThreadingHTTPServer):
@@ -95,9 +99,9 @@ class ReviewServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, room: ReviewSession, port: int, reviewer: str = "") -> None:
-        self.room = room
-        self.token = secrets.token_urlsafe(24)
+    def __init__(self, session: ReviewSession, port: int, reviewer: str = "") -> None:
+        self.session = session
+        self.token = new_token()
         self.reviewer = reviewer
         try:
             super().__init__((HOST, port), Handler)
@@ -107,19 +111,32 @@ class ReviewServer(ThreadingHTTPServer):
             ) from exc
 
     @property
+    def access(self) -> PageAccess:
+        """Who may open the page."""
+        return PageAccess(self.token, int(self.server_address[1]))
+
+    @property
     def address(self) -> str:
-        """Where the page is."""
-        return f"http://{HOST}:{self.server_address[1]}/"
+        """Where the page is, with the token that opens it."""
+        return f"http://{HOST}:{self.server_address[1]}/?{PARAMETER}={self.token}"
 
     def page(self) -> bytes:
         """The page with this server's token."""
-        room, manner = self.room, self.room.manner
-        name = f"{room.name}{'/final' if manner.adjudicate else ''}"
-        return page(
-            PageSetup(name, room.pool.run, self.token, self.reviewer, manner.graded, manner.adjudicate)
+        session, options = self.session, self.session.options
+        name = f"{session.name}{'/final' if options.adjudicate else ''}"
+        setup = PageSetup(
+            review=name,
+            run=session.pool.run,
+            token=self.token,
+            reviewer=self.reviewer,
+            graded=options.graded,
+            adjudicate=options.adjudicate,
+            choices=tuple((one.word, one.name, one.meaning) for one in CHOICES[session.pool.labels]),
+            guideline=session.review.guideline,
         )
+        return page(setup)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as the base class has it
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - as the base class has it
         """A closed connection is not logged; a fault of ours is."""
         gone = isinstance(sys.exc_info()[1], ConnectionError | TimeoutError)
         log.log(
@@ -144,13 +161,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The page."""
-        self._guarded(self._page)
+        self._respond(self._page)
 
     def do_POST(self) -> None:
         """What the page says."""
-        self._guarded(self._told)
+        self._respond(self._receive)
 
-    def _guarded(self, answer: Any) -> None:
+    def _respond(self, answer: Any) -> None:
         try:
             self._check_sender()
             answer()
@@ -168,9 +185,7 @@ class Handler(BaseHTTPRequestHandler):
     def _check_sender(self) -> None:
         host = ", ".join(self.headers.get_all("Host", []))  # said twice it is neither
         if not _LOOPBACK.fullmatch(host):
-            raise RequestRefused(
-                HTTPStatus.FORBIDDEN, f"host {host!r} is not this machine. Open {self.server.address}"
-            )
+            raise RequestRefused(HTTPStatus.FORBIDDEN, f"host {host!r} is not this machine. {REFUSAL}")
         for origin in self.headers.get_all("Origin", []):
             if origin != f"http://{host}":
                 raise RequestRefused(HTTPStatus.FORBIDDEN, f"origin {origin!r} is another site.")
@@ -181,22 +196,24 @@ class Handler(BaseHTTPRequestHandler):
             raise RequestRefused(HTTPStatus.FORBIDDEN, "the request comes from another site.")
 
     def _page(self) -> None:
-        path = self.path.partition("?")[0]
+        path, _, query = self.path.partition("?")
         if path != "/":
             raise RequestRefused(HTTPStatus.NOT_FOUND, f"nothing is at {path}.")
+        if not self.server.access.allows(query, "; ".join(self.headers.get_all("Cookie", []))):
+            raise RequestRefused(HTTPStatus.FORBIDDEN, REFUSAL)
         self._send(HTTPStatus.OK, "text/html; charset=utf-8", self.server.page())
 
-    def _told(self) -> None:
+    def _receive(self) -> None:
         body = self._body()
         sent_token = self.headers.get(TOKEN, "").encode("latin-1", "replace")
         if not hmac.compare_digest(sent_token, self.server.token.encode()):
             raise RequestRefused(
-                HTTPStatus.FORBIDDEN, "the page is of another start of this server. Reload it."
+                HTTPStatus.FORBIDDEN, "the server was started again. Open the address that it printed"
             )
         form = self.routes.get(self.path)
         if form is None:
             raise RequestRefused(HTTPStatus.NOT_FOUND, f"nothing is at {self.path}.")
-        told = _serve(self.server.room, form.model_validate_json(body))
+        told = _serve(self.server.session, form.model_validate_json(body))
         data = json.dumps(asdict(told), ensure_ascii=False).encode("utf-8", "replace")
         self._send(HTTPStatus.OK, "application/json", data)
 
@@ -230,19 +247,64 @@ class Handler(BaseHTTPRequestHandler):
             ("Cross-Origin-Resource-Policy", "same-origin"),
         ):
             self.send_header(name, value)
+        if kind.startswith("text/html"):
+            self.send_header("Set-Cookie", self.server.access.set_cookie())
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
         """Requests are not logged."""
         log.debug(format, *args)
 
 
-def _serve(room: ReviewSession, sent: _SentResponse) -> PageState:
+def _serve(session: ReviewSession, sent: _SentResponse) -> PageState:
     if isinstance(sent, VoteRequest):
-        return room.say(sent.reviewer, sent.key, sent.answer(), sent.time, sent.have)
+        return session.say(sent.reviewer, sent.key, sent.answer(), sent.time, sent.have)
     if isinstance(sent, UndoRequest):
-        return room.undo(sent.reviewer, sent.time, sent.have)
-    return room.open(sent.reviewer, sent.have)
+        return session.undo(sent.reviewer, sent.time, sent.have)
+    return session.open(sent.reviewer, sent.have)
+
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSetup:
+    """What the script of the page must know of the review."""
+
+    review: str
+    """Distinguishes this review from another on the same port."""
+    run: str
+    token: str
+    reviewer: str
+    graded: bool
+    adjudicate: bool
+    choices: tuple[tuple[str, str, str], ...]
+    """Word, name and meaning of each button."""
+    guideline: str
+
+
+def page(setup: PageSetup) -> bytes:
+    """The page; outside data is escaped in one attribute."""
+    style, script = _file("page.css"), _file("page.js")
+    text = _file("page.html")
+    text = text.replace("{{ style }}", style).replace("{{ script }}", script)
+    return text.replace("{{ setup }}", html.escape(json.dumps(asdict(setup)))).encode("utf-8")
+
+
+def policy() -> str:
+    """The Content-Security-Policy: our style and our script by hash, and requests to where the page is from."""
+    return (
+        f"default-src 'none'; script-src '{_hash(_file('page.js'))}'; style-src '{_hash(_file('page.css'))}'; "
+        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _file(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

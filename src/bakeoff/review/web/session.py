@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable
@@ -9,17 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bakeoff.errors import SettingError
+from bakeoff.review.choices import describe_vote
+from bakeoff.review.decision_model import stakes_of
 from bakeoff.review.ledger import LedgerEntry, LedgerKind
-from bakeoff.review.outcomes import ItemOutcome, OutcomeState
+from bakeoff.review.measures import pool_rankings
+from bakeoff.review.next import StoppingAdvice, rank_open_items
+from bakeoff.review.outcomes import ItemOutcome, OutcomeState, settled_pool
 from bakeoff.review.pool import PassageView, ReviewPool
 from bakeoff.review.review_folder import ReviewFolder, load_state
 from bakeoff.review.web.cards import Card, ContextWindow, card
-from bakeoff.review.web.order import NextItemRanker
 from bakeoff.review.web.reviewer_session import Answer, PageTexts, ReviewerSession, ReviewProgress
 
 AHEAD = 12
 """Showings that the page prefetches."""
 NAME_LIMIT = 80
+_OTHER_ANSWERS = {LedgerKind.CANNOT: "Can’t judge", LedgerKind.LATER: "Later"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +40,14 @@ class ReviewOptions:
 
 @dataclass(frozen=True, slots=True)
 class UndoneVote:
-    """An answer that was taken back."""
+    """An answer that was taken back, in the words of the page."""
 
     key: str
     judgment: str
     note: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PageState:
     """The state sent after every request: the next items in order, and the reviewer's progress."""
 
@@ -59,95 +64,107 @@ class PageState:
 class ReviewSession:
     """A review that is open to any number of reviewers at once."""
 
-    desk: ReviewFolder
-    manner: ReviewOptions = field(default_factory=ReviewOptions)
+    review: ReviewFolder
+    options: ReviewOptions = field(default_factory=ReviewOptions)
     run: Path | None = None
 
     def __post_init__(self) -> None:
-        """Read the pool once; a seat is made when its reviewer comes."""
-        self.pool: ReviewPool = self.desk.pool()
+        """Read the pool once; a reviewer gets a session when they come."""
+        self.pool: ReviewPool = self.review.pool()
         self.judged: Counter[str] = Counter()
         self.name = self.pool.fingerprint()
         self._texts = PageTexts.of(self.pool)
         self._orders: dict[str, list[PassageView]] = {}
         self._around = ContextWindow(_pieces(self.pool, self.run))
-        self._seats: dict[str, ReviewerSession] = {}
+        self._reviewers: dict[str, ReviewerSession] = {}
         self._lock = threading.Lock()
         self._settled: dict[str, ItemOutcome] = {}
-        self._compass = NextItemRanker(self.desk, self.pool) if self.manner.by_stakes else None
+        self._ranker = NextItemRanker(self.review, self.pool) if self.options.by_stakes else None
 
     def open(self, reviewer: str, have: Iterable[str] = ()) -> PageState:
         """A page was opened: everything is read again."""
-        seat = self._seat(reviewer)
-        seat.seat(self._showings(seat.reviewer))
-        self._point(seat)
-        return self._state(seat, have)
+        own = self._reviewer_session(reviewer)
+        own.show(self._showings(own.reviewer))
+        self._point(own)
+        return self._state(own, have)
 
     def say(self, reviewer: str, key: str, answer: Answer, time: str, have: Iterable[str] = ()) -> PageState:
         """Keep an answer; it is on disk when this returns."""
-        seat = self._seat(reviewer)
-        entry = seat.say(key, answer, time)
-        self._count(seat.reviewer, entry, 1)
-        if self._compass is not None:
-            self._compass.moved()
-            self._point(seat)
-        return self._state(seat, have)
+        own = self._reviewer_session(reviewer)
+        entry = own.say(key, answer, time)
+        self._count(own.reviewer, entry, 1)
+        if self._ranker is not None:
+            self._ranker.note_judgment()
+            self._point(own)
+        return self._state(own, have)
 
     def undo(self, reviewer: str, time: str, have: Iterable[str] = ()) -> PageState:
         """Take back the reviewer's last answer."""
-        seat = self._seat(reviewer)
-        taken = seat.undo(time)
+        own = self._reviewer_session(reviewer)
+        taken = own.undo(time)
         if taken is None:
-            return self._state(seat, have)
+            return self._state(own, have)
         key, entry = taken
-        self._count(seat.reviewer, entry, -1)
-        said = "" if entry.kind is LedgerKind.UNDO else entry.judgment.value or entry.kind.value
-        return self._state(seat, have, UndoneVote(key, said, entry.note))
+        self._count(own.reviewer, entry, -1)
+        said = describe_vote(self.pool.labels, entry.judgment, entry.grade) or _OTHER_ANSWERS.get(
+            entry.kind, ""
+        )
+        return self._state(own, have, UndoneVote(key, said, entry.note))
 
     def close(self) -> None:
         """Wait until what is being written is on disk."""
-        for seat in list(self._seats.values()):
-            seat.lock.acquire()
-        if self._compass is not None:
-            self._compass.close()
+        for own in list(self._reviewers.values()):
+            own.lock.acquire()
+        if self._ranker is not None:
+            self._ranker.close()
 
-    def _seat(self, reviewer: str) -> ReviewerSession:
+    def _reviewer_session(self, reviewer: str) -> ReviewerSession:
         name = checked_name(reviewer)
         with self._lock:
-            if name not in self._seats:
-                ledger, final = self.desk.ledger, self.manner.adjudicate
-                self._seats[name] = ReviewerSession(ledger, name, self._texts, self._showings(name), final)
-                self._point(self._seats[name])
-            return self._seats[name]
+            if name not in self._reviewers:
+                ledger, final = self.review.ledger, self.options.adjudicate
+                self._reviewers[name] = ReviewerSession(
+                    ledger, name, self._texts, self._showings(name), final
+                )
+                self._point(self._reviewers[name])
+            return self._reviewers[name]
 
     def _showings(self, reviewer: str) -> list[PassageView]:
-        manner = self.manner
-        if not manner.adjudicate:
+        options = self.options
+        if not options.adjudicate:
             if reviewer not in self._orders:
-                shown = self.pool.showings(reviewer, repeats=manner.repeats, auto=manner.filled)
+                shown = self.pool.showings(reviewer, repeats=options.repeats, auto=options.filled)
                 self._orders[reviewer] = shown
             return self._orders[reviewer]
-        self._settled = load_state(self.desk).settled
+        self._settled = load_state(self.review).settled
         wanted = {item for item, one in self._settled.items() if _is_disputed(one, reviewer)}
         return [one for one in self.pool.showings(reviewer, auto=True) if one.item.id in wanted]
 
-    def _point(self, seat: ReviewerSession) -> None:
-        if self._compass is not None:
-            seat.reorder(self._compass.rank)
+    def _point(self, own: ReviewerSession) -> None:
+        if self._ranker is not None:
+            own.reorder(self._ranker.rank)
 
     def _state(
-        self, seat: ReviewerSession, have: Iterable[str], undone: UndoneVote | None = None
+        self, own: ReviewerSession, have: Iterable[str], undone: UndoneVote | None = None
     ) -> PageState:
         there = set(have)
-        coming = seat.upcoming(AHEAD)
+        coming = own.upcoming(AHEAD)
         cards = tuple(self._card(key, one) for key, one in coming if key not in there)
-        advice = self._compass.advice if self._compass is not None else ""
+        advice = self._ranker.advice if self._ranker is not None else ""
         queue = tuple(key for key, _ in coming)
-        return PageState(seat.reviewer, queue, cards, seat.progress(), seat.latest, advice, undone)
+        return PageState(
+            reviewer=own.reviewer,
+            queue=queue,
+            cards=cards,
+            progress=own.progress(),
+            latest=own.latest,
+            advice=advice,
+            undone=undone,
+        )
 
     def _card(self, key: str, showing: PassageView) -> Card:
-        said = self._settled[showing.item.id].opinions if self.manner.adjudicate else ()
-        return card(key, showing.item, self._around, (one for one in said if not one.final))
+        said = self._settled[showing.item.id].opinions if self.options.adjudicate else ()
+        return card(key, showing.item, self._around, (one for one in said if not one.final), self.pool.labels)
 
     def _count(self, reviewer: str, entry: LedgerEntry | None, step: int) -> None:
         if entry is not None and entry.kind in (LedgerKind.JUDGE, LedgerKind.CANNOT, LedgerKind.ADJUDICATE):
@@ -176,3 +193,65 @@ def _pieces(pool: ReviewPool, run: Path | None) -> Iterable[tuple[str, int, int,
 
         for row in open_run(run).passages.to_pylist():
             yield row["document_id"], row["start"], row["end"], row["text"]
+
+
+EVERY = 10
+"""The order is recomputed after this many judgments."""
+
+SWITCH_S = 0.0005
+
+
+class NextItemRanker:
+    """Which items are most informative, as far as is known; `rank` and `advice` are replaced whole, never changed."""
+
+    def __init__(self, review: ReviewFolder, pool: ReviewPool) -> None:
+        self._open_or_pool, self._pool = review, pool
+        self._rankings = pool_rankings(pool)
+        self._moves = 0
+        self._lock = threading.Lock()
+        self._working: threading.Thread | None = None
+        self.rank: dict[str, int] = {}
+        self.advice = ""
+        self._look()
+        # a keystroke asks for the interpreter some twenty times; each would wait so long while the order is made
+        sys.setswitchinterval(SWITCH_S)
+
+    def note_judgment(self) -> None:
+        """A judgment was made; from time to time the order is made anew, in the background."""
+        with self._lock:
+            self._moves += 1
+            busy = self._working is not None and self._working.is_alive()
+            if self._moves < EVERY or busy:
+                return
+            self._moves = 0
+            self._working = threading.Thread(target=self._look, daemon=True)
+            self._working.start()
+
+    def close(self) -> None:
+        """Wait for what is being computed."""
+        if self._working is not None:
+            self._working.join()
+
+    def _look(self) -> None:
+        settled = settled_pool(self._pool, self._open_or_pool.ledger.read().entries)
+        known = {i: one.relevance > 0 for i, one in settled.items() if one.relevance is not None}
+        ruled = {item for item, one in settled.items() if one.state is OutcomeState.RULE}
+        pool = self._pool
+        outlook, ranked = rank_open_items(
+            stakes_of(self._rankings, known, pool.k, ruled=ruled), None, seed=pool.seed
+        )
+        self.rank = {one.item: place for place, one in enumerate(ranked)}
+        self.advice = advice(outlook)
+
+
+def advice(outlook: StoppingAdvice) -> str:
+    """Whether to go on, in words that name no system: who judges stays blind."""
+    if outlook.open == 0:
+        return ""
+    if outlook.certain:
+        return "You may stop: no judgment of the open passages can change the decision."
+    if outlook.likely:
+        return (
+            f"You may stop: the decision is the same in {outlook.probability:.0%} of simulated completions."
+        )
+    return ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bakeoff.measures.arrays import JudgmentArrays
-from bakeoff.measures.ceilings import ceiling, fixed_ceiling
+from bakeoff.measures.ceilings import ceiling, fixed_ceiling, items_within
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
@@ -80,13 +80,15 @@ class Ceilings:
 
     def _by_judgments(self, measure: Measure) -> dict[str, np.ndarray]:
         found, plan = {}, self._material.plan
-        for label, judged in self._material.judged(measure.unit or Unit.DOCUMENT).items():
+        depth = max(system.depth or plan.settings.depth for system in plan.systems)
+        unit = measure.unit or Unit.DOCUMENT
+        for label, judged in self._material.unit_judgments(unit, measure.source).items():
             values = ceiling(
                 measure,
                 JudgmentArrays(judged.query, judged.item, judged.grade),
                 conventions=self._material.conventions,
                 queries=np.arange(len(self._material.queries.queries)),
-                depth=max(system.depth or plan.settings.depth for system in plan.systems),
+                depth=items_within(depth, measure.unit),
                 reachable=self._reachable(measure, judged.query, judged.item),
             )
             if values is not None:
@@ -107,7 +109,7 @@ class Ceilings:
         return np.isin(np.arange(len(queries)), spans)
 
     def _by_sections(self, measure: Measure) -> dict[str, np.ndarray]:
-        """Chunks of the target sections, of which the first k can be filled with at most so many."""
+        """Chunks of the target sections: at most this many can be among the first k."""
         return {
             label: self._section_values(measure, made.chunks["section"].to_pylist())
             for label, made in self._material.chunkings.items()
@@ -129,7 +131,7 @@ class Ceilings:
 def refused_measures(material: ValidationContext, ceilings: Ceilings) -> dict[str, Finding]:
     """The measures that stop a run, by name: those it cannot score, and a primary one that could decide nothing."""
     plan = material.plan
-    reasons = dict(unscorable_reason(plan, material.chunk_counts))
+    reasons = dict(_unknown_sources(material)) | dict(unscorable_reason(plan, material.chunk_counts))
     labels = [part.label for part in chunkers(plan)]
     primary = parse(plan.primary)
     if why := chunk_unit_conflict(primary, labels):
@@ -139,6 +141,20 @@ def refused_measures(material: ValidationContext, ceilings: Ceilings) -> dict[st
         reasons.setdefault(plan.primary, _no_value(primary))
     places = {name: _place(material, at) for at, name in enumerate(plan.measures)}
     return {name: Finding("error", "measure", places[name], why) for name, why in reasons.items()}
+
+
+def _unknown_sources(material: ValidationContext) -> Iterator[tuple[str, str]]:
+    """Each measure by a source of truth that no judgment has, with those that there are, or that uses no judgments."""
+    known = sorted(material.truth.judgments["source"].unique().to_pylist())
+    for name in material.plan.measures:
+        measure = parse(name)
+        if measure.source and measure.needs not in (RequiredInput.JUDGMENTS, RequiredInput.SPANS):
+            yield name, f"{measure.name} uses {measure.needs}, which have no source. Leave out source=."
+        elif measure.source and measure.source not in known:
+            yield (
+                name,
+                f'no judgment has the source "{measure.source}". Sources: {", ".join(known) or "none"}.',
+            )
 
 
 def check_measures(material: ValidationContext, ceilings: Ceilings) -> Iterator[Finding]:

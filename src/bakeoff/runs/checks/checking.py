@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bakeoff import registry
 from bakeoff.config import experiment
 from bakeoff.config.plan import Plan
 from bakeoff.errors import BakeoffError, UserError
 from bakeoff.measures.names import parse
-from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus
+from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.runs.checks.blocking import apply_allow_list
 from bakeoff.runs.checks.ceilings import Ceilings, check_measures
 from bakeoff.runs.checks.context import (
@@ -21,7 +21,6 @@ from bakeoff.runs.checks.context import (
     named_preset,
     needs_chunks,
     plan_truth,
-    read_corpus,
 )
 from bakeoff.runs.checks.corpus import check_corpus, corpus_facts
 from bakeoff.runs.checks.filters import check_filters
@@ -65,6 +64,15 @@ def _validate_plan(what: Path, home: Path | None, pilot: Path | None, emit: Emit
     return _judge(_material(plan, queries, corpus, context, path, findings), findings, pilot)
 
 
+def first_chunks(what: Path, home: Path | None = None) -> list[str]:
+    """The texts that the first chunker of an experiment gives to a model."""
+    plan = experiment.load(what)
+    context = StageContext(Cache((home or default_home()) / "cache"))
+    corpus, part = read_corpus(plan, context), chunkers(plan)[0]
+    chunking = chunk_corpus(part, corpus, context)
+    return embedded_texts(chunking.chunks)
+
+
 def _read(
     plan: Plan, context: StageContext, findings: list[Finding]
 ) -> tuple[QuerySet | None, ReadCorpus | None]:
@@ -102,9 +110,7 @@ def _chunkings(
     made = {}
     for part in chunkers(plan):
         try:
-            made[part.label] = chunk_corpus(
-                part, registry.load("chunkers", part.name)(part.params), corpus, context
-            )
+            made[part.label] = chunk_corpus(part, corpus, context)
         except BakeoffError as exc:
             findings.append(Finding("error", "chunker", part.label, str(exc)))
     return made
@@ -118,6 +124,7 @@ def _judge(material: ValidationContext, findings: list[Finding], pilot: Path | N
     power, weak = power_of(plan.primary, scorable, len(plan.systems), pilot, _clusters(material))
     findings += check_truth(material)
     findings += check_filters(
+        plan,
         queries,
         material.corpus,
         {label: made.chunks for label, made in material.chunkings.items()},
@@ -137,7 +144,7 @@ def _clusters(material: ValidationContext) -> tuple[str, ...]:
 
     judgments = material.truth.judgments
     judged = set(judgments.filter(pc.greater(judgments["grade"], 0))["query"].to_pylist())
-    found = query_clusters(material.queries.queries, judgments)
+    found = query_clusters(material.queries.queries, judgments, corpus=material.corpus.documents.num_rows)
     return tuple(cluster for place, cluster in enumerate(found) if place in judged)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bakeoff import registry
 from bakeoff.config import yaml_document
 from bakeoff.config.plan import Plan, PluginSpec
 from bakeoff.config.yaml_document import Keys, YamlDocument
@@ -18,8 +17,8 @@ from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import Measure, parse
 from bakeoff.measures.presets import Preset, preset
 from bakeoff.pipeline.chunk import ChunkedCorpus
-from bakeoff.pipeline.context import StageContext
-from bakeoff.pipeline.read import ReadCorpus, Sample, read_documents
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.reading.readings import with_quoted_passages
 from bakeoff.pipeline.scoring.scorable import needs_chunk_counts
 from bakeoff.runs.checks.filters import left_documents, needs_chunk_fields
 from bakeoff.truth.human_judgments import read_judgments, with_judgments
@@ -45,7 +44,9 @@ class ValidationContext:
     chunkings: Mapping[str, ChunkedCorpus]
     truth: Truth
     located: YamlDocument
-    _judged: dict[Unit, dict[str, Judged]] = field(default_factory=dict, repr=False, compare=False)
+    _judged: dict[tuple[Unit, str], dict[str, Judged]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def preset(self) -> Preset | None:
@@ -83,17 +84,17 @@ class ValidationContext:
 
         return bool(bound_chunkings(self.truth.judgments))
 
-    def judged(self, unit: Unit) -> dict[str, Judged]:
-        """The judgments of a unit by chunker; one entry '' where they are the same under any."""
-        if unit not in self._judged:
-            self._judged[unit] = self._derived(unit)
-        return self._judged[unit]
+    def unit_judgments(self, unit: Unit, source: str = "") -> dict[str, Judged]:
+        """The judgments of a unit by chunker, of one source or of all; one entry '' where any chunker has the same."""
+        if (unit, source) not in self._judged:
+            self._judged[unit, source] = self._derive_units(unit, source)
+        return self._judged[unit, source]
 
-    def _derived(self, unit: Unit) -> dict[str, Judged]:
-        from bakeoff.truth.units import derive_units
+    def _derive_units(self, unit: Unit, source: str) -> dict[str, Judged]:
+        from bakeoff.truth.units import derive_units, judgments_from
         from bakeoff.types import CHUNKS
 
-        table = self.truth.judgments
+        table = judgments_from(self.truth.judgments, source)
         if unit is Unit.ANSWER:
             import pyarrow.compute as pc
 
@@ -118,7 +119,7 @@ class ValidationContext:
         count, lowest = len(self.queries.queries), self.conventions.rel if rel is None else rel
         return {
             label: np.bincount(judged.query[judged.grade >= lowest], minlength=count)
-            for label, judged in self.judged(unit).items()
+            for label, judged in self.unit_judgments(unit).items()
         }
 
 
@@ -127,15 +128,9 @@ def named_preset(plan: Plan) -> Preset | None:
     return preset(plan.settings.preset) if plan.settings.preset else None
 
 
-def read_corpus(plan: Plan, context: StageContext, sample: Sample | None = None) -> ReadCorpus:
-    """The documents of a plan, or a sample of them."""
-    return read_documents(
-        plan.source, registry.load("sources", plan.source.name)(plan.source.params), context, sample
-    )
-
-
 def plan_truth(plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table]) -> Truth:
     """The truth that a plan is scored with, people's judgments included where it names a set of them."""
+    corpus = with_quoted_passages(corpus, queries)
     skipped, allowed = corpus.skipped, UNREAD in plan.settings.allow
     truth = resolve(queries, corpus.documents, chunks, unread=skipped, allow_unread=allowed)
     if plan.settings.judgments is None:
@@ -150,14 +145,23 @@ def experiment_text(plan: Plan, name: str) -> YamlDocument:
 
 
 def chunkers(plan: Plan) -> list[PluginSpec]:
-    """The chunkers of a plan, each once."""
-    return list({system.chunker.label: system.chunker for system in plan.systems}.values())
+    """The chunkers of a plan, each once; where readers are compared, on the text of the first.
+
+    A retriever's chunks are its own.
+    """
+    cut = (system.chunker for system in plan.systems if system.retriever is None)
+    found = {part.label: part for part in cut}.values()
+    return [part for part in found if part.reading in (None, plan.readings[0])]
 
 
 def needs_chunks(plan: Plan, queries: QuerySet) -> bool:
     """Whether a rule or a measure speaks of chunks, so that the corpus must be cut to check it."""
     rules = (rule for rule in queries.rules if rule is not None)
-    over = any(getattr(leaf, "over", "") == "chunks" for rule in rules for _, leaf in leaves(rule))
+    over = any(
+        "chunks" in (getattr(leaf, "over", ""), getattr(leaf, "written", ""))
+        for rule in rules
+        for _, leaf in leaves(rule)
+    )
     return over or needs_chunk_fields(queries) or any(_by_chunk(parse(name)) for name in plan.measures)
 
 

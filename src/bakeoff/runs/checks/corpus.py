@@ -1,4 +1,4 @@
-"""Checks of the documents: what was left out, and queries whose text stands in them."""
+"""Checks of the documents: what was left out, and queries whose text occurs in them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from bakeoff.corpus.segmentation import word_spans
 from bakeoff.corpus.skipped_files import describe_skipped, summarise_skipped
-from bakeoff.pipeline.encodings import documents_with_a_mark, encoding_sentence, other_encodings
 from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.reading.encodings import documents_with_a_mark, encoding_sentence, other_encodings
 from bakeoff.runs.checks.findings import CorpusFacts, Finding, Level
 from bakeoff.runs.checks.leaks import RUN, Leak, leaks
 from bakeoff.runs.checks.queries import is_imported
@@ -22,7 +22,13 @@ def corpus_facts(corpus: ReadCorpus, chunks: dict[str, int]) -> CorpusFacts:
     import pyarrow.compute as pc
 
     characters = int(pc.sum(pc.utf8_length(corpus.documents["text"])).as_py() or 0)
-    return CorpusFacts(corpus.documents.num_rows, characters, summarise_skipped(corpus.skipped), chunks)
+    return CorpusFacts(
+        documents=corpus.documents.num_rows,
+        characters=characters,
+        language=corpus.language_text,
+        skipped=summarise_skipped(corpus.skipped),
+        chunks=chunks,
+    )
 
 
 def check_corpus(corpus: ReadCorpus, queries: QuerySet) -> Iterator[Finding]:
@@ -85,7 +91,7 @@ def _may_be_chance(queries: QuerySet, leak: Leak) -> bool:
 
 
 def _share(queries: QuerySet, found: Sequence[Leak], example: str) -> Finding:
-    """The share of queries that occur in documents, where that is no reason to stop."""
+    """The share of queries that occur in documents, where it does not stop the run."""
     names, total = [queries.queries[leak.query].id for leak in found], len(queries.queries)
     text = (
         f"{len(names):,} of {number(total, 'query', 'queries')} ({len(names) / total:.0%}) occur word for word in a"

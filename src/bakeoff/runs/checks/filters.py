@@ -17,6 +17,7 @@ from bakeoff.types import Where
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bakeoff.config.plan import Plan
     from bakeoff.pipeline.read import ReadCorpus
 
 CODE = "filter"
@@ -40,14 +41,16 @@ def needs_chunk_fields(queries: QuerySet) -> bool:
 
 
 def check_filters(
-    queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table], judgments: pa.Table
+    plan: Plan, queries: QuerySet, corpus: ReadCorpus, chunks: Mapping[str, pa.Table], judgments: pa.Table
 ) -> Iterator[Finding]:
     """Filters that cannot be asked, that nothing satisfies, or that leave out what the truth calls relevant.
 
-    `chunks` has the chunks by chunker, for filters on a section or a symbol.
+    `chunks` has the chunks by chunker, for filters on a section or a symbol. Fields that the documents lack may be
+    payload fields of retrievers and collections, where nothing else is searched.
     """
     wrong = dict(_unusable(queries.filters, corpus, chunks))
-    for place, where in enumerate(queries.filters):
+    ours = any(system.builds_index for system in plan.systems)
+    for place, where in enumerate(queries.filters if ours else ()):
         reasons = dict.fromkeys(wrong[one.field] for one in where if one.field in wrong)
         yield from (Finding("error", CODE, _where(queries, place), reason) for reason in reasons)
     sound = {
@@ -72,7 +75,7 @@ def left_documents(queries: QuerySet, corpus: ReadCorpus) -> dict[int, np.ndarra
     }
     rows = _tables(corpus, {})[0]
     fields = build_payload(asked.values(), corpus.documents, rows.table)
-    return {place: fields.kept(fields.where(where)) for place, where in asked.items()}
+    return {place: fields.matching_chunks(fields.where(where)) for place, where in asked.items()}
 
 
 def _unusable(
@@ -109,7 +112,7 @@ def _empty_filter_findings(
     queries: QuerySet, place: int, rows: _Rows, fields: ChunkPayload, where: Where, judgments: pa.Table
 ) -> Iterator[Finding]:
     """An error where a filter leaves nothing, or nothing relevant; a warning where it leaves out a part of that."""
-    kept = fields.kept(fields.where(where))
+    kept = fields.matching_chunks(fields.where(where))
     at = _where(queries, place)
     if not kept.any():
         text = f"no {rows.noun} satisfies its filter {_show_filter(where)}, so every system fails on it."

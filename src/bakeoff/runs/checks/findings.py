@@ -25,7 +25,7 @@ class Finding:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TruthRow:
     """What a query's truth resolves to; `hits` by chunker ('' where bound to none), `share` of all units."""
 
@@ -109,6 +109,7 @@ class CorpusFacts:
 
     documents: int
     characters: int
+    language: str
     skipped: tuple[SkippedFiles, ...]
     chunks: Mapping[str, int]
 
@@ -135,5 +136,5 @@ class ValidationReport:
         return tuple(finding for finding in self.findings if finding.level == level)
 
     def faults(self, *, strict: bool = False) -> int:
-        """How many findings stand against running; with `strict` warnings do too."""
+        """The number of findings that stop the run; with `strict`, warnings count too."""
         return len(self.of("error")) + (len(self.of("warning")) if strict else 0)

@@ -1,4 +1,4 @@
-"""Query texts that stand in the corpus: whole, or eight words in a row, found in one pass over all texts (F10)."""
+"""Query texts that occur in the corpus: whole, or eight words in a row, found in one pass over all texts (F10)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bakeoff.runs.checks.shingles import WordRuns, word_runs
+from bakeoff.corpus.shingles import WordRuns, word_runs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 RUN = 8
 """Words in a row that are no coincidence; a shorter query may occur in a document by chance."""
 SHORTEST = 4
-"""A query of fewer words is a search for a term, and to find the term in the corpus is no leak."""
+"""A query of fewer words searches for a term, and finding that term in the corpus is not a leak."""
 _BITS = 22
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A query that stands in documents (rows): whole, or a run that starts at word `at` of the query."""
+    """A query that occurs in documents (rows): whole, or a run that starts at word `at` of the query."""
 
     query: int
     whole: bool
@@ -32,11 +32,11 @@ class Leak:
 
 
 def leaks(texts: Sequence[str], documents: pa.ChunkedArray) -> list[Leak]:
-    """Every query of which the whole text or a run of words stands in a document."""
+    """Every query of which the whole text or a run of words occurs in a document."""
     search = _Search(texts)
     for block in word_runs(documents):
         search.look(block)
-    return search.found()
+    return search.all_leaks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +87,15 @@ class _Search:
             each.finish()
 
     def look(self, block: WordRuns) -> None:
-        """Note what of the queries stands in a block."""
+        """Note which parts of the queries occur in a block."""
         for anchors in self._anchors:
             at, hashes = anchors.hits(block)
             for position, key in zip(at.tolist(), hashes.tolist(), strict=True):
                 for query, start in anchors.entries[key]:
                     self._note(block, query, position, start)
 
-    def found(self) -> list[Leak]:
-        """All leaks in the order of the queries; a query that stands whole is not listed for its parts."""
+    def all_leaks(self) -> list[Leak]:
+        """All leaks in the order of the queries; a query that occurs whole is not listed for its parts."""
         whole = [Leak(query, True, 0, tuple(rows)) for query, rows in self._whole.items()]
         parts = [
             Leak(query, False, self._at[query], tuple(rows))

@@ -88,7 +88,7 @@ def _assumed_spread(measure: Measure) -> AssumedSpread:
 def _from_pilot(result: Result, primary: str) -> ScoreSpread:
     """The median spread of paired differences over all pairs of a run, identical systems left out."""
     matrix = result.matrix(primary)
-    values, clusters = matrix.scored(), Clusters.of(matrix.clusters, len(matrix.queries))
+    values, clusters = matrix.without_structural(), Clusters.of(matrix.clusters, len(matrix.queries))
     spreads, correlations = [], []
     for one, other in itertools.combinations(range(len(values)), 2):
         difference = values[one] - values[other]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from bakeoff.measures.conventions import Conventions
 from bakeoff.runs.checks.findings import Finding
@@ -12,6 +11,7 @@ from bakeoff.truth.declared import check_declared
 from bakeoff.truth.duplicates import SimilarQueries, find_similar
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import section_titles
+from bakeoff.types import JsonObject
 
 SPLIT = "split"
 SYNTHETIC = "synthetic"
@@ -28,7 +28,7 @@ def check_queries(queries: QuerySet) -> Iterator[Finding]:
 def check_sections(
     queries: QuerySet, measures: tuple[str, ...], conventions: Conventions
 ) -> Iterator[Finding]:
-    """The universal sections are told, and a query that has others of its own (F11)."""
+    """Report the universal sections, and queries with others of their own (F11)."""
     if any(name.startswith("SecAcc@") for name in measures):
         listed = ", ".join(conventions.universal_sections) or "none"
         text = f"universal sections, right for any section query: {listed}. They are part of the conventions."
@@ -107,7 +107,7 @@ def is_imported(queries: QuerySet) -> bool:
     return "imported" in _extra(queries)
 
 
-def _extra(queries: QuerySet) -> dict[str, Any]:
+def _extra(queries: QuerySet) -> JsonObject:
     data = queries.located.data if queries.located else {}
     return (data.get("metadata") or {}).get("extra") or {}
 

@@ -38,7 +38,7 @@ def check_automation(queries: QuerySet) -> Iterator[Finding]:
     listed = ", ".join(f"{name or 'without category'} {count}" for name, count in words.items())
     total = sum(words.values())
     text = (
-        f"{number(total, 'query', 'queries')} of {len(queries.queries)} ({listed}) are judged by words that stand in a "
+        f"{number(total, 'query', 'queries')} of {len(queries.queries)} ({listed}) are judged by words that occur in a "
         "text, with no count of what should be found: right answers in other words count as wrong, so P, Hit and RR "
         "are lower bounds as far as the words' hits are right; R, nDCG and differences are not. Let people judge them: "
         "bakeoff review serve RUN."

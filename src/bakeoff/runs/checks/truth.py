@@ -102,7 +102,7 @@ def _chunk_bound(material: ValidationContext) -> Iterator[Finding]:
     if not material.bound or len(material.chunkings) < 2:
         return
     bound = _bound_queries(material)
-    sets = [_pairs(judged.query, judged.item) for judged in material.judged(Unit.DOCUMENT).values()]
+    sets = [_pairs(judged.query, judged.item) for judged in material.unit_judgments(Unit.DOCUMENT).values()]
     differ = {query for one in sets for query, item in one for other in sets if (query, item) not in other}
     count = number(len(bound), "query", "queries")
     by_document = (

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from bakeoff.testing.store_checks import conduct, declared, lifecycle, payload, search, words
+from bakeoff.testing.store_checks import (
+    conduct,
+    declared,
+    encoded,
+    lifecycle,
+    payload,
+    search,
+    storage,
+    words,
+)
 from bakeoff.testing.store_fixture import ContractCheck
 
 CHECKS: tuple[ContractCheck, ...] = (
@@ -12,4 +21,6 @@ CHECKS: tuple[ContractCheck, ...] = (
     *conduct.suite,
     *payload.suite,
     *words.suite,
+    *encoded.suite,
+    *storage.suite,
 )

@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from bakeoff.protocols import SearchKnob, SupportsTuning
+from bakeoff.protocols import CompleteStore, SearchKnob, SupportsTuning
 from bakeoff.testing.reference_search import exact
 from bakeoff.testing.store_checks.search import expect_refusal
 from bakeoff.testing.store_fixture import FIRST_ID, DeclaredGap, StoreFixture, Suite, expect
@@ -33,7 +32,7 @@ def the_search_knob_has_an_effect(bench: StoreFixture) -> None:
     expect(
         knob.name in bench.plugin.Query.model_fields, f"Query has no field {knob.name!r}, the declared knob."
     )
-    store, vectors, asked = bench.made(), bench.vectors(ROWS, seed=11), bench.vectors(QUERIES, seed=12)
+    store, vectors, asked = bench.make(), bench.vectors(ROWS, seed=11), bench.vectors(QUERIES, seed=12)
     store.create("contract_knob", bench.dims, METRIC)
     store.insert(Batch(np.arange(ROWS, dtype=np.int64), vectors=vectors))
     store.ready()
@@ -57,7 +56,9 @@ def _knob(bench: StoreFixture) -> SearchKnob:
     return knob
 
 
-def _first(bench: StoreFixture, store: Any, asked: np.ndarray, knob: SearchKnob, value: int) -> list[int]:
+def _first(
+    bench: StoreFixture, store: CompleteStore, asked: np.ndarray, knob: SearchKnob, value: int
+) -> list[int]:
     query = bench.plugin.Query(**{knob.name: value})
     found = [store.search(vector, 1, query).ids.tolist() for vector in asked]
     return [ids[0] if ids else -1 for ids in found]
@@ -66,8 +67,8 @@ def _first(bench: StoreFixture, store: Any, asked: np.ndarray, knob: SearchKnob,
 @suite.check("vectors")
 def collections_of_two_names_are_two(bench: StoreFixture) -> None:
     """Each keeps its own rows; one name is not opened under another."""
-    first, rows = bench.filled()
-    second = bench.made("other")
+    first, rows = bench.make_filled()
+    second = bench.make("other")
     second.create("contract_other", bench.dims, METRIC)
     second.insert(Batch(np.array([7], np.int64), vectors=rows[:1]))
     second.ready()
@@ -76,7 +77,7 @@ def collections_of_two_names_are_two(bench: StoreFixture) -> None:
     expect(mine == [FIRST_ID + 3] and theirs == [7], f"two collections answer {mine} and {theirs}.")
     if bench.has("reopen"):
         first.close()
-        opening = partial(bench.made().open, "contract_nothing", bench.dims, METRIC)
+        opening = partial(bench.make().open, "contract_nothing", bench.dims, METRIC)
         expect_refusal("opening contract_nothing where contract_rows is", opening)
 
 
@@ -87,12 +88,12 @@ def a_closed_store_answers_nothing(bench: StoreFixture) -> None:
     expect_refusal("a search on a closed store", partial(search, store))
 
 
-def _filled_store(bench: StoreFixture) -> tuple[Any, Callable[[Any], object]]:
+def _filled_store(bench: StoreFixture) -> tuple[CompleteStore, Callable[[CompleteStore], object]]:
     """A store with rows, by vectors where it has them and else by words, and how one like it is searched."""
     if bench.has("vectors"):
-        store, rows = bench.filled()
+        store, rows = bench.make_filled()
         return store, lambda one: one.search(rows[0], 3, bench.query())
-    store = bench.made()
+    store = bench.make()
     store.create(NAME, 0, METRIC)
     store.insert(Batch(np.arange(3, dtype=np.int64), texts=["a red apple", "a green pear", "red wine"]))
     store.ready()
@@ -101,7 +102,7 @@ def _filled_store(bench: StoreFixture) -> tuple[Any, Callable[[Any], object]]:
 
 @suite.check("vectors")
 def a_query_of_another_dimension_is_refused(bench: StoreFixture) -> None:
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     for dims in (bench.dims - 1, bench.dims * 2):
         vector = np.resize(rows[0], dims)
         expect_refusal(f"a query of {dims} numbers", partial(store.search, vector, 3, bench.query()))
@@ -115,14 +116,14 @@ def files_are_in_its_home_only(bench: StoreFixture) -> None:
         search(store)
         store.close()
         if bench.has("reopen"):
-            again = bench.made()
+            again = bench.make()
             again.open(NAME, bench.dims if bench.has("vectors") else 0, METRIC)
             search(again)
             again.close()
         left = [path.name for place in places for path in place.iterdir()]
     expect(not left, f"it leaves files outside its home: {', '.join(left[:5])}.")
-    beside = {path.name for path in bench.folder.iterdir()} - {"home", bench.given.name}
-    expect(not beside, f"it leaves files next to its home: {', '.join(sorted(beside)[:5])}.")
+    leftover = {path.name for path in bench.folder.iterdir()} - {"home", bench.given.name}
+    expect(not leftover, f"it leaves files next to its home: {', '.join(sorted(leftover)[:5])}.")
 
 
 @contextlib.contextmanager

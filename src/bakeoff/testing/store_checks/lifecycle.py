@@ -18,7 +18,7 @@ NAME, METRIC = "contract_rows", Metric.COSINE
 
 @suite.check("vectors")
 def create_replaces(bench: StoreFixture) -> None:
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     store.create(NAME, bench.dims, METRIC)
     store.insert(Batch(np.array([5], np.int64), vectors=rows[:1]))
     store.ready()
@@ -29,7 +29,7 @@ def create_replaces(bench: StoreFixture) -> None:
 @suite.check("vectors")
 def a_collection_of_another_dimension(bench: StoreFixture) -> None:
     """`create` replaces it; `open` refuses it."""
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     wide = np.hstack([rows, rows[::-1]])[:40]
     store.create(NAME, bench.dims * 2, METRIC)
     store.insert(Batch(np.arange(40, dtype=np.int64), vectors=wide))
@@ -38,19 +38,19 @@ def a_collection_of_another_dimension(bench: StoreFixture) -> None:
     expect(found == [3], f"after create with another dimension, {found} comes for the row 3.")
     if bench.has("reopen"):
         store.close()
-        again = bench.made()
+        again = bench.make()
         again.open(NAME, bench.dims * 2, METRIC)
         again.close()
-        opening = partial(bench.made().open, NAME, bench.dims, METRIC)
+        opening = partial(bench.make().open, NAME, bench.dims, METRIC)
         expect_refusal(f"opening {bench.dims * 2} numbers a vector as {bench.dims}", opening)
 
 
 @suite.check("vectors", "reopen")
 def reopens(bench: StoreFixture) -> None:
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     before = store.search(rows[3], 5, bench.query()).ids.tolist()
     store.close()
-    again = bench.made()
+    again = bench.make()
     held = again.open(NAME, bench.dims, METRIC)
     expect(held == bench.rows, f"{held} of {bench.rows} rows are there when it is opened again.")
     after = again.search(rows[3], 5, bench.query()).ids.tolist()
@@ -60,11 +60,11 @@ def reopens(bench: StoreFixture) -> None:
 @suite.check("vectors", "reopen")
 def opening_leaves_the_files_as_they_are(bench: StoreFixture) -> None:
     """An index is sealed and moved when it is built, and each file is verified before it is opened again."""
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     store.close()
     moved = (bench.folder / "home").rename(bench.folder / "moved")
     before = {path: file_fingerprint(path) for path in moved.rglob("*") if path.is_file()}
-    again = bench.made("moved")
+    again = bench.make("moved")
     again.open(NAME, bench.dims, METRIC)
     again.search(rows[3], 5, bench.query())
     again.close()
@@ -75,26 +75,26 @@ def opening_leaves_the_files_as_they_are(bench: StoreFixture) -> None:
 @suite.check("reopen")
 def opening_what_is_not_there(bench: StoreFixture) -> None:
     expect_refusal(
-        "opening no collection", partial(bench.made().open, "contract_nothing", bench.dims, METRIC)
+        "opening no collection", partial(bench.make().open, "contract_nothing", bench.dims, METRIC)
     )
 
 
 @suite.check("vectors", "delete")
 def deletes(bench: StoreFixture) -> None:
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     gone = np.arange(FIRST_ID, FIRST_ID + 20, dtype=np.int64)
     store.delete(gone)
     _expect_rows(bench, store, rows, {*range(FIRST_ID + 20, FIRST_ID + bench.rows)}, "after deleting 20")
     if bench.has("reopen"):
         store.close()
-        again = bench.made()
+        again = bench.make()
         held = again.open(NAME, bench.dims, METRIC)
         expect(held == bench.rows - 20, f"{held} rows are there when it is opened after deleting 20.")
 
 
 @suite.check("vectors", "replace")
 def replaces(bench: StoreFixture) -> None:
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     changed = -rows[:20]
     store.replace(Batch(np.arange(FIRST_ID, FIRST_ID + 20, dtype=np.int64), vectors=changed))
     for i, row in enumerate(changed):
@@ -118,8 +118,8 @@ def _expect_rows(bench: StoreFixture, store: object, rows: np.ndarray, wanted: s
 @suite.check("vectors", "reopen", "clients")
 def two_clients_at_once(bench: StoreFixture) -> None:
     """Two instances on one collection, searching at the same time, and one closing under the other."""
-    first, rows = bench.filled()
-    second = bench.made()
+    first, rows = bench.make_filled()
+    second = bench.make()
     second.open(NAME, bench.dims, METRIC)
     wanted = [first.search(row, 5, bench.query()).ids.tolist() for row in rows]
     with ThreadPoolExecutor(2) as threads:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from bakeoff.protocols import CompleteStore
 from bakeoff.testing.reference_search import exact
 from bakeoff.testing.store_checks.search import expect_refusal, expect_sound
 from bakeoff.testing.store_fixture import FIRST_ID, DeclaredGap, StoreFixture, Suite, expect
@@ -66,15 +66,17 @@ def satisfies(row: Payload, where: Where) -> bool:
     return all(_holds(row[one.field], one) for one in where)
 
 
-def _holds(value: Any, one: Condition) -> bool:
+def _holds(value: str | float, one: Condition) -> bool:
     if one.among and value not in one.among:
         return False
+    if isinstance(value, str):
+        return one.least is None and one.most is None
     return (one.least is None or value >= one.least) and (one.most is None or value <= one.most)
 
 
-def filled_store(bench: StoreFixture, rows: int = ROWS) -> tuple[Any, np.ndarray]:
+def filled_store(bench: StoreFixture, rows: int = ROWS) -> tuple[CompleteStore, np.ndarray]:
     """A store with vectors and payloads."""
-    store, vectors = bench.made(), bench.vectors(rows)
+    store, vectors = bench.make(), bench.vectors(rows)
     store.declare(FIELDS)
     store.create(NAME, bench.dims, METRIC)
     for part in np.array_split(np.arange(rows), 2):
@@ -85,7 +87,7 @@ def filled_store(bench: StoreFixture, rows: int = ROWS) -> tuple[Any, np.ndarray
     return store, vectors
 
 
-def expect_payloads(store: Any, wanted: dict[int, Payload]) -> None:
+def expect_payloads(store: CompleteStore, wanted: dict[int, Payload]) -> None:
     """Rows asked for in some order have these payloads, of the same types."""
     got = store.payloads(np.array(list(wanted), np.int64))
     expect(len(got) == len(wanted), f"{len(got)} payloads came for {len(wanted)} rows.")
@@ -103,7 +105,7 @@ def payloads_come_back(bench: StoreFixture) -> None:
     expect_payloads(store, wanted)
     if bench.has("reopen"):
         store.close()
-        again = bench.made()
+        again = bench.make()
         again.declare(FIELDS)
         again.open(NAME, bench.dims, METRIC)
         expect_payloads(again, wanted)
@@ -114,7 +116,7 @@ def payloads_come_back(bench: StoreFixture) -> None:
 @suite.check("vectors", "payload")
 def long_payloads(bench: StoreFixture) -> None:
     """A text of 100 kB comes back whole, or is refused where that is a declared gap."""
-    store, rows = bench.made(), bench.vectors(2)
+    store, rows = bench.make(), bench.vectors(2)
     mine = [payload(0), payload(1) | {"title": LONG}]
     store.declare(FIELDS)
     store.create(NAME, bench.dims, METRIC)
@@ -134,7 +136,7 @@ def long_payloads(bench: StoreFixture) -> None:
 @suite.check("vectors", "payload")
 def a_collection_without_payload(bench: StoreFixture) -> None:
     """Nothing declared: rows without payload go in and are found as before."""
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     expect(store.search(rows[5], 1, bench.query()).ids.tolist() == [FIRST_ID + 5], "a row is not found.")
 
 
@@ -155,7 +157,9 @@ def a_filter_of_one_row_in_a_hundred(bench: StoreFixture) -> None:
     expect(len(every) == ROWS // 100, f"{len(every)} of {ROWS // 100} rows come for a k of {ROWS}.")
 
 
-def _expect_filtered(bench: StoreFixture, store: Any, vectors: np.ndarray, case: str, where: Where) -> None:
+def _expect_filtered(
+    bench: StoreFixture, store: CompleteStore, vectors: np.ndarray, case: str, where: Where
+) -> None:
     allowed = np.array([satisfies(payload(i), where) for i in range(len(vectors))])
     count, found = min(K, int(allowed.sum())), 0
     queries = bench.vectors(12, seed=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -25,7 +26,7 @@ suite = Suite()
 K = 10
 
 
-def expect_refusal(what: str, *steps: partial[object]) -> None:
+def expect_refusal(what: str, *steps: Callable[[], object]) -> None:
     """One of the steps must raise a StoreError."""
     try:
         for step in steps:
@@ -50,10 +51,10 @@ def expect_sound(
 
 def _nearest(bench: StoreFixture, metric: Metric) -> None:
     if metric.value in bench.gaps:
-        create = partial(bench.made().create, "contract_rows", bench.dims, metric)
+        create = partial(bench.make().create, "contract_rows", bench.dims, metric)
         expect_refusal(f"metric {metric.value}, a declared gap,", create)
         raise DeclaredGap(bench.gaps[metric.value])
-    store, rows = bench.filled(metric)
+    store, rows = bench.make_filled(metric)
     found = 0
     for vector in rows[:20] * np.float32(0.9) + np.float32(0.05):
         hits = store.search(vector, K, bench.query())
@@ -73,10 +74,10 @@ for _metric in Metric:
 @suite.check("vectors")
 def many_threads_get_the_answers_one_gets(bench: StoreFixture) -> None:
     """A store is opened in one thread, searched in others, at once, and closed in a third."""
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     if bench.has("reopen"):
         store.close()
-        store = bench.made()
+        store = bench.make()
         store.open("contract_rows", bench.dims, Metric.COSINE)
 
     def ask(row: np.ndarray) -> list[int]:
@@ -91,7 +92,7 @@ def many_threads_get_the_answers_one_gets(bench: StoreFixture) -> None:
 
 @suite.check("vectors")
 def k_larger_than_the_collection(bench: StoreFixture) -> None:
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     ids = store.search(rows[0], bench.rows * 2, bench.query()).ids.tolist()
     every = {*range(FIRST_ID, FIRST_ID + bench.rows)}
     expect(len(ids) == len(every) and {*ids} == every, f"{len({*ids})} of {bench.rows} rows come.")
@@ -99,7 +100,7 @@ def k_larger_than_the_collection(bench: StoreFixture) -> None:
 
 @suite.check("vectors")
 def empty_collection(bench: StoreFixture) -> None:
-    store = bench.made()
+    store = bench.make()
     store.create("contract_empty", bench.dims, Metric.COSINE)
     store.ready()
     found = store.search(bench.vectors()[0], 5, bench.query())
@@ -108,7 +109,7 @@ def empty_collection(bench: StoreFixture) -> None:
 
 @suite.check("vectors")
 def large_ids(bench: StoreFixture) -> None:
-    store, rows = bench.made(), bench.vectors()[:50]
+    store, rows = bench.make(), bench.vectors()[:50]
     store.create("contract_ids", bench.dims, Metric.COSINE)
     store.insert(Batch(np.arange(50, dtype=np.int64) * 3 + 2**40, vectors=rows))
     store.ready()
@@ -118,7 +119,7 @@ def large_ids(bench: StoreFixture) -> None:
 
 @suite.check("vectors", "batch")
 def a_batch_of_queries_is_answered_as_each_alone(bench: StoreFixture) -> None:
-    store, rows = bench.filled()
+    store, rows = bench.make_filled()
     together = store.search_many(rows[:30], K, bench.query())
     expect(len(together) == 30, f"{len(together)} answers came to 30 queries.")
     for row, hits in zip(rows[:30], together, strict=True):
@@ -133,7 +134,7 @@ def a_batch_of_queries_is_answered_as_each_alone(bench: StoreFixture) -> None:
 
 @suite.check("vectors", LIMIT)
 def a_dimension_over_the_limit_is_refused(bench: StoreFixture) -> None:
-    store, dims = bench.made(), bench.plugin.max_dims + 1
+    store, dims = bench.make(), bench.plugin.max_dims + 1
     batch = Batch(np.array([1], np.int64), vectors=np.ones((1, dims), np.float32))
     steps = partial(store.create, "contract_wide", dims, Metric.COSINE), partial(store.insert, batch)
     expect_refusal(f"a vector of {dims} numbers", *steps, partial(store.ready))

@@ -15,7 +15,7 @@ TEXTS = ["the red apple", "a green pear", "red red wine, 東京", ""]
 @suite.check("keywords")
 def finds_words(bench: StoreFixture) -> None:
     """Texts alone, as a keyword index holds them: dimension 0."""
-    store = bench.made()
+    store = bench.make()
     store.create(NAME, 0, Metric.COSINE)
     store.insert(Batch(np.arange(10, 14, dtype=np.int64), texts=TEXTS))
     store.ready()
@@ -29,7 +29,7 @@ def finds_words(bench: StoreFixture) -> None:
     expect(found('AND ( "') == [], "signs of a query language are taken for words.")
     if bench.has("reopen"):
         store.close()
-        store = bench.made()
+        store = bench.make()
         held = store.open(NAME, 0, Metric.COSINE)
         expect(held == len(TEXTS), f"{held} of {len(TEXTS)} texts are there when it is opened again.")
         expect({*found("red apple")} == {10, 12}, "words are not found when it is opened again.")
@@ -37,8 +37,8 @@ def finds_words(bench: StoreFixture) -> None:
 
 @suite.check("hybrid")
 def fuses_words_and_vector(bench: StoreFixture) -> None:
-    """The best by words and the best by vector both stand among the first of many rows."""
-    store, rows = bench.made(), bench.vectors(60)
+    """The best by words and the best by vector are both among the first of many rows."""
+    store, rows = bench.make(), bench.vectors(60)
     texts = [f"plain words number {i}" for i in range(60)]
     texts[41] = "an unmistakable zeppelin"
     store.create(NAME, bench.dims, Metric.COSINE)

@@ -7,11 +7,11 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from bakeoff.fingerprint import fingerprint
 from bakeoff.truth.duplicates import find_similar
 from bakeoff.truth.query_words import words
+from bakeoff.types import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class QueryDraft:
     text: str
     category: str
     difficulty: str
-    truth: Mapping[str, Any]
+    truth: Mapping[str, Json]
     document: str
     tags: Mapping[str, str] = field(default_factory=dict)
 

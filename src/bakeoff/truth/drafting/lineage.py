@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from bakeoff.truth.drafting.draft import QueryDraft
 from bakeoff.truth.drafting.relations import Relation
+from bakeoff.types import JsonObject
 
 MOST_FILES = 6
 """A question with more answers than this is left out: no ranking of ten could hold them."""
@@ -38,7 +38,7 @@ class _Questions:
         for relation in self._relations.values():
             for pair in relation.joins:
                 makers[pair].append(relation.name)
-        for pair in sorted({pair for each in self._relations.values() for pair in each.beside}, key=sorted):
+        for pair in sorted({pair for each in self._relations.values() for pair in each.direct}, key=sorted):
             one, other = sorted(pair)
             text = f"Which query joins {self._say(one)} with {self._say(other)}?"
             yield from self._draft(text, "join_analysis", "medium", makers[pair], pair)
@@ -99,7 +99,7 @@ class _Questions:
         helps = sorted({self._relations[name].document for name in one} - set(answers))
         if len(answers) > MOST_FILES:
             return
-        truth: dict[str, Any] = {"documents": answers}
+        truth: JsonObject = {"documents": answers}
         if helps:
             truth = {"any": [{"documents": answers, "grade": 2}, {"documents": helps, "grade": 1}]}
         yield QueryDraft(text, category, difficulty, truth, answers[0])

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from bakeoff.errors import SettingError
-from bakeoff.truth.drafting.stars import columns_of
 
 DIALECTS = ("", "duckdb", "postgres", "snowflake", "bigquery", "spark", "tsql", "mysql", "oracle")
 """Tried in this order where the user names none."""
@@ -28,7 +28,7 @@ _OTHER = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
 class Relation:
     """One table or view: its file, and by name what it reads, which pairs it joins, and its columns.
 
-    `beside` has the pairs that one FROM names itself, `joins` also those behind its CTEs and subqueries.
+    `direct` has the pairs that one FROM names itself, `joins` also those behind its CTEs and subqueries.
     `computed` has each column that is more than a copy, with the relations its inputs are read from directly.
     `opaque` is one whose columns are not all known.
     """
@@ -36,7 +36,7 @@ class Relation:
     name: str
     document: str
     reads: frozenset[str]
-    beside: frozenset[frozenset[str]]
+    direct: frozenset[frozenset[str]]
     joins: frozenset[frozenset[str]]
     columns: tuple[str, ...]
     computed: Mapping[str, frozenset[str]]
@@ -148,7 +148,7 @@ def _created_relations(document: str, statements: list[exp.Expression]) -> Itera
 
 
 def _in_order(parsed: list[_DefinedNames], names: _Names) -> list[_DefinedNames]:
-    """Each relation after what it reads; as they stand where they read each other in a circle."""
+    """Each relation after what it reads; in file order where they read each other in a circle."""
     by_name = {made.name: made for made in parsed}
     try:
         order = TopologicalSorter({name: made.reads(names) for name, made in by_name.items()}).static_order()
@@ -162,15 +162,24 @@ def _relation(made: _DefinedNames, names: _Names, known: Mapping[str, tuple[str,
     if query is None:
         columns = tuple(c.name.lower() for c in made.create.find_all(exp.ColumnDef)) if made.create else ()
         none: frozenset[frozenset[str]] = frozenset()
-        return Relation(made.name, made.document, frozenset(), none, none, columns, {}, base=True)
-    beside = frozenset(_beside(query, names, local))
+        return Relation(
+            name=made.name,
+            document=made.document,
+            reads=frozenset(),
+            direct=none,
+            joins=none,
+            columns=columns,
+            computed={},
+            base=True,
+        )
+    direct = frozenset(_direct_pairs(query, names, local))
     found = columns_of(query, names.find, known, local)
     return Relation(
         name=made.name,
         document=made.document,
         reads=made.reads(names),
-        beside=beside,
-        joins=beside | frozenset(_joins(query, names)),
+        direct=direct,
+        joins=direct | frozenset(_joins(query, names)),
         columns=found or (),
         computed=_computed_columns(query, names, local),
         base=False,
@@ -178,8 +187,8 @@ def _relation(made: _DefinedNames, names: _Names, known: Mapping[str, tuple[str,
     )
 
 
-def _beside(query: exp.Query, known: _Names, local: set[str]) -> Iterator[frozenset[str]]:
-    """Pairs of relations that stand side by side in the FROM and JOIN of one SELECT."""
+def _direct_pairs(query: exp.Query, known: _Names, local: set[str]) -> Iterator[frozenset[str]]:
+    """Pairs of relations in the FROM and JOIN of one SELECT."""
     for select in query.find_all(exp.Select):
         sides = sorted(set(_sources(select, known, local).values()))
         if select.args.get("joins"):
@@ -228,3 +237,41 @@ def _sources(select: exp.Select, known: _Names, local: set[str]) -> dict[str, st
 
 def _name(table: exp.Table) -> str:
     return ".".join(part for part in (table.db, table.name) if part).lower()
+
+
+_CANNOT = (
+    SqlglotError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What the library raises on a query it can read and not resolve: not all of it is an error of its own."""
+
+
+def columns_of(
+    query: exp.Query, find: Callable[[exp.Table], str], known: Mapping[str, tuple[str, ...]], local: set[str]
+) -> tuple[str, ...] | None:
+    """The names of a query's columns in order; None where a star is over something unknown."""
+    if not query.find(exp.Star):
+        return tuple(name.lower() for name in query.named_selects)
+    plain, schema = _rename_relations(query, find, known, local)
+    try:
+        made = qualify(plain, schema=schema, validate_qualify_columns=False, quote_identifiers=False)
+    except _CANNOT:
+        return None
+    names = tuple(name.lower() for name in made.named_selects)
+    return None if "*" in names or not names else names
+
+
+def _rename_relations(
+    query: exp.Query, find: Callable[[exp.Table], str], known: Mapping[str, tuple[str, ...]], local: set[str]
+) -> tuple[exp.Query, dict[str, object]]:
+    """The query with each known relation under a name of one part, for sqlglot wants all names of one depth."""
+    made = query.copy()
+    schema: dict[str, object] = {}
+    for table in made.find_all(exp.Table):
+        name = "" if not table.db and table.name.lower() in local else find(table)
+        if name not in known:
+            continue
+        flat = name.replace(".", "__")
+        schema[flat] = dict.fromkeys(known[name], "VARCHAR")
+        alias = table.alias_or_name
+        table.replace(exp.alias_(exp.to_table(flat), alias, table=True))
+    return made, schema

@@ -1,4 +1,4 @@
-"""Markdown and reStructuredText headings → queries whose answer is the section below."""
+"""Headings and titles → queries whose answer is the section below, or the document."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from bakeoff.corpus.headings import HeadingSection, normalise_title, sections
+from bakeoff.corpus.document_kinds import DOCS
+from bakeoff.corpus.headings import MARKED, HeadingSection, normalise_title, sections
 from bakeoff.corpus.segmentation import word_spans
 from bakeoff.truth.corpus import line_starts
 from bakeoff.truth.drafting.draft import QueryDraft
 from bakeoff.truth.leaked_sentences import LEAK
 
-KINDS = ("markdown", "rst")
 WORDS_ALONE = 4
 """A heading of fewer words is asked together with the title above it."""
 SHORTEST_BODY = 60
@@ -35,9 +35,34 @@ _GENERIC = frozenset(
 """Headings that every second document has."""
 
 
+_LOOKS = frozenset({"theme", "themes", "_themes", "template", "templates", "_templates", "static", "_static"})
+"""Folders of what a site looks like, not of what it tells."""
+
+
+def is_presentation(document: str, text: str, kind: str) -> bool:
+    """Whether a document is a style sheet, or belongs to a theme or its templates."""
+    parts = document.lower().split("/")[:-1]
+    return kind == "css" or not _LOOKS.isdisjoint(parts) or (kind == "html" and "{%" in text)
+
+
+def from_title(document: str, title: str, kind: str) -> Iterator[QueryDraft]:
+    """A draft of the title, for a document without headings of its own, such as a row of a table."""
+    question = _plain(title)
+    if kind not in DOCS or normalise_title(question) in _GENERIC or len(question.split()) < WORDS_ALONE:
+        return
+    yield QueryDraft(
+        text=question,
+        category="title",
+        difficulty="easy",
+        truth={"documents": [document], "match": "exact"},
+        document=document,
+        tags={LEAK: title},
+    )
+
+
 def from_headings(document: str, text: str, kind: str) -> Iterator[QueryDraft]:
     """One draft for each telling heading with enough text below it."""
-    if kind not in KINDS:
+    if kind not in MARKED:
         return
     starts = line_starts(text)
     above: list[HeadingSection] = []

@@ -21,7 +21,7 @@ HEADER = """\
 
 def query_text(drafts: Sequence[QueryDraft], name: str) -> str:
     """The query file."""
-    described = f"{len(drafts)} synthetic queries drafted from docstrings, headings and SQL lineage"
+    described = f"{len(drafts)} synthetic queries drafted from docstrings, headings, titles and SQL lineage"
     metadata = {"name": name, "description": described, "extra": {"synthetic": len(drafts)}}
     lines = [f"{HEADER}metadata: {_flow(metadata)}", "defaults: {synthetic: true}", "queries:"]
     for draft in drafts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bakeoff.errors import DataError
 from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog, ImportOptions
@@ -13,6 +12,7 @@ from bakeoff.truth.importers.grades import regrade
 from bakeoff.truth.importers.qrels import Judgment, by_query, read_beir
 from bakeoff.truth.importers.rules import GradedJudgment, graded_truth
 from bakeoff.truth.importers.textfile import json_lines
+from bakeoff.types import JsonObject
 
 FORMAT = "beir"
 DEFAULT_SPLIT = "test"
@@ -39,7 +39,7 @@ def import_beir(paths: Sequence[Path], options: ImportOptions) -> ImportedQuerie
             f"{left_out} queries have no judgment in {qrels.name}: left out (--unjudged keeps them)."
         )
     metadata = {"name": queries.resolve().parent.name, "extra": {"split": qrels.stem}}
-    return ledger.imported(FORMAT, (queries, qrels), metadata, drafts)
+    return ledger.collect(FORMAT, (queries, qrels), metadata, drafts)
 
 
 def _files(paths: Sequence[Path], split: str) -> tuple[Path, Path]:
@@ -60,20 +60,20 @@ def _files(paths: Sequence[Path], split: str) -> tuple[Path, Path]:
 
 
 def _draft(
-    name: str, row: dict[str, Any], judged: list[GradedJudgment], where: str, ledger: ImportLog
+    name: str, row: JsonObject, judged: list[GradedJudgment], where: str, ledger: ImportLog
 ) -> ImportDraft:
     text = _string(row, "text", where)
-    ledger.moved("_id", "id")
-    ledger.moved("text", "text")
+    ledger.note_moved("_id", "id")
+    ledger.note_moved("text", "text")
     for _ in judged:
-        ledger.moved("qrels", "truth.documents")
+        ledger.note_moved("qrels", "truth.documents")
     truth, grades = graded_truth(judged, name, ledger)
     labels, as_written = _labels(row.get("metadata"), name, ledger)
     rest = {key: value for key, value in row.items() if key not in ("_id", "text")}
     if not rest.get("metadata"):
         rest.pop("metadata", None)
     for key in rest:
-        ledger.moved(key, f"tags.{key}")
+        ledger.note_moved(key, f"tags.{key}")
     tags = {key: as_tag(value) for key, value in rest.items()}
     return ImportDraft(name, text, truth, where, **labels, tags=merge_tags(as_written, tags, grades))
 
@@ -85,12 +85,12 @@ def _labels(metadata: object, query: str, ledger: ImportLog) -> tuple[dict[str, 
         name: known[name] for name in _LABELS if isinstance(known.get(name), str) and known[name].strip()
     }
     for name in labels:
-        ledger.moved(f"metadata.{name}", name)
+        ledger.note_moved(f"metadata.{name}", name)
     level, as_written = difficulty(labels.pop("difficulty", ""), ledger, query)
     return {**labels, "difficulty": level}, as_written
 
 
-def _string(row: dict[str, Any], key: str, where: str) -> str:
+def _string(row: dict[str, object], key: str, where: str) -> str:
     value = row.get(key)
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
         raise DataError(f"{where}: {key} is {value!r}, not a text. Correct it.")

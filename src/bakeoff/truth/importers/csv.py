@@ -76,7 +76,7 @@ def import_csv(paths: Sequence[Path], options: ImportOptions) -> ImportedQueries
     drafts = [
         _draft(name, own, [grades[one] for one in judged[name]], ledger) for name, own in groups.items()
     ]
-    return ledger.imported(FORMAT, (path,), {"name": path.stem}, drafts)
+    return ledger.collect(FORMAT, (path,), {"name": path.stem}, drafts)
 
 
 def _attend_merged(groups: Mapping[str, Sequence[_Row]], rows: int, ledger: ImportLog) -> None:
@@ -120,7 +120,7 @@ def _rows(path: Path, chosen: Mapping[str, str], ledger: ImportLog) -> list[_Row
     for place, (source, name) in enumerate(names):
         filled = sum(bool(row[place].strip()) for _, row in cells)
         if filled:
-            ledger.moved(source, _target(source, name), filled)
+            ledger.note_moved(source, _target(source, name), filled)
     return found
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bakeoff.corpus.segmentation import word_spans, words
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.types import Json
 
-TruthValue = str | dict[str, Any]
+TruthValue = str | dict[str, object]
 """`negative`, `unjudged`, or a rule as a query file writes it."""
 SHOWN = 5
 SLUG_WORDS = 5
@@ -24,6 +24,7 @@ class ImportOptions:
     split: str = ""
     keep_unjudged: bool = False
     any_extension: bool = False
+    section_labels: bool = False
     topic_field: str = ""
     grades: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +67,7 @@ class ImportedQueries:
 
     format: str
     files: tuple[str, ...]
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, Json]
     queries: tuple[ImportDraft, ...]
     moves: tuple[FieldMove, ...]
     attention: tuple[str, ...]
@@ -79,7 +80,7 @@ class ImportLog:
         self._moves: dict[tuple[str, str], int] = {}
         self._attention: dict[str, list[str]] = {}
 
-    def moved(self, source: str, target: str, count: int = 1) -> None:
+    def note_moved(self, source: str, target: str, count: int = 1) -> None:
         """Note that a field went to a place of ours, as often as it was there."""
         self._moves[source, target] = self._moves.get((source, target), 0) + count
 
@@ -89,10 +90,14 @@ class ImportLog:
         if subject and subject not in about[-1:]:
             about.append(subject)
 
-    def imported(
-        self, format_: str, paths: tuple[Path, ...], metadata: Mapping[str, Any], queries: list[ImportDraft]
+    def collect(
+        self,
+        format_: str,
+        paths: tuple[Path, ...],
+        metadata: Mapping[str, object],
+        queries: list[ImportDraft],
     ) -> ImportedQueries:
-        """Everything together; a query id that stands twice is an error with both places."""
+        """Everything together; a repeated query id is an error that names both places."""
         if not queries:
             raise DataError(f"{paths[0]} holds no queries. Give a file that has some.")
         _check_ids(queries)

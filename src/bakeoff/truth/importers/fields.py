@@ -11,6 +11,7 @@ from bakeoff.config.pydantic_messages import shorten
 from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import DataError
 from bakeoff.truth.importers.draft import ImportLog
+from bakeoff.types import JsonObject
 
 _LEVELS = {
     "easy": ("easy", "simple", "low", "trivial", "beginner"),
@@ -33,7 +34,7 @@ class Fields:
             value = value[part]
         if not isinstance(value, dict):
             raise DataError(f"{self.where()}: {shorten(value)} is not a mapping of fields. Correct it.")
-        self._left: dict[str, Any] = dict(value)
+        self._left: JsonObject = dict(value)
 
     def where(self, key: str | None = None) -> str:
         """ "gold.yaml, line 14" for this mapping or one of its fields."""
@@ -51,18 +52,18 @@ class Fields:
         """A field's name in the account."""
         return f"{self._prefix}{key}"
 
-    def take(self, names: Iterable[str], to: str = "") -> tuple[str, Any]:
-        """The first of these fields that is there, with its name; without `to`, its place is told later."""
+    def take(self, names: Iterable[str], to: str = "") -> tuple[str, object]:
+        """The first of these fields that is there, with its name; without `to`, its place is noted later."""
         for name in names:
             if name in self._left:
                 empty = self._left[name] is None or self._left[name] == []
                 if to or empty:
-                    self._ledger.moved(self.name(name), EMPTY if empty else to)
+                    self._ledger.note_moved(self.name(name), EMPTY if empty else to)
                 return name, self._left.pop(name)
         return "", None
 
     def text(self, names: Iterable[str], to: str, required: bool = False) -> str:
-        """A text field; numbers may stand for texts."""
+        """A text field; numbers are accepted as texts."""
         known = tuple(names)
         name, value = self.take(known, to)
         if value is None:
@@ -78,9 +79,9 @@ class Fields:
     def texts(self, names: Iterable[str], to: str) -> list[str]:
         """A field with a list of texts, or with one text; a missing one is an empty list."""
         name, value = self.take(names, to)
-        return self.listed(name, value)
+        return self.as_list(name, value)
 
-    def listed(self, name: str, value: Any) -> list[str]:
+    def as_list(self, name: str, value: object) -> list[str]:
         """A value that is a list of texts, or one text; each once."""
         values = value if isinstance(value, list) else [] if value is None else [value]
         for item in values:
@@ -91,9 +92,9 @@ class Fields:
     def count(self, names: Iterable[str], to: str) -> int | None:
         """A field with a whole number, which may be written `~76` or `1,621`."""
         name, value = self.take(names, to)
-        return None if value is None else self.counted(name, value)
+        return None if value is None else self.as_count(name, value)
 
-    def counted(self, name: str, value: Any) -> int:
+    def as_count(self, name: str, value: Any) -> int:
         """A value that is a whole number."""
         if not is_count(value):
             raise self.wrong(name, value, "a whole number")
@@ -104,14 +105,14 @@ class Fields:
         tags = {}
         for name in list(self._left):
             key = name.strip() or "blank"
-            self._ledger.moved(self.name(name), f"tags.{key}")
+            self._ledger.note_moved(self.name(name), f"tags.{key}")
             tags[key] = as_tag(self._left.pop(name))
         return tags
 
-    def values(self, target: str) -> dict[str, Any]:
+    def values(self, target: str) -> JsonObject:
         """What was not taken, as it is."""
         for name in self._left:
-            self._ledger.moved(self.name(name), target)
+            self._ledger.note_moved(self.name(name), target)
         left, self._left = self._left, {}
         return left
 
@@ -120,7 +121,7 @@ class Fields:
         return DataError(f"{self.where(name)}: {name} is {shorten(value)}, not {wanted}. Correct it.")
 
 
-def is_count(value: Any) -> bool:
+def is_count(value: object) -> bool:
     """Whether a value is a whole number of things, which may be written `~76` or `1,621`."""
     if isinstance(value, str):
         return _COUNT.fullmatch(value.strip()) is not None
@@ -149,7 +150,7 @@ def difficulty(written: str, ledger: ImportLog, query: str) -> tuple[str, dict[s
         )
     if level == written:
         return level, {}
-    ledger.moved("difficulty", f"tags.{AS_WRITTEN}")
+    ledger.note_moved("difficulty", f"tags.{AS_WRITTEN}")
     return level, {AS_WRITTEN: written}
 
 

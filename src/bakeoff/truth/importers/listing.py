@@ -11,6 +11,7 @@ from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import DataError
 from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries, ImportLog
 from bakeoff.truth.importers.fields import Fields
+from bakeoff.types import Json, JsonObject
 
 _TOTAL = ("total", "total_queries")
 _LEVELS = ("easy", "medium", "hard")
@@ -29,7 +30,7 @@ def read_located(path: Path) -> YamlDocument:
 
 
 class Listing:
-    """The items of a file, and what stands beside them."""
+    """The items of a file, and its other keys."""
 
     def __init__(self, located: YamlDocument, ledger: ImportLog, lists: Sequence[str]) -> None:
         self._located, self._ledger = located, ledger
@@ -51,12 +52,12 @@ class Listing:
         for place in range(len(rows)):
             yield Fields(self._located, (*self._at, place), self._ledger)
 
-    def metadata(self, queries: Sequence[ImportDraft]) -> dict[str, Any]:
+    def metadata(self, queries: Sequence[ImportDraft]) -> JsonObject:
         """What the file says about itself, in our words where there are some, the rest under extra."""
         if not self._at:
             return {}
-        beside = {key: value for key, value in self._located.data.items() if key != self._at[0]}
-        return file_metadata(self._located, beside, queries, self._ledger)
+        others = {key: value for key, value in self._located.data.items() if key != self._at[0]}
+        return file_metadata(self._located, others, queries, self._ledger)
 
 
 def read_listing(
@@ -69,18 +70,18 @@ def read_listing(
     path, ledger = one_file(paths, format_), ImportLog()
     listing = Listing(read_located(path), ledger, lists)
     drafts = [draft(item, ledger) for item in listing.items()]
-    return ledger.imported(format_, (path,), listing.metadata(drafts), drafts)
+    return ledger.collect(format_, (path,), listing.metadata(drafts), drafts)
 
 
 def file_metadata(
-    located: YamlDocument, beside: Mapping[str, Any], queries: Sequence[ImportDraft], ledger: ImportLog
-) -> dict[str, Any]:
-    """The metadata of a query file from what stands beside the queries of a source."""
-    said: dict[str, Any] = {}
-    extra = {key: value for key, value in beside.items() if key != "metadata"}
+    located: YamlDocument, others: Mapping[str, Json], queries: Sequence[ImportDraft], ledger: ImportLog
+) -> dict[str, object]:
+    """The metadata of a query file from the other keys of a source."""
+    said: JsonObject = {}
+    extra = {key: value for key, value in others.items() if key != "metadata"}
     for key in extra:
-        ledger.moved(key, "metadata.extra")
-    if isinstance(beside.get("metadata"), dict):
+        ledger.note_moved(key, "metadata.extra")
+    if isinstance(others.get("metadata"), dict):
         own = Fields(located, ("metadata",), ledger, "metadata.")
         said = {
             name: own.text([name], f"metadata.{name}")
@@ -89,14 +90,14 @@ def file_metadata(
         }
         said |= _total(own, queries, ledger) | _declared_mix(own, queries)
         extra = {**own.values("metadata.extra"), **extra}
-    elif "metadata" in beside:
-        ledger.moved("metadata", "metadata.extra")
-        extra = {"metadata": beside["metadata"], **extra}
+    elif "metadata" in others:
+        ledger.note_moved("metadata", "metadata.extra")
+        extra = {"metadata": others["metadata"], **extra}
     return {**said, "extra": extra} if extra else said
 
 
-def _declared_mix(own: Fields, queries: Sequence[ImportDraft]) -> dict[str, Any]:
-    """Declared category counts and difficulty shares, where they are said in the words the queries use."""
+def _declared_mix(own: Fields, queries: Sequence[ImportDraft]) -> JsonObject:
+    """Declared category counts and difficulty shares, where they use the words of the queries."""
     said = {}
     counts, mix = own.peek("categories"), own.peek("difficulty_mix")
     named = isinstance(counts, dict) and {query.category for query in queries} <= set(counts)
@@ -111,7 +112,7 @@ def _is_share(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value <= 1
 
 
-def _total(own: Fields, queries: Sequence[ImportDraft], ledger: ImportLog) -> dict[str, Any]:
+def _total(own: Fields, queries: Sequence[ImportDraft], ledger: ImportLog) -> dict[str, object]:
     total = own.count(_TOTAL, "metadata.total")
     if total is None:
         return {}

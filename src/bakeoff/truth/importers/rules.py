@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bakeoff.truth.importers.draft import ImportLog, TruthValue
+from bakeoff.types import JsonObject
 
 LOWEST, HIGHEST = 0, 3
 """The grades a rule of a query file may give."""
@@ -26,9 +26,9 @@ class GradedJudgment:
     original: int | None = None
 
 
-def documents(names: Sequence[str], grade: int = 1, exact: bool = True) -> dict[str, Any]:
+def documents(names: Sequence[str], grade: int = 1, exact: bool = True) -> dict[str, object]:
     """A rule that names documents; names that look like globs are marked as ids, unless globs are meant."""
-    rule: dict[str, Any] = {"documents": list(names)}
+    rule: JsonObject = {"documents": list(names)}
     if exact and any(_GLOB.search(name) for name in names):
         rule["match"] = "exact"
     if grade != 1:
@@ -36,7 +36,7 @@ def documents(names: Sequence[str], grade: int = 1, exact: bool = True) -> dict[
     return rule
 
 
-def combine_rules(rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def combine_rules(rules: Sequence[dict[str, object]]) -> dict[str, object]:
     """One rule, or what any of several finds."""
     return dict(rules[0]) if len(rules) == 1 else {"any": [dict(rule) for rule in rules]}
 
@@ -73,6 +73,6 @@ def _attend_grade(grade: int, near: int, query: str, ledger: ImportLog) -> None:
 def _original(by_grade: dict[int, list[str]], ledger: ImportLog) -> dict[str, str]:
     if not by_grade:
         return {}
-    ledger.moved("grade", f"tags.{ORIGINAL_GRADES}")
+    ledger.note_moved("grade", f"tags.{ORIGINAL_GRADES}")
     kept = {str(grade): by_grade[grade] for grade in sorted(by_grade)}
     return {ORIGINAL_GRADES: json.dumps(kept, ensure_ascii=False)}

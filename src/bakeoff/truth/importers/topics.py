@@ -26,7 +26,7 @@ ALIASES = {"desc": "description", "narr": "narrative", "description": "desc", "n
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic: its fields by name, and where it stands."""
+    """One topic: its fields by name, and its place."""
 
     id: str
     fields: dict[str, str]

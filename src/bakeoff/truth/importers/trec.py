@@ -48,7 +48,7 @@ def import_trec(paths: Sequence[Path], options: ImportOptions) -> ImportedQuerie
         ledger.attend(
             f"{len(known) - len(chosen)} topics have no judgment: left out (--unjudged keeps them)."
         )
-    return ledger.imported(FORMAT, (topics[0], *qrels), {"name": topics[0].stem}, drafts)
+    return ledger.collect(FORMAT, (topics[0], *qrels), {"name": topics[0].stem}, drafts)
 
 
 def _is_qrels(path: Path) -> bool:
@@ -66,14 +66,14 @@ def _draft(
     ledger: ImportLog,
 ) -> ImportDraft:
     """A query whose text is one field of a topic."""
-    ledger.moved("num", "id")
-    ledger.moved(name, "text")
+    ledger.note_moved("num", "id")
+    ledger.note_moved(name, "text")
     for _ in judged:
-        ledger.moved("qrels", "truth.documents")
+        ledger.note_moved("qrels", "truth.documents")
     truth, kept = graded_truth([grades[one] for one in judged], topic.id, ledger)
     tags = {key: as_tag(value) for key, value in topic.fields.items() if key != name and value}
     for key in tags:
-        ledger.moved(key, f"tags.{key}")
+        ledger.note_moved(key, f"tags.{key}")
     all_tags = merge_tags(tags, kept, _iterations(judged, ledger))
     return ImportDraft(topic.id, topic.fields[name], truth, topic.where, tags=all_tags)
 
@@ -85,5 +85,5 @@ def _iterations(judged: list[Judgment], ledger: ImportLog) -> dict[str, str]:
             found.setdefault(judgment.iteration, []).append(judgment.document)
     if not found:
         return {}
-    ledger.moved("qrels iteration", f"tags.{ITERATIONS}")
+    ledger.note_moved("qrels iteration", f"tags.{ITERATIONS}")
     return {ITERATIONS: json.dumps(found, ensure_ascii=False)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any
 
 import yaml
 
@@ -12,6 +11,7 @@ from bakeoff.config.yaml_document import LIMIT_BYTES, parse
 from bakeoff.errors import DataError, QueryFileError
 from bakeoff.truth.importers.draft import ImportDraft, ImportedQueries
 from bakeoff.truth.queries import query_set
+from bakeoff.types import JsonObject
 
 WIDTH = 110
 _NUMBER_LIKE = frozenset("0123456789+-.")
@@ -20,7 +20,7 @@ _NUMBER_LIKE = frozenset("0123456789+-.")
 class _Dumper(yaml.CSafeDumper):
     """Writes what our reader reads back: it takes more plain words for numbers than YAML 1.1 does."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the base class names it
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class names it
         """Never write anchors: equal values are written out."""
         return True
 
@@ -30,7 +30,7 @@ def _text(dumper: _Dumper, value: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-def _list(dumper: _Dumper, value: list[Any]) -> yaml.Node:
+def _list(dumper: _Dumper, value: list[object]) -> yaml.Node:
     flow = not any(isinstance(item, list | dict) for item in value)
     return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=flow)
 
@@ -61,23 +61,23 @@ def _header(imported: ImportedQueries) -> str:
     title = f"Imported from the {imported.format} format: {', '.join(imported.files)}."
     lines = [
         title,
-        "Fields of the source that have no place of their own stand under tags and metadata.extra.",
+        "Fields of the source that have no place of their own are under tags and metadata.extra.",
     ]
     return "".join(f"# {line}\n" for text in lines for line in textwrap.wrap(text, WIDTH - 2))
 
 
-def _metadata(imported: ImportedQueries) -> dict[str, Any]:
+def _metadata(imported: ImportedQueries) -> JsonObject:
     found = dict(imported.metadata)
     extra = {"imported": {"format": imported.format, "files": list(imported.files)}, **found.pop("extra", {})}
     return {**found, "extra": extra}
 
 
-def _query(draft: ImportDraft) -> dict[str, Any]:
+def _query(draft: ImportDraft) -> dict[str, object]:
     labels = {name: getattr(draft, name) for name in ("category", "difficulty", "intent", "cluster", "notes")}
-    said: dict[str, Any] = {"id": draft.id, "text": draft.text, **{k: v for k, v in labels.items() if v}}
+    said: JsonObject = {"id": draft.id, "text": draft.text, **{k: v for k, v in labels.items() if v}}
     said["truth"] = draft.truth
     return {**said, "tags": dict(draft.tags)} if draft.tags else said
 
 
-def _dump(value: Mapping[str, Any] | list[Any]) -> str:
+def _dump(value: Mapping[str, object] | list[object]) -> str:
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)

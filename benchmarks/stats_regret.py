@@ -1,0 +1,301 @@
+"""What following the recommendation may lose and does lose, in simulated worlds whose truth is known.
+
+Run with: python benchmarks/stats_regret.py [ROUNDS]. First: how often does the bound printed for the recommended system
+cover its true loss? Then: what does following the recommendation lose against taking the highest mean, and how often is
+a system taken that is truly worse by more than the margin? The last system of every world is the cheapest, the first
+the best and the dearest.
+
+A recommended system that truly is the best loses nothing, and any bound covers that. So one shape of each world is made
+as hard as the bound allows: one system is better by as much as the bound adds to the lead, so that whenever chance
+hides the lead, a worse system is recommended and its bound is just too small.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binom, norm
+
+from bakeoff.stats import regret
+from bakeoff.stats.comparison import Comparison, ScoreMatrix, SystemSummary
+from bakeoff.stats.evidence import Costs, Evidence
+from bakeoff.stats.intervals import Interval
+from bakeoff.stats.preferences import DEFAULT_RULE
+from bakeoff.stats.recommendation import DecisionInput, Strength, choose_system
+from bakeoff.stats.regret import regrets
+from bakeoff.stats.verdict import Verdict, VerdictKind
+from common import Row, show
+
+SIZES, SYSTEMS = (10, 22, 50, 200), (2, 8, 50)
+ROUNDS, FIRST_SEED = 200, 20_000
+MARGIN = DEFAULT_RULE.margin
+EQUAL, HIDDEN = "all equal", "one best, hidden by chance"
+
+Draw = Callable[[np.random.Generator, int, np.ndarray], np.ndarray]
+
+
+def hits(level: float) -> Draw:
+    """Hits and misses around a level."""
+    return lambda rng, n, gaps: (rng.random((len(gaps), n)) < (level - gaps)[:, None]).astype(float)
+
+
+def graded(rng: np.random.Generator, n: int, gaps: np.ndarray) -> np.ndarray:
+    """Graded scores around a difficulty that the systems share; inside 0 to 1, so that means are exact."""
+    return rng.uniform(0.7, 0.8, n) + rng.uniform(-0.2, 0.2, (len(gaps), n)) - gaps[:, None]
+
+
+def rarely_ruined(rng: np.random.Generator, n: int, gaps: np.ndarray) -> np.ndarray:
+    """The same scores, but for one query in twenty, where a system loses what makes its gap."""
+    ruined = rng.random((len(gaps), n)) < 0.05
+    return (
+        rng.uniform(0.85, 0.95, n) + rng.uniform(-0.01, 0.01, (len(gaps), n)) - ruined * gaps[:, None] / 0.05
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """How scores are drawn, a gap, the largest one that keeps them inside 0 to 1, and the spread of a difference."""
+
+    draw: Draw
+    gap: float
+    largest: float
+    spread: float
+
+    def hidden_gap(self, count: int, n: int) -> float:
+        """About the margin and what the bound adds to a lead: the unseen query, and the joint quantile of the rest."""
+        quantile = float(norm.ppf(1 - 0.05 / (count - 1)))
+        return min(self.largest, MARGIN + 1 / (n + 1) + quantile * self.spread / n**0.5)
+
+
+WORLDS = {
+    "hits around .7": World(hits(0.7), 0.15, 0.65, 0.65),
+    "hits around .97": World(hits(0.97), 0.15, 0.9, 0.4),
+    "graded": World(graded, 0.15, 0.5, 0.16),
+    "a rare ruin": World(rarely_ruined, 0.04, 0.04, 0.2),
+}
+GAP, LITTLE, SPREAD = "one best", "one best by little", "evenly spread"
+SHAPES = (EQUAL, GAP, LITTLE, HIDDEN, SPREAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kind of world at one size."""
+
+    world: str
+    shape: str
+    systems: int
+    n: int
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """What each system truly loses against the best."""
+        world = WORLDS[self.world]
+        if self.shape in (EQUAL, SPREAD):
+            return np.linspace(0.0, 0.0 if self.shape == EQUAL else world.gap, self.systems)
+        gap = {GAP: world.gap, LITTLE: world.gap / 4, HIDDEN: world.hidden_gap(self.systems, self.n)}
+        return np.append(0.0, np.full(self.systems - 1, gap[self.shape]))
+
+
+CASES = [
+    Case(world, shape, count, n)
+    for world in WORLDS
+    for shape in SHAPES
+    for count in SYSTEMS
+    for n in SIZES
+    if not (count == 2 and shape == SPREAD)  # two systems: the same as one best
+    if not (
+        count == 50 and shape not in (GAP, HIDDEN)
+    )  # it covers always, and losses are compared for 2 and 8
+    if not (
+        world == "a rare ruin" and shape == HIDDEN
+    )  # no gap inside 0 to 1 is larger than that of one best
+]
+
+
+def decide_case(values: np.ndarray, milliseconds: np.ndarray, seed: int) -> DecisionInput:
+    """The product's choice among systems of which only scores and latencies are known."""
+    names = tuple(f"s{place:02d}" for place in range(len(values)))
+    queries = tuple(f"q{place:04d}" for place in range(values.shape[1]))
+    means, n = values.mean(axis=1), values.shape[1]
+    none = Interval(None, None, 0.95, "hull", 0, seed, "not used here")
+    comparison = Comparison(
+        measure="score",
+        systems=tuple(
+            SystemSummary(name, float(mean), none, n, ()) for name, mean in zip(names, means, strict=True)
+        ),
+        pairs=(),  # the choice looks at regrets and costs alone
+        ranking=tuple(names[place] for place in np.argsort(-means, kind="stable")),
+        indistinguishable_from_best=names,
+        common=n,
+        correction="holm",
+        alpha=0.05,
+        seed=seed,
+        notes=(),
+    )
+    verdict = Verdict(
+        kind=VerdictKind.CANT_TELL,
+        sentence="",
+        reasons=(),
+        rule="cant-tell",
+        would_settle=None,
+        system=None,
+        group=(),
+    )
+    costs = {
+        name: Costs(p50_ms=float(value), p50_between=(0.9 * value, 1.1 * value))
+        for name, value in zip(names, milliseconds, strict=True)
+    }
+    found = regrets(ScoreMatrix(names, queries, values, "score"), names, names, seed, margin=MARGIN)
+    return choose_system(Evidence(comparison, costs=costs, regrets=found), verdict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Means over the rounds of one case.
+
+    `covered` and `covered_best`: the bound of the recommended system and of the best mean holds. `expected` and `lost`
+    are points of the recommended system, `loss` and `highest` what the recommendation and the highest mean lose with
+    costs. `takes`: the line says "Take"; `wrong`: it does, and the system is truly worse by more than the margin.
+    """
+
+    covered: float
+    covered_best: float
+    bound: float
+    expected: float
+    lost: float
+    loss: float
+    highest: float
+    takes: float
+    wrong: float
+
+
+def simulate(case: Case, rounds: int) -> Outcome:
+    """Many samples of one case.
+
+    A loss is what is given up in points, and a margin for each factor of ten in cost above the cheapest system within
+    the margin of the best. Of several highest means each is taken equally often.
+    """
+    gaps, milliseconds = case.gaps, np.logspace(2, 0, case.systems)
+    within = milliseconds[gaps <= MARGIN + 1e-9].min()
+    losses = gaps + MARGIN * np.maximum(0.0, np.log10(milliseconds / within))
+    found = []
+    for seed in range(FIRST_SEED, FIRST_SEED + rounds):
+        values = WORLDS[case.world].draw(np.random.default_rng([seed, case.n, case.systems]), case.n, gaps)
+        made = decide_case(values, milliseconds, seed)
+        bounds = np.array([one.bound for one in made.case.evidence.regrets.values()])
+        chosen, means = int(made.system[1:]), values.mean(axis=1)
+        best, own = int(means.argmax()), made.case.evidence.regrets[made.system]
+        takes = made.strength is Strength.TAKE
+        found.append(
+            [
+                gaps[chosen] <= own.bound + 1e-9,
+                gaps[best] <= bounds[best] + 1e-9,
+                own.bound,
+                own.expected,
+                gaps[chosen],
+                losses[chosen],
+                losses[means >= means.max() - 1e-9].mean(),
+                takes,
+                takes and gaps[chosen] > MARGIN + 1e-9,
+            ]
+        )
+    averages = np.array(found, dtype=float).mean(axis=0).tolist()
+    return Outcome(**dict(zip(Outcome.__slots__, averages, strict=True)))
+
+
+def fewer_draws() -> None:
+    """A quarter of the draws: a bound of 1,000 draws varies by a hundredth of itself."""
+    regret.DRAWS = 1_000
+
+
+def rounds_of(case: Case, rounds: int) -> int:
+    """Twice as many of two systems, which take little time, and half as many of fifty."""
+    return max(1, {2: 2 * rounds, 8: rounds, 50: rounds // 2}[case.systems])
+
+
+def lowest_by_chance(rounds: int, cells: int) -> float:
+    """The coverage that the lowest of some cells falls below by chance in 5 % of tables, if each is 95 %."""
+    return float(binom.ppf(1 - 0.95 ** (1 / cells), rounds, 0.95)) / rounds
+
+
+def coverage_rows(found: dict[Case, Outcome], rounds: int) -> Iterator[Row]:
+    """For each number of systems and queries the lowest coverage of its worlds, and the mean."""
+    for count in SYSTEMS:
+        for n in SIZES:
+            cases = [one for one in found if (one.systems, one.n) == (count, n) and one.shape != EQUAL]
+            covered = [found[one].covered for one in cases]
+            where = f"{len(cases)} unequal worlds, {count} systems, n={n}"
+            chance = min(0.93, lowest_by_chance(rounds_of(cases[0], rounds), len(cases)))
+            lowest = f"bound of the recommended covers, lowest of {where}"
+            yield Row(f"{lowest}, against chance", min(covered), chance, ">= 1")
+            yield Row(f"{lowest}: no wider than it need be", min(covered), 1.0, "<= 0.97")
+            yield Row(f"bound of the recommended covers, mean of {where}", sum(covered) / len(covered), 1.0)
+
+
+def loss_rows(found: dict[Case, Outcome]) -> Iterator[Row]:
+    """Losses of the recommendation against those of the highest mean, for 2 and 8 systems."""
+    for tied in (True, False):
+        for n in SIZES:
+            outcomes = [
+                one
+                for case, one in found.items()
+                if case.n == n
+                and case.systems <= 8
+                and case.shape != HIDDEN
+                and (case.shape == EQUAL) == tied
+            ]
+            ours, highest = (sum(getattr(one, name) for one in outcomes) for name in ("loss", "highest"))
+            what = "ties" if tied else "the dearest is best"
+            name = f"loss of the recommendation against the highest mean's, {what}, n={n}"
+            yield Row(name, ours / len(outcomes), highest / len(outcomes), "<= 0.5" if tied else "<= 1.2")
+
+
+def take_rows(found: dict[Case, Outcome]) -> Iterator[Row]:
+    """How often a line says "Take", and how often of a truly worse system."""
+    for n in SIZES:
+        outcomes = [one for case, one in found.items() if case.n == n]
+        wrong = [one.wrong for one in outcomes]
+        what = 'line says "Take" of a truly worse system'
+        yield Row(f"{what}, worst world, n={n}", max(wrong), 0.05, "<= 1")
+        yield Row(f"{what}, mean of {len(wrong)} worlds, n={n}", sum(wrong) / len(wrong), 0.01, "<= 1")
+    for n in SIZES:
+        outcomes = [one for case, one in found.items() if case.n == n]
+        share = sum(one.takes for one in outcomes) / len(outcomes)
+        yield Row(f'share of lines that say "Take", n={n}', share, 1.0)
+
+
+def print_tables(found: dict[Case, Outcome]) -> None:
+    """Print coverage and losses of every world."""
+    tables: dict[str, Callable[[Outcome], str]] = {
+        "coverage of the recommended and of the best mean (mean bound; expected and true loss of the recommended)": (
+            lambda one: (
+                f"{100 * one.covered:.1f} / {100 * one.covered_best:.1f} "
+                f"({one.bound:.3f}; {one.expected:.3f}, {one.lost:.3f})"
+            )
+        ),
+        "loss of the recommendation / of the highest mean": lambda one: f"{one.loss:.3f} / {one.highest:.3f}",
+    }
+    for title, cell in tables.items():
+        print(f"\n{title}\n| world | systems | " + " | ".join(f"n = {n}" for n in SIZES) + " |")
+        print("|---|--:|" + "---|" * len(SIZES))
+        for world, shape, count in dict.fromkeys((case.world, case.shape, case.systems) for case in found):
+            cells = [cell(found[Case(world, shape, count, n)]) for n in SIZES]
+            print(f"| {world}, {shape} | {count} | " + " | ".join(cells) + " |")
+
+
+def main() -> int:
+    """Print both tables and the rows."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    with ProcessPoolExecutor(initializer=fewer_draws) as pool:
+        tasks = {case: pool.submit(simulate, case, rounds_of(case, rounds)) for case in CASES}
+        found = {case: task.result() for case, task in tasks.items()}
+    print_tables(found)
+    return show([*coverage_rows(found, rounds), *loss_rows(found), *take_rows(found)])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,142 @@
+"""Reading tables: the source and pyarrow over the same columns of 1,000,000 short rows; memory at 5,000,000 rows.
+
+The source gives ids, titles, joined texts and fields; pyarrow only reads the columns. The read stage adds a fingerprint
+of each document and writes the file that later stages map into memory.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from bakeoff.config.plan import PluginSpec
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.read import read_documents
+from bakeoff.plugins.sources.table import TableParams, TableSource
+from bakeoff.storage.cache import Cache
+from common import Row, show
+
+ROWS, MANY = 1_000_000, 5_000_000
+BLOCK = 250_000
+REPEATS = 5
+COLUMNS = ["ticket", "title", "body", "product", "opened"]
+LIMIT_MB = 1_500
+
+
+def write(path: Path, rows: int) -> None:
+    """A Parquet file of short tickets."""
+    schema = pa.schema([(name, pa.string()) for name in COLUMNS])
+    with pq.ParquetWriter(path, schema) as writer:
+        for begin in range(0, rows, BLOCK):
+            numbers = range(begin, min(begin + BLOCK, rows))
+            columns = [
+                [f"T-{n}" for n in numbers],
+                [f"Device {n % 977} fails in case {n}" for n in numbers],
+                [f"It stops after {n % 61} minutes and shows code {n * 7919 % 100_003}." for n in numbers],
+                [f"product {n % 40}" for n in numbers],
+                [f"2026-{n % 12 + 1:02d}-{n % 28 + 1:02d}" for n in numbers],
+            ]
+            writer.write_table(pa.table([pa.array(c, pa.string()) for c in columns], schema=schema))
+
+
+def source(path: Path) -> TableSource:
+    return TableSource(
+        TableParams(table=path, id="ticket", text=["title", "body"], fields=["product", "opened"])
+    )
+
+
+def drain(batches: Iterable[object]) -> None:
+    for _ in batches:
+        pass
+
+
+def own_parquet(path: Path) -> None:
+    drain(pq.ParquetFile(pa.memory_map(str(path))).iter_batches(65_536, columns=COLUMNS))
+
+
+def own_csv(path: Path) -> None:
+    """With quoted line breaks and columns as texts, as a table of documents needs them."""
+    drain(
+        arrow_csv.open_csv(
+            pa.memory_map(str(path)),
+            read_options=arrow_csv.ReadOptions(block_size=32_000_000),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=COLUMNS,
+                column_types=dict.fromkeys(COLUMNS, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
+    )
+
+
+def best(*works: Callable[[], object]) -> list[float]:
+    """The least seconds of each, taken in turns."""
+    seconds: list[list[float]] = [[] for _ in works]
+    for _ in range(REPEATS):
+        for work, own in zip(works, seconds, strict=True):
+            begin = time.perf_counter()
+            work()
+            own.append(time.perf_counter() - begin)
+    return [min(own) for own in seconds]
+
+
+def read_stage(path: Path, cache: Path) -> float:
+    """Seconds of the read stage with an empty cache."""
+    made = source(path)
+    begin = time.perf_counter()
+    read_documents(PluginSpec("sources", "table", "table", made._params), made, StageContext(Cache(cache)))
+    return time.perf_counter() - begin
+
+
+def rates(folder: Path) -> Iterable[Row]:
+    parquet, csv = folder / "t.parquet", folder / "t.csv"
+    write(parquet, ROWS)
+    arrow_csv.write_csv(pq.read_table(parquet), csv)
+    for kind, path, own in (("parquet", parquet, own_parquet), ("csv", csv, own_csv)):
+        ours, theirs = best(
+            lambda path=path: drain(source(path).batches()), lambda path=path, own=own: own(path)
+        )
+        yield Row(
+            f"{kind}: 1,000,000 rows, source, pyarrow, rows per second", ROWS / ours, ROWS / theirs, ">= 0.8"
+        )
+    whole = read_stage(parquet, folder / "cache")
+    (theirs,) = best(lambda: own_parquet(parquet))
+    yield Row(
+        "parquet: read stage with an empty cache, pyarrow, rows per second", ROWS / whole, ROWS / theirs
+    )
+
+
+def memory(folder: Path) -> Row:
+    """The peak of a process that reads 5,000,000 rows, beyond what it has after its imports."""
+    path = folder / "many.parquet"
+    write(path, MANY)
+    done = subprocess.run([sys.executable, __file__, str(path)], check=True, capture_output=True, text=True)
+    return Row(
+        "5,000,000 rows, read stage: growth since the start, limit, MB", float(done.stdout), LIMIT_MB, "<= 1"
+    )
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        start = peak_mb()
+        with tempfile.TemporaryDirectory() as cache:
+            read_stage(Path(sys.argv[1]), Path(cache))
+        print(f"{peak_mb() - start:.1f}")
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            sys.exit(show([*rates(Path(scratch)), memory(Path(scratch))]))

@@ -1,0 +1,1 @@
+"""bakeoff review: its commands, and what they print."""

@@ -1,0 +1,115 @@
+"""The measures of a review on the terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from bakeoff.cli import console
+from bakeoff.report.sections.parts import TextTable
+from bakeoff.report.sections.reviewed import (
+    against_grid,
+    common_grid,
+    figures_grid,
+    leading_pairs,
+    sides_grid,
+)
+from bakeoff.review.agreement import Coefficient
+from bakeoff.review.auto_vs_human import AutoVsHuman
+from bakeoff.review.measures import ReviewFigures, SystemFigures
+from bakeoff.stats.intervals import Interval
+
+SHOWN = 10
+
+
+def print_figures(figures: ReviewFigures) -> None:
+    """Print the measures of every system, and the leader against the others."""
+    _print_table(figures_grid(figures))
+    console.print_line("value [possible range once every result is judged]", style="dim")
+    if figures.pairs:
+        _print_table(common_grid(figures))
+        console.print_line(
+            "common: questions judged completely for every system; all: for this system", style="dim"
+        )
+        _print_pairs(figures)
+
+
+def _print_pairs(figures: ReviewFigures) -> None:
+    """Print the leader against each other system; --json has all pairs."""
+    _print_table(against_grid(figures))
+    shown = leading_pairs(figures)
+    first = shown[0]
+    if first.left_out:
+        some = "; ".join(f"{query} ({why})" for query, why in list(first.left_out.items())[:SHOWN])
+        console.print_line(f"– not compared, {first.a} − {first.b}: {some}", style="dim")
+    console.print_line(
+        "means and intervals: questions complete for both systems; bounds: all common questions", style="dim"
+    )
+    if len(shown) < len(figures.pairs):
+        console.print_line(
+            f"the leader against each; --json has all {len(figures.pairs)} differences", style="dim"
+        )
+
+
+def print_sides(sides: Sequence[AutoVsHuman]) -> None:
+    """Print automated, human-adjusted and combined means, if some question was judged completely."""
+    shown = [one for one in sides if one.human.n or not one.category]
+    if not any(one.human.n for one in shown):
+        return
+    _print_table(sides_grid(shown))
+    console.print_line(
+        f"{shown[0].measure}; combined: human judgments where every system is judged completely, else rules",
+        style="dim",
+    )
+
+
+def _print_table(grid: TextTable) -> None:
+    console.print_line()
+    right = tuple(range(grid.left, len(grid.headings)))
+    console.table(list(grid.headings), [list(row) for row in grid.rows], right=right)
+
+
+def figures_json(figures: ReviewFigures) -> dict[str, object]:
+    """The measures as JSON."""
+    return {
+        "k": figures.k,
+        "systems": [{"system": one.system, **system_json(one)} for one in figures.systems],
+        "pairs": [asdict(one) for one in figures.pairs],
+        "common": list(figures.common),
+        "on_common": {system: dict(means) for system, means in figures.on_common.items()},
+    }
+
+
+def system_json(one: SystemFigures) -> dict[str, object]:
+    """A system's figures as JSON."""
+    return {
+        "queries": list(one.queries),
+        "complete": list(one.complete),
+        "judged": one.judged,
+        "counts": {label.value or "unjudged": count for label, count in one.counts.items()},
+        "measures": {name: asdict(value) for name, value in one.values.items()},
+        "on_complete": dict(one.on_complete),
+        "intervals": {name: asdict(value) for name, value in one.intervals.items()},
+    }
+
+
+def number(value: float | None, *, signed: bool = False) -> str:
+    """Three decimals, or a dash if unknown."""
+    return "–" if value is None else f"{value:+.3f}" if signed else f"{value:.3f}"
+
+
+def interval(value: Interval) -> str:
+    """The interval of a difference, with signs."""
+    return (
+        f"[{value.low:+.3f} {value.high:+.3f}]" if value.low is not None and value.high is not None else "–"
+    )
+
+
+def coefficient(value: Coefficient) -> str:
+    """An agreement coefficient with its interval, or why there is none."""
+    return value.reason if value.value is None else f"{value.value:.3f} {ends(value.low, value.high)}"
+
+
+def ends(low: float | None, high: float | None) -> str:
+    """The ends of an interval, or a dash."""
+    return "–" if low is None or high is None else f"[{low:.3f} {high:.3f}]"

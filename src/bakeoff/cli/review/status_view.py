@@ -1,0 +1,249 @@
+"""The commands on a review's state, on the terminal and as JSON: status, next, agreement, judgments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from bakeoff.cli import console
+from bakeoff.cli.review.measures_view import (
+    SHOWN,
+    coefficient,
+    ends,
+    figures_json,
+    interval,
+    number,
+    print_figures,
+    print_sides,
+)
+from bakeoff.review.agreement_report import AgreementReport
+from bakeoff.review.auto_vs_human import AutoVsHuman
+from bakeoff.review.decision_model import PairBounds
+from bakeoff.review.effort import estimate
+from bakeoff.review.measures import pool_rankings, review_figures
+from bakeoff.review.next import RankedItem, StoppingAdvice
+from bakeoff.review.outcomes import OutcomeState, labels_of
+from bakeoff.review.review_folder import ReviewState
+from bakeoff.truth.human_judgments import JudgmentSet
+
+WORDS = 60
+
+
+def print_status(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int, folder: Path) -> None:
+    """Print the progress of the review in a folder."""
+    pool, settled = review.pool, review.settled
+    for note in review.notes:
+        console.warn(note)
+    states = Counter(one.state for one in settled.values())
+    decided = (OutcomeState.AGREED, OutcomeState.ADJUDICATED)
+    done = sum(settled[item.id].state in decided for item in pool.open)
+    console.print_line(f"{pool.run}: {pool.summary}")
+    console.print_line(f"  {done:,} of {len(pool.open):,} judged")
+    console.print_line(
+        "  " + ", ".join(f"{states[state]:,} {state.value}" for state in OutcomeState if states[state])
+    )
+    if states[OutcomeState.OPEN]:
+        left = estimate(states[OutcomeState.OPEN], review.read.entries)
+        console.print_line(f"  time left: {left.sentence}")
+    by = Counter(one.reviewer for item in settled.values() for one in item.opinions if not one.auto)
+    if not by:
+        _print_nobody(folder)
+        return
+    console.print_line("  " + ", ".join(f"{name} {count:,}" for name, count in by.most_common()))
+    print_figures(review_figures(pool_rankings(pool), labels_of(settled), pool.k, seed))
+    print_sides(sides)
+
+
+def _print_nobody(folder: Path) -> None:
+    """Print the next step before the first human judgment, when measures have only the widest bounds."""
+    console.print_line("No human judgments yet: measures appear after the first one (--json has the bounds).")
+    console.print_line(f"Next     bakeoff review serve {folder}")
+
+
+def status_json(review: ReviewState, sides: Sequence[AutoVsHuman], seed: int) -> dict[str, object]:
+    """The same as JSON."""
+    pool = review.pool
+    figures = review_figures(pool_rankings(pool), labels_of(review.settled), pool.k, seed)
+    still = sum(one.state is OutcomeState.OPEN for one in review.settled.values())
+    left = estimate(still, review.read.entries)
+    return {
+        "run": pool.run,
+        "items": len(pool.items),
+        "states": dict(Counter(one.state.value for one in review.settled.values())),
+        "open_seconds": [left.low_s, left.high_s],
+        "figures": figures_json(figures),
+        "sides": [asdict(one) for one in sides],
+        "notes": list(review.notes),
+    }
+
+
+def print_next(review: ReviewState, outlook: StoppingAdvice, ranked: Sequence[RankedItem]) -> None:
+    """Print whether to keep judging, and which passages."""
+    for note in review.notes:
+        console.warn(note)
+    ruled = len(review.pool.items) - outlook.judged - outlook.open
+    console.print_line(
+        f"{outlook.judged:,} passages judged by people, {ruled:,} filled in by rules, {outlook.open:,} open",
+        style="bold",
+    )
+    console.print_line(
+        f"SemPrec@{review.pool.k}: {outlook.leader} leads so far; bounds over all open passages:"
+    )
+    headers = ["difference", "lowest", "highest", "possible winners"]
+    rows = [
+        [f"{one.a} − {one.b}", number(one.low, signed=True), number(one.high, signed=True), _outcomes(one)]
+        for one in outlook.bounds
+    ]
+    console.table(headers, rows, right=(1, 2))
+    console.print_line(advice(outlook), style="bold")
+    if outlook.stop or not ranked:
+        return
+    console.print_line()
+    items = review.pool.by_id()
+    shown = [[one.item, one.query, " ".join(items[one.item].text.split())[:WORDS]] for one in ranked]
+    console.table(["judge next", "question", "passage"], shown)
+
+
+def advice(outlook: StoppingAdvice) -> str:
+    """One sentence: stop, and why; or keep judging."""
+    outcome = f"{outlook.decision} is best" if outlook.decision else "no system is shown to be best"
+    if outlook.open == 0:
+        return f"Everything is judged: {outcome}."
+    if outlook.certain:
+        return f"Stop: {outcome}, whatever the {outlook.open:,} open passages turn out to be."
+    if outlook.likely:
+        return f"You can stop: {outcome} in {outlook.probability:.1%} of simulations. Likely, not certain."
+    return (
+        f"Keep judging: the winner is still open ({outcome} in {outlook.probability:.0%} of simulations). "
+        f"{outlook.relevant_open:,} of {outlook.open:,} open passages can change the decision."
+    )
+
+
+def next_json(
+    review: ReviewState, outlook: StoppingAdvice, ranked: Sequence[RankedItem]
+) -> dict[str, object]:
+    """The same as JSON."""
+    return {**asdict(outlook), "stop": outlook.stop, "advice": advice(outlook), "items": [asdict(o) for o in ranked],
+            "notes": list(review.notes)}  # fmt: skip
+
+
+def _outcomes(pair: PairBounds) -> str:
+    there = [(pair.can_a, pair.a), (pair.can_b, pair.b), (pair.can_neither, "neither")]
+    return ", ".join(name for can, name in there if can)
+
+
+def print_panel(found: AgreementReport, review: ReviewState) -> None:
+    """Print how well reviewers agree."""
+    for note in review.notes:
+        console.warn(note)
+    if len(found.reviewers) < 2:
+        who = found.reviewers[0] if found.reviewers else "Nobody"
+        console.print_line(
+            f"{who} has judged so far: agreement needs two reviewers of the same passages.", style="bold"
+        )
+    else:
+        _print_coefficients(found)
+    _print_rules(found)
+    for one in found.self_agreement:
+        console.print_line(f"{one.reviewer} gave the same answer on {one.same} of {one.items} hidden repeats")
+    if found.queue:
+        ids = ", ".join(one.item for one in found.queue[:SHOWN])
+        need = "1 passage needs" if len(found.queue) == 1 else f"{len(found.queue)} passages need"
+        console.print_line(f"{need} a third opinion (import --adjudicate): {ids}")
+    _print_swapped(found)
+
+
+def _print_coefficients(found: AgreementReport) -> None:
+    rows = [
+        [group.name, coefficient(group.labels), coefficient(group.relevance), str(group.labels.items)]
+        for group in (found.overall, *found.categories)
+    ]
+    console.table(
+        ["Krippendorff's alpha", "judgments (nominal)", "grades (ordinal)", "n"], rows, right=(1, 2, 3)
+    )
+    console.print_line()
+    pairs = [
+        [
+            f"{one.a} / {one.b}",
+            number(one.same),
+            coefficient(one.labels),
+            coefficient(one.grades),
+            str(one.labels.items),
+        ]
+        for one in found.pairs
+    ]
+    console.table(["Cohen's kappa", "same", "judgments", "grades (weighted)", "n"], pairs, right=(1, 2, 3, 4))
+
+
+def _print_rules(found: AgreementReport) -> None:
+    rows = [
+        [one.rule, str(one.filled), str(one.looked_at), str(one.overruled), ends(one.low, one.high)]
+        for one in found.rules
+    ]
+    if rows:
+        console.print_line()
+        console.table(["rule", "filled in", "checked", "overruled", "share, 95 %"], rows, right=(1, 2, 3, 4))
+
+
+def _print_swapped(found: AgreementReport) -> None:
+    if len(found.swapped) < 2:
+        return
+    console.print_line()
+    rows = [
+        [
+            one.reviewer,
+            f"{one.pair.a} − {one.pair.b}",
+            number(one.pair.difference, signed=True),
+            interval(one.pair.interval),
+            str(len(one.pair.queries)),
+            one.says or "tied",
+        ]
+        for one in found.swapped
+    ]
+    console.table(
+        ["reviewer alone", "SemPrec", "mean", "95 % interval", "n", "better"], rows, right=(2, 3, 4)
+    )
+    if found.survives is None:
+        console.print_line(
+            "Two reviewers have completely judged too few of the same questions to compare them.", style="dim"
+        )
+    else:
+        survives = (
+            "The result does not depend on the reviewer"
+            if found.survives
+            else "The result depends on the reviewer"
+        )
+        console.print_line(f"{survives}.", style="bold")
+
+
+def panel_json(found: AgreementReport) -> dict[str, object]:
+    """The same as JSON."""
+    data = asdict(found)
+    data["queue"] = [one.item for one in found.queue]
+    data["survives_swapping"] = found.survives
+    return data
+
+
+def print_set(made: JudgmentSet, review: ReviewState, out: Path, as_json: bool) -> None:
+    """Print what a judgment set holds."""
+    left = len(review.pool.items) - len(made.rows)
+    if as_json:
+        console.print_json(
+            {
+                "out": str(out),
+                "fingerprint": made.fingerprint(),
+                "judgments": len(made.rows),
+                "queries": len(made.queries),
+                "left_out": left,
+            }
+        )
+        return
+    for note in review.notes:
+        console.warn(note)
+    console.print_line(f"{len(made.rows):,} judgments of {len(made.queries)} questions written to {out}")
+    console.print_line(f"fingerprint {made.fingerprint()}")
+    if left:
+        console.print_line(f"{left:,} passages without a final grade are left out", style="dim")
+    console.print_line(f"Next     judgments: {out} in bakeoff.yaml, then: bakeoff run")

@@ -1,0 +1,178 @@
+"""bakeoff take, ask: use what a run measured."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bakeoff.cli.options.consent import with_consent
+
+if TYPE_CHECKING:
+    from bakeoff.report.exports.project import TakenSystem
+    from bakeoff.runs.live.live_system import FoundPassage
+    from bakeoff.runs.live.replay import ReplayReport
+
+Run = Annotated[Path, typer.Argument(help="The folder of a finished run.")]
+Experiment = Annotated[
+    Path | None, typer.Option("--experiment", help="The run's experiment file. [default: found near the run]")
+]
+SHOWN_CHARACTERS = 300
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(with_consent(take))
+    app.command()(with_consent(ask))
+
+
+def take(
+    run: Run,
+    system: Annotated[
+        str | None,
+        typer.Argument(help="A system, or words that match only it. [default: the recommended one]"),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="A new folder for the project.")] = Path("mysearch"),
+    framework: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="python, langchain, llamaindex or haystack.")
+    ] = "python",
+    experiment: Experiment = None,
+    test: Annotated[bool, typer.Option("--test/--no-test", help="Replay the run's questions.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Write a measured system as a project of its own.
+
+    The project has the settings, pinned versions, scripts, and a self-test that replays the run's rankings.
+    """
+    from bakeoff.cli import console
+    from bakeoff.errors import SettingError
+    from bakeoff.report.exports.project import Framework, TakenSystem, write_project
+    from bakeoff.runs.live.live_system import chosen_system
+    from bakeoff.runs.live.plan_of_run import plan_of_run
+
+    if framework not in list(Framework):
+        raise SettingError(f"--as is {framework!r}; it must be one of {', '.join(Framework)}.")
+    plan, _, result = plan_of_run(run, experiment)
+    chosen = chosen_system(plan, result, system)
+    taken = TakenSystem(plan=plan, result=result, system=chosen, framework=Framework(framework))
+    write_project(taken, out)
+    if not test:
+        _print_taken(out, chosen.label, as_json=as_json)
+        return 0
+    try:
+        outcome, through = _replay(taken, out)
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+    sentence = f"{outcome.sentence}{through}"
+    _print_taken(out, chosen.label, as_json=as_json, sentence=sentence, passed=outcome.passed)
+    for line in outcome.differences:
+        console.print_line(f"  {line}")
+    return 0 if outcome.passed else 1
+
+
+def _replay(taken: TakenSystem, out: Path) -> tuple[ReplayReport, str]:
+    """The self-test of a project, through its framework where that is installed, and a note where it is not."""
+    from bakeoff.report.exports.project import SETTINGS, Framework, search_through
+    from bakeoff.runs.live.live_system import open_system, tuned_weight
+    from bakeoff.runs.live.replay import self_test
+
+    weight = tuned_weight(taken.result, taken.system)
+    with open_system(out / SETTINGS, as_measured=True, weight=weight) as live:
+        if taken.framework is Framework.PYTHON:
+            return self_test(out, live), ""
+        try:
+            find = search_through(out, live)
+        except ImportError:
+            missing = f" {taken.framework.package} is not installed here: run selftest.py where it is."
+            return self_test(out, live), missing
+        return self_test(out, live, find), f" They were asked through {taken.framework}."
+
+
+def _print_taken(
+    out: Path,
+    label: str,
+    *,
+    as_json: bool,
+    sentence: str = "Not tested: run selftest.py.",
+    passed: bool = True,
+) -> None:
+    from bakeoff.cli import console
+
+    if as_json:
+        console.print_json({"system": label, "folder": str(out), "self_test": sentence, "passed": passed})
+        return
+    console.print_line(f"Took     {label} into {out}/")
+    console.print_line(f"Tested   {sentence}")
+    console.print_line(
+        f"Next     cd {shlex.quote(str(out))}; pip install -r requirements.txt; python ingest.py"
+    )
+
+
+def ask(
+    run: Run,
+    question: Annotated[str, typer.Argument(help="What to search for.")],
+    systems: Annotated[
+        str | None,
+        typer.Option(
+            "--systems", help="Comma-separated systems, or words of them. [default: the recommended]"
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Passages per system.")] = 3,
+    experiment: Experiment = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Ask one question and read what measured systems find."""
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+    from bakeoff.runs.live.live_system import LiveSystem, open_artifacts, recommended_label, tuned_weight
+    from bakeoff.runs.live.plan_of_run import choose_systems, plan_of_run
+    from bakeoff.truth.queries import read_queries
+
+    plan, _, result = plan_of_run(run, experiment)
+    chosen = choose_systems(plan, systems or recommended_label(result))
+    artifacts, _ = open_artifacts(plan, read_queries(plan.queries))
+    try:
+        answers = [
+            (one.label, LiveSystem(artifacts, one, tuned_weight(result, one)).search(question, k))
+            for one in chosen
+        ]
+    finally:
+        artifacts.close()
+    if as_json:
+        console.print_json({label: [asdict(one) for one in found] for label, found in answers})
+        return 0
+    for label, found in answers:
+        _print_answer(label, found, question)
+    return 0
+
+
+def _print_answer(label: str, found: list[FoundPassage], question: str) -> None:
+    from bakeoff.cli import console
+
+    console.print_line("")
+    console.print_line(label)
+    if not found:
+        console.print_line("  nothing found")
+    for one in found:
+        console.print_line(f"  {one.rank}  {one.document}  characters {one.start}–{one.end}  {one.score:.4g}")
+        console.print_excerpt(_excerpt(one.text, question), _words(question), indent=5)
+
+
+def _words(question: str) -> list[str]:
+    """The words worth highlighting: those of four letters or more."""
+    return [word for word in re.findall(r"\w+", question) if len(word) > 3]
+
+
+def _excerpt(text: str, question: str) -> str:
+    """The part of a passage with its first word of the question, in one line."""
+    line = " ".join(text.split())
+    places = [at for word in _words(question) if (at := line.lower().find(word.lower())) >= 0]
+    begin = max(0, min(places, default=0) - SHOWN_CHARACTERS // 3)
+    cut = line[begin : begin + SHOWN_CHARACTERS]
+    return f"{'… ' if begin else ''}{cut}{' …' if begin + SHOWN_CHARACTERS < len(line) else ''}"

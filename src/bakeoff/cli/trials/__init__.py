@@ -1,0 +1,1 @@
+"""bakeoff test: one store, model, retriever or reader by itself."""

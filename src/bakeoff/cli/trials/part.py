@@ -1,0 +1,151 @@
+"""bakeoff test: try one store, model, retriever or reader before an experiment uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.trials.retriever import retriever
+from bakeoff.cli.trials.store import store
+from bakeoff.types import JsonObject
+
+if TYPE_CHECKING:
+    from bakeoff.config.models_toml import ModelChoice
+    from bakeoff.testing.check_embedder import ModelCheck
+    from bakeoff.types import ModelInfo
+
+test_app = typer.Typer(help="Try one store, model, retriever or reader by itself.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    test_app.command("store")(with_consent(store))
+    test_app.command()(with_consent(model))
+    test_app.command()(with_consent(retriever))
+    test_app.command()(reader)
+    app.add_typer(test_app, name="test")
+
+
+@test_app.callback()
+def group() -> None:
+    """Try one store, model, retriever or reader by itself."""
+
+
+def model(
+    name: Annotated[
+        str, typer.Argument(help="An embedder of `bakeoff models list`, or a model with --backend.")
+    ],
+    backend: Annotated[
+        str | None, typer.Option(help="Engine that runs the model: fastembed, mistralrs.")
+    ] = None,
+    quantization: Annotated[str | None, typer.Option(help="Precision of the weights: none, q8, q4k.")] = None,
+    param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Embed a few texts and check the vectors, the speed and the token limit."""
+    from bakeoff import registry
+    from bakeoff.cli import console
+    from bakeoff.errors import ModelNotFoundError
+    from bakeoff.testing.check_embedder import check
+
+    choice = _choice(name, backend, _values(param or [], quantization))
+    if choice.missing:
+        raise ModelNotFoundError(f"{choice.missing}.")
+    plugin = registry.load("embedders", choice.embedder)
+    embedder = plugin(plugin.Params(**choice.params))
+    try:
+        info = embedder.info
+        if not as_json:
+            console.print_line(_heading(choice, info))
+        checks = check(embedder)
+    finally:
+        embedder.close()
+    _show(info, checks, as_json)
+    if any(row.fine is False for row in checks):
+        raise typer.Exit(1)
+
+
+def reader(
+    name: Annotated[str, typer.Argument(help="A reader of `bakeoff list readers`.")],
+    file: Annotated[Path, typer.Argument(help="The file to read.")],
+    param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Read one file, within the limits of a run, and show its text."""
+    from bakeoff.cli import console
+    from bakeoff.runs.trials.reader import try_reader
+    from bakeoff.types import Skipped
+
+    read = try_reader(name, _values(param or [], None), file)
+    found = read.answer
+    if as_json:
+        console.print_json(read.as_json())
+    elif isinstance(found, Skipped):
+        console.print_line(f"{found.id} was not read: {found.reason}")
+    else:
+        words = len(found.text.split())
+        title = f", title {found.title!r}" if found.title else ""
+        console.print_line(
+            f"{name} read {found.id} in {read.seconds:.2f} s: {words:,} words, kind {found.kind}{title}"
+        )
+        for line in found.text.splitlines():
+            console.print_line(line)
+    if isinstance(found, Skipped):
+        raise typer.Exit(1)
+
+
+def _values(params: list[str], quantization: str | None) -> JsonObject:
+    from bakeoff.errors import SettingError
+
+    values: JsonObject = {"quantization": quantization} if quantization else {}
+    for given in params:
+        key, equals, value = given.partition("=")
+        if not equals or not key:
+            raise SettingError(f"--param {given!r} is not key=value.")
+        values[key.strip()] = given_value(value, f"--param {given}")
+    return values
+
+
+def given_value(text: str, name: str) -> object:
+    """A value as YAML would read it, but a text as it was typed, colons and spaces included; an empty one is null."""
+    from bakeoff.config.yaml_document import parse
+    from bakeoff.errors import SettingError
+
+    if not text.strip():
+        return None
+    typed = text.strip()[0].isalnum()
+    try:
+        value = parse(text, name, SettingError).data
+    except SettingError:
+        if typed:
+            return text
+        raise
+    return text if typed and isinstance(value, str | dict | list) else value
+
+
+def _choice(name: str, backend: str | None, values: dict[str, object]) -> ModelChoice:
+    from bakeoff.config import models_toml
+
+    if backend is None:
+        return models_toml.choose_models(name, values, Path())
+    return models_toml.choose_models(backend, {"model": name, **values}, Path())
+
+
+def _heading(choice: ModelChoice, info: ModelInfo) -> str:
+    limit = f"{info.max_tokens:,} tokens" if info.max_tokens else "no token limit given"
+    return f"{info.name} on {choice.embedder}: {info.dims} dimensions, {limit}, weights {info.weights[:40]}"
+
+
+def _show(info: ModelInfo, checks: list[ModelCheck], as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+
+    if as_json:
+        console.print_json({"model": asdict(info), "checks": [asdict(row) for row in checks]})
+        return
+    marks = {True: "ok", False: "FAILED", None: ""}
+    console.table(["check", "", "result"], [[row.name, marks[row.fine], row.seen] for row in checks])

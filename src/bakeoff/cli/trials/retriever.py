@@ -1,0 +1,85 @@
+"""bakeoff test retriever: one question to a retriever of an experiment, and where its results are in the corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bakeoff.config.plan import Plan, PluginSpec
+    from bakeoff.runs.trials.retriever import RetrieverTrial
+
+WIDTH = 44
+
+
+def retriever(
+    name: Annotated[str, typer.Argument(help="A retriever of the experiment, by its name or `as:`.")],
+    experiment: Annotated[
+        Path, typer.Option("--experiment", "-e", help="Experiment file or folder.")
+    ] = Path(),
+    question: Annotated[
+        str | None,
+        typer.Option("--question", "-q", help="What to ask. [default: the first of the query file]"),
+    ] = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many results to ask for.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Ask one question, and show each result with its place in the corpus."""
+    from bakeoff.config import experiment as experiments
+    from bakeoff.runs.trials.retriever import try_retriever
+
+    plan = experiments.load(experiment)
+    trial = try_retriever(plan, _part(plan, name), question, k)
+    _show(trial, as_json)
+    if not trial.rows or trial.lost:
+        raise typer.Exit(1)
+
+
+def _part(plan: Plan, name: str) -> PluginSpec:
+    from bakeoff.errors import SettingError
+
+    known = {system.label: system.retriever for system in plan.systems if system.retriever is not None}
+    found = known.get(name)
+    if found is None:
+        listed = ", ".join(known) or "none; list them under retrievers"
+        raise SettingError(f"no retriever of {plan.file} is called {name!r}. It has: {listed}.")
+    return found
+
+
+def _show(trial: RetrieverTrial, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+
+    if as_json:
+        console.print_json(asdict(trial))
+        return
+    results = "1 result" if len(trial.rows) == 1 else f"{len(trial.rows)} results"
+    took = "" if trial.milliseconds is None else f" in {trial.milliseconds:.3g} ms"
+    console.print_line(f"{trial.retriever}: {results}{took} for {trial.question!r}")
+    rows: list[list[Any]] = [
+        [
+            str(rank),
+            f"{one.score:.4g}" if one.score is not None else "–",
+            one.how,
+            _place(one),
+            _short(one.text),
+        ]
+        for rank, one in enumerate(trial.rows, 1)
+    ]
+    if rows:
+        console.table(["rank", "score", "placed by", "document", "text"], rows)
+    for note in trial.notes:
+        console.print_line(f"Note      {note}")
+
+
+def _place(one: Any) -> str:
+    where = f" {one.start}–{one.end}" if one.end else ""
+    return f"{one.document or one.given or '–'}{where}"
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= WIDTH else f"{flat[: WIDTH - 1]}…"

@@ -1,0 +1,141 @@
+"""Which reader turns a file into a document: the one the experiment names for its kind, else the usual one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from bakeoff import registry
+from bakeoff.config.plan import PluginSpec
+from bakeoff.corpus.document_kinds import KIND_OF_SUFFIX, TEXTS, format_of, kind_of
+from bakeoff.errors import BakeoffError, MissingExtraError, UnreadableFileError
+from bakeoff.protocols import Reader
+from bakeoff.types import Document, Skipped, SourceFile
+
+Found = Document | SourceFile | Skipped
+"""What a source gives for an item."""
+USUAL = {"pdf": ("pdfium", "pypdf"), "eml": ("email",), "mbox": ("email",)}
+"""Readers of a kind in the order they are tried; other kinds have the one of their own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderPart:
+    """A reader of one kind of files, as another process gets it; `missing` says why it cannot be used."""
+
+    name: str
+    plugin: type | None = None
+    params: BaseModel | None = None
+    missing: str = ""
+
+    def identity(self) -> list[Any]:
+        """What enters a cache key."""
+        if self.plugin is None or self.params is None:
+            return [self.name, self.missing]
+        return [self.name, cast(Any, self.plugin).version, self.params.model_dump(mode="json")]
+
+    def open(self) -> Reader:
+        """The reader with its parameters."""
+        if self.plugin is None:
+            raise UnreadableFileError(self.missing)
+        return cast(Reader, self.plugin(self.params))
+
+    @property
+    def packed(self) -> bool:
+        """Whether a small file may hold far more than its size."""
+        return bool(getattr(self.plugin, "packed", True))
+
+
+@dataclass(frozen=True, slots=True)
+class FileReaders:
+    """The readers of some kinds of files; reads what a source gives as a file."""
+
+    parts: Mapping[str, tuple[ReaderPart, ...]]
+    _open: dict[str, Reader] = field(default_factory=dict, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[FileReaders], tuple[Mapping[str, tuple[ReaderPart, ...]]]]:
+        return FileReaders, (self.parts,)
+
+    def identity(self, name: str) -> list[Any]:
+        """What shapes the text of a file besides its bytes."""
+        return [part.identity() for part in self.parts[kind_of(name)]]
+
+    def packed(self, name: str) -> bool:
+        """Whether a file may hold far more than its size."""
+        return any(part.packed for part in self.parts[kind_of(name)])
+
+    @property
+    def local(self) -> bool:
+        """Whether only this process can import one of them."""
+        plugins = (part.plugin for parts in self.parts.values() for part in parts)
+        return any(plugin is not None and plugin.__module__ == "__main__" for plugin in plugins)
+
+    def document(self, found: Found) -> Document | Skipped:
+        """The document of what a source gave: a file by the first of its readers that can read it."""
+        if not isinstance(found, SourceFile):
+            return found
+        parts, failed = self.parts[kind_of(found.id)], {}
+        for part in parts:
+            try:
+                return self._read(part, found)
+            except UnreadableFileError as exc:
+                failed[part.name] = str(exc)
+            except (BakeoffError, MemoryError):
+                raise
+            except Exception as exc:  # noqa: BLE001 - whatever a reader raises on one file, the others are read
+                failed[part.name] = f"the reader {part.name} failed ({type(exc).__name__}: {exc})"[:300]
+        return Skipped(found.id, _why(found.id, parts, failed))
+
+    def _read(self, part: ReaderPart, file: SourceFile) -> Document | Skipped:
+        if part.name not in self._open:
+            self._open[part.name] = part.open()
+        found = self._open[part.name].read(file)
+        if isinstance(found, Document) and part.packed:
+            return replace(found, fields={**found.fields, "reader": part.name})
+        return found
+
+
+def file_readers(names: Iterable[str], chosen: Mapping[str, PluginSpec] | None = None) -> FileReaders:
+    """The readers of the kinds that some file names have; `chosen` ones come from the experiment, by kind."""
+    kinds = dict.fromkeys(kind_of(name) for name in names)
+    given = chosen or {}
+    return FileReaders(
+        {kind: (_chosen(given[kind]),) if kind in given else _usual_parts(kind) for kind in kinds}
+    )
+
+
+def usual_readers(kind: str) -> tuple[str, ...]:
+    """The names of the readers of a kind: one of the kind's own name, and text for everything that is text."""
+    if kind in USUAL:
+        return USUAL[kind]
+    named = kind not in TEXTS and (kind in KIND_OF_SUFFIX.values() or kind in registry.names("readers"))
+    return (kind,) if named else ("text",)
+
+
+def _chosen(spec: PluginSpec) -> ReaderPart:
+    return ReaderPart(spec.name, registry.load("readers", spec.name), spec.params)
+
+
+def _usual_parts(kind: str) -> tuple[ReaderPart, ...]:
+    return tuple(_usual_part(name) for name in usual_readers(kind))
+
+
+def _usual_part(name: str) -> ReaderPart:
+    try:
+        plugin = registry.load("readers", name)
+    except MissingExtraError as exc:
+        return ReaderPart(name, missing=str(exc))
+    return ReaderPart(name, plugin, plugin.Params())
+
+
+def _why(name: str, parts: tuple[ReaderPart, ...], failed: Mapping[str, str]) -> str:
+    """Why no reader could read a file: what to install, or what each of them met."""
+    if all(part.plugin is None for part in parts):
+        return parts[0].missing
+    if len(parts) == 1:
+        return failed[parts[0].name]
+    damage = f"damaged {format_of(name)}: "
+    each = "; ".join(f"{reader}: {why.removeprefix(damage)}" for reader, why in failed.items())
+    return f"{damage}{each}"

@@ -1,0 +1,7 @@
+"""Tables in files: where they lie, how they are opened, and their rows in Arrow batches of bounded size."""
+
+from bakeoff.corpus.tables.cells import as_text, join_text
+from bakeoff.corpus.tables.open_table import TableFile, open_table, table_suffix
+from bakeoff.corpus.tables.places import table_version
+
+__all__ = ["TableFile", "as_text", "join_text", "open_table", "table_suffix", "table_version"]

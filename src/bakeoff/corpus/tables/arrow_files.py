@@ -1,0 +1,135 @@
+"""Tables that Arrow itself reads: CSV and TSV, Parquet, Arrow and Feather files, datasets saved by Hugging Face."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from bakeoff.corpus.tables.places import TablePlace
+from bakeoff.errors import DataError
+from bakeoff.types import Json
+
+BATCH_ROWS, BATCH_BYTES = 65_536, 128_000_000
+CSV_BLOCK_BYTES = 32_000_000
+"""One row must fit into one block."""
+_SNIFFED_BYTES = 65_536
+
+Read = Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+Opened = tuple[list[str], int | None, Read]
+"""The columns, the number of rows where the file tells it, and how batches of some columns are read."""
+
+
+def open_csv(file: TablePlace) -> Opened:
+    """A CSV or TSV file with a header; every cell is text, so 007 stays 007, and an empty one is missing."""
+    with file.stream() as stream:
+        start = stream.read(_SNIFFED_BYTES).decode(file.encoding, "replace").removeprefix("\ufeff")
+    first = start.lstrip("\r\n").splitlines()[:1]
+    if not first:
+        raise DataError(f"{file.place} is empty: a table needs a header and rows.")
+    if "\ufffd" in first[0]:
+        raise DataError(f"{file.place}: its header is not {file.encoding} text. Give its `encoding`.")
+    mark = max("\t;,|", key=first[0].count)
+    columns = next(csv.reader(start.lstrip("\r\n").splitlines(keepends=True), delimiter=mark))
+    return columns, None, lambda wanted: _csv_batches(file, mark, wanted)
+
+
+def _csv_batches(file: TablePlace, mark: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    reader = arrow_csv.open_csv(
+        file.stream(),
+        read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK_BYTES, encoding=file.encoding),
+        parse_options=arrow_csv.ParseOptions(delimiter=mark, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types=dict.fromkeys(columns, pa.string()),
+            strings_can_be_null=True,
+            null_values=[""],
+        ),
+    )
+    yield from reader
+
+
+def open_parquet(file: TablePlace) -> Opened:
+    """A Parquet file."""
+    found = pq.ParquetFile(file.random_access())
+    size = sum(found.metadata.row_group(i).total_byte_size for i in range(found.metadata.num_row_groups))
+    rows = max(1, min(BATCH_ROWS, BATCH_BYTES * max(found.metadata.num_rows, 1) // max(size, 1)))
+
+    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        yield from found.iter_batches(rows, columns=list(columns))
+
+    return list(found.schema_arrow.names), found.metadata.num_rows, read
+
+
+def open_arrow(file: TablePlace) -> Opened:
+    """An Arrow or Feather file, or an Arrow stream."""
+    source = file.random_access()
+    try:
+        opened = pa.ipc.open_file(source)
+    except pa.ArrowInvalid:
+        return _open_stream([file.random_access])
+    rows = None
+
+    def read(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for i in range(opened.num_record_batches):
+            yield from _slices(opened.get_batch(i).select(list(columns)))
+
+    return list(opened.schema.names), rows, read
+
+
+def open_dataset(file: TablePlace) -> Opened:
+    """The folder of a dataset that Hugging Face's `save_to_disk` wrote, or of several, one for each split."""
+    folder = file.local
+    if (splits := folder / "dataset_dict.json").is_file():
+        names = _names(splits, lambda found: found["splits"])
+        if file.part not in names:
+            asked = f'has no split "{file.part}"' if file.part else "has several splits"
+            raise DataError(f"{folder} {asked}. Give one with `part`: {', '.join(names)}.")
+        folder = folder / file.part
+    if not (state := folder / "state.json").is_file():
+        raise DataError(
+            f"{folder} is a folder, and not a dataset that save_to_disk wrote. Give the file of a table."
+        )
+    names = _names(state, lambda found: [one["filename"] for one in found["_data_files"]])
+    return _open_stream([_opener(folder / name) for name in names])
+
+
+def _names(path: Path, pick: Callable[[Json], Json]) -> list[str]:
+    """Names of files next to a record of a dataset; no other file is opened."""
+    try:
+        names = pick(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, LookupError, TypeError, RecursionError) as exc:
+        raise DataError(f"{path} is damaged ({type(exc).__name__}: {exc}). Save the dataset again.") from exc
+    if not isinstance(names, list) or not names or not all(map(_is_plain, names)):
+        raise DataError(f"{path} does not list files of its own folder. Save the dataset again.")
+    return names
+
+
+def _is_plain(name: Json) -> bool:
+    return isinstance(name, str) and name not in ("", "..") and Path(name).name == name
+
+
+def _opener(path: Path) -> Callable[[], pa.NativeFile]:
+    return lambda: pa.OSFile(str(path))
+
+
+def _open_stream(openers: Sequence[Callable[[], pa.NativeFile]]) -> Opened:
+    columns = list(pa.ipc.open_stream(openers[0]()).schema.names)
+
+    def read(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for opener in openers:
+            for batch in pa.ipc.open_stream(opener()):
+                yield from _slices(batch.select(list(wanted)))
+
+    return columns, None, read
+
+
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in pieces of bounded size: a file may hold all its rows in one."""
+    for begin in range(0, batch.num_rows, BATCH_ROWS):
+        yield batch.slice(begin, BATCH_ROWS)

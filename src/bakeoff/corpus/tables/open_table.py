@@ -1,0 +1,135 @@
+"""A file as a table: its columns, and batches of some of them.
+
+A name ends in a suffix that shows how the file is read; a folder is a dataset as Hugging Face saves it. The files of a
+pattern (`shards/*.parquet`) are one table.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from bakeoff.corpus.table_process import TableProcess
+from bakeoff.corpus.tables import arrow_files, row_files
+from bakeoff.corpus.tables.arrow_files import Opened, Read
+from bakeoff.corpus.tables.cells import as_text
+from bakeoff.corpus.tables.places import COMPRESSED, TablePlace, list_places, reading
+from bakeoff.errors import DataError
+
+FORMATS: dict[str, Callable[[TablePlace], Opened]] = {
+    ".csv": arrow_files.open_csv,
+    ".tsv": arrow_files.open_csv,
+    ".tab": arrow_files.open_csv,
+    ".parquet": arrow_files.open_parquet,
+    ".arrow": arrow_files.open_arrow,
+    ".feather": arrow_files.open_arrow,
+    ".jsonl": row_files.open_json_lines,
+    ".ndjson": row_files.open_json_lines,
+    ".json": row_files.open_json,
+    ".xlsx": row_files.open_excel,
+    ".xlsm": row_files.open_excel,
+    ".xls": row_files.open_excel,
+    ".ods": row_files.open_excel,
+    ".db": row_files.open_sqlite,
+    ".sqlite": row_files.open_sqlite,
+    ".sqlite3": row_files.open_sqlite,
+}
+"""How a file is read, by its suffix."""
+STREAMED = {".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json"}
+"""Texts that are no larger than their file, unless it is compressed; all others are read in a process with limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """One table: where it lies, its columns in order, its number of rows (None: only reading shows it)."""
+
+    where: str
+    columns: tuple[str, ...]
+    rows: int | None
+    _read: Read
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of all rows, in order; a file that turns out damaged is an error that names it."""
+        self.expect(columns)
+        with reading(self.where):
+            yield from self._read(list(dict.fromkeys(columns)))
+
+    def write_csv(self, path: Path) -> None:
+        """All columns as texts in a CSV file."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for batch in self.batches(self.columns):
+                texts = [as_text(batch.column(name), name).to_pylist() for name in self.columns]
+                writer.writerows(zip(*texts, strict=True))
+
+    def expect(self, columns: Sequence[str]) -> None:
+        """Raise a DataError for a column that is not there, with the names that are near."""
+        for name in columns:
+            if name not in self.columns:
+                known = {one.lower(): one for one in reversed(self.columns)}
+                near = [known[one] for one in difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
+                guess = f" Did you mean {' or '.join(near)}?" if near else ""
+                raise DataError(
+                    f'{self.where} has no column "{name}".{guess} Columns: {", ".join(self.columns)}.'
+                )
+
+
+def table_suffix(place: Path | str) -> str:
+    """How a table's name ends, compression left aside: `.csv` of `tickets.csv.gz`; '' where it is not a table's."""
+    name = str(place).rstrip("/").rsplit("/", 1)[-1].lower()
+    for packed in COMPRESSED:
+        name = name.removesuffix(packed)
+    suffix = Path(name).suffix
+    return suffix if suffix in FORMATS else ""
+
+
+def open_table(place: Path | str, part: str = "", encoding: str = "utf-8") -> TableFile:
+    """The table in a file, in the files of a pattern, in a dataset's folder, or behind a URL.
+
+    `part` is the sheet of a workbook, the table of an SQLite file, or the split of a dataset.
+    """
+    tables = [_open_one(TablePlace(one, part, encoding)) for one in list_places(place)]
+    first = tables[0]
+    for other in tables[1:]:
+        if set(other.columns) != set(first.columns):
+            raise DataError(
+                f"{other.where} has other columns than {first.where}: {', '.join(other.columns)}."
+            )
+    if len(tables) == 1:
+        return first
+    counts = [table.rows for table in tables if table.rows is not None]
+    return TableFile(
+        str(place),
+        first.columns,
+        sum(counts) if len(counts) == len(tables) else None,
+        lambda columns: (batch for table in tables for batch in table.batches(columns)),
+    )
+
+
+def _open_one(file: TablePlace) -> TableFile:
+    where = str(file.place)
+    if isinstance(file.place, Path) and not (file.place.is_file() or file.place.is_dir()):
+        raise DataError(f"{where} is neither a file nor a folder. Give the file of a table.")
+    plain = table_suffix(file.place) in STREAMED and not file.compressed
+    with reading(where):
+        columns, rows, read = open_here(file) if plain else TableProcess(file).open()
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    if twice:
+        raise DataError(f'{where} has two columns named "{twice[0]}". Rename one.')
+    return TableFile(where, tuple(columns), rows, read)
+
+
+def open_here(file: TablePlace) -> Opened:
+    """The table, read by this process."""
+    if isinstance(file.place, Path) and file.place.is_dir():
+        return arrow_files.open_dataset(file)
+    suffix = table_suffix(file.place)
+    if not suffix:
+        raise DataError(f"{file.place} is not a table by its name. Known endings: {', '.join(FORMATS)}.")
+    return FORMATS[suffix](file)

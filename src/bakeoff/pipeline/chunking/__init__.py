@@ -1,0 +1,1 @@
+"""How documents are cut into chunks by several processes."""

@@ -1,0 +1,128 @@
+"""cut: one document → its rows, each a true character span; also what a cutting process runs.
+
+`python -m bakeoff.pipeline.chunking.worker` is such a process: it is sent a chunker,
+then documents as Arrow bytes, and answers with the rows of each. It imports nothing of the program that started it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import os
+import pickle
+import re
+import sys
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING
+
+from bakeoff.errors import ChunkerError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.protocols import Chunker, SuppliesChunks
+from bakeoff.runtime.shards import LoadedPlugin
+from bakeoff.storage.row_cache import BatchRows, from_bytes, to_bytes
+from bakeoff.types import CHUNKS, Document, Piece, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pydantic import BaseModel
+
+CUT = Schema("cut", tuple(column for column in CHUNKS.columns if column[0] != "doc"))
+READ = ("id", "text", "kind", "title")
+
+
+def chunk_documents(chunker: Chunker, documents: pa.Table) -> tuple[list[int], pa.Table]:
+    """How many rows each document has, and the rows; `documents` has the columns READ."""
+    columns = (column.to_pylist() for column in documents.columns)
+    whole = not isinstance(chunker, SuppliesChunks)
+    made = [_rows(chunker, Document(*row), whole=whole) for row in zip(*columns, strict=True)]
+    flat = [row for rows in made for row in rows]
+    names = [column for column, _ in CUT.columns]
+    table = CUT.table({name: [row[i] for row in flat] for i, name in enumerate(names)})
+    return [len(rows) for rows in made], table
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWorkSpec:
+    """Cutting with a chunker, for workers."""
+
+    plugin: type[Chunker]
+    params: BaseModel
+
+    def open(self) -> LoadedPlugin:
+        """Make the chunker."""
+        chunker = self.plugin(self.params)
+        return LoadedPlugin(lambda documents: BatchRows(*chunk_documents(chunker, documents)))
+
+
+def main() -> None:
+    """Answer until the other side closes, or is gone."""
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    try:
+        _answer(sys.stdin.buffer, sys.stdout.buffer)
+    except (EOFError, pickle.UnpicklingError):
+        return  # the other side closed, or was killed in the middle of a word
+    except (
+        BrokenPipeError
+    ):  # nobody waits for the rows; what is still in the buffer must not be written at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _answer(source: IO[bytes], target: IO[bytes]) -> None:
+    plugin, params = pickle.load(source)  # noqa: S301 - from the process that started this one
+    chunker = plugin(params)
+    while True:
+        documents = pickle.load(source)  # noqa: S301
+        answer: tuple[str, list[int], bytes]
+        try:
+            counts, table = chunk_documents(chunker, from_bytes(documents))
+            answer = ("", counts, to_bytes(table))
+        except ChunkerError as exc:
+            answer = (str(exc), [], b"")
+        pickle.dump(answer, target)
+        target.flush()
+
+
+def _rows(chunker: Chunker, document: Document, *, whole: bool) -> list[tuple[str | int, ...]]:
+    """The rows of one document, in the order of CUT's columns."""
+    pieces = list(chunker.chunk(document))
+    _check(document, pieces, whole=whole)
+    text = document.text
+    breaks = [match.start() for match in re.finditer("\n", text)]
+    rows: list[tuple[str | int, ...]] = []
+    for piece in pieces:
+        body = text[piece.start : piece.end]
+        first = bisect.bisect_left(breaks, piece.start) + 1
+        last = bisect.bisect_left(breaks, piece.end - 1) + 1
+        name = piece.id or f"{document.id}#{piece.start}-{piece.end}.{fingerprint(body)[:8]}"
+        rows.append(
+            (name, piece.start, piece.end, first, last, piece.section, piece.symbol, piece.context, body)
+        )
+    return rows
+
+
+def _check(document: Document, pieces: list[Piece], *, whole: bool) -> None:
+    """Every piece is inside the document, and where the `whole` is cut, every non-blank character is in one (F44)."""
+    covered, before = 0, 0
+    for piece in pieces:
+        if not 0 <= piece.start < piece.end <= len(document.text) or piece.start < before:
+            raise ChunkerError(
+                f"{document.id}: piece {piece.start}–{piece.end} is outside the text or out of order. "
+                "The chunker is at fault; leave it out, or exclude the document."
+            )
+        if whole:
+            _covers(document, covered, piece.start)
+        covered, before = max(covered, piece.end), piece.start
+    if whole:
+        _covers(document, covered, len(document.text))
+
+
+def _covers(document: Document, covered: int, until: int) -> None:
+    if until > covered and document.text[covered:until].strip():
+        raise ChunkerError(
+            f"{document.id}: characters {covered}–{until} are in no piece. "
+            "The chunker is at fault; leave it out, or exclude the document."
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Rows of different lengths, as encoders make them: checked, kept in the row cache, and mapped from disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bakeoff.errors import EmbedderError
+from bakeoff.storage.row_cache import BatchRows
+from bakeoff.types import ModelInfo, SparseRows, TokenRows, VectorKind
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+EncodedRows = SparseRows | TokenRows
+_STARTS, _ABOUT = "starts.npy", "about.json"
+_COLUMNS: dict[VectorKind, tuple[tuple[str, str], ...]] = {
+    "sparse": (("terms", "<i4"), ("weights", "<f4")),
+    "tokens": (("vectors", "<f4"),),
+}
+"""The arrays of each kind, with the type that they have on disk."""
+
+
+def check_encoded(made: EncodedRows, names: Sequence[str], model: ModelInfo) -> BatchRows:
+    """One encoder's batch as rows of the cache; shape, order and finiteness are checked here for every encoder."""
+    import numpy as np
+    import pyarrow as pa
+
+    counts = np.diff(made.starts)
+    if len(made) != len(names) or made.shape[1] != model.dims or (counts < 0).any() or made.starts[0] != 0:
+        raise EmbedderError(
+            f"{model.name}: {len(names)} texts gave {len(made)} rows of {made.shape[1]} dimensions, not {len(names)} "
+            f"of {model.dims}. Nothing of this batch is kept."
+        )
+    values = made.weights if isinstance(made, SparseRows) else made.vectors
+    if len(values) != made.starts[-1]:
+        raise EmbedderError(
+            f"{model.name} gave {len(values)} values for {made.starts[-1]} places in its rows."
+        )
+    finite = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
+    if not finite.all():
+        bad = int(np.searchsorted(made.starts, np.flatnonzero(~finite)[0], side="right")) - 1
+        raise EmbedderError(f"{model.name}: the vector of {names[bad]} is not finite.")
+    if isinstance(made, TokenRows):
+        flat = pa.array(np.ascontiguousarray(values, np.float32).ravel())
+        return BatchRows(
+            counts.tolist(), pa.table({"vectors": pa.FixedSizeListArray.from_arrays(flat, model.dims)})
+        )
+    _check_terms(made, names, model)
+    columns = {"terms": pa.array(made.terms, pa.int32()), "weights": pa.array(values, pa.float32())}
+    return BatchRows(counts.tolist(), pa.table(columns))
+
+
+def _check_terms(made: SparseRows, names: Sequence[str], model: ModelInfo) -> None:
+    """Terms are numbers below `dims`, ascending in each row."""
+    import numpy as np
+
+    terms = made.terms
+    if len(terms) and not 0 <= int(terms.min()) <= int(terms.max()) < model.dims:
+        raise EmbedderError(f"{model.name} gave a term outside of its {model.dims:,}: {int(terms.max())}.")
+    falls = np.flatnonzero(np.diff(terms) <= 0) + 1
+    inside = falls[~np.isin(falls, made.starts)]
+    if inside.size:
+        bad = int(np.searchsorted(made.starts, inside[0], side="right")) - 1
+        raise EmbedderError(
+            f"{model.name}: the terms of {names[bad]} are not in ascending order, or one is twice."
+        )
+
+
+def join_encoded(parts: Sequence[EncodedRows]) -> EncodedRows:
+    """Rows one after the other; at least one part."""
+    import numpy as np
+
+    counts = np.concatenate([np.diff(part.starts) for part in parts])
+    if isinstance(parts[0], TokenRows):
+        return TokenRows(_starts(counts), np.concatenate([part.vectors for part in parts]))  # type: ignore[union-attr]
+    sparse = [part for part in parts if isinstance(part, SparseRows)]
+    terms, weights = (
+        np.concatenate([getattr(part, name) for part in sparse]) for name in ("terms", "weights")
+    )
+    return SparseRows(_starts(counts), terms, weights, sparse[0].dims)
+
+
+def gather_encoded(
+    kind: VectorKind, blocks: Iterable[pa.Table], counts: np.ndarray, dims: int
+) -> EncodedRows:
+    """Rows of the cache in memory, in the order of their keys."""
+    import numpy as np
+
+    found = [_arrays(kind, block, dims) for block in blocks]
+    arrays = [np.concatenate(parts) for parts in zip(*found, strict=True)] or _no_rows(kind, dims)
+    return _rows(kind, _starts(counts), arrays, dims)
+
+
+def write_encoded(
+    folder: Path, kind: VectorKind, blocks: Iterable[pa.Table], counts: np.ndarray, dims: int
+) -> None:
+    """Write rows of the cache, one array a file, with what identifies them."""
+    import numpy as np
+
+    starts, digest = _starts(counts), hashlib.blake2b(digest_size=16)
+    digest.update(starts.data)
+    files = [(folder / f"{name}.bin").open("wb") for name, _ in _COLUMNS[kind]]
+    try:
+        for block in blocks:
+            for file, values in zip(files, _arrays(kind, block, dims), strict=True):
+                digest.update(values.data)
+                file.write(values.data)
+    finally:
+        for file in files:
+            file.close()
+    np.save(folder / _STARTS, starts)
+    (folder / _ABOUT).write_text(json.dumps({"digest": digest.hexdigest(), "kind": kind, "dims": dims}))
+
+
+def read_encoded(folder: Path) -> tuple[EncodedRows, str]:
+    """What `write_encoded` left, memory-mapped, and its digest."""
+    import numpy as np
+
+    about = json.loads((folder / _ABOUT).read_text())
+    kind, dims, starts = about["kind"], about["dims"], np.load(folder / _STARTS)
+    count = int(starts[-1])
+    if not count:
+        return _rows(kind, starts, _no_rows(kind, dims), dims), about["digest"]
+    shape = (count, dims) if kind == "tokens" else (count,)
+    arrays = [np.memmap(folder / f"{name}.bin", form, "r", shape=shape) for name, form in _COLUMNS[kind]]
+    return _rows(kind, starts, arrays, dims), about["digest"]
+
+
+def holds_encoded(folder: Path) -> bool:
+    """Whether a folder of vectors holds rows of different lengths."""
+    return (folder / _STARTS).is_file()
+
+
+def _starts(counts: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _arrays(kind: VectorKind, block: pa.Table, dims: int) -> list[np.ndarray]:
+    """The arrays of a block of cached rows."""
+    import numpy as np
+
+    found = []
+    for name, form in _COLUMNS[kind]:
+        column = block[name].combine_chunks()
+        array = column.chunk(0) if hasattr(column, "num_chunks") else column
+        flat = array.flatten() if kind == "tokens" else array
+        values = np.ascontiguousarray(flat.to_numpy(zero_copy_only=False), form)
+        found.append(values.reshape(-1, dims) if kind == "tokens" else values)
+    return found
+
+
+def _no_rows(kind: VectorKind, dims: int) -> list[np.ndarray]:
+    import numpy as np
+
+    shape = (0, dims) if kind == "tokens" else (0,)
+    return [np.empty(shape, form) for _, form in _COLUMNS[kind]]
+
+
+def _rows(kind: VectorKind, starts: np.ndarray, arrays: Sequence[np.ndarray], dims: int) -> EncodedRows:
+    return (
+        TokenRows(starts, arrays[0]) if kind == "tokens" else SparseRows(starts, arrays[0], arrays[1], dims)
+    )

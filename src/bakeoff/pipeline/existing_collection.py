@@ -1,0 +1,250 @@
+"""index, for collections that others filled: opened to be read only, checked, and its ids mapped to chunks."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from bakeoff import registry
+from bakeoff.config.plan import PluginSpec
+from bakeoff.errors import StoreError
+from bakeoff.pipeline.chunk import ChunkedCorpus
+from bakeoff.pipeline.context import StageContext, stage_progress
+from bakeoff.pipeline.index import OpenIndex
+from bakeoff.pipeline.query_pipeline import EXACT, SearchRequest
+from bakeoff.protocols import CompleteStore, SupportsExisting, SupportsVersion
+from bakeoff.storage.temp_dir import TempDir
+from bakeoff.types import (
+    Batch,
+    CollectionFacts,
+    ExistingCollection,
+    Hits,
+    Metric,
+    ModelInfo,
+    NamedHits,
+    NamedVectors,
+    SparseVector,
+    Where,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from pydantic import BaseModel
+
+PROBED = 100
+"""Rows of a first search by which the ids are checked."""
+
+
+class ReadOnlyStore:
+    """A store over a collection that others filled: it searches, and has no method that writes."""
+
+    def __init__(
+        self, store: SupportsExisting, rows: Mapping[str, int], copy: TempDir, collection: ExistingCollection
+    ) -> None:
+        self._store, self._rows, self._copy, self._collection = store, rows, copy, collection
+
+    def search(self, vector: np.ndarray, k: int, query: BaseModel) -> Hits:
+        """The k nearest rows; what the chunks do not have is left out, and a chunk counts once."""
+        return self.mapped(self._store.search_existing(vector, k, query))
+
+    def search_asked(self, vector: np.ndarray, k: int, query: BaseModel, asked: Where) -> Hits:
+        """The same among the rows whose own payload satisfies a filter."""
+        return self.mapped(self._store.search_existing(vector, k, query, asked))
+
+    def search_exactly(self, requests: Sequence[SearchRequest], k: int, metric: Metric) -> list[Hits]:
+        """What comparing every row finds for each request: the vectors are read once for each different filter."""
+        found: dict[int, Hits] = {}
+        for where in dict.fromkeys(request.asked for request in requests):
+            places = [place for place, request in enumerate(requests) if request.asked == where]
+            nearest = NearestRows([_dense(requests[place]) for place in places], k, metric)
+            for rows in self._pages(where):
+                nearest.add(rows)
+            found |= dict(zip(places, map(self.mapped, nearest.named()), strict=True))
+        return [found[place] for place in range(len(requests))]
+
+    def _pages(self, where: Where) -> Iterator[NamedVectors]:
+        rows = self._store.read_existing(where)
+        yield rows
+        while rows.after is not None:
+            rows = self._store.read_existing(where, rows.after)
+            yield rows
+
+    def mapped(self, found: NamedHits) -> Hits:
+        """An answer in row numbers of chunks."""
+        import numpy as np
+
+        kept: dict[int, float] = {}
+        for name, score in zip(found.ids, found.scores, strict=True):
+            row = self._rows.get(name)
+            if row is not None:
+                kept.setdefault(row, score)
+        return Hits(np.fromiter(kept, np.int64, len(kept)), np.fromiter(kept.values(), np.float64, len(kept)))
+
+    def engine_version(self) -> str:
+        """The engine's version, with the collection that is searched."""
+        own = self._store.engine_version() if isinstance(self._store, SupportsVersion) else ""
+        return f'{own} (collection "{self._collection.name}", read only)'.strip()
+
+    def close(self) -> None:
+        """Close the connection and remove the copy of an embedded engine's folder."""
+        cast("CompleteStore", self._store).close()
+        self._copy.close()
+
+
+class NearestRows:
+    """The rows nearest to some vectors among pages of a collection, of which one is in memory at a time."""
+
+    def __init__(self, vectors: Sequence[np.ndarray | None], k: int, metric: Metric) -> None:
+        self._vectors, self._k, self._metric = vectors, k, metric
+        self._best: list[list[tuple[float, int, str]]] = [[] for _ in vectors]
+        self._read = 0
+
+    def add(self, rows: NamedVectors) -> None:
+        """Compare every row of a page; rows of equal score keep the order in which they were read."""
+        import numpy as np
+
+        if not rows.ids:
+            return
+        exact = _exact_store(rows.matrix, self._metric)
+        for place, vector in enumerate(self._vectors):
+            hits = exact.search(np.asarray(vector), self._k, type(exact).Query())
+            pairs = zip(hits.ids.tolist(), hits.scores.tolist(), strict=True)
+            page = [(-score, self._read + row, rows.ids[row]) for row, score in pairs]
+            self._best[place] = sorted([*self._best[place], *page])[: self._k]
+        self._read += len(rows.ids)
+
+    def named(self) -> list[NamedHits]:
+        """The nearest rows of each vector, by their ids."""
+        return [
+            NamedHits(tuple(name for _, _, name in best), tuple(-far for far, _, _ in best))
+            for best in self._best
+        ]
+
+
+def _exact_store(matrix: np.ndarray, metric: Metric) -> CompleteStore:
+    """The store that compares every row, over a page."""
+    import numpy as np
+
+    plugin = cast("type[CompleteStore]", registry.load("stores", EXACT))
+    store = plugin(plugin.Params(), Path())
+    store.create("page", matrix.shape[1], metric)
+    store.insert(Batch(np.arange(len(matrix)), matrix))
+    return store
+
+
+def open_collection(
+    part: PluginSpec,
+    chunking: ChunkedCorpus,
+    documents: Sequence[str],
+    model: ModelInfo,
+    metric: Metric,
+    context: StageContext,
+) -> OpenIndex:
+    """The collection of a store that is only searched, after its rows, dimensions, metric and ids were checked."""
+    dims = model.dims
+    assert part.existing is not None
+    copy = TempDir("collection")
+    store: CompleteStore | None = None
+    label = f"{part.label} · {chunking.label}"
+    with stage_progress(context, "index", label, chunking.chunks.num_rows, "rows") as report:
+        try:
+            store = _connect(part, part.existing, copy)
+            facts = cast("SupportsExisting", store).open_existing(part.existing, metric)
+            _check_facts(part, facts, dims, metric)
+            opened = ReadOnlyStore(
+                cast("SupportsExisting", store), _chunk_rows(chunking, documents), copy, part.existing
+            )
+            note = _check_ids(part, opened, cast("SupportsExisting", store), facts, dims, chunking)
+        except BaseException:
+            if store is not None:
+                store.close()
+            copy.close()
+            raise
+        report.advance(chunking.chunks.num_rows)
+        report.summary = f'{facts.rows:,} rows of "{part.existing.name}", read only'
+    return OpenIndex(cast("CompleteStore", opened), None, None, None, note=note)
+
+
+def _connect(part: PluginSpec, collection: ExistingCollection, copy: TempDir) -> CompleteStore:
+    """The store; an embedded engine gets a copy of its folder, because many write when they open one."""
+    plugin = cast("type[CompleteStore]", registry.load("stores", part.name))
+    if not issubclass(plugin, SupportsExisting):
+        raise StoreError(
+            f"{part.name} cannot search a collection that others filled. Leave `collection` out."
+        )
+    home = copy.path / "home"
+    if collection.path:
+        folder = Path(collection.path)
+        if not folder.is_dir():
+            raise StoreError(f"{part.name}: {folder} is not a folder. Give that of the engine with `path`.")
+        shutil.copytree(folder, home)
+    else:
+        home.mkdir()
+    return plugin(part.params, home)
+
+
+def _check_facts(part: PluginSpec, facts: CollectionFacts, dims: int, metric: Metric) -> None:
+    name = part.existing.name if part.existing else ""
+    if not facts.rows:
+        raise StoreError(f'{part.name}: collection "{name}" is empty.')
+    if facts.dims != dims:
+        raise StoreError(
+            f'{part.name}: collection "{name}" has vectors of {facts.dims} dimensions, and the model makes {dims}. '
+            "Name the model that filled it."
+        )
+    if facts.metric is not None and facts.metric is not metric:
+        raise StoreError(
+            f'{part.name}: collection "{name}" is searched by {facts.metric}, and the experiment by {metric}. Write '
+            f"metric: {facts.metric} into the experiment."
+        )
+
+
+def _chunk_rows(chunking: ChunkedCorpus, documents: Sequence[str]) -> dict[str, int]:
+    """The row of each chunk id; where a document is one chunk, of each document id too."""
+    chunks = chunking.chunks
+    rows = {name: row for row, name in enumerate(chunks["id"].to_pylist())}
+    docs = chunks["doc"].to_pylist()
+    if len(set(docs)) == len(docs):
+        rows |= {documents[doc]: row for row, doc in enumerate(docs)}
+    return rows
+
+
+def _check_ids(
+    part: PluginSpec,
+    opened: ReadOnlyStore,
+    store: SupportsExisting,
+    facts: CollectionFacts,
+    dims: int,
+    chunking: ChunkedCorpus,
+) -> str:
+    """Search once; ids that are all unknown are an error, some unknown ones, or other numbers of rows, a note."""
+    import numpy as np
+
+    query = cast("type[CompleteStore]", registry.load("stores", part.name)).Query()
+    found = store.search_existing(np.full(dims, dims**-0.5, np.float32), min(PROBED, facts.rows), query)
+    known = len(opened.mapped(found).ids)
+    unknown = [
+        name for name in dict.fromkeys(found.ids) if not len(opened.mapped(NamedHits((name,), (0.0,))).ids)
+    ]
+    if not known:
+        raise StoreError(
+            f"{part.name}: none of {len(found.ids)} ids, such as {', '.join(map(repr, found.ids[:3]))}, is a chunk of "
+            f"{chunking.label}. Name the payload field of chunk ids with `id`; ids of documents need chunkers: [whole]."
+        )
+    rows = chunking.chunks.num_rows
+    if not unknown and facts.rows == rows:
+        return ""
+    return (
+        f'Collection "{part.existing.name if part.existing else ""}" of {part.label} holds {facts.rows:,} rows, and '
+        f"{chunking.label} {rows:,} chunks; {len(unknown)} of {len(found.ids)} ids of a first search are not among "
+        "them. Such rows are left out of its rankings."
+    )
+
+
+def _dense(request: SearchRequest) -> np.ndarray | None:
+    assert not isinstance(
+        request.vector, SparseVector
+    )  # such collections are searched for dense vectors only
+    return request.vector

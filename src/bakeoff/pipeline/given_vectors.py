@@ -1,0 +1,92 @@
+"""embed, for chunks that bring their vectors: checked against the model that embeds the questions, then stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bakeoff.config.plan import PluginSpec
+from bakeoff.errors import EmbedderError
+from bakeoff.fingerprint import fingerprint
+from bakeoff.pipeline import vector_file
+from bakeoff.pipeline.chunk import ChunkedCorpus, embedded_texts
+from bakeoff.pipeline.context import StageContext, stage_progress
+from bakeoff.pipeline.embed import ChunkVectors, plain_numbers, require_direction
+from bakeoff.protocols import Embedder, SuppliesChunks
+from bakeoff.types import Role
+
+if TYPE_CHECKING:
+    import numpy as np
+
+VERSION = "1"
+COMPARED = 16
+"""Chunks that the model embeds itself, to see whether the vectors are its own."""
+SAME_MODEL = 0.98
+"""The cosine from which two vectors of a text are of one model: quantised and truncated ones are above it."""
+
+
+def store_given_vectors(
+    part: PluginSpec,
+    embedder: Embedder,
+    chunker: SuppliesChunks,
+    chunking: ChunkedCorpus,
+    context: StageContext,
+) -> ChunkVectors:
+    """The vectors that chunks bring; another number of dimensions than the model's fails its systems."""
+    rows, storage = chunking.chunks.num_rows, vector_file.storage_of(part)
+    name = fingerprint("given vectors", VERSION, chunking.fingerprint, part.label, storage)
+    with stage_progress(context, "embed", f"{part.label} · {chunking.label}", rows, "chunks") as report:
+        report.advance(0)
+        dims = embedder.info.dims
+        blocks = _of_length(chunker.vectors(chunking.chunks["id"].to_pylist()), dims, part, chunking)
+        folder = context.cache.make(
+            "vectors", name, lambda aside: vector_file.write_vectors(aside, blocks, rows, dims, storage)
+        )
+        report.advance(rows)
+        kept = vector_file.read_vectors(folder)
+        first = embedded_texts(chunking.chunks.slice(0, COMPARED))
+        few = plain_numbers(kept.matrix[: len(first)])
+        require_direction(few, first, embedder.info.name)
+        note = _note_on_model(embedder, first, few, part, chunking)
+        report.summary = f"{rows:,} × {dims}, brought by the chunks"
+    return ChunkVectors(
+        matrix=kept.matrix,
+        fingerprint=name,
+        seconds=report.seconds,
+        fresh=0,
+        reused=rows,
+        embedder=part.label,
+        chunker=chunking.label,
+        digest=kept.digest,
+        loss=kept.loss,
+        note=note,
+    )
+
+
+def _of_length(
+    blocks: Iterator[np.ndarray], dims: int, part: PluginSpec, chunking: ChunkedCorpus
+) -> Iterator[np.ndarray]:
+    for block in blocks:
+        if block.shape[1] != dims:
+            raise EmbedderError(
+                f"the vectors of {chunking.label} have {block.shape[1]} dimensions, and {part.label} makes {dims}. "
+                "Name the model that made them, or leave `vector` and `model` out: the chunks are then embedded."
+            )
+        yield block
+
+
+def _note_on_model(
+    embedder: Embedder, texts: list[str], given: np.ndarray, part: PluginSpec, chunking: ChunkedCorpus
+) -> str:
+    """What must be known where the model, asked for the same texts, answers with other vectors."""
+    import numpy as np
+
+    own = embedder.embed(texts, Role.DOCUMENT)
+    norms = np.linalg.norm(own, axis=1) * np.linalg.norm(given, axis=1)
+    cosine = float(np.median((own * given).sum(axis=1) / np.maximum(norms, 1e-12)))
+    if cosine >= SAME_MODEL:
+        return ""
+    return (
+        f"The vectors that {chunking.label} brings are not those of {part.label}: for {len(texts)} of their texts its "
+        f"own have a median cosine of {cosine:.2f} to them. Questions and chunks are then not comparable."
+    )

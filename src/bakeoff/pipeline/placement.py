@@ -1,0 +1,286 @@
+"""place: what a retriever returned → where it is in the corpus; text is looked for, never guessed.
+
+Text is looked for as it is; then without differences of blanks and case, with and without HTML markup; then by the
+runs of words it shares with a document. What no document holds is not placed.
+"""
+
+from __future__ import annotations
+
+import bisect
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from bakeoff.corpus.segmentation import word_spans
+from bakeoff.corpus.shingles import word_runs
+from bakeoff.types import RetrievedRow
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+RUN = 5
+"""Words of a run by which texts are compared."""
+THRESHOLD = 0.6
+"""The share of a text's runs that a document must hold, near each other, for the text to be placed there."""
+CANDIDATES = 8
+"""Documents that are looked at, those that share most runs with a text."""
+KEPT_RUNS = 4_000_000
+"""Runs of an index; of a larger corpus an even share of all runs is kept."""
+KEPT_TEXTS = 256
+
+Place = Literal["given", "document", "exact", "folded", "overlap", "unlocated", "unknown id", "not placed"]
+"""How a row found its place. `unlocated`: the document is known, the characters are not."""
+PLACES: dict[Place, str] = {
+    "given": "given",
+    "document": "document",
+    "exact": "exact",
+    "folded": "folded",
+    "overlap": "overlap",
+    "unlocated": "unlocated",
+    "unknown id": "unknown_id",
+    "not placed": "not_placed",
+}
+"""The ways, each with its column."""
+OUTSIDE: tuple[Place, ...] = ("unknown id", "not placed")
+"""Rows that are nowhere in the corpus."""
+_BLOCK_TAGS = re.compile(
+    r"</?(?:p|div|br|li|ul|ol|tr|td|th|table|h[1-6]|section|article|pre)\b[^<>]{0,500}>", re.I
+)
+_TAGS = re.compile(r"</?[a-zA-Z!][^<>]{0,500}>")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a row is: a document's number and characters; `several` documents hold the same text."""
+
+    how: Place
+    doc: int = -1
+    start: int = 0
+    end: int = 0
+    several: bool = False
+
+
+class Placer:
+    """Places rows in the documents of one corpus."""
+
+    def __init__(self, documents: pa.Table) -> None:
+        self._texts = documents["text"]
+        self._numbers = {name: number for number, name in enumerate(documents["id"].to_pylist())}
+        self.text = lru_cache(maxsize=KEPT_TEXTS)(self._text)
+        self._folded = lru_cache(maxsize=KEPT_TEXTS)(lambda doc: FoldedText(self.text(doc)))
+
+    def place(self, row: RetrievedRow) -> Placement:
+        """Where a row is in the corpus; a row with neither an id nor a text is not placed."""
+        doc = self._numbers.get(row.document) if row.document is not None else None
+        if doc is not None:
+            return self._inside(doc, row)
+        if row.text and row.text.strip():
+            return self._anywhere(row.text)
+        return Placement("not placed" if row.document is None else "unknown id")
+
+    def _text(self, doc: int) -> str:
+        found: str = self._texts[doc].as_py()
+        return found
+
+    def _inside(self, doc: int, row: RetrievedRow) -> Placement:
+        """The characters of a row whose document is known."""
+        length = len(self.text(doc))
+        if row.start is not None and row.end is not None:
+            inside = 0 <= row.start < row.end <= length
+            if inside:
+                return Placement("given", doc, row.start, row.end)
+        elif not row.text or not row.text.strip():
+            return Placement("document", doc, 0, length)
+        return (self._located(doc, row.text) if row.text else None) or Placement("unlocated", doc)
+
+    def _located(self, doc: int, text: str) -> Placement | None:
+        for how in (self._exact, self._fold, self._overlap):
+            if (found := how(doc, text)) is not None:
+                return found
+        return None
+
+    def _anywhere(self, text: str) -> Placement:
+        """The first document that holds a text; of documents that only share runs with it, the one with most."""
+        candidates = sorted(self._candidates(text))
+        for how in (self._exact, self._fold):
+            found = [place for doc in candidates if (place := how(doc, text)) is not None]
+            if found:
+                first = found[0]
+                return Placement(first.how, first.doc, first.start, first.end, several=len(found) > 1)
+        shares = [(self._share(doc, text), -doc) for doc in candidates]
+        best = max(shares, default=(0.0, 0))
+        return (self._overlap(-best[1], text) if best[0] >= THRESHOLD else None) or Placement("not placed")
+
+    def _exact(self, doc: int, text: str) -> Placement | None:
+        wanted = text.strip()
+        at = self.text(doc).find(wanted)
+        return Placement("exact", doc, at, at + len(wanted)) if at >= 0 else None
+
+    def _fold(self, doc: int, text: str) -> Placement | None:
+        body = self._folded(doc)
+        for wanted in dict.fromkeys((fold(text), fold(without_markup(text)))):
+            if wanted and (span := body.find(wanted)) is not None:
+                return Placement("folded", doc, *span)
+        return None
+
+    def _overlap(self, doc: int, text: str) -> Placement | None:
+        span = self._folded(doc).near(without_markup(text))
+        return Placement("overlap", doc, span.start, span.end) if span and span.share >= THRESHOLD else None
+
+    def _share(self, doc: int, text: str) -> float:
+        span = self._folded(doc).near(without_markup(text))
+        return span.share if span else 0.0
+
+    def _candidates(self, text: str) -> list[int]:
+        """The documents that may hold a text: by shared runs, or all that have its first words where it is short."""
+        runs = self._runs.documents(without_markup(text))
+        return runs if runs else list(self._scan(text))
+
+    def _scan(self, text: str) -> Iterator[int]:
+        """Documents that hold a short text, blanks and case aside; every document is read."""
+        import pyarrow.compute as pc
+
+        words = fold(without_markup(text)).split()
+        if not words or len(words) > 4 * RUN:
+            return
+        pattern = r"\s+".join(re.escape(word) for word in words)
+        there = pc.match_substring_regex(self._texts, pattern, ignore_case=True)
+        yield from (int(doc) for doc in there.to_numpy(zero_copy_only=False).nonzero()[0][:CANDIDATES])
+
+    @cached_property
+    def _runs(self) -> RunIndex:
+        return RunIndex.build(self._texts)
+
+
+@dataclass(frozen=True, slots=True)
+class RunIndex:
+    """Which documents hold which runs of words: hashes in order, and the document of each; `keep` of 2^16 are kept."""
+
+    hashes: np.ndarray
+    docs: np.ndarray
+    keep: int
+
+    @staticmethod
+    def build(texts: pa.ChunkedArray) -> RunIndex:
+        """The index of all documents."""
+        import numpy as np
+
+        keep = max(1, min(1 << 16, (1 << 16) * KEPT_RUNS * 6 // max(texts.nbytes, 1)))
+        parts = []
+        for block in word_runs(texts):
+            at, hashes = block.of(RUN)
+            chosen = (hashes & np.uint64(0xFFFF)) < keep
+            parts.append((hashes[chosen], block.row[at[chosen]].astype(np.int32)))
+        hashes = np.concatenate([np.zeros(0, np.uint64), *(part[0] for part in parts)])
+        docs = np.concatenate([np.zeros(0, np.int32), *(part[1] for part in parts)])
+        order = np.argsort(hashes, kind="stable")
+        return RunIndex(hashes[order], docs[order], keep)
+
+    def documents(self, text: str) -> list[int]:
+        """The documents that share most runs with a text, those with more first; none where nothing is shared."""
+        import numpy as np
+        import pyarrow as pa
+
+        own = [
+            block.of(RUN)[1] for block in word_runs(pa.chunked_array([pa.array([text], pa.large_string())]))
+        ]
+        hashes = np.unique(np.concatenate(own)) if own else np.zeros(0, np.uint64)
+        first = np.searchsorted(self.hashes, hashes, side="left")
+        past = np.searchsorted(self.hashes, hashes, side="right")
+        votes: Counter[int] = Counter()
+        for begin, end in zip(first.tolist(), past.tolist(), strict=True):
+            votes.update(np.unique(self.docs[begin:end]).tolist())
+        ranked = sorted(votes.items(), key=lambda one: (-one[1], one[0]))
+        return [doc for doc, _ in ranked[:CANDIDATES]]
+
+
+@dataclass(frozen=True, slots=True)
+class NearSpan:
+    """The characters where a document shares most runs with a text, and the share of the text's runs there."""
+
+    start: int
+    end: int
+    share: float
+
+
+class FoldedText:
+    """A text without differences of blanks and case, and where each of its words is in the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        found = [(match.start(), match.end()) for match in re.finditer(r"\S+", text)]
+        self._words = found
+        folded = [text[start:end].lower() for start, end in found]
+        self._joined = " ".join(folded)
+        self._begins = [0]
+        for word in folded:
+            self._begins.append(self._begins[-1] + len(word) + 1)
+
+    def find(self, wanted: str) -> tuple[int, int] | None:
+        """The characters of the text that hold a folded text."""
+        at = self._joined.find(wanted)
+        return (self._place(at), self._place(at + len(wanted) - 1) + 1) if at >= 0 else None
+
+    def _place(self, at: int) -> int:
+        """The character of the text at a place of the folded text; a letter that folds to two has one place."""
+        word = bisect.bisect_right(self._begins, at) - 1
+        start, end = self._words[word]
+        return min(start + at - self._begins[word], end - 1)
+
+    def near(self, text: str) -> NearSpan | None:
+        """Where the document shares most runs of words with a text, within about the length of that text."""
+        words = [text[start:end].lower() for start, end in word_spans(text)]
+        size = min(RUN, len(words))
+        if not size:
+            return None
+        wanted: dict[tuple[str, ...], int] = {}
+        for place in range(len(words) - size + 1):
+            wanted.setdefault(tuple(words[place : place + size]), place)
+        own = self._own_words
+        names = [word for _, _, word in own]
+        met = [
+            (place, wanted[run])
+            for place in range(len(names) - size + 1)
+            if (run := tuple(names[place : place + size])) in wanted
+        ]
+        if not met:
+            return None
+        return self._densest(met, len(words), len(wanted), size)
+
+    def _densest(self, met: list[tuple[int, int]], length: int, runs: int, size: int) -> NearSpan:
+        """The window of one and a half lengths of the text in which most of its runs are."""
+        best, first, distinct = (0, 0, 0), 0, 0
+        seen: Counter[int] = Counter()
+        for last, (place, run) in enumerate(met):
+            distinct += not seen[run]
+            seen[run] += 1
+            while place - met[first][0] > 1.5 * length:
+                seen[met[first][1]] -= 1
+                distinct -= not seen[met[first][1]]
+                first += 1
+            if distinct > best[0]:
+                best = (distinct, first, last)
+        count, first, last = best
+        own = self._own_words
+        return NearSpan(own[met[first][0]][0], own[met[last][0] + size - 1][1], count / runs)
+
+    @cached_property
+    def _own_words(self) -> list[tuple[int, int, str]]:
+        return [(start, end, self._text[start:end].lower()) for start, end in word_spans(self._text)]
+
+
+def fold(text: str) -> str:
+    """A text in lower case with one blank between words."""
+    return " ".join(text.lower().split())
+
+
+def without_markup(text: str) -> str:
+    """A text without HTML tags and entities; the same text where it has none."""
+    if "<" not in text and "&" not in text:
+        return text
+    return html.unescape(_TAGS.sub("", _BLOCK_TAGS.sub(" ", text)))

@@ -1,0 +1,1 @@
+"""Encoders: sparse vectors, and a vector for each token."""

@@ -1,0 +1,72 @@
+"""What stores of sparse and token vectors share: checks of what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bakeoff.errors import StoreError
+from bakeoff.types import Batch, SparseRows, SparseVector, TokenRows, VectorKind
+
+
+class HoldsKind:
+    """Mixin for a store that learns what its rows are before they come."""
+
+    kind: VectorKind = "dense"
+
+    def hold(self, kind: VectorKind) -> None:
+        """Say what the collection's rows are, before `create` or `open`."""
+        self.kind = kind
+
+
+def vectors_by_kind(
+    engine: str,
+    batch: Batch,
+    kind: VectorKind,
+    name: str,
+    sparse: Callable[[list[int], list[float]], object],
+) -> Iterator[object]:
+    """A batch's vectors as lists; sparse ones under a name, as `sparse` makes them, without a weight {}."""
+    if kind == "tokens":
+        yield from (matrix.tolist() for matrix in require_tokens(engine, batch))
+    elif kind == "sparse":
+        for row in require_weights(engine, batch):
+            yield {name: sparse(row.terms.tolist(), row.weights.tolist())} if len(row.terms) else {}
+    else:
+        assert batch.vectors is not None
+        yield from batch.vectors.tolist()
+
+
+def require_weights(engine: str, batch: Batch, most: int | None = None) -> SparseRows:
+    """The sparse rows of a batch; a weight that is not finite, or more of them than the engine takes, is refused."""
+    rows = batch.sparse
+    if rows is None:
+        raise StoreError(f"{engine} was made for sparse vectors; the batch has none.")
+    if not np.isfinite(rows.weights).all():
+        raise StoreError(f"{engine}: a sparse vector has a weight that is not finite.")
+    counts = np.diff(rows.starts)
+    if most is not None and len(counts) and counts.max() > most:
+        row = int(counts.argmax())
+        raise StoreError(
+            f"{engine} takes at most {most:,} weights in a sparse vector; row {batch.ids[row]} has {counts[row]:,}. "
+            "Use smaller chunks, an encoder that keeps fewer terms, or another store."
+        )
+    return rows
+
+
+def require_tokens(engine: str, batch: Batch) -> TokenRows:
+    """The token vectors of a batch; one that is not finite is refused."""
+    if batch.tokens is None:
+        raise StoreError(f"{engine} was made for token vectors; the batch has none.")
+    if not np.isfinite(batch.tokens.vectors).all():
+        raise StoreError(f"{engine}: a token vector is not finite.")
+    return batch.tokens
+
+
+def require_terms(engine: str, dims: int, vector: SparseVector) -> None:
+    """Refuse a query whose terms the collection does not have."""
+    if len(vector.terms) and not 0 <= int(vector.terms.min()) <= int(vector.terms.max()) < dims:
+        raise StoreError(
+            f"{engine} holds sparse vectors of {dims:,} terms; the query has term {int(vector.terms.max()):,}."
+        )

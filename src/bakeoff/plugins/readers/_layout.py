@@ -1,0 +1,99 @@
+"""The order in which lines of a page are read: columns one after the other, rows of tables cell by cell.
+
+Boxes come in the order a page draws them. Where they are drawn side by side, they are either columns of running text,
+read one below the other, or cells of a table, read as one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, pairwise
+from statistics import median
+from typing import NamedTuple
+
+GAP = 0.8
+"""Cells are this many heights of a line apart; words of one line are nearer."""
+COLUMN_ROWS = 4
+"""Rows side by side that columns have at least."""
+COLUMN_SHARE = 0.25
+"""Share of the width that a column's lines fill at least; cells of tables are narrower."""
+
+
+Edges = Sequence[float]
+"""Left, top, right and bottom of a line or a part of it, counted from the lower left corner."""
+
+
+class Cell(NamedTuple):
+    """Parts of a line without a gap between them, and where they start and end."""
+
+    left: float
+    right: float
+    parts: tuple[int, ...]
+
+
+Row = list[Cell]
+
+
+def order_lines(lines: Sequence[tuple[Edges, str]]) -> list[str]:
+    """The texts of boxes as they are read; cells of a table have a bar between them."""
+    rows = group_rows([edges for edges, _ in lines])
+    texts = [[" ".join(lines[part][1] for part in cell.parts) for cell in row] for row in rows]
+    return arrange(rows, [" ".join(cells) for cells in texts], lambda row: texts[row])
+
+
+def side_by_side(boxes: Iterable[Edges]) -> bool:
+    """Whether any two boxes that are drawn one after the other lie in one row with a gap between them."""
+    for (_, top, right, bottom), (left, other_top, _, other_bottom) in pairwise(boxes):
+        if left - right > GAP * (top - bottom) and other_bottom < top and bottom < other_top:
+            return True
+    return False
+
+
+def group_rows(boxes: Iterable[Edges]) -> list[Row]:
+    """Boxes that are drawn one after the other in one row, joined where they have no gap."""
+    rows: list[Row] = []
+    before: Edges = (0.0, 0.0, 0.0, 0.0)
+    for part, (left, top, right, bottom) in enumerate(boxes):
+        _, upper, end, lower = before
+        height = upper - lower
+        shared = (upper if upper < top else top) - (lower if lower > bottom else bottom)
+        if left < end - 1 or shared <= 0 or 2 * shared < (height if height < top - bottom else top - bottom):
+            rows.append([Cell(left, right, (part,))])
+        elif left - end > GAP * height:
+            rows[-1].append(Cell(left, right, (part,)))
+        else:
+            cell = rows[-1][-1]
+            rows[-1][-1] = Cell(cell.left, right, (*cell.parts, part))
+        before = left, top, right, bottom
+    return rows
+
+
+def arrange(rows: Sequence[Row], lines: Sequence[str], cells: Callable[[int], list[str] | None]) -> list[str]:
+    """The lines of rows as they are read; `cells` gives the texts of a row of several, None where they are unknown."""
+    found: list[str] = []
+    for several, places in groupby(range(len(rows)), key=lambda place: len(rows[place]) > 1):
+        block = list(places)
+        texts = [cells(place) if several else None for place in block]
+        known = [one for one in texts if one is not None]
+        if len(known) < len(block):
+            found += [lines[place] for place in block]
+        elif _are_columns([rows[place] for place in block]):
+            found += [line for column in zip(*known, strict=True) for line in column]
+        else:
+            found += [" | ".join(one) for one in known]
+    return found
+
+
+def _are_columns(rows: list[Row]) -> bool:
+    """Whether the cells of all rows lie in as many columns of running text, with a gutter between them."""
+    count = len(rows[0])
+    if len(rows) < COLUMN_ROWS or any(len(row) != count for row in rows):
+        return False
+    columns = list(zip(*rows, strict=True))
+    width = max(cell.right for cell in columns[-1]) - min(cell.left for cell in columns[0])
+    wide = all(
+        median(cell.right - cell.left for cell in column) >= COLUMN_SHARE * width for column in columns
+    )
+    return wide and all(
+        max(cell.right for cell in one) < min(cell.left for cell in other) for one, other in pairwise(columns)
+    )

@@ -1,0 +1,36 @@
+"""What readers of PDF share: the limit of pages, how pages become a document, and why there may be none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bakeoff.errors import UnreadableFileError
+from bakeoff.types import Document, Skipped, SourceFile
+
+_NO_TITLES = frozenset({"untitled", "(anonymous)"})
+LOCKED = "encrypted PDF: save it without its password"
+
+
+class PdfParams(BaseModel):
+    """Parameters of readers of PDF."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_pages: int = Field(5_000, ge=1, description="pages above which a PDF is not read")
+
+    def check(self, count: int) -> None:
+        """Refuse a PDF of too many pages before any of them is read."""
+        if count > self.max_pages:
+            raise UnreadableFileError(f"PDF of {count:,} pages, max_pages is {self.max_pages:,}")
+
+
+def pdf_document(file: SourceFile, pages: Sequence[str], title: str) -> Document | Skipped:
+    """The text of all pages, a blank line between two."""
+    text = "\n\n".join(pages)
+    if not text.strip():
+        count = f"{len(pages):,} page{'' if len(pages) == 1 else 's'}"
+        return Skipped(file.id, f"PDF of {count} without text: a scan needs OCR, as in readers: {{pdf: ocr}}")
+    own = " ".join(title.split())
+    return Document(file.id, text, "pdf", "" if own.lower() in _NO_TITLES else own)

@@ -1,0 +1,1 @@
+"""Retrievers: searches that exist already."""

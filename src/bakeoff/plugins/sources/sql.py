@@ -1,0 +1,128 @@
+"""The rows of a query to any database that SQLAlchemy knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import pyarrow as pa
+import sqlalchemy as sa
+from pydantic import AfterValidator, Field
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from bakeoff.corpus.tables.cells import python_column
+from bakeoff.corpus.tables.open_table import TableFile
+from bakeoff.errors import DataError
+from bakeoff.plugins.kit.server import without_secret
+from bakeoff.plugins.sources._records import RecordParams, document_batches
+from bakeoff.storage.consent import Destination, secret_for
+from bakeoff.storage.environment import SettingSource
+from bakeoff.types import DocumentBatch
+
+PASSWORD = "BAKEOFF_SQL_PASSWORD"  # noqa: S105 - the name of a variable
+BATCH_ROWS = 8_192
+READ_ONLY = {
+    "sqlite": "PRAGMA query_only = ON",
+    "postgresql": "SET TRANSACTION READ ONLY",
+    "mysql": "SET SESSION TRANSACTION READ ONLY",
+    "mariadb": "SET SESSION TRANSACTION READ ONLY",
+    "oracle": "SET TRANSACTION READ ONLY",
+}
+"""By database, what makes the rest of a connection read only."""
+DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+"""The driver of a database that is named without one."""
+
+
+def _one_select(query: str) -> str:
+    """Refuse what is more than one question: a transaction that is rolled back does not hold a COMMIT in it."""
+    text = query.strip().rstrip(";").strip()
+    if ";" in text or not re.match(r"(select|with|values|table)\b", text.lstrip("( \n"), re.IGNORECASE):
+        raise ValueError("it must be one SELECT, without a semicolon")
+    return text
+
+
+class SqlParams(RecordParams):
+    """Which database, the query, and the columns of its answer."""
+
+    url: Annotated[str, AfterValidator(without_secret)] = Field(
+        description=f"postgresql://user@host:5432/database; its password is {PASSWORD} in the environment"
+    )
+    query: Annotated[str, AfterValidator(_one_select)] = Field(
+        description="one SELECT; ORDER BY the id, so that documents keep their order"
+    )
+
+
+class SqlSource:
+    """Reads the answer of a query in batches, inside a read-only transaction that is rolled back."""
+
+    version: ClassVar[str] = "1"
+    Params = SqlParams
+
+    def __init__(self, params: SqlParams) -> None:
+        self._params = params
+
+    def content_version(self) -> str:
+        """Unknown: the rows of a query are known when they have been read."""
+        return ""
+
+    def count_rows(self) -> int | None:
+        """Unknown."""
+        return None
+
+    def batches(self) -> Iterator[DocumentBatch]:
+        """The rows as documents."""
+        engine = _engine(self._params.url)
+        where = engine.url.render_as_string(hide_password=True)
+        try:
+            with engine.connect() as connection:
+                if engine.dialect.name in READ_ONLY:
+                    connection.execute(sa.text(READ_ONLY[engine.dialect.name]))
+                answer = connection.execution_options(yield_per=BATCH_ROWS).execute(
+                    sa.text(self._params.query)
+                )
+                columns = tuple(answer.keys())
+                TableFile(where, columns, None, lambda _: iter(())).expect(self._params.columns)
+                yield from document_batches(_batches(answer, columns, where), self._params, where)
+                connection.rollback()
+        except SQLAlchemyError as exc:
+            raise DataError(f"{where}: {_cause(exc)}") from exc
+        finally:
+            engine.dispose()
+
+
+def _engine(address: str) -> sa.Engine:
+    try:
+        url = make_url(address)
+        url = url.set(drivername=DRIVERS.get(url.drivername, url.drivername))
+        secret = secret_for(PASSWORD, Destination(address, SettingSource.EXPERIMENT)) if url.host else None
+        return sa.create_engine(url.set(password=secret) if secret else url)
+    except ArgumentError:
+        raise DataError(
+            "corpus.url cannot be read. It looks like postgresql://user@host:5432/database."
+        ) from None
+    except (ImportError, SQLAlchemyError) as exc:
+        raise DataError(
+            f"no driver for {_without_password(url)}: {exc}. Install one that SQLAlchemy knows."
+        ) from exc
+
+
+def _without_password(url: URL) -> str:
+    return url.render_as_string(hide_password=True)
+
+
+def _cause(exc: SQLAlchemyError) -> str:
+    """The database's own words, without the query and the library's links."""
+    text = str(getattr(exc, "orig", None) or exc)
+    return " ".join(text.split())[:300]
+
+
+def _batches(answer: sa.CursorResult, columns: tuple[str, ...], where: str) -> Iterator[pa.RecordBatch]:
+    begin = 1
+    for rows in answer.partitions(BATCH_ROWS):
+        at = f"{where}, from row {begin:,}"
+        by_column = zip(*rows, strict=True)
+        arrays = [python_column(values, name, at) for values, name in zip(by_column, columns, strict=True)]
+        yield pa.record_batch(arrays, names=list(columns))
+        begin += len(rows)

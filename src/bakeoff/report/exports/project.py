@@ -1,0 +1,310 @@
+"""A measured system as a small project of its own: settings, pinned versions, scripts, and a self-test."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from bakeoff import __version__
+from bakeoff.config import experiment
+from bakeoff.config.plan import Plan, PluginSpec, System
+from bakeoff.errors import DataError, SettingError
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.live.live_system import FoundPassage, LiveSystem, tuned_weight
+from bakeoff.runs.live.replay import EXPECTED, expected_rankings, write_expected, write_measured
+from bakeoff.storage import catalogue, weights
+
+SETTINGS, QUERIES, RETRIEVER = "system.yaml", "queries.yaml", "retriever.py"
+SCRIPTS = ("search.py", "ingest.py", "selftest.py", "README.md", "Dockerfile")
+GRID_KEYS = {
+    "readers",
+    "chunkers",
+    "embedders",
+    "encoders",
+    "models",
+    "stores",
+    "modes",
+    "mode",
+    "rerankers",
+    "retrievers",
+}
+"""Keys of an experiment that span its systems."""
+RUN_KEYS = {
+    "executor",
+    "current",
+    "prices",
+    "targets",
+    "limits",
+    "top_k",
+    "runs",
+    "judgments",
+    "name",
+    "allow",
+}
+"""Keys of an experiment that only a comparison needs."""
+
+
+class Framework(StrEnum):
+    """What the search of a project is called from."""
+
+    PYTHON = "python"
+    LANGCHAIN = "langchain"
+    LLAMAINDEX = "llamaindex"
+    HAYSTACK = "haystack"
+
+    @property
+    def package(self) -> str | None:
+        """The package of the framework; None for plain Python."""
+        names = {"langchain": "langchain-core", "llamaindex": "llama-index-core", "haystack": "haystack-ai"}
+        return names.get(self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenSystem:
+    """A system of a run, its plan, and what its project is called from."""
+
+    plan: Plan
+    result: Result
+    system: System
+    framework: Framework = Framework.PYTHON
+
+
+def write_project(taken: TakenSystem, out: Path) -> None:
+    """Write the project into a new folder, whole or not at all."""
+    if taken.system.retriever is not None:
+        raise SettingError(
+            f"{taken.system.label} is a search of your own: there is nothing to take. Name another system."
+        )
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise SettingError(f"{out} exists and is not empty. Choose another folder with --out.")
+    part = out.with_name(f"{out.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    try:
+        _write_files(taken, part)
+        if out.is_dir():
+            out.rmdir()
+        part.rename(out)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _write_files(taken: TakenSystem, folder: Path) -> None:
+    shutil.copyfile(taken.plan.queries, folder / QUERIES)
+    (folder / SETTINGS).write_text(_settings_text(taken, folder), encoding="utf-8")
+    _check_settings(taken, folder / SETTINGS)
+    questions = write_expected(expected_rankings(taken.result, taken.system.label), folder / EXPECTED)
+    write_measured(taken.result, taken.system.label, folder)
+    (folder / "requirements.txt").write_text(
+        "".join(f"{line}\n" for line in _requirements(taken)), encoding="utf-8"
+    )
+    words = _template_words(taken, questions)
+    for name in SCRIPTS:
+        (folder / name).write_text(_render(name, words), encoding="utf-8")
+    if taken.framework is not Framework.PYTHON:
+        script = _render(f"{taken.framework.value}.py", words)
+        (folder / RETRIEVER).write_text(script, encoding="utf-8")
+
+
+def _render(name: str, words: Mapping[str, Any]) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("bakeoff.report"),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - these are programs and Markdown, not pages
+    )
+    return environment.get_template(f"project/{name}.j2").render(words).rstrip() + "\n"
+
+
+def _settings_text(taken: TakenSystem, folder: Path) -> str:
+    import yaml
+
+    label, run = plain_text(taken.system.label), plain_text(taken.result.path.name)
+    head = f"# {label}: one system of the run {run}, as bakeoff measured it.\n"
+    return head + yaml.safe_dump(_settings(taken, folder), sort_keys=False, allow_unicode=True)
+
+
+def _settings(taken: TakenSystem, folder: Path) -> dict[str, Any]:
+    """The experiment's keys with the one system in the place of its grid; paths are relative to the new file."""
+    plan, system = taken.plan, taken.system
+    dropped = GRID_KEYS | RUN_KEYS | {"corpus", "queries"}
+    kept = plan.settings.model_dump(mode="json", exclude_unset=True, exclude=dropped)
+    if plan.settings.preset:
+        kept["preset"] = plan.settings.preset
+    paths = {name: value for name, value in plan.source.params if isinstance(value, Path)}
+    corpus = {**plan.settings.corpus, **{name: _relative(path, folder) for name, path in paths.items()}}
+    parts: dict[str, Any] = {"chunkers": [_part(system.chunker, folder)]}
+    if system.chunker.reading is not None:
+        parts["readers"] = {kind: _part(part, folder) for kind, part in system.chunker.reading.parts}
+    if system.embedder is not None:
+        parts[system.embedder.kind] = [_part(system.embedder, folder)]
+    if system.store is not None:
+        parts["stores"] = [_part(system.store, folder, query=system.search)]
+    return {"corpus": corpus, "queries": QUERIES, **parts, "modes": [_mode(system, folder)], **kept}
+
+
+def _part(
+    spec: PluginSpec, folder: Path, *, query: BaseModel | None = None, depth: int | None = None
+) -> dict[str, Any]:
+    """A part as the experiment file writes it."""
+    params = {**_given(spec.params, folder), **spec.form.chosen()}
+    if "dims" in spec.form.chosen():
+        params["dims"] = [
+            spec.form.dims
+        ]  # a list is cut from the full vectors; one number may be the plug-in's own
+    if query is not None and (given := _given(query, folder)):
+        params["query"] = given
+    return {f"{spec.name}@{depth}" if depth else spec.name: params}
+
+
+def _mode(system: System, folder: Path) -> dict[str, Any] | list[dict[str, Any]]:
+    """The mode, or the pipeline of it and its rerankers."""
+    first = _part(system.mode, folder, depth=system.depth)
+    if not system.rerank:
+        return first
+    return [first, *(_part(one.part, folder, depth=one.depth) for one in system.rerank)]
+
+
+def _given(params: BaseModel, folder: Path) -> dict[str, Any]:
+    """The parameters that were set, with paths relative to a folder."""
+    given = params.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+    paths = {name: value for name, value in params if isinstance(value, Path) and name in given}
+    return {**given, **{name: _relative(path, folder) for name, path in paths.items()}}
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """A path as seen from a folder; the folder gets its final name after it was written."""
+    return os.path.relpath(path, folder.resolve())
+
+
+def _check_settings(taken: TakenSystem, path: Path) -> None:
+    """Refuse to hand out settings that do not plan exactly the measured system."""
+    plan = experiment.load(path)
+    if [one.identity() for one in plan.systems] != [taken.system.identity()]:
+        raise DataError(
+            f"{taken.system.label} cannot be written as a file of its own: the file plans another system."
+        )
+
+
+def _requirements(taken: TakenSystem) -> list[str]:
+    """bakeoff with the extras of the parts, and the versions of their packages that are installed here."""
+    parts = [part.name for part in taken.system.parts if part is not None and part.kind != "modes"]
+    parts.append(taken.plan.source.name)
+    known = importlib.metadata.metadata("bakeoff").get_all("Provides-Extra") or []
+    extras = sorted({name for part in parts for name in (part, part.replace("_", "-")) if name in known})
+    named = f"bakeoff[{','.join(extras)}]" if extras else "bakeoff"
+    wanted = [f"{named}=={__version__}", *_pinned(extras)]
+    package = taken.framework.package
+    return [*wanted, _pin(package) or package] if package else wanted
+
+
+def _pinned(extras: list[str]) -> Iterator[str]:
+    """The direct requirements of bakeoff and of some extras, at the versions installed here."""
+    names: dict[str, None] = {}
+    for line in importlib.metadata.requires("bakeoff") or ():
+        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+        package = re.match(r"[\w.-]+", line)
+        if package and (extra is None or extra[1] in extras):
+            names[package[0]] = None
+    yield from filter(None, (_pin(name) for name in names if name != "bakeoff"))
+
+
+def _pin(package: str) -> str | None:
+    try:
+        return f"{package}=={importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def plain_text(text: str) -> str:
+    """A text from an experiment or a run that ends no docstring, comment, table cell or code span it is put into."""
+    return re.sub(r"[^\w ·.,:;@+=()\[\]/%~–-]", "_", " ".join(text.split()))
+
+
+def _template_words(taken: TakenSystem, questions: int) -> dict[str, Any]:
+    result, system = taken.result, taken.system
+    record, comparison = result.record, result.comparison
+    summary = next((one for one in comparison.systems if one.system == system.label), None)
+    return {
+        "label": plain_text(system.label),
+        "run": plain_text(result.path.name),
+        "day": plain_text(record.started[:10]),
+        "framework": taken.framework.value,
+        "weight": tuned_weight(result, system),
+        "questions": questions,
+        "documents": f"{record.corpus.documents:,} documents" if record.corpus else "unknown",
+        "measured": f"{plain_text(record.primary)} {summary.mean:.3f} on {summary.n} questions"
+        if summary and summary.n
+        else "not scored",
+        "parts": list(_part_rows(system)),
+        "pulls": _pulls(system),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+    }
+
+
+def _part_rows(system: System) -> Iterator[tuple[str, str]]:
+    names = {
+        "chunkers": "chunker",
+        "embedders": "model",
+        "encoders": "model",
+        "stores": "store",
+        "modes": "mode",
+        "rerankers": "reranker",
+    }
+    for part in system.parts:
+        if part is not None:
+            name, found = names[part.kind], _weights(part)
+            yield name, plain_text(part.label)
+            if found is not None:
+                yield from (
+                    (plain_text(f"{file} of {found[0]}"), f"SHA-256 `{plain_text(value)}`")
+                    for file, value in found[1].items()
+                )
+
+
+def _pulls(system: System) -> list[str]:
+    """The commands that fetch weights which are not part of a package."""
+    found = [_weights(part) for part in system.parts if part is not None]
+    return [f"bakeoff models pull {one[0]}" for one in found if one is not None]
+
+
+def _weights(part: PluginSpec) -> tuple[str, Mapping[str, str]] | None:
+    """The model that `bakeoff models pull` fetches for a part, with the hashes of its files; None if there is none."""
+    if part.kind not in ("embedders", "rerankers"):
+        return None
+    name = str(getattr(part.params, "model", "") or part.name)
+    entry = catalogue.entries().get(name)
+    if entry is not None:
+        return (name, entry.files) if entry.files else None
+    pulled = "/" in name and (weights.models_folder(name) / weights.RECORD_FILE).is_file()
+    return (name, weights.find(name).hashes) if pulled else None
+
+
+def search_through(folder: Path, system: LiveSystem) -> Callable[[str, int], Sequence[FoundPassage]]:
+    """The search of a project through its framework, on a system that is open; ImportError if it is not installed."""
+    import runpy
+
+    sys.path.insert(0, str(folder.resolve()))
+    earlier = sys.modules.pop("search", None)
+    try:
+        script = runpy.run_path(str(folder / RETRIEVER))
+    finally:
+        sys.path.remove(str(folder.resolve()))
+        sys.modules.pop("search", None)
+        if earlier is not None:
+            sys.modules["search"] = earlier
+    retriever, find = script["open_retriever"](system), script["find"]
+    return lambda text, k: find(retriever, text, k)

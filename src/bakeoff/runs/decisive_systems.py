@@ -1,0 +1,39 @@
+"""Which systems are compared pair by pair: all, or the best means where all would take too long."""
+
+from __future__ import annotations
+
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.once import once_per_result
+from bakeoff.stats.bootstrap import BootstrapSettings
+from bakeoff.stats.compare import CompareSettings, compare_all
+from bakeoff.stats.comparison import Comparison
+from bakeoff.stats.tests import flips_for
+
+WORK = 2e12
+"""Sign flips × queries × pairs beyond which a comparison of all pairs takes minutes, and memory to match."""
+MOST_COMPARED = 40
+"""Systems that are compared where all are too many."""
+
+
+def too_many(systems: int, queries: int) -> bool:
+    """Whether comparing all pairs would take more work than a report may cause."""
+    pairs = systems * (systems - 1) // 2
+    return pairs > 0 and float(pairs) * flips_for(pairs, 0.05) * queries > WORK
+
+
+def compares_all(result: Result) -> bool:
+    """Whether all pairs of the run's systems are compared."""
+    return not too_many(len(result.done), result.queries.num_rows)
+
+
+@once_per_result
+def decisive_comparison(result: Result) -> Comparison:
+    """All pairs of systems on the primary measure, or of the best means where all are too many."""
+    if compares_all(result):
+        return result.comparison
+    matrix = result.matrix(result.record.primary)
+    means = {system: one.mean for system, one in result.summaries(result.record.primary).items()}
+    sign = -1.0 if matrix.higher_is_better else 1.0
+    known = sorted((sign * mean, system) for system, mean in means.items() if mean is not None)
+    kept = tuple(system for _, system in known[:MOST_COMPARED])
+    return compare_all([matrix.only(kept)], CompareSettings(BootstrapSettings(result.record.seed)))[0]

@@ -1,0 +1,234 @@
+"""A measured system, opened again to answer new questions: the same chunks, model, index and fusion as in the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from bakeoff import registry
+from bakeoff.config import experiment
+from bakeoff.config.modes import WEIGHT, Hybrid
+from bakeoff.config.plan import Plan, System
+from bakeoff.errors import SettingError
+from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.query_executor import QueryExecutor
+from bakeoff.pipeline.query_pipeline import SearchRequest
+from bakeoff.pipeline.read import read_documents
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
+from bakeoff.runs.live.plan_of_run import choose_systems, plan_of_run
+from bakeoff.runtime.events import Emit, no_listener
+from bakeoff.storage.shared_cache import open_cache
+from bakeoff.storage.weights import home_folder as default_home
+from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.types import Hits, ModelInfo, Where
+
+if TYPE_CHECKING:
+    from bakeoff.runs.analysis import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPassage:
+    """One result: a chunk's characters `start` to `end` of a document, its text and its score."""
+
+    rank: int
+    document: str
+    start: int
+    end: int
+    text: str
+    score: float
+
+
+class LiveSystem:
+    """Answers questions with one system of a plan; close it when done, or use it in a `with` block.
+
+    `weight` is the dense share of a fusion whose weight was tuned in the run; `corpus` is the fingerprint of the
+    documents as they were read.
+    """
+
+    def __init__(
+        self, artifacts: SharedArtifacts, system: System, weight: float | None = None, *, corpus: str = ""
+    ) -> None:
+        if system.retriever is not None:
+            raise SettingError(
+                f"{system.label} is a search of your own: call it itself, or name another system."
+            )
+        self._artifacts, self._system, self._weight = artifacts, system, weight
+        self.corpus = corpus or artifacts.corpus.fingerprint
+        self._answer = QueryExecutor(artifacts).pipeline(system).answer
+        self._chunks = artifacts.chunking(system.chunker).chunks
+        self._documents = artifacts.corpus.documents["id"]
+
+    @property
+    def label(self) -> str:
+        """The system's label in the run."""
+        return self._system.label
+
+    @property
+    def model(self) -> ModelInfo | None:
+        """What identifies the model's vectors; None for a system that searches by words only."""
+        part = self._system.embedder
+        return self._artifacts.model(part, self._system.chunker).info if part else None
+
+    def search(
+        self, text: str, k: int = 10, *, where: Where = (), weight: float | None = None
+    ) -> list[FoundPassage]:
+        """The k best passages for a question, best first; `weight` replaces that of a tuned fusion."""
+        if k < 1:
+            raise SettingError(f"k is {k}; it must be 1 or more.")
+        ours = self._artifacts.chunk_filter(self._system, where)
+        request = self._artifacts.embed_request(self._system, SearchRequest(text, where=ours, asked=where))
+        hits = self._answer(request, self._weight if weight is None else weight)
+        assert isinstance(hits, Hits)  # rows of text come from retrievers only
+        chunks = self._chunks.select(["doc", "start", "end", "text"])
+        found = chunks.take(hits.ids[:k].astype("int64")).to_pylist()
+        return [
+            FoundPassage(
+                rank=rank,
+                document=self._documents[row["doc"]].as_py(),
+                start=row["start"],
+                end=row["end"],
+                text=row["text"],
+                score=float(score),
+            )
+            for rank, (row, score) in enumerate(zip(found, hits.scores[:k].tolist(), strict=True), 1)
+        ]
+
+    def close(self) -> None:
+        """Close the stores and models."""
+        self._artifacts.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def load_system(
+    run: str | Path,
+    system: str | None = None,
+    *,
+    experiment_file: str | Path | None = None,
+    home: str | Path | None = None,
+    emit: Emit = no_listener,
+) -> LiveSystem:
+    """A system of a finished run, the recommended one by default; what the cache still has is not made again.
+
+    `system` is a label or words that only one label has. The experiment is searched near the run; `experiment_file`
+    names it.
+    """
+    plan, _, result = plan_of_run(Path(run), Path(experiment_file) if experiment_file else None)
+    chosen = chosen_system(plan, result, system)
+    artifacts, corpus = open_artifacts(plan, read_queries(plan.queries), home=home, emit=emit)
+    return LiveSystem(artifacts, chosen, tuned_weight(result, chosen), corpus=corpus)
+
+
+def open_system(
+    experiment_file: str | Path,
+    *,
+    home: str | Path | None = None,
+    documents: str | Path | None = None,
+    as_measured: bool = False,
+    weight: float | None = None,
+    emit: Emit = no_listener,
+) -> LiveSystem:
+    """The only system of an experiment file, built where it is not in the cache yet.
+
+    `documents` replaces the folder of the file. Sentences that drafted questions were copied from stay searchable
+    unless the system is opened `as_measured`.
+    """
+    plan = experiment.load(Path(experiment_file))
+    if documents is not None:
+        plan = _with_folder(plan, Path(documents))
+    if len(plan.systems) != 1:
+        raise SettingError(
+            f"{experiment_file} has {len(plan.systems)} systems; one is expected. bakeoff take writes such a file."
+        )
+    queries = read_queries(plan.queries)
+    artifacts, corpus = open_artifacts(plan, queries, home=home, emit=emit, mask=as_measured)
+    return LiveSystem(artifacts, plan.systems[0], weight, corpus=corpus)
+
+
+def _with_folder(plan: Plan, folder: Path) -> Plan:
+    """The same plan over the documents of another folder."""
+    source = plan.source
+    if "folder" not in type(source.params).model_fields:
+        raise SettingError(
+            f"the documents come from {source.name}, which has no folder to replace by {folder}."
+        )
+    params = source.params.model_copy(update={"folder": folder.resolve()})
+    return replace(plan, source=replace(source, params=params))
+
+
+def open_artifacts(
+    plan: Plan,
+    queries: QuerySet,
+    *,
+    home: str | Path | None = None,
+    emit: Emit = no_listener,
+    mask: bool = True,
+) -> tuple[SharedArtifacts, str]:
+    """What the systems of a plan share, each part made when first used; and the fingerprint of the documents."""
+    context = StageContext(open_cache(Path(home or default_home()) / "cache"), emit)
+    source = registry.load("sources", plan.source.name)(plan.source.params)
+    corpus = read_documents(plan.source, source, context)
+    artifacts = SharedArtifacts(
+        blank_leaked_sentences(corpus, queries) if mask else corpus,
+        queries.queries,
+        context,
+        metric=plan.settings.metric,
+        depth=plan.settings.depth,
+        repeats=1,
+        filters=queries.filters,
+    )
+    return artifacts, corpus.fingerprint
+
+
+def chosen_system(plan: Plan, result: Result, name: str | None) -> System:
+    """The system that a label or words of it name; without a name the one that the run recommends."""
+    wanted = name if name is not None else recommended_label(result)
+    found = choose_systems(plan, wanted)
+    if len(found) != 1:
+        labels = "; ".join(system.label for system in found)
+        raise SettingError(
+            f"{wanted!r} fits {len(found)} systems: {labels}. Add a word that only one of them has."
+        )
+    label = found[0].label
+    if label in result.failed:
+        raise SettingError(
+            f"{label} failed in this run, name another system. Its error: {result.failed[label]}"
+        )
+    return found[0]
+
+
+def recommended_label(result: Result) -> str:
+    """The system that a run recommends."""
+    if result.recommendation is None:
+        raise SettingError(f"no system of {result.path.name} finished, so there is none to use.")
+    return result.recommendation.system
+
+
+def tuned_weight(result: Result, system: System) -> float | None:
+    """The weight most of the run's questions were fused with; None where the system's weight is fixed."""
+    params = system.mode.params
+    if not isinstance(params, Hybrid) or not params.tuned:
+        return None
+    weights = list(question_weights(result, system.label).values())
+    return max(set(weights), key=weights.count) if weights else WEIGHT
+
+
+def question_weights(result: Result, label: str) -> dict[str, float]:
+    """The weight that each question of a tuned system was fused with, by question."""
+    from bakeoff.pipeline.system_tables import CHOICES
+    from bakeoff.storage.parquet_io import read_parquet
+
+    path = result.table_file(CHOICES)
+    if not path.is_file():
+        return {}
+    rows = read_parquet(path, columns=["system", "query_id", "weight"]).to_pylist()
+    return {row["query_id"]: row["weight"] for row in rows if row["system"] == label}

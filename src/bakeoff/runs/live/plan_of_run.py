@@ -1,0 +1,76 @@
+"""The plan that a run was made with, found again from its experiment file; and systems by words of their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bakeoff.config import experiment
+from bakeoff.config.plan import ModelFile, Plan, System, fits_words
+from bakeoff.errors import DataError, SettingError, UserError
+from bakeoff.examples import examples
+from bakeoff.runs.analysis import Result, open_run
+
+
+def choose_systems(plan: Plan, wanted: str | None) -> tuple[System, ...]:
+    """The systems whose labels hold all words of one of the comma-separated names; all without a name."""
+    if wanted is None:
+        return plan.systems
+    whole = tuple(system for system in plan.systems if system.label == wanted)
+    if whole:  # a label may have commas of its own
+        return whole
+    found: dict[str, System] = {}
+    for name in filter(None, (part.strip() for part in wanted.split(","))):
+        exact = [system for system in plan.systems if system.label == name]
+        fits = exact or [one for one in plan.systems if fits_words(one.label, name)]
+        if not fits:
+            known = "; ".join(system.label for system in plan.systems)
+            raise SettingError(f"--systems: {name!r} fits no system. Systems: {known}.")
+        found |= {system.label: system for system in fits}
+    if not found:
+        raise SettingError("--systems names nothing. Leave it out for all systems.")
+    return tuple(found.values())
+
+
+def plan_of_run(run: Path, given: Path | None, models: Path | None = None) -> tuple[Plan, Path, Result]:
+    """The experiment a run was made with and its models.toml: those given, or those near it that plan the same."""
+    result = open_run(run)
+    near = [Path(), *run.resolve().parents[:2]]
+    own = Path(result.record.experiment_file).name or "bakeoff.yaml"
+    places = (
+        [given] if given else [*(one / own for one in near), *near, *(one.experiment for one in examples())]
+    )
+    for place in places:
+        path = place / "bakeoff.yaml" if place.is_dir() else place
+        for chosen in _model_files(result, [*near, path.parent], models):
+            plan = _readable(path, chosen, given is not None)
+            if plan is not None:  # a run may have had its own number of runs, from --runs
+                plan = plan.with_runs(result.record.runs)
+                if plan.fingerprint() == result.record.plan:
+                    return plan, path, result
+    what = f"{given} plans something else than" if given else "no experiment near it plans the same as"
+    also = ", and its file of models with --models FILE" if result.record.models else ""
+    raise DataError(
+        f"{run}: {what} this run. Name its file with --experiment FILE{also}; where it or bakeoff changed since, run "
+        "it again."
+    )
+
+
+def _model_files(result: Result, near: Sequence[Path], given: Path | None) -> list[ModelFile]:
+    """The files that may have named a run's models: the one given, or the experiment's own and equal files near it."""
+    text, only = result.record.models, tuple(result.record.models_only)
+    if given is not None:
+        return [ModelFile(given, only)]
+    files = dict.fromkeys(path.resolve() for folder in near for path in sorted(folder.glob("*.toml")))
+    same = [path for path in files if text and path.read_text(encoding="utf-8", errors="replace") == text]
+    return [ModelFile(None, only), *(ModelFile(path, only) for path in same)]
+
+
+def _readable(path: Path, models: ModelFile, named: bool) -> Plan | None:
+    """The plan of a file; one that merely lies near and cannot be read is not the one."""
+    try:
+        return experiment.load(path, models)
+    except UserError:
+        if named and (models.path is not None or not models.only):
+            raise
+        return None

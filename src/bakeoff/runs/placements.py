@@ -1,0 +1,114 @@
+"""How the results of retrievers were placed in the corpus: as records, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bakeoff.pipeline.placement import PLACES
+from bakeoff.pipeline.system_tables import SystemResult
+from bakeoff.runs.record import PlacementRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXAMPLES = 3
+SHOWN = 60
+UNPLACED = "unplaced:"
+"""What the name of a text begins with that is nowhere in the corpus."""
+
+
+def placement_records(
+    results: Iterable[SystemResult], primary: str, documents: Collection[str]
+) -> list[PlacementRecord]:
+    """A record for each retriever that answered; `documents` are the ids of the corpus."""
+    return [_record(one, primary, documents) for one in results if one.placements.num_rows]
+
+
+def _record(result: SystemResult, primary: str, documents: Collection[str]) -> PlacementRecord:
+    rows = result.placements.to_pylist()
+    counts = {
+        name: sum(row[name] for row in rows) for name in (*PLACES.values(), "ambiguous", "repeated", "beyond")
+    }
+    high = {row["query_id"]: row["high"] for row in rows if row["high"] is not None}
+    scored = {query: value for query, value in _scores(result.scores, primary) if query in high}
+    return PlacementRecord(
+        system=rows[0]["system"],
+        queries=len(rows),
+        mean=_mean(scored.values()),
+        high=_mean(high[query] for query in scored),
+        examples=list(_examples(result, documents)) if counts["unknown_id"] + counts["not_placed"] else [],
+        **counts,
+    )
+
+
+def _scores(scores: pa.Table, primary: str) -> Iterator[tuple[str, float]]:
+    for row in scores.select(["query_id", "measure", "value"]).to_pylist():
+        if row["measure"] == primary and row["value"] is not None:
+            yield row["query_id"], row["value"]
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return sum(found) / len(found) if found else None
+
+
+def _examples(result: SystemResult, documents: Collection[str]) -> Iterator[str]:
+    """Some ids and texts that are not in the corpus."""
+    texts = dict(zip(*(result.passages[name].to_pylist() for name in ("document_id", "text")), strict=True))
+    outside = dict.fromkeys(
+        name for name in result.rankings["document_id"].to_pylist() if name not in documents
+    )
+    shown = sorted(outside, key=lambda name: name.startswith(UNPLACED) and name not in texts)
+    for name in shown[:EXAMPLES]:
+        text: str = texts.get(name) or name if name.startswith(UNPLACED) else name
+        yield text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def placement_sentences(found: Sequence[PlacementRecord], primary: str) -> tuple[str, ...]:
+    """What the reader of a comparison must know about results that are not where they should be."""
+    return tuple(sentence for one in found for sentence in _sentences(one, primary))
+
+
+def _sentences(one: PlacementRecord, primary: str) -> Iterator[str]:
+    if one.outside:
+        bound = (
+            ""
+            if one.high is None or one.mean is None
+            else f": {primary} is {one.mean:.3f}, at most {one.high:.3f}"
+        )
+        named = "; ".join(repr(name) for name in one.examples)
+        yield (
+            f"{one.system}: {_of(one.outside, one.results)} are not in the corpus ({named}) and count as wrong{bound}."
+        )
+    if one.unlocated:
+        yield (
+            f"{one.system}: {_of(one.unlocated, one.results)} name a document that does not hold their text or "
+            "characters; they count for documents, not for answers."
+        )
+    if one.ambiguous:
+        yield (
+            f"{one.system}: the texts of {_of(one.ambiguous, one.results)} occur in several documents; "
+            "the first of these counts. Map `id` to be certain."
+        )
+    if one.repeated:
+        yield f"{one.system}: {_of(one.repeated, one.results)} repeat a result of the same question and count once."
+    if one.beyond:
+        yield f"{one.system}: it returned {one.beyond:,} results more than it was asked for; they are left out."
+
+
+def _of(count: int, every: int) -> str:
+    return f"{count:,} of {every:,} results ({count / every:.1%})"
+
+
+def placement_row(one: PlacementRecord) -> dict[str, Any]:
+    """The figures of a table, by heading."""
+    return {
+        "results": one.results,
+        "as given": one.given + one.document,
+        "exact text": one.exact,
+        "folded text": one.folded,
+        "overlap": one.overlap,
+        "not located": one.unlocated,
+        "not placed": one.outside,
+    }

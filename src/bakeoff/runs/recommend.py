@@ -1,0 +1,128 @@
+"""A result → its recommendation, with the warnings that concern the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bakeoff.runs.analysis import Result
+from bakeoff.runs.decisive_systems import MOST_COMPARED, compares_all
+from bakeoff.runs.empty_searches import empty_search_sentences
+from bakeoff.runs.record import RecommendationRecord
+from bakeoff.runs.system_needs import decision_rule
+from bakeoff.runs.vector_forms import smallest_form_sentence
+from bakeoff.runs.verdict import gather_evidence
+from bakeoff.stats.number_format import questions
+from bakeoff.stats.recommendation_text import Recommendation, recommend
+from bakeoff.truth.human_judgments import NOT_BY_PEOPLE
+
+LAST_LATIN = 0x024F
+NON_LATIN = 0.2
+"""Share of the letters of the questions beyond which they are called non-Latin."""
+
+
+def recommend_run(result: Result) -> Recommendation | None:
+    """The recommendation under the experiment's rule; None where no system finished."""
+    if not result.done:
+        return None
+    found = recommend(gather_evidence(result), result.verdict, decision_rule(result))
+    vectors = smallest_form_sentence(result, found.system)
+    warnings = tuple(_warnings(result, found))
+    return replace(found, warnings=warnings, banner=_banner(result), vectors=vectors)
+
+
+def summary_sentence(result: Result) -> str:
+    """The one line of a run: its recommendation, or that no system finished."""
+    found = result.recommendation
+    return "No system finished, so none can be recommended." if found is None else found.sentence
+
+
+def recommendation_record(result: Result) -> RecommendationRecord | None:
+    """The recommendation as run.json has it."""
+    found = result.recommendation
+    if found is None:
+        return None
+    return RecommendationRecord(
+        system=found.system,
+        strength=str(found.strength),
+        grounds=str(found.grounds),
+        sentence=found.sentence,
+        lines=list(found.lines),
+        banner=found.banner,
+        expected=found.expected,
+        bound=found.bound,
+        candidates=list(found.candidates),
+        decided_by=list(found.decided_by),
+    )
+
+
+def _banner(result: Result) -> str:
+    drafts, every = _drafts(result), result.queries.num_rows
+    if not every or drafts < every:
+        return ""
+    return (
+        f"All {questions(every)} are drafts that a program wrote: they show that the systems work, not which one "
+        "serves your users. Write or review some before you decide."
+    )
+
+
+def _warnings(result: Result, found: Recommendation) -> Iterator[str]:
+    drafts, every = _drafts(result), result.queries.num_rows
+    if 0 < drafts < every:
+        yield f"{drafts:,} of {questions(every)} are drafts that a program wrote."
+    yield from (note for note in result.record.notes if NOT_BY_PEOPLE in note)
+    yield from _failed(result)
+    if not compares_all(result):
+        yield f"Only the {MOST_COMPARED} best means of {len(result.done):,} systems are compared."
+    yield from _unread(result)
+    yield from empty_search_sentences(result.record.empty_searches)
+    yield from _leaked(result, found)
+    yield from _stand_ins(result, found.system)
+    yield from _non_latin(result)
+
+
+def _drafts(result: Result) -> int:
+    return sum(result.queries["synthetic"].to_pylist())
+
+
+def _failed(result: Result) -> Iterator[str]:
+    if result.failed:
+        count, every = len(result.failed), len(result.record.systems)
+        yield f"{count:,} of {every:,} systems failed and {'is' if count == 1 else 'are'} not compared."
+
+
+def _unread(result: Result) -> Iterator[str]:
+    """Files with text that were not read."""
+    for one in result.record.corpus.left_out if result.record.corpus is not None else ():
+        if one.has_text:
+            files = f"1 {one.kind} file was" if one.files == 1 else f"{one.files:,} {one.kind} files were"
+            yield f"{files} not read ({one.reason})."
+
+
+def _leaked(result: Result, found: Recommendation) -> Iterator[str]:
+    """Another recommendation without the questions that occur word for word in a document (F10)."""
+    leaked = result.record.leaked
+    if not leaked or set(leaked) >= set(result.queries["query_id"].to_pylist()):
+        return
+    rest = result.without(leaked)
+    other = recommend(gather_evidence(rest), rest.verdict, decision_rule(result))
+    if other.system != found.system:
+        yield (
+            f"Without the {questions(len(leaked))} that occur word for word in a document, {other.system} "
+            "would be recommended."
+        )
+
+
+def _stand_ins(result: Result, system: str) -> Iterator[str]:
+    rows = zip(result.systems["system"].to_pylist(), result.systems["stand_in"].to_pylist(), strict=True)
+    if dict(rows).get(system):
+        yield "It uses a stand-in, not a real model."
+
+
+def _non_latin(result: Result) -> Iterator[str]:
+    """That the questions are in another script than most models were made for."""
+    letters = [letter for text in result.queries["text"].to_pylist() for letter in text if letter.isalpha()]
+    foreign = sum(ord(letter) > LAST_LATIN for letter in letters)
+    if letters and foreign / len(letters) >= NON_LATIN:
+        share = f"{foreign / len(letters):.0%} of the letters of your questions are not Latin"
+        yield f"{share}: check that the model was made for their language."

@@ -1,0 +1,138 @@
+"""One question to one retriever: its results, and where they are in the corpus."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bakeoff import registry
+from bakeoff.config.plan import Plan, PluginSpec
+from bakeoff.errors import QueryFileError
+from bakeoff.pipeline.context import StageContext
+from bakeoff.pipeline.placement import OUTSIDE, Placement, Placer
+from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.reading.readings import read_corpus
+from bakeoff.pipeline.retrieved import answer_scores
+from bakeoff.protocols import Retriever, SupportsDocuments, SupportsQueryIds
+from bakeoff.storage.shared_cache import open_cache
+from bakeoff.storage.weights import home_folder
+from bakeoff.truth.queries import read_queries
+from bakeoff.types import Document, Query, RetrievedRow
+
+PLACES = {
+    "given": "id and characters",
+    "document": "id",
+    "exact": "text",
+    "folded": "text, folded",
+    "overlap": "overlap",
+    "unlocated": "id; text not in it",
+    "unknown id": "NOT PLACED: id unknown",
+    "not placed": "NOT PLACED: text unknown",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedRow:
+    """One result: what was given, and what became of it."""
+
+    given: str
+    score: float | None
+    text: str
+    how: str
+    document: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverTrial:
+    """What a retriever answered to one question; `milliseconds` is None where nothing was searched."""
+
+    retriever: str
+    question: str
+    milliseconds: float | None
+    rows: tuple[TriedRow, ...]
+    lost: int
+    notes: tuple[str, ...]
+
+
+def try_retriever(plan: Plan, part: PluginSpec, question: str | None, k: int) -> RetrieverTrial:
+    """Ask a retriever once; scores are checked as a run checks them."""
+    query, corpus = _query(plan, question), corpus_of(plan)
+    retriever = registry.load("retrievers", part.name)(part.params)
+    try:
+        rows, milliseconds = _ask(retriever, corpus, query, k)
+    finally:
+        retriever.close()
+    answer_scores(rows)
+    placer, names = Placer(corpus.documents), corpus.documents["id"]
+    placed = [(row, placer.place(row)) for row in rows]
+    tried = tuple(
+        _tried(row, place, "" if place.how in OUTSIDE else names[place.doc].as_py()) for row, place in placed
+    )
+    lost = sum(place.how in OUTSIDE for _, place in placed)
+    return RetrieverTrial(
+        part.label, query.text, milliseconds, tried, lost, tuple(_notes(rows, k, lost, names[0].as_py()))
+    )
+
+
+def corpus_of(plan: Plan) -> ReadCorpus:
+    """The documents of a plan, from the cache where they were read before."""
+    return read_corpus(plan, StageContext(open_cache(home_folder() / "cache")))
+
+
+def first_title(corpus: ReadCorpus) -> str:
+    """The title of the first document that has one, else the beginning of the first text."""
+    titles = (title for title in corpus.documents["title"].to_pylist() if title)
+    return next(titles, "") or " ".join(corpus.documents["text"][0].as_py().split()[:8])
+
+
+def _query(plan: Plan, question: str | None) -> Query:
+    queries = read_queries(plan.queries).queries
+    if question is None:
+        return queries[0]
+    same = next((query for query in queries if question in (query.id, query.text)), None)
+    if not question.strip():
+        raise QueryFileError("the question is empty. Ask something.")
+    return same or Query(id="", text=question)
+
+
+def _ask(
+    retriever: Retriever, corpus: ReadCorpus, query: Query, k: int
+) -> tuple[list[RetrievedRow], float | None]:
+    if isinstance(retriever, SupportsDocuments):
+        columns = [corpus.documents[name].to_pylist() for name in ("id", "text", "kind", "title")]
+        retriever.index(Document(*row) for row in zip(*columns, strict=True))
+    if isinstance(retriever, SupportsQueryIds):
+        return list(retriever.search_id(query.id, k)), None
+    begin = time.perf_counter()
+    answer = retriever.search(query.text, k, ())
+    milliseconds = (time.perf_counter() - begin) * 1e3
+    return list(answer), milliseconds
+
+
+def _tried(row: RetrievedRow, place: Placement, document: str) -> TriedRow:
+    return TriedRow(
+        given=row.document or "",
+        score=row.score,
+        text=row.text or "",
+        how=PLACES[place.how],
+        document=document,
+        start=place.start,
+        end=place.end,
+    )
+
+
+def _notes(rows: list[RetrievedRow], k: int, lost: int, example: str) -> Iterator[str]:
+    if not rows:
+        yield "the answer holds no result. Check `hits`, and that the question fits the documents."
+    elif len(rows) != k:
+        yield f"{k} results were asked for, and {len(rows)} came."
+    if lost:
+        yield (
+            f"{lost} of {len(rows)} results are not in the corpus. Documents are called as {example!r}: map `id` to "
+            "such a name, or `text` to the passage."
+        )
+    if rows and all(row.score is None for row in rows):
+        yield "no result has a score, so the order of the answer counts."

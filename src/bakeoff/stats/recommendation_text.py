@@ -1,0 +1,364 @@
+"""The words of a recommendation: one line that answers, and three below it, for every screen, file and export.
+
+"Take" is written in one place, where at most the margin is given up; everywhere else the line says "Start with".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bakeoff.stats.comparison import PairComparison
+from bakeoff.stats.evidence import Costs, Evidence
+from bakeoff.stats.number_format import (
+    advantage,
+    equality_needs,
+    join_names,
+    points,
+    points_to_three,
+    questions,
+    round_count,
+    short_names,
+)
+from bakeoff.stats.preferences import (
+    DEFAULT_RULE,
+    DecisionRule,
+    choose_by_preference,
+    describe_expense,
+    describe_saving,
+)
+from bakeoff.stats.recommendation import DecisionInput, Grounds, Strength, choose_system
+from bakeoff.stats.regret import Regret
+from bakeoff.stats.verdict import Verdict
+from bakeoff.stats.verdict_text import advise_saturated
+
+LEAST_BOUND = 0.0005
+"""A bound below it is written as nothing."""
+LARGEST_MARGIN = 0.1
+"""A larger margin is not suggested: it would give up too much."""
+OPENINGS = {Strength.TAKE: "Take", Strength.START: "Start with"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """What to take or to start with, in one line; how sure, what would change it, and warnings that concern it."""
+
+    system: str
+    strength: Strength
+    grounds: Grounds
+    sentence: str
+    sure: str
+    change: str
+    expected: float | None
+    bound: float | None
+    candidates: tuple[str, ...]
+    decided_by: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    banner: str = ""
+    """A warning that is larger than the recommendation: the evidence is of another kind than it looks."""
+    vectors: str = ""
+    """The smallest vector form shown to be within the margin, or that none is; '' where there are no forms."""
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """The labelled lines below the sentence; those without a text are left out."""
+        found = (
+            ("How sure", self.sure),
+            ("Would change", self.change),
+            ("Vectors", self.vectors),
+            ("Mind", " ".join(self.warnings)),
+        )
+        return tuple((label, text) for label, text in found if text)
+
+
+def recommend(evidence: Evidence, verdict: Verdict, rule: DecisionRule = DEFAULT_RULE) -> Recommendation:
+    """The recommendation that follows from the evidence, in words."""
+    made = choose_system(evidence, verdict, rule)
+    words = _Words(made, short_names(tuple(summary.system for summary in evidence.comparison.systems)))
+    return Recommendation(
+        system=made.system,
+        strength=made.strength,
+        grounds=made.grounds,
+        sentence=words.sentence(),
+        sure=words.sure(),
+        change=" ".join(words.change()),
+        expected=None if made.regret is None else made.regret.expected,
+        bound=None if made.regret is None else made.regret.bound,
+        candidates=made.candidates,
+        decided_by=made.choice.decided_by,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The parts of the sentence and of the lines."""
+
+    made: DecisionInput
+    names: dict[str, str]
+
+    @property
+    def measure(self) -> str:
+        """The measure with its unit (F15)."""
+        return self.made.case.comparison.measure
+
+    @property
+    def asked(self) -> str:
+        """On your 60 questions."""
+        return f"on {self._yours}"
+
+    def sentence(self) -> str:
+        """Take X, or start with X: why, what it may cost, what it needs less."""
+        quality = {
+            Grounds.ONLY_SYSTEM: self._only,
+            Grounds.ONLY_WITHIN_LIMITS: self._only,
+            Grounds.NO_QUALITY: self._unscored,
+            Grounds.BEATS_ALL: self._beats_all,
+            Grounds.LIFT: self._lifted,
+            Grounds.WITHIN_MARGIN: self._within,
+            Grounds.TIED: self._tied,
+            Grounds.BEST_MEAN: self._best_mean,
+        }[self.made.grounds]()
+        opening = f"{OPENINGS[self.made.strength]} {self.names[self.made.system]}. {quality}."
+        return " ".join([opening, *self._costs_sentence(), *self._limits(), *self._categories()])
+
+    def _only(self) -> str:
+        comparison = self.made.case.comparison
+        mean = comparison.summary(self.made.system).mean
+        score = "" if mean is None else f"; it scores {points_to_three(mean)} {self.measure} {self.asked}"
+        if self.made.grounds is Grounds.ONLY_WITHIN_LIMITS:
+            return f"It is the only system within the limits{score}"
+        which = "of this run" if len(comparison.systems) == 1 else "with enough scored questions"
+        return f"It is the only system {which}, so nothing is compared{score}"
+
+    def _unscored(self) -> str:
+        return "No question is scored for every system, so quality can't decide"
+
+    def _beats_all(self) -> str:
+        case = self.made.case
+        ahead = advantage(case.pair(case.rivals[0]), self.measure)
+        count = len(case.rivals)
+        others = {1: "the other system", 2: "both other systems"}.get(count, f"all {count} other systems")
+        return f"It beats {others} {self.asked}{', the next' if count > 1 else ''} by {ahead}"
+
+    def _lifted(self) -> str:
+        return f"People judge it better at equal {self.measure} {self.asked}{self._price()}"
+
+    def _within(self) -> str:
+        if self.made.case.saturated:
+            return self._too_easy()
+        if self.made.system != self.made.best:
+            return f"It is within {self._margin} of the best {self.asked}{self._price()}"
+        shown = f"no other system is better by more than {self._margin}"
+        return f"It has the best mean {self.asked}, and {shown}{self._price()}"
+
+    def _tied(self) -> str:
+        if self.made.case.saturated:
+            return self._too_easy()
+        tie = "the best" if self.made.system != self.made.best else self._others
+        return f"It ties with {tie}; {self._yours} can't settle which is better{self._price()}"
+
+    def _best_mean(self) -> str:
+        return f"It has the best mean, but {self._yours} can't show that it is the best{self._price()}"
+
+    def _too_easy(self) -> str:
+        share = self.made.case.share_at_best or 0.0
+        easy = (
+            f"Your questions are too easy to rank by quality: {share:.0%} of the scores are the best possible"
+        )
+        return f"{easy}{self._price()}"
+
+    @property
+    def _yours(self) -> str:
+        common = self.made.case.comparison.common
+        return "your only question" if common == 1 else f"your {questions(common)}"
+
+    @property
+    def _margin(self) -> str:
+        return points(self.made.rule.margin)[0]
+
+    @property
+    def _others(self) -> str:
+        """The other candidates: the name of one, the number of more."""
+        others = [one for one in self.made.candidates if one != self.made.system]
+        return self.names[others[0]] if len(others) == 1 else f"{len(others)} other systems"
+
+    def _price(self) -> str:
+        """You may give up at most .031 nDCG@10, expected .004."""
+        regret = self.made.regret
+        if regret is None:
+            return ""
+        if regret.bound < LEAST_BOUND:
+            return " (nothing is given up)"
+        at_most = f"you may give up at most {points_to_three(regret.bound)} {self.measure}"
+        if self.made.case.comparison.common < 2:
+            return f" ({at_most})"  # one question has no spread to expect anything from
+        expected = "under .001" if regret.expected < LEAST_BOUND else points_to_three(regret.expected)
+        return f" ({at_most}, expected {expected})"
+
+    @property
+    def _rival(self) -> str | None:
+        """Whom the costs are compared with: the best mean, or the first candidate that was ruled out."""
+        if self.made.system != self.made.best and self.made.best is not None:
+            return self.made.best
+        gone = [one for one in self.made.candidates if one not in self.made.choice.left]
+        if not gone and self.made.grounds is Grounds.BEATS_ALL:
+            gone = list(self.made.case.rivals)
+        return gone[0] if gone else None
+
+    def _costs(self, system: str) -> Costs:
+        return self.made.case.evidence.costs.get(system, Costs())
+
+    def _compared_costs(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the system needs less than its rival, and what more."""
+        rival = self._rival
+        if rival is None:
+            return (), ()
+        own, other, rule = self._costs(self.made.system), self._costs(rival), self.made.rule
+        return describe_saving(own, other, rule), describe_expense(own, other, rule)
+
+    def _costs_sentence(self) -> Iterator[str]:
+        """What the system needs less than its rival, and the first thing it needs more of; or that none needs less."""
+        saving, expense = self._compared_costs()
+        if saving:
+            yield f"It {_joined(saving)}{f', but {expense[0]}' if expense else ''}."
+        elif expense:
+            yield f"It {expense[0]}."
+        elif len(self.made.candidates) > 1:
+            yield f"None of them is cheaper to run, so {self._without_preference()}."
+
+    def _without_preference(self) -> str:
+        """What decides between candidates that cost the same."""
+        means = {self.made.case.comparison.summary(one).mean for one in self.made.candidates}
+        return "any of them will do" if len(means) == 1 else "the better mean decides"
+
+    def _limits(self) -> Iterator[str]:
+        """That no system is within the limits, where none is."""
+        case = self.made.case
+        if not case.eligible and case.comparison.ranking:
+            reason = dict(case.ruled_out)[self.made.system]
+            yield f"No system is within the limits: its {reason}."
+
+    def _categories(self) -> Iterator[str]:
+        """Where another system is better on a category."""
+        crossing = self.made.case.crossing if self.made.case.eligible else None
+        if crossing is None or self.made.system not in (crossing.a, crossing.b):
+            return
+        first = crossing.a == self.made.system
+        other, found = (crossing.b, crossing.for_b) if first else (crossing.a, crossing.for_a)
+        kinds = join_names(tuple(one.category for one in found))
+        yield f"For {kinds}, {self.names[other]} is better: use it there if you can tell these questions."
+
+    def sure(self) -> str:
+        """What this many questions can show, and how far the two systems that matter are apart."""
+        pair = self._pair()
+        if pair is None or pair.n == 0:
+            return self._sure_alone()
+        unseen = (
+            ""
+            if pair.mdd is None
+            else f" With {questions(pair.n)}, differences below {points_to_three(pair.mdd)} usually go undetected."
+        )
+        other = self.names[pair.b if pair.a == self.made.system else pair.a]
+        if pair.identical:
+            return f"It scores the same as {other} on every question; {self._possible(pair)} is still possible.{unseen}"
+        if self.made.grounds is Grounds.BEATS_ALL:  # the sentence has the lead
+            return f"Its lead is more than chance explains, also after correction for all pairs.{unseen}"
+        ahead = advantage(pair, self.measure)
+        if pair.a == self.made.system:
+            return f"It is ahead of {other} by {ahead}.{unseen}"
+        return f"{other} has the best mean and is ahead by {ahead}.{unseen}"
+
+    def _sure_alone(self) -> str:
+        """The interval of the only system's mean."""
+        interval = self.made.case.comparison.summary(self.made.system).interval
+        if interval.low is None or interval.high is None:
+            return ""
+        low, high = points_to_three(interval.low), points_to_three(interval.high)
+        return f"On other questions of this kind its mean is between {low} and {high} (95 %)."
+
+    @staticmethod
+    def _possible(pair: PairComparison) -> str:
+        return (
+            "any difference"
+            if pair.possible is None
+            else f"a difference of up to {points_to_three(pair.possible[1])}"
+        )
+
+    def _pair(self) -> PairComparison | None:
+        """The best against the recommended system, or against the next where they are the same."""
+        case, best = self.made.case, self.made.best
+        if best is None or len(case.comparison.ranking) < 2:
+            return None
+        systems = case.eligible or case.comparison.ranking
+        nearest = next((one for one in systems if one != best), None)
+        other = self.made.system if self.made.system != best else nearest
+        return None if other is None else case.comparison.pair(best, other)
+
+    def change(self) -> Iterator[str]:
+        """What would make another recommendation."""
+        found = [*self._questions(), *self._larger_margin()]
+        yield from found or [self._other_evidence()]
+
+    def _other_evidence(self) -> str:
+        """What is missing where neither more questions of this kind nor a larger margin would change anything."""
+        match self.made.grounds:
+            case Grounds.ONLY_SYSTEM:
+                return "A system to compare it with: add a mode, a chunker or a model to the experiment."
+            case Grounds.ONLY_WITHIN_LIMITS:
+                return "Wider limits, which would let other systems in."
+            case Grounds.NO_QUALITY:
+                return "Questions that every system is scored on."
+            case Grounds.TIED | Grounds.BEST_MEAN:
+                return "More questions."
+            case _:
+                return (
+                    "Only what was not measured: another system, other documents, questions of another kind."
+                )
+
+    def _questions(self) -> Iterator[str]:
+        made, pair = self.made, self._pair()
+        if made.case.saturated and made.grounds in (Grounds.TIED, Grounds.WITHIN_MARGIN):
+            yield advise_saturated(made.case)
+            return
+        if pair is None or pair.better is not None or made.grounds is Grounds.WITHIN_MARGIN:
+            return
+        if pair.identical:
+            yield equality_needs(made.rule.margin, pair.alpha, pair.cluster_size) or ""
+            return
+        if pair.passes_tests and made.verdict.would_settle:
+            yield made.verdict.would_settle
+            return
+        size = max(abs(pair.difference or 0.0), made.case.evidence.thresholds.least_difference)
+        needed = pair.queries_for(size)
+        if needed is not None and needed > pair.n:
+            shown = points_to_three(size)
+            yield f"About {round_count(needed):,} questions would show whether a difference of {shown} is real."
+
+    def _larger_margin(self) -> Iterator[str]:
+        """A system that needs less and would be chosen if more could be given up."""
+        made, regret = self.made, self.made.case.evidence.regrets
+        margins = {
+            one: _margins(regret[one], made.rule.margin) for one in regret if one not in made.candidates
+        }
+        rest = tuple(one for one in margins if margins[one])
+        chosen = choose_by_preference(made.case.evidence.costs, (made.system, *rest), made.rule).left[0]
+        saving = describe_saving(self._costs(chosen), self._costs(made.system), made.rule)
+        for margin in margins[chosen] if chosen != made.system and saving else ():
+            if made.with_margin(margin).system == chosen:
+                shown, name, less = points_to_three(margin), self.names[chosen], _joined(saving)
+                yield f"A margin of {shown} would choose {name}, which {less} (decide: {{margin: {shown}}})."
+                return
+
+
+def _margins(regret: Regret, least: float) -> list[float]:
+    """The margin at which a system ties, and one at which it is shown to be within: bounds grow with margins."""
+    both = (math.floor(1000 * regret.lead + 1) / 1000, math.ceil(100 * regret.bound) / 100)
+    return [margin for margin in both if least < margin <= LARGEST_MARGIN]
+
+
+def _joined(phrases: tuple[str, ...]) -> str:
+    """Verb phrases: "needs no model and 3 × fewer tokens, and answers 30 × faster"."""
+    if any(" and " in phrase for phrase in phrases[:-1]):
+        return f"{', '.join(phrases[:-1])}, and {phrases[-1]}"
+    return join_names(phrases)

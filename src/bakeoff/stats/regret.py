@@ -1,0 +1,179 @@
+"""Regret: what choosing a system may cost, in points of the measure, if another one is truly the best.
+
+Queries get random weights (the Bayesian bootstrap, paired: one weight serves every system). For the bound, one more
+query is added, unseen, on which the rival is as much better as the measure allows: with scores of 0 and 1 and two
+systems that is the exact binomial bound, and it covers with few queries and rare failures.
+
+Whoever may be the best, its leads over all systems that could be recommended are bounded at once (Hsu's multiple
+comparisons with the best), so the bound of a system that was chosen by its scores holds too. Systems that are shown to
+lose more than the margin can't be recommended and widen nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bakeoff.stats.arrays import NOISE, BoolArray, FloatArray
+from bakeoff.stats.clusters import Clusters
+from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.equivalence import DECIMALS, weight_blocks
+
+DRAWS = 4_000
+FEWER_DRAWS = 1_000
+MOST_SYSTEMS = 64
+"""Systems up to which all draws are made: their work grows with the square of the systems."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regret:
+    """What one system may lose against the best, in points of the measure.
+
+    `expected` is the loss to expect, `bound` what it is at most (95 %), `lead` how far the best mean is ahead.
+    """
+
+    expected: float
+    bound: float
+    lead: float
+
+    def within(self, margin: float) -> bool:
+        """Whether the bound is at most the margin."""
+        return self.bound <= margin + NOISE
+
+    def ties(self, margin: float) -> bool:
+        """Whether the best mean is ahead by less than the margin, or not at all."""
+        return self.lead < max(margin - NOISE, NOISE)
+
+
+def regrets(
+    matrix: ScoreMatrix,
+    systems: tuple[str, ...],
+    tied: tuple[str, ...],
+    seed: int,
+    *,
+    margin: float,
+    alpha: float = 0.05,
+) -> dict[str, Regret]:
+    """The regret of each of some systems among themselves, on the queries they share; none without such a query.
+
+    `tied` are those that no test separates from the best. Chance spreads the means of equal systems, so in the expected
+    loss theirs are drawn together by the share of their spread that queries alone would make.
+    """
+    ordered = matrix.sort_queries().only(systems)
+    values = ordered.without_structural()
+    shared: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
+    if not systems or not shared.any():
+        return {}
+    clusters = Clusters.of(ordered.clusters, len(ordered.queries)).among(shared)
+    scores = clusters.linearise((1.0 if matrix.higher_is_better else -1.0) * values[:, shared].T)
+    draws = DRAWS if len(systems) <= MOST_SYSTEMS else FEWER_DRAWS
+    means = scores.mean(axis=0)
+    expected = _expected(scores, np.isin(systems, tied), draws, seed)
+    drawn = _draw_means(scores, matrix.largest_difference, draws, seed)
+    bounds = np.maximum(_bounds(drawn, int(means.argmax()), margin, alpha), expected)
+    rows = np.round(np.stack([expected, bounds, means.max() - means], axis=1), DECIMALS).tolist()
+    return {
+        system: Regret(expected=row[0], bound=row[1], lead=row[2])
+        for system, row in zip(systems, rows, strict=True)
+    }
+
+
+def _expected(scores: FloatArray, tied: BoolArray, draws: int, seed: int) -> FloatArray:
+    """The mean over draws of the best system's mean less each one's own."""
+    means = scores.mean(axis=0)
+    centres = means.copy()
+    blocks = weight_blocks(len(scores), draws, [seed, len(scores), 5])
+    noise = np.concatenate([weights @ (scores - means) for weights in blocks])
+    if tied.sum() > 1:
+        kept, middle = _kept_spread(_variance_ratio(scores[:, tied]), int(tied.sum())), means[tied].mean()
+        centres[tied] = middle + kept * (means[tied] - middle)
+        noise[:, tied] *= np.sqrt(kept)
+    drawn = centres + noise
+    loss: FloatArray = (drawn.max(axis=1, keepdims=True) - drawn).mean(axis=0)
+    return loss
+
+
+def _variance_ratio(scores: FloatArray) -> float:
+    """F: the variance between systems over the one that queries alone would make; infinite for one query."""
+    n, count = scores.shape
+    means = scores.mean(axis=0)
+    between = n * float(means.var(ddof=1))
+    if between < NOISE**2:
+        return 0.0
+    residuals = scores - means - scores.mean(axis=1, keepdims=True) + scores.mean()
+    within = float((residuals**2).sum()) / max(1, (n - 1) * (count - 1))
+    return between / within if within > NOISE**2 else math.inf
+
+
+def _kept_spread(ratio: float, systems: int) -> float:
+    """The share of the spread between systems that is not chance: its mean if every share is as likely beforehand."""
+    if math.isinf(ratio):
+        return 1.0
+    chance, freedom = (np.arange(500) + 0.5) / 500, (systems - 1) / 2
+    logarithms = freedom * np.log(chance) - chance * freedom * ratio
+    likelihood = np.exp(logarithms - logarithms.max())
+    return 1.0 - float((likelihood * chance).sum() / likelihood.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _DrawnMeans:
+    """Means of each system over random weights (draws × systems), and what an unseen query may add to a lead."""
+
+    means: FloatArray
+    unseen: FloatArray
+
+    def leads(self, rival: int) -> FloatArray:
+        """How far one system may be ahead of each, draws × systems."""
+        found: FloatArray = self.means[:, [rival]] - self.means + self.unseen[:, None]
+        return found
+
+    def losses_at_least(self, best: int, alpha: float) -> FloatArray:
+        """The least that each system loses against another, at this level."""
+        return -_upper_ends(self.means - self.means[:, [best]] + self.unseen[:, None], alpha)
+
+
+def _draw_means(scores: FloatArray, largest: float, draws: int, seed: int) -> _DrawnMeans:
+    """The means over the weights that also bound possible differences; the last weight is that of the unseen query."""
+    means, unseen = [], []
+    for weights in weight_blocks(len(scores) + 1, draws, [seed, len(scores) + 1, 4]):
+        means.append(weights[:, :-1] @ scores)
+        unseen.append(weights[:, -1] * largest)
+    return _DrawnMeans(np.concatenate(means), np.concatenate(unseen))
+
+
+def _bounds(drawn: _DrawnMeans, best: int, margin: float, alpha: float) -> FloatArray:
+    """The largest loss of each system against any rival; for one rival those of all that may be chosen hold at once.
+
+    A system is left out of that only where its loss is shown over all systems: those that chance lets through at a
+    level of their own are the lucky ones, and a level for these few would be too low.
+    """
+    count = drawn.means.shape[1]
+    eligible = drawn.losses_at_least(best, alpha / max(1, count - 1)) <= margin
+    bounds = np.zeros(count)
+    for rival in np.argsort(-drawn.means.mean(axis=0), kind="stable"):
+        others = np.arange(count) != rival
+        leads, chosen = drawn.leads(rival)[:, others], eligible[others]
+        if (_upper_ends(leads, alpha / max(1, chosen.sum())) > bounds[others]).any():
+            bounds[others] = np.maximum(bounds[others], _joint_upper_ends(leads, chosen, alpha))
+    return bounds
+
+
+def _upper_ends(columns: FloatArray, alpha: float) -> FloatArray:
+    """The value of each column that a share alpha of its rows exceeds."""
+    place = math.ceil((1 - alpha) * len(columns)) - 1
+    ends: FloatArray = np.partition(columns, place, axis=0)[place]
+    return ends
+
+
+def _joint_upper_ends(columns: FloatArray, joint: BoolArray, alpha: float) -> FloatArray:
+    """One end a column, all at one level: a share 1 − alpha of the rows is below all ends of the joint columns."""
+    if not joint.any():
+        return _upper_ends(columns, alpha)
+    order = np.argsort(columns[:, joint], axis=0, kind="stable")
+    ranks = np.empty(order.shape, dtype=np.int64)
+    np.put_along_axis(ranks, order, np.arange(len(columns))[:, None], axis=0)
+    level = np.sort(ranks.max(axis=1))[math.ceil((1 - alpha) * len(columns)) - 1]
+    ends: FloatArray = np.partition(columns, level, axis=0)[level]
+    return ends

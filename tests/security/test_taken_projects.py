@@ -1,0 +1,54 @@
+"""A project of `take` is made of names from an experiment: they are text in it, never code, YAML or Markdown."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bakeoff.report.exports.project import plain_text
+
+HOSTILE = (
+    'x"""; __import__("os").system("touch PWNED"); """ `touch PWNED` $(id) | <script> \\\nevil: 1\n# ${{ x }}'
+)
+EXPERIMENT = """\
+corpus: {{folder: corpus}}
+queries: queries.yaml
+chunkers: [{{whole: {{as: {label}}}}}]
+modes: [bm25]
+"""
+
+
+@pytest.mark.parametrize("framework", ["python", "langchain"])
+def test_a_hostile_label_is_text_in_every_file(
+    framework: str, home: Path, laid_out: Callable[..., Path], cli: Callable[..., str]
+) -> None:
+
+    laid_out(Path(), EXPERIMENT.format(label=json.dumps(HOSTILE)))
+    cli("run", ".", "--out", "run")
+    cli("take", "run", "--out", "project", "--as", framework, "--no-test")
+    project = Path("project")
+    for path in project.glob("*.py"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        assert "__import__" not in {getattr(call.func, "id", "") for call in calls}, path
+        assert "PWNED" not in path.read_text().partition('"""')[2].partition('"""')[2], path
+    settings = yaml.safe_load((project / "system.yaml").read_text())
+    assert "evil" not in settings
+    assert settings["chunkers"] == [{"whole": {}}] or HOSTILE in str(settings["chunkers"])
+    readme = (project / "README.md").read_text()
+    assert readme.splitlines()[0].startswith("# x___")
+    assert "<script>" not in readme and "`touch" not in readme
+    assert not list(Path().rglob("PWNED*"))
+
+
+def test_ordinary_labels_stay_as_they_are() -> None:
+    for label in (
+        "tokens 256/32 · bge-small@384 · hybrid rrf k=60 (faiss)",
+        "línea · modèle · 0,5",
+        "a_b-c.d",
+    ):
+        assert plain_text(label) == label
