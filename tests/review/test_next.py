@@ -19,7 +19,7 @@ from bakeoff.review.decision_model import (
     t_quantile,
     worst_end,
 )
-from bakeoff.review.next import rank_open_items, stopping_advice
+from bakeoff.review.next import rank_open_items
 
 
 def rankings(queries: int, own: int = 1) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -49,7 +49,7 @@ def test_certain_means_that_no_completion_differs(seed: int) -> None:
         if chance.random() < 0.7
     }
     stakes = stakes_of(served, known, 3)
-    found = stopping_advice(stakes)
+    found = rank_open_items(stakes)[0]
     ends = completions(stakes)
     if found.certain:
         winner = CANT_TELL if found.decision is None else stakes.systems.index(found.decision)
@@ -73,7 +73,7 @@ def test_a_result_both_returned_moves_nothing() -> None:
     assert len(ranked) == 12
     assert all("both" in one.item for one in ranked[-4:])
     assert all(one.weight == 0 for one in ranked[-4:])
-    assert stopping_advice(stakes).relevant_open == 8
+    assert rank_open_items(stakes)[0].relevant_open == 8
 
 
 def test_the_first_items_are_of_different_queries() -> None:
@@ -90,7 +90,7 @@ def test_a_clear_lead_is_certain_before_the_end() -> None:
         for item in row
         if "both" not in item and not item.endswith("2")
     }
-    found = stopping_advice(stakes_of(served, known, 4))
+    found = rank_open_items(stakes_of(served, known, 4))[0]
     assert found.certain
     assert found.decision == "a"
     assert found.stop
@@ -102,7 +102,7 @@ def test_nothing_is_likely_before_people_judged() -> None:
     ruled = {
         item for by_query in served.values() for row in by_query.values() for item in row if "both" in item
     }
-    found = stopping_advice(stakes_of(served, dict.fromkeys(ruled, True), 3, ruled=ruled))
+    found = rank_open_items(stakes_of(served, dict.fromkeys(ruled, True), 3, ruled=ruled))[0]
     assert found.judged == 0
     assert not found.stop
 
@@ -110,7 +110,7 @@ def test_nothing_is_likely_before_people_judged() -> None:
 def test_all_judged_is_the_end() -> None:
     served = rankings(4)
     known = {item: True for by_query in served.values() for row in by_query.values() for item in row}
-    found = stopping_advice(stakes_of(served, known, 2))
+    found = rank_open_items(stakes_of(served, known, 2))[0]
     assert (found.open, found.stop, found.decision, found.probability) == (0, True, None, 1.0)
 
 

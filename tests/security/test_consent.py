@@ -16,7 +16,7 @@ from bakeoff.errors import ConsentError, ExperimentError, SettingError, StoreErr
 from bakeoff.runs.checks.checking import validate
 from bakeoff.runtime.offline import no_network
 from bakeoff.storage import consent
-from bakeoff.storage.consent import Destination, key_for, own_key, secret_for
+from bakeoff.storage.consent import Destination, key_for, secret_for
 from bakeoff.storage.environment import SettingSource
 
 KEY = "planted-sk-0123456789abcdef"
@@ -171,14 +171,6 @@ def test_keys_go_to_their_owner_to_this_machine_and_to_the_user_s_own_addresses(
         assert key_for("OPENAI_API_KEY", Destination(url, SettingSource.EXPERIMENT)) == KEY
     assert secret_for("QDRANT_API_KEY", Destination(ELSEWHERE, SettingSource.USER)) == KEY
     assert key_for("UNSET_BUT_TYPED", Destination(ELSEWHERE, SettingSource.USER)) == ""
-    own_key("ACME_API_KEY", "https://api.acme.example")
-    try:
-        assert (
-            key_for("ACME_API_KEY", Destination("https://api.acme.example/v2", SettingSource.EXPERIMENT))
-            == ""
-        )
-    finally:
-        del consent.PROVIDERS["ACME_API_KEY"]
 
 
 def test_a_server_without_a_key_needs_no_consent(

@@ -88,7 +88,6 @@ class ModelChoice:
 
 
 M = TypeVar("M", bound=BaseModel)
-ENGINES = ("fastembed", "mistralrs")
 
 
 def read_models_file(path: Path) -> list[ModelChoice]:

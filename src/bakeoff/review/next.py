@@ -60,11 +60,6 @@ class RankedItem:
     weight: float
 
 
-def stopping_advice(stakes: DecisionModel, seed: int = 7, confidence: float = CONFIDENCE) -> StoppingAdvice:
-    """The state of the review."""
-    return _Simulated(stakes, seed).outlook(confidence)
-
-
 def rank_open_items(
     stakes: DecisionModel, count: int | None = None, seed: int = 7, confidence: float = CONFIDENCE
 ) -> tuple[StoppingAdvice, list[RankedItem]]:

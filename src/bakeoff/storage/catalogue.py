@@ -81,10 +81,6 @@ class CatalogueEntry(_Row):
     files: Mapping[str, str] = {}
     sources: tuple[WeightSource, ...] = ()
 
-    @property
-    def weights_sha256(self) -> str:
-        """The hash of the weights themselves; '' where they are inside an installed package."""
-        return next(iter(self.files.values()), "")
 
 
 @cache

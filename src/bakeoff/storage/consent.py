@@ -50,11 +50,6 @@ class Destination:
         return f"{self.host}:{port}" if port else self.host
 
 
-def own_key(name: str, *addresses: str) -> None:
-    """Declare a provider's variable and the addresses its key may always go to; for plug-ins of other packages."""
-    PROVIDERS[name] = (*PROVIDERS.get(name, ()), *addresses)
-
-
 def allow(hosts: list[str], keys: list[str], code: list[str] | None = None) -> None:
     """Give consent for this process and those it starts."""
     for variable, given in ((HOSTS, hosts), (KEYS, keys), (CODE, code or [])):
