@@ -22,7 +22,7 @@ from bakeoff.protocols import SupportsVectors
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runtime.machine import describe_machine
 from bakeoff.servers import control
-from bakeoff.servers.table import TABLE
+from bakeoff.servers.control import TABLE
 
 HERE = Path(__file__).parent
 REMOTE = ("pinecone", "vespa")

@@ -435,8 +435,7 @@ def made_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Clock]:
 @pytest.fixture(scope="session")
 def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The BAKEOFF_HOME of the session's servers: each starts with the first test that asks for it."""
-    from bakeoff.servers.control import down
-    from bakeoff.servers.table import TABLE
+    from bakeoff.servers.control import TABLE, down
 
     folder = tmp_path_factory.mktemp("engines")
     yield folder
@@ -450,9 +449,8 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def engine(engines: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, str]]:
     """Starts the session's server of a name, tells its store where it is, and returns that; skips where it cannot."""
     from bakeoff.errors import SettingError
-    from bakeoff.servers.control import up
+    from bakeoff.servers.control import TABLE, up
     from bakeoff.servers.records import read_state
-    from bakeoff.servers.table import TABLE
 
     def start(name: str) -> dict[str, str]:
         with pytest.MonkeyPatch.context() as patch:

@@ -365,8 +365,7 @@ def test_a_store_that_only_one_process_may_open(tmp_path: Path) -> None:
 
 
 def test_a_client_without_the_drivers_cache_is_refused(home: Path, tiny: Path) -> None:
-    from bakeoff.benchmark.clients.read_only_cache import ReadOnlyCache
-    from bakeoff.benchmark.load.experiment_targets import ExperimentTargets, SystemRecipe
+    from bakeoff.benchmark.load.experiment_targets import ExperimentTargets, ReadOnlyCache, SystemRecipe
     from bakeoff.config import experiment
     from bakeoff.runs.live.plan_of_run import choose_systems
     from bakeoff.storage.shared_location import SharedFolder, ensure_marker

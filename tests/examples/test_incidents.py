@@ -400,7 +400,7 @@ def test_the_experiment_generates_this_corpus_and_reads_these_queries() -> None:
 
 
 def test_the_query_file_is_read_without_complaint() -> None:
-    from bakeoff.truth.declared import check_declared
+    from bakeoff.runs.checks.queries import check_declared
     from bakeoff.truth.queries import read_queries
 
     queries = read_queries(HERE / "queries.yaml")

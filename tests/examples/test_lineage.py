@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from bakeoff.config.experiment import load
-from bakeoff.truth.declared import check_declared
+from bakeoff.runs.checks.queries import check_declared
 from bakeoff.truth.queries import read_queries
 
 duckdb = pytest.importorskip("duckdb")

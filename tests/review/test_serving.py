@@ -22,8 +22,7 @@ from bakeoff.review.outcomes import OutcomeState
 from bakeoff.review.pool import ReviewPool, write_pool
 from bakeoff.review.review_folder import ReviewFolder, load_state
 from bakeoff.review.web.cards import REACH, ContextWindow, card, mark_words
-from bakeoff.review.web.history import History
-from bakeoff.review.web.reviewer_session import Answer
+from bakeoff.review.web.reviewer_session import Answer, History
 from bakeoff.review.web.server import BODY_LIMIT, TOKEN, PageSetup, ReviewServer, page
 from bakeoff.review.web.session import ReviewOptions, ReviewSession, checked_name
 

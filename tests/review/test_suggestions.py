@@ -13,7 +13,6 @@ from bakeoff.errors import DataError
 from bakeoff.measures.labels import Label
 from bakeoff.review.judgment_set import make_set
 from bakeoff.review.ledger import LedgerEntry, LedgerKind
-from bakeoff.review.model_agreement import model_agreement
 from bakeoff.review.outcomes import ItemOutcome, OutcomeState
 from bakeoff.review.pool import ReviewPool, write_pool
 from bakeoff.review.review_folder import ReviewFolder, load_state
@@ -21,6 +20,7 @@ from bakeoff.review.suggesting import ModelFailure, SuggestedGrade, opinion_on, 
 from bakeoff.review.suggestions import (
     GradeStability,
     grades,
+    model_agreement,
     read_suggestions,
     suggest,
     suggestion_files,

@@ -9,7 +9,7 @@ import pytest
 
 import bakeoff
 from bakeoff.errors import ComparisonError
-from bakeoff.report.sections.several_runs import runs_section
+from bakeoff.report.run_history import runs_section
 from bakeoff.runs.compare_runs import check_comparable, compare_runs
 
 

@@ -13,8 +13,7 @@ from loopback import Loopback, openai
 from bakeoff import registry
 from bakeoff.config import experiment
 from bakeoff.errors import ConsentError, ExperimentError, SettingError, StoreError
-from bakeoff.runs.checks.checking import validate
-from bakeoff.runtime.offline import no_network
+from bakeoff.runs.checks.checking import no_network, validate
 from bakeoff.storage import consent
 from bakeoff.storage.consent import Destination, key_for, secret_for
 from bakeoff.storage.environment import SettingSource

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from bakeoff.servers.base import HOST, Site
-from bakeoff.servers.table import TABLE
+from bakeoff.servers.control import TABLE
 
 BAKEOFF = Path(sysconfig.get_path("scripts")) / "bakeoff"
 EVERYWHERE = {"milvus"}

@@ -14,8 +14,8 @@ import pytest
 from bakeoff.errors import StoreError
 from bakeoff.servers import processes
 from bakeoff.servers.base import NOT_YET, Site, free_ports, get_json
+from bakeoff.servers.control import TABLE
 from bakeoff.servers.maven import MavenServer
-from bakeoff.servers.table import TABLE
 from bakeoff.types import Batch, Metric
 
 NAMES = ("opensearch", "elasticsearch")

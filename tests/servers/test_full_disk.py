@@ -14,9 +14,8 @@ from bakeoff.cli import console
 from bakeoff.errors import StoreError
 from bakeoff.runs.run import run
 from bakeoff.servers.base import Server, Site, free_ports
-from bakeoff.servers.control import UNPRIVILEGED, down, up
+from bakeoff.servers.control import TABLE, UNPRIVILEGED, down, up
 from bakeoff.servers.records import read_state, write_place
-from bakeoff.servers.table import TABLE
 from bakeoff.types import Batch, Metric, Status
 
 pytestmark = pytest.mark.slow

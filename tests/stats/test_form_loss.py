@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.stats.form_loss import form_losses
+from bakeoff.stats.equivalence import form_losses
 
 
 def matrix(rows: dict[str, np.ndarray]) -> ScoreMatrix:

@@ -11,8 +11,8 @@ import pytest
 
 from bakeoff.errors import QueryFileError
 from bakeoff.fingerprint import fingerprint
+from bakeoff.runs.checks.queries import check_declared
 from bakeoff.truth import queries
-from bakeoff.truth.declared import check_declared
 from bakeoff.truth.queries import QueryFile, QuerySet, read_queries
 from bakeoff.truth.rules import (
     AnyOf,

@@ -72,7 +72,7 @@ def _validate_queries(path: Path, format_: str, *, strict: bool, verbose: bool, 
     from bakeoff.cli import console
     from bakeoff.cli.views.findings import print_query_file, report_json
     from bakeoff.presets.import_formats import read_foreign_queries
-    from bakeoff.runs.checks.query_file import validate_queries
+    from bakeoff.runs.checks.checking import validate_queries
 
     report = (
         validate_queries(path, partial(read_foreign_queries, format_)) if format_ else validate_queries(path)

@@ -1,4 +1,4 @@
-"""bakeoff import, export: convert files of other tools."""
+"""bakeoff import, export, log: exchange queries, runs and figures with other tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice
+from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice
 
 if TYPE_CHECKING:
     from bakeoff.presets.export_files import Files
@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command("import")(import_)
     app.command("export")(export)
+    app.command()(log)
 
 
 def import_(
@@ -223,3 +224,50 @@ def _print_import(imported: ImportedQueries, out: Path) -> None:
     groups = f" in {categories} {named}" if categories else ""
     noun = "query" if len(imported.queries) == 1 else "queries"
     console.print_line(f"{len(imported.queries):,} {noun}{groups} written to {out}")
+
+
+def log(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    to: Annotated[str, typer.Option("--to", metavar="TRACKER", help="mlflow or wandb.")],
+    project: Annotated[str, typer.Option(help="MLflow experiment, or W&B project.")] = "bakeoff",
+    with_report: Annotated[
+        bool,
+        typer.Option("--with-report", help="Also send run.json and the report, which quotes your documents."),
+    ] = False,
+    truth: Truth = TruthChoice.REVIEWED,
+    review: Review = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Read tables even if they were changed after the run.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Log a run to MLflow or Weights & Biases.
+
+    Sends settings, scores, latencies and sizes of every system. Texts of documents and questions are not sent.
+    """
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+    from bakeoff.errors import SettingError
+    from bakeoff.report.exports.trackers import Tracker, log_run
+    from bakeoff.review.reviewed_run import open_runs
+
+    if to not in list(Tracker):
+        raise SettingError(f"--to is {to!r}; it must be one of {', '.join(Tracker)}.")
+    (result,) = open_runs([run], trust=trust, reviews=[review] if review else (), truth=truth.value)
+    files = _files(run) if with_report else ()
+    logged = log_run(result, Tracker(to), project, files)
+    if as_json:
+        console.print_json(asdict(logged))
+        return
+    console.print_line(f"Logged   {logged.entries} systems of {result.record.run} to {logged.project}")
+    console.print_line(f"See      {logged.place}")
+
+
+def _files(run: Path) -> tuple[Path, ...]:
+    from bakeoff.errors import SettingError
+
+    missing = [name for name in ("run.json", "report.html") if not (run / name).is_file()]
+    if missing:
+        raise SettingError(f"{run} has no {missing[0]}. Make it with: bakeoff report {run}")
+    return run / "run.json", run / "report.html"

@@ -94,7 +94,7 @@ def _add_endpoint(experiment: Path, url: str, body: str | None, question: str | 
     from bakeoff.cli.trials.part import given_value
     from bakeoff.config import experiment as experiments
     from bakeoff.config.endpoint_scaffold import probe_endpoint
-    from bakeoff.runs.trials.retriever import corpus_of, first_title
+    from bakeoff.runs.live.part_trials import corpus_of, first_title
 
     corpus = corpus_of(experiments.load(experiment))
     asked = question or first_title(corpus)

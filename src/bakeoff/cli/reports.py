@@ -71,8 +71,8 @@ def report(
     from bakeoff.presets.lineage.decision_matrix import is_lineage
     from bakeoff.report.render.brief import write_brief
     from bakeoff.report.render.write import write
+    from bakeoff.report.run_history import runs_section
     from bakeoff.report.sections.scaling import attach
-    from bakeoff.report.sections.several_runs import runs_section
     from bakeoff.review.reviewed_run import open_runs, same_truth
     from bakeoff.runs.compare_runs import compare_runs
 
@@ -343,7 +343,7 @@ def diff(
 def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
     """Print all systems of several runs, best first, each against the best."""
     from bakeoff.cli import console
-    from bakeoff.report.sections.several_runs import comparison_json, runs_grid
+    from bakeoff.report.run_history import comparison_json, runs_grid
     from bakeoff.runs.compare_runs import compare_runs
     from bakeoff.stats.number_format import describe_clusters
 

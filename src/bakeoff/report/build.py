@@ -11,7 +11,6 @@ from bakeoff.report.sections.cost_quality import CostQualityPoint, bill_of, trad
 from bakeoff.report.sections.costs import LatencyRow, latency_rows
 from bakeoff.report.sections.divergent_queries import DifferingQuery, differing_queries
 from bakeoff.report.sections.headline import Headline, headline
-from bakeoff.report.sections.ingestion import phase_chart
 from bakeoff.report.sections.key_measures import key_section
 from bakeoff.report.sections.losses import LossTable, alarm_rows, loss_table
 from bakeoff.report.sections.minimums import minimums_section
@@ -20,6 +19,7 @@ from bakeoff.report.sections.pairs import PairTable, pairs_to_show
 from bakeoff.report.sections.parts import Chart, ReportSection
 from bakeoff.report.sections.percentiles import run_chart
 from bakeoff.report.sections.provenance import Provenance, describe_provenance
+from bakeoff.report.sections.resources import phase_chart
 from bakeoff.report.sections.reviewed import review_section
 from bakeoff.report.sections.systems import SystemsTable, measure_notes, order_systems, systems_table
 from bakeoff.runs.analysis import Result

@@ -16,10 +16,8 @@ from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.drafting.docstrings import from_docstrings
-from bakeoff.truth.drafting.draft import QueryDraft, choose
-from bakeoff.truth.drafting.masking import write_masked
+from bakeoff.truth.drafting.draft import QueryDraft, choose, query_text, read_back, write_masked
 from bakeoff.truth.drafting.sections import from_headings, from_title, is_presentation
-from bakeoff.truth.drafting.writing import query_text, read_back
 from bakeoff.truth.resolve import resolve
 
 

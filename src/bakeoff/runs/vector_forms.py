@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.once import once_per_result
 from bakeoff.runs.system_needs import decision_rule
-from bakeoff.stats.form_loss import FormLoss, form_losses
+from bakeoff.stats.equivalence import FormLoss, form_losses
 from bakeoff.stats.number_format import points, points_to_three, short_names
 from bakeoff.types import TableRow
 

@@ -8,9 +8,10 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,6 +19,11 @@ from bakeoff.errors import SettingError, StoreError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.servers import processes
 from bakeoff.servers.base import HOST, NOT_YET, Server, Site, free_ports, is_free
+from bakeoff.servers.chroma import ChromaServer
+from bakeoff.servers.elasticsearch import ElasticsearchServer
+from bakeoff.servers.milvus import MilvusServer
+from bakeoff.servers.opensearch import OpensearchServer
+from bakeoff.servers.pgvector import PgvectorServer
 from bakeoff.servers.records import (
     ServerState,
     forget,
@@ -27,7 +33,8 @@ from bakeoff.servers.records import (
     write_place,
     write_state,
 )
-from bakeoff.servers.table import TABLE
+from bakeoff.servers.redis import RedisServer
+from bakeoff.servers.weaviate import WeaviateServer
 from bakeoff.storage.environment import get_setting
 
 if TYPE_CHECKING:
@@ -254,3 +261,21 @@ def _make(site: Site) -> None:
     site.data.chmod(0o700)
     if site.user is not None:
         shutil.chown(site.data, site.user)
+
+
+_ALL: tuple[Server, ...] = (
+    PgvectorServer(),
+    ChromaServer(),
+    MilvusServer(),
+    RedisServer(),
+    WeaviateServer(),
+    OpensearchServer(),
+    ElasticsearchServer(),
+)
+
+TABLE: Mapping[str, Server] = MappingProxyType({server.name: server for server in _ALL})
+
+
+def needing_a_server() -> frozenset[str]:
+    """The stores that do nothing without a server, unlike those that also work inside the client."""
+    return frozenset(name for name, server in TABLE.items() if not server.optional)

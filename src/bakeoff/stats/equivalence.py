@@ -9,12 +9,14 @@ adds one more query with the most extreme difference a measure allows and draws 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from bakeoff.stats.arrays import (
+    NOISE,
     BlockMapper,
     FloatArray,
     as_columns,
@@ -23,6 +25,7 @@ from bakeoff.stats.arrays import (
     worth_parallel,
 )
 from bakeoff.stats.clusters import Clusters, as_clusters
+from bakeoff.stats.comparison import ScoreMatrix
 
 DRAWS = 4_000
 WEIGHTS_PER_BLOCK = 2_000_000
@@ -95,3 +98,45 @@ def weight_blocks(n: int, draws: int, seed: Sequence[int]) -> Iterator[FloatArra
     for start in range(0, draws, rows):
         drawn = generator.standard_exponential((min(rows, draws - start), n))
         yield drawn / drawn.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FormLoss:
+    """What a form loses on average, in points of the measure, and what it loses at most at the level of the test.
+
+    A form that is better than the full one has a negative loss. `bound` is None where no query is scored for both.
+    """
+
+    mean: float | None
+    bound: float | None
+
+    def within(self, margin: float) -> bool:
+        """Whether it is shown to lose no more than the margin."""
+        return self.bound is not None and self.bound <= margin + NOISE
+
+
+def form_losses(
+    matrix: ScoreMatrix, full: str, forms: tuple[str, ...], seed: int, alpha: float = 0.05
+) -> dict[str, FormLoss]:
+    """The loss of each form against the full one, paired by query; the bounds of all forms hold together.
+
+    The smallest of several forms is looked for, so each is tested at alpha divided by their number.
+    """
+    if not forms:
+        return {}
+    ordered = matrix.sort_queries().only((full, *forms))
+    values = ordered.without_structural()
+    sign = 1.0 if matrix.higher_is_better else -1.0
+    columns = (sign * (values[0] - values[1:])).T
+    (bounds,) = possible_means(
+        columns,
+        np.full(len(forms), matrix.largest_difference),
+        (alpha / len(forms),),
+        seed,
+        clusters=Clusters.of(ordered.clusters, len(ordered.queries)),
+    )
+    found = {}
+    for form, column, ends in zip(forms, columns.T, bounds, strict=True):
+        known = column[~np.isnan(column)]
+        found[form] = FormLoss(float(known.mean()) if len(known) else None, ends[1] if ends else None)
+    return found

@@ -82,7 +82,6 @@ class CatalogueEntry(_Row):
     sources: tuple[WeightSource, ...] = ()
 
 
-
 @cache
 def entries() -> Mapping[str, CatalogueEntry]:
     """Every model of the catalogue by its name, in the order of the file."""

@@ -15,7 +15,7 @@ from bakeoff.report.render.charts_svg import draw_plot
 from bakeoff.report.run_history import HistoryEntry
 from bakeoff.report.sections import dashboard_charts as charts
 from bakeoff.report.sections.explorer import query_overview, query_scores
-from bakeoff.report.sections.lift import lift_means
+from bakeoff.report.sections.reviewed import lift_means
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import read_grid
 

@@ -13,7 +13,7 @@ from bakeoff.errors import CorpusError, SettingError
 from bakeoff.runs.checks.checking import validate
 from bakeoff.runs.checks.findings import ValidationReport
 from bakeoff.runs.draft_queries import DraftRequest, suggest
-from bakeoff.truth.drafting.masking import blank_sentences
+from bakeoff.truth.drafting.draft import blank_sentences
 from bakeoff.truth.drafting.sections import from_headings, from_title, is_presentation
 from bakeoff.truth.queries import read_queries
 

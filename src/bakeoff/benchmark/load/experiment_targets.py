@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,14 +12,13 @@ from typing import cast
 
 import numpy as np
 
-from bakeoff.benchmark.clients.read_only_cache import ReadOnlyCache
 from bakeoff.benchmark.points import sum_or_none
 from bakeoff.benchmark.resources.usage import Sampler
 from bakeoff.benchmark.targets import LoadTarget, OpenStats, Pids, QualityReference
 from bakeoff.config import experiment
 from bakeoff.config.modes import WEIGHT, Hybrid
 from bakeoff.config.plan import ModelFile, Plan, System
-from bakeoff.errors import DataError, RetrieverError
+from bakeoff.errors import DataError, RetrieverError, StoreError
 from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.index import OpenIndex
@@ -32,6 +32,7 @@ from bakeoff.protocols import SupportsVectors
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.cost import CHARACTERS_A_TOKEN, TokenUse
 from bakeoff.runs.live.plan_of_run import choose_systems
+from bakeoff.storage.cache import Cache
 from bakeoff.storage.shared_location import SharedFolder, ensure_marker
 from bakeoff.truth.queries import read_queries
 from bakeoff.types import Hits
@@ -192,7 +193,7 @@ class ExperimentTargets:
         vectors, *second = (list(matrix[: self._limit]) for matrix in found)
         near, *near_second = (self.artifacts.other_vectors(system, part, rows) for part in system.models)
         if _bare(system) and not any(wheres):
-            return cast(SupportsVectors, self.artifacts.engines_of(system)[0]).search, vectors, near
+            return cast("SupportsVectors", self.artifacts.engines_of(system)[0]).search, vectors, near
         parts = (texts, vectors, wheres, ids, own, *second)
         others = [
             SearchRequest(text, vector, second=more[0] if more else None)
@@ -216,7 +217,7 @@ class ExperimentTargets:
 
     def _answer(self, system: System, k: int) -> Callable[..., Hits]:
         """All steps of a system as one call; what a retriever answers is not looked at here."""
-        return cast(Callable[..., Hits], QueryExecutor(self.artifacts).pipeline(system, k).answer)
+        return cast("Callable[..., Hits]", QueryExecutor(self.artifacts).pipeline(system, k).answer)
 
     def _whole(self, system: System, k: int, end_to_end: bool) -> Search:
         """All steps of a system as one call, embedding the query first if end to end."""
@@ -254,3 +255,37 @@ def _build_seconds(index: OpenIndex) -> float | None:
     if index.measured or index.insert_seconds is None or index.index_seconds is None:
         return None  # an earlier run built it
     return index.insert_seconds + index.index_seconds
+
+
+INDEX = "index"
+
+
+class ReadOnlyCache(Cache):
+    """A cache whose indexes are somebody else's."""
+
+    def __init__(self, folder: SharedFolder) -> None:
+        super().__init__(folder.root)
+        if not folder.is_available():
+            raise StoreError(
+                f"{socket.gethostname()} does not see the driver's cache folder {folder.root}. Set BAKEOFF_HOME to a "
+                "folder that every node sees under this path."
+            )
+
+    def make(self, stage: str, key: str, write: Callable[[Path], None]) -> Path:
+        """As in any cache, but for an index: it is there, or the client has another experiment or corpus before it."""
+        if stage == INDEX and self.get(stage, key) is None:
+            raise StoreError(
+                f"{socket.gethostname()} finds no index for this system: the experiment's file, queries and corpus "
+                "must be the driver's own, under the same paths on every node."
+            )
+        return super().make(stage, key, write)
+
+    def drop(self, stage: str, key: str) -> None:
+        """As in any cache, but for an index: that it does not open here does not mean that it is broken."""
+        if stage == INDEX:
+            raise StoreError(
+                f"{socket.gethostname()} cannot open the index that the driver has open: an embedded engine admits one "
+                "process only, and a server must be reached from the client's machine at the address it is given. "
+                "Leave --clients out, or use a store that is a server."
+            )
+        super().drop(stage, key)

@@ -13,9 +13,8 @@ import typer
 from bakeoff.cli.review.commands import Folder, Json, group
 
 if TYPE_CHECKING:
-    from bakeoff.review.model_agreement import ModelAgreement
     from bakeoff.review.review_folder import ReviewState
-    from bakeoff.review.suggestions import Suggestion
+    from bakeoff.review.suggestions import ModelAgreement, Suggestion
     from bakeoff.runtime.json_client import JsonClient
 
 ADDRESS = "https://api.openai.com/v1"
@@ -128,8 +127,7 @@ def _with_progress(made: Iterator[Suggestion], total: int, *, quiet: bool) -> It
 
 def model_figures(path: Path, state: ReviewState) -> ModelAgreement | None:
     """How well the model of a file agrees with people; None if the file has no suggestions."""
-    from bakeoff.review.model_agreement import model_agreement
-    from bakeoff.review.suggestions import grade_stability, grades, read_suggestions
+    from bakeoff.review.suggestions import grade_stability, grades, model_agreement, read_suggestions
 
     suggestions = read_suggestions(path)
     if not suggestions:

@@ -76,7 +76,7 @@ def reader(
 ) -> None:
     """Read one file, within the limits of a run, and show its text."""
     from bakeoff.cli import console
-    from bakeoff.runs.trials.reader import try_reader
+    from bakeoff.runs.live.part_trials import try_reader
     from bakeoff.types import Skipped
 
     read = try_reader(name, _values(param or [], None), file)

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from bakeoff.config.plan import Plan, PluginSpec
-    from bakeoff.runs.trials.retriever import RetrieverTrial
+    from bakeoff.runs.live.part_trials import RetrieverTrial
 
 WIDTH = 44
 
@@ -28,7 +28,7 @@ def retriever(
 ) -> None:
     """Ask one question, and show each result with its place in the corpus."""
     from bakeoff.config import experiment as experiments
-    from bakeoff.runs.trials.retriever import try_retriever
+    from bakeoff.runs.live.part_trials import try_retriever
 
     plan = experiments.load(experiment)
     trial = try_retriever(plan, _part(plan, name), question, k)

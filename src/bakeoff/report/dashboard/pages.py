@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 
 import streamlit as st
+from markupsafe import Markup
 
 from bakeoff.errors import BakeoffError
 from bakeoff.report import run_history
 from bakeoff.report.dashboard import folder, frames
-from bakeoff.report.dashboard.figures import show_drawing, show_plot
 from bakeoff.report.dashboard.frames import literal
 from bakeoff.report.render import charts_svg, figures
+from bakeoff.report.render.charts_svg import draw_plot
+from bakeoff.report.render.html import templates
 from bakeoff.report.sections import dashboard_charts, explorer, findings, optional_sections
-from bakeoff.report.sections.lift import lift_means
-from bakeoff.report.sections.parts import Chart, ReportSection
+from bakeoff.report.sections.parts import Chart, Plot, ReportSection
+from bakeoff.report.sections.reviewed import lift_means
 from bakeoff.report.sections.systems import SHOWN as SYSTEMS
 from bakeoff.runs.analysis import Result
 from bakeoff.runtime.progress_file import RunProgress, process_is_alive, read_progress
@@ -307,3 +310,25 @@ def history() -> None:
         st.caption(
             "A line joins runs that share their questions and the leader's system; others are not comparable."
         )
+
+
+SIZE = re.compile(r'viewBox="0 0 \d+ (\d+)"')
+POLICY = (
+    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">"""
+)
+"""No script runs in a figure, whatever the texts in it hold."""
+LARGEST = 1.1
+"""How far a figure grows beyond its own size, as its style allows."""
+
+
+def show_plot(plot: Plot, label: str) -> None:
+    """A chart, drawn as in the report."""
+    show_drawing(draw_plot(plot, label))
+
+
+def show_drawing(drawing: Markup) -> None:
+    """An SVG of the report in a frame of its own, because Streamlit removes SVG from its pages."""
+    style = templates().get_template("dashboard.css").render(theme=st.context.theme.type or "light")
+    found = SIZE.search(drawing)
+    height = int(found[1]) if found else 300
+    st.iframe(f"{POLICY}<style>{style}</style>{drawing}", height=round(height * LARGEST) + 8)

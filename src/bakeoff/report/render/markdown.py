@@ -7,7 +7,6 @@ from pathlib import Path
 
 from bakeoff.report.build import Report, build_report
 from bakeoff.report.render import number_text as say
-from bakeoff.report.render.provenance_md import corpus_and_truth, how_it_was_made
 from bakeoff.report.sections import findings as find
 from bakeoff.report.sections.breakdown import Breakdown
 from bakeoff.report.sections.cost_quality import CostQualityPoint
@@ -17,6 +16,7 @@ from bakeoff.report.sections.losses import LossTable
 from bakeoff.report.sections.pairs import PairTable
 from bakeoff.report.sections.parts import Chart, ReportSection
 from bakeoff.report.sections.percentiles import HOW
+from bakeoff.report.sections.provenance import Provenance
 from bakeoff.report.sections.systems import SystemsTable
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.markdown_tables import block, bullets, escape_markdown, omitted_rows_note, table
@@ -319,3 +319,71 @@ def _mean(mean: GridMean) -> str:
     interval = say.interval(mean.interval.low, mean.interval.high)
     counted = say.describe_counts(mean.n, mean.excluded, mean.incomplete)
     return f"{say.format_incomplete(mean.value, mean.incomplete)} {interval} ({counted})".replace("  ", " ")
+
+
+SIZES = ("chunker", "chunks", "mean", "shortest", "first quartile", "median", "third quartile", "longest")
+
+
+def corpus_and_truth(back: Provenance) -> list[str]:
+    """How the corpus was cut, what is left out of the means, what each rule matched, and what was not read."""
+    lines = ["## Corpus and truth", "", *_chunks(back), *_lengths(back), *_exclusions(back)]
+    if back.rules:
+        hits = [(hit.query_id, hit.source, hit.rule, hit.hits, hit.documents) for hit in back.rules]
+        lines += table(["question", "source", "rule", "hits", "documents"], hits, left=3)
+        lines += omitted_rows_note(back.rules_hidden, "rules", "run.json")
+    if back.skipped.rows:
+        lines += table(["not read", "because"], back.skipped.rows, left=2)
+        lines += omitted_rows_note(back.skipped.hidden, "files", "run.json")
+    return lines
+
+
+def _chunks(back: Provenance) -> list[str]:
+    if not back.chunkings:
+        return []
+    rows = [
+        (one.chunker, say.whole(one.chunks), say.whole(one.mean), *map(say.whole, one.quantiles))
+        for one in back.chunkings
+    ]
+    return [f"**{escape_markdown(find.of_chunks(back.chunkings))}**", "", *table(SIZES, rows)]
+
+
+def _lengths(back: Provenance) -> list[str]:
+    if not back.lengths:
+        return []
+    rows = [
+        (one.embedder, one.chunker, one.max_tokens or "none", one.quantiles[2], f"{one.cut_chunks:.0%}",
+         f"{one.cut:.0%}")
+        for one in back.lengths
+    ]  # fmt: skip
+    headings = ["model", "chunker", "limit in tokens", "median", "chunks cut", "text cut off"]
+    return ["", f"**{escape_markdown(find.of_lengths(back.lengths))}**", "", *table(headings, rows)]
+
+
+def _exclusions(back: Provenance) -> list[str]:
+    if not back.exclusions:
+        return []
+    rows = [
+        (
+            one.reason,
+            ", ".join(one.queries) + (f" and {one.hidden:,} more" if one.hidden else ""),
+            ", ".join(one.measures),
+        )
+        for one in back.exclusions
+    ]
+    return table(["excluded because", "questions", "from the means of"], rows, left=3)
+
+
+def how_it_was_made(back: Provenance, systems: SystemsTable) -> list[str]:
+    """Measures, conventions, run and environment, the experiment itself, and the command that writes it again."""
+    lines = ["## How it was made", ""]
+    lines += table(
+        ["measure", "meaning", "truth"], [(n.label, n.meaning, n.sources) for n in systems.measures], left=3
+    )
+    for heading, rows in (
+        ("conventions", back.conventions),
+        ("run", back.identity),
+        ("environment", back.environment),
+    ):
+        lines += table([heading, ""], rows, left=2)
+    lines += [*block(back.experiment), "In the folder that holds the run, this writes the report again:", ""]
+    return lines + block(back.command)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from bakeoff.errors import BakeoffError
 from bakeoff.measures.labels import BoundedMean
+from bakeoff.measures.names import parse
 from bakeoff.report.render.number_text import count, format_signed, score
 from bakeoff.report.sections.parts import ReportSection, TextTable
 from bakeoff.review.auto_vs_human import AutoVsHuman, SideMean
@@ -14,6 +17,8 @@ from bakeoff.review.outcomes import OutcomeState, labels_of
 from bakeoff.review.review_folder import ReviewState, compare_with_run
 from bakeoff.review.reviewed_run import find_review
 from bakeoff.runs.analysis import Result
+from bakeoff.runs.score_grid import GridMean, ScoreGrid, resampled_group
+from bakeoff.stats.arrays import BoolArray
 from bakeoff.stats.intervals import Interval
 
 
@@ -161,3 +166,16 @@ def _interval(interval: Interval) -> str:
     if interval.low is None or interval.high is None:
         return "–"
     return f"[{format_signed(interval.low)} {format_signed(interval.high)}]"
+
+
+def lift_means(result: Result, grid: ScoreGrid, systems: Sequence[str]) -> dict[str, GridMean]:
+    """Mean lift by system, with its interval; empty where no query is judged completely for all systems."""
+    measure = next((name for name in grid.values if parse(name).name == "SemLift"), None)
+    if measure is None or not systems:
+        return {}
+    values = np.stack([grid.row(measure, system) for system in systems])
+    common: BoolArray = np.logical_not(np.isnan(values).any(axis=0))
+    if not common.any():
+        return {}
+    found = resampled_group(grid, [measure], systems, inside=common, seed=result.record.seed)
+    return {system: found[measure, system] for system in systems}

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
-from bakeoff.config import experiment
-from bakeoff.config.plan import Plan
-from bakeoff.errors import BakeoffError, UserError
+from bakeoff import registry
+from bakeoff.config import experiment, yaml_document
+from bakeoff.config.model_names import resolve_model
+from bakeoff.config.plan import Plan, PluginSpec
+from bakeoff.errors import (
+    BakeoffError,
+    ConsentError,
+    DataError,
+    ExperimentError,
+    MissingExtraError,
+    QueryFileError,
+    SettingError,
+    UserError,
+)
 from bakeoff.measures.names import parse
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.reading.readings import read_corpus
+from bakeoff.pipeline.vector_forms import require_dims
+from bakeoff.protocols import Embedder, Reranker, Retriever
 from bakeoff.runs.checks.blocking import apply_allow_list
 from bakeoff.runs.checks.ceilings import Ceilings, check_measures
 from bakeoff.runs.checks.context import (
@@ -25,18 +42,18 @@ from bakeoff.runs.checks.context import (
 from bakeoff.runs.checks.corpus import check_corpus, corpus_facts
 from bakeoff.runs.checks.filters import check_filters
 from bakeoff.runs.checks.findings import LEVELS, Ceiling, Finding, Power, TargetCheck, ValidationReport
-from bakeoff.runs.checks.parts import check_weights, load_faults
 from bakeoff.runs.checks.power import power_of
 from bakeoff.runs.checks.queries import check_queries, check_sections
 from bakeoff.runs.checks.rule_coverage import automation_rows, check_automation
 from bakeoff.runs.checks.targets import check_targets
 from bakeoff.runs.checks.truth import check_truth, query_rows, rule_rows
 from bakeoff.runtime.events import Emit, no_listener
-from bakeoff.runtime.offline import no_network
 from bakeoff.storage.cache import Cache
+from bakeoff.storage.consent import require_code
 from bakeoff.storage.weights import home_folder as default_home
 from bakeoff.truth.clusters import query_clusters
 from bakeoff.truth.queries import QuerySet, read_queries
+from bakeoff.types import ModelInfo
 
 
 def validate(
@@ -174,3 +191,114 @@ def _report(
         declared_mix=material.queries.metadata.difficulty_mix,
         conventions=material.conventions.to_dict(),
     )
+
+
+_LISTS = ("chunkers", "embedders", "encoders", "stores", "rerankers", "retrievers")
+
+
+def check_weights(plan: Plan) -> Iterator[Finding]:
+    """Embedders, rerankers and retrievers that could not start; a model says what it is without being loaded."""
+    parts = (
+        part for system in plan.systems for part in (system.retriever, system.embedder, *system.parts[5:])
+    )
+    chosen = [part for part in parts if part]
+    for part in {(part.kind, part.label): part for part in chosen}.values():
+        try:
+            _ask(part)
+        except ConsentError as exc:
+            yield Finding("error", "consent", part.label, str(exc))
+        except UserError as exc:
+            yield Finding("error", "weights", part.label, str(exc))
+        except BakeoffError as exc:
+            text = f"it cannot start: {exc} Its systems will fail unless that changes."
+            yield Finding("warning", "unreachable", part.label, text)
+
+
+def load_faults(path: Path, error: UserError) -> Iterator[Finding]:
+    """Why an experiment cannot be read; of missing packages all are named at once."""
+    missing = list(_missing(path)) if isinstance(error, MissingExtraError) else []
+    if missing:
+        yield from missing
+    else:
+        yield from (Finding("error", "experiment", path.name, line) for line in error.lines)
+
+
+def _ask(part: PluginSpec) -> None:
+    """Start a model that is on this machine; a model behind a server is made, but its server is not asked.
+
+    The user's own code is not run, only whether it may be.
+    """
+    if code := getattr(part.params, "call", "") or getattr(part.params, "object", ""):
+        require_code(code.partition(":")[0])
+        return
+    plugin = cast("type[Embedder | Reranker | Retriever]", registry.load(part.kind, part.name))
+    model = plugin(part.params)
+    try:
+        if not getattr(plugin, "remote", False):
+            info = getattr(model, "info", None)
+            if isinstance(info, ModelInfo):
+                require_dims(part, info)
+    finally:
+        model.close()
+
+
+def _missing(path: Path) -> Iterator[Finding]:
+    located = yaml_document.read(path, ExperimentError, name=path.name)
+    for kind in _LISTS:
+        for place, given in enumerate(located.data.get(kind) or []):
+            name = given if isinstance(given, str) else next(iter(given), "")
+            try:
+                registry.load(kind, resolve_model(kind, name, {}, path.parent)[0])
+            except UserError as exc:
+                yield Finding("error", "extra", located.where((kind, place)), str(exc))
+
+
+_METHODS = ("connect", "connect_ex", "sendto", "sendmsg")
+_LOOKUPS = ("getaddrinfo", "gethostbyname", "gethostbyname_ex")
+
+
+@contextlib.contextmanager
+def no_network() -> Iterator[None]:
+    """Refuse connections and look-ups of names; sockets between local processes work."""
+    with contextlib.ExitStack() as stack:
+        for name in _METHODS:
+            _replace(stack, socket.socket, name, _local_only(name))
+        for name in _LOOKUPS:
+            _replace(stack, socket, name, _refuse)
+        yield
+
+
+def _replace(stack: contextlib.ExitStack, owner: object, name: str, value: Callable[..., object]) -> None:
+    """Another attribute until the stack ends."""
+    if name in vars(owner):
+        stack.callback(setattr, owner, name, vars(owner)[name])
+    else:
+        stack.callback(delattr, owner, name)
+    setattr(owner, name, value)
+
+
+def _local_only(name: str) -> Callable[..., object]:
+    original = getattr(socket.socket, name)
+
+    def call(self: socket.socket, *args: object, **kwargs: object) -> object:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _refuse()
+        return original(self, *args, **kwargs)
+
+    return call
+
+
+def _refuse(*_args: object, **_kwargs: object) -> object:
+    raise SettingError("this command sends nothing, and a plug-in wanted to open a connection.")
+
+
+def validate_queries(path: Path, read: Callable[[Path], QuerySet] = read_queries) -> ValidationReport:
+    """What is wrong with a query file that can be known without documents; `read` reads its format."""
+    try:
+        queries = read(path)
+    except (DataError, QueryFileError) as exc:
+        return ValidationReport(path.name, (Finding("error", "queries", path.name, str(exc)),))
+    findings = [*check_queries(queries), *check_automation(queries)]
+    ordered = tuple(sorted(findings, key=lambda finding: LEVELS.index(finding.level)))
+    mix = queries.metadata.difficulty_mix
+    return ValidationReport(path.name, ordered, automation=automation_rows(queries), declared_mix=mix)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from bakeoff.measures.conventions import Conventions
 from bakeoff.runs.checks.findings import Finding
 from bakeoff.runs.checks.text import name_some, number, quote
-from bakeoff.truth.declared import check_declared
 from bakeoff.truth.duplicates import SimilarQueries, find_similar
+from bakeoff.truth.problems import Problem
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.rules import section_titles
 from bakeoff.types import JsonObject
@@ -126,3 +127,40 @@ def _negatives(queries: QuerySet) -> Iterator[Finding]:
         )
         how = "by its top score (AUROC)" if len(negative) == 1 else "as false alarms"
         yield Finding("note", "negative", queries.name, f"{text}: scored apart {how}, in no other mean.")
+
+
+MIX_TOLERANCE = 0.05
+"""A share may be off by this, or by one query where that is more."""
+
+
+def check_declared(queries: QuerySet) -> tuple[Problem, ...]:
+    """Declared totals, category counts and difficulty mix that do not fit the queries."""
+    return tuple(
+        Problem("warning", "", f"{queries.name}: {text} Correct the metadata, or the queries.")
+        for text in (*_total(queries), *_categories(queries), *_mix(queries))
+    )
+
+
+def _total(queries: QuerySet) -> Iterator[str]:
+    declared, found = queries.metadata.total, len(queries.queries)
+    if declared is not None and declared != found:
+        yield f"metadata.total says {declared} queries, there are {found}."
+
+
+def _categories(queries: QuerySet) -> Iterator[str]:
+    found = Counter(query.category for query in queries.queries)
+    for category, declared in queries.metadata.categories.items():
+        if declared is not None and declared != found[category]:
+            yield f'metadata.categories says {declared} queries of "{category}", there are {found[category]}.'
+
+
+def _mix(queries: QuerySet) -> Iterator[str]:
+    count = len(queries.queries)
+    found = Counter(query.difficulty for query in queries.queries)
+    for level, share in queries.metadata.difficulty_mix.items():
+        actual = found[level] / count
+        if abs(actual - share) > max(MIX_TOLERANCE, 1 / count) + 1e-9:
+            yield (
+                f"metadata.difficulty_mix says {share:.0%} {level},"
+                f" there are {found[level]} of {count} ({actual:.0%})."
+            )

@@ -1,1 +1,1 @@
-"""A finished run put to use: its plan found again, its systems opened, its rankings replayed, a baseline watched."""
+"""A finished run in use: plan, systems, replayed rankings, a watched baseline; a reader or retriever tried alone."""

@@ -1,15 +1,26 @@
-"""A drafted query, and the choice among many: spread over kinds and documents, the same for the same seed."""
+"""A drafted query, and the choice among many: spread over kinds and documents, the same for the same seed.
+
+Drafts are written as a query file, and a masked copy of their documents can be made.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+from bakeoff.config import yaml_document
+from bakeoff.errors import QueryFileError, SettingError
 from bakeoff.fingerprint import fingerprint
 from bakeoff.truth.duplicates import find_similar
+from bakeoff.truth.leaked_sentences import LEAK, blank_sentences
+from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.query_words import words
 from bakeoff.types import Json
 
@@ -59,3 +70,63 @@ def _spread(drafts: Sequence[QueryDraft], seed: int) -> list[QueryDraft]:
         turns.append((taken[draft.document], place))
         taken[draft.document] += 1
     return [shuffled[place] for _, place in sorted(turns)]
+
+
+def write_masked(folder: Path, into: Path, texts: dict[str, str], drafts: Iterable[QueryDraft]) -> int:
+    """Copy the documents of a folder into another, masked where drafts were made of them; returns how many are."""
+    if into.exists() and any(into.iterdir() if into.is_dir() else [into]):
+        raise SettingError(f"{into} is there already and not empty. Give a new folder for --masked.")
+    leaks: dict[str, list[str]] = {}
+    for draft in drafts:
+        if LEAK in draft.tags:
+            leaks.setdefault(draft.document, []).append(draft.tags[LEAK])
+    for name, text in texts.items():
+        target = into / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if name in leaks:
+            target.write_bytes(blank_sentences(text, leaks[name]).encode("utf-8", "surrogatepass"))
+        else:
+            shutil.copyfile(folder / name, target)
+    return len(leaks)
+
+
+HEADER = """\
+# Drafted by `bakeoff suggest` from what the documents say of themselves: no language model, no person.
+# They find out whether a system works at all. They do not say what your users ask: read them, keep what a person
+# would ask, put it in that person's words, and then take away `synthetic`.
+# tags.leak is the sentence of the corpus a query was made of; docs/validating.md says what follows from it.
+"""
+
+
+def query_text(drafts: Sequence[QueryDraft], name: str) -> str:
+    """The query file."""
+    described = f"{len(drafts)} synthetic queries drafted from docstrings, headings, titles and SQL lineage"
+    metadata = {"name": name, "description": described, "extra": {"synthetic": len(drafts)}}
+    lines = [f"{HEADER}metadata: {_flow(metadata)}", "defaults: {synthetic: true}", "queries:"]
+    for draft in drafts:
+        lines += [
+            f"  - id: {_flow(draft.id)}",
+            f"    text: {_flow(draft.text)}",
+            f"    category: {draft.category}",
+            f"    difficulty: {draft.difficulty}",
+            f"    cluster: {_flow(draft.document)}",
+            f"    truth: {_flow(draft.truth)}",
+        ]
+        lines += [f"    tags: {_flow(draft.tags)}"] if draft.tags else []
+    return "\n".join(lines) + "\n"
+
+
+def read_back(text: str) -> QuerySet:
+    """The queries of a text that was written here."""
+    return query_set(yaml_document.parse(text, "the suggested queries", QueryFileError))
+
+
+def _flow(value: Any) -> str:
+    """A value on one line; texts are quoted as in JSON, which YAML reads the same way."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_flow(item) for item in value)}]"
+    if isinstance(value, int):
+        return str(value)
+    return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"

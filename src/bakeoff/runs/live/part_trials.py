@@ -1,24 +1,30 @@
-"""One question to one retriever: its results, and where they are in the corpus."""
+"""One part tried alone: a question to a retriever, a file through a reader, as a run would use them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
 
 from bakeoff import registry
+from bakeoff.config.file_readers import file_readers
 from bakeoff.config.plan import Plan, PluginSpec
-from bakeoff.errors import QueryFileError
+from bakeoff.corpus.document_kinds import kind_of
+from bakeoff.errors import QueryFileError, SettingError
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.placement import OUTSIDE, Placement, Placer
 from bakeoff.pipeline.read import ReadCorpus
+from bakeoff.pipeline.reading.process import ReaderProcesses
 from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.pipeline.retrieved import answer_scores
 from bakeoff.protocols import Retriever, SupportsDocuments, SupportsQueryIds
 from bakeoff.storage.shared_cache import open_cache
 from bakeoff.storage.weights import home_folder
 from bakeoff.truth.queries import read_queries
-from bakeoff.types import Document, Query, RetrievedRow
+from bakeoff.types import Document, Json, Query, RetrievedRow, Skipped, SourceItem
 
 PLACES = {
     "given": "id and characters",
@@ -136,3 +142,38 @@ def _notes(rows: list[RetrievedRow], k: int, lost: int, example: str) -> Iterato
         )
     if rows and all(row.score is None for row in rows):
         yield "no result has a score, so the order of the answer counts."
+
+
+@dataclass(frozen=True, slots=True)
+class TriedReader:
+    """What a reader made of a file, and how long that took."""
+
+    answer: Document | Skipped
+    seconds: float
+
+    def as_json(self) -> dict[str, Json]:
+        """The document or the reason, and the seconds."""
+        return {**asdict(self.answer), "seconds": self.seconds}
+
+
+def try_reader(name: str, params: Mapping[str, object], file: Path) -> TriedReader:
+    """Read a file with a reader by its name, whatever kinds it is used for."""
+    plugin = registry.load("readers", name)
+    kind = kind_of(file.name)
+    if kind not in plugin.kinds:
+        raise SettingError(f"{name} does not read {kind} files. It reads: {', '.join(plugin.kinds)}.")
+    try:
+        chosen = PluginSpec("readers", name, name, plugin.Params(**params))
+    except ValidationError as exc:
+        raise SettingError(f"{name}: {exc.errors()[0]['loc']}: {exc.errors()[0]['msg']}.") from exc
+    if not file.is_file():
+        raise SettingError(f"{file} is not a file. Give the file to read.")
+    folder = registry.load("sources", "folder")
+    source = folder(folder.Params(folder=file.resolve().parent, include=[file.name]))
+    (item,) = (one for one in source.items() if one.id == file.name)
+    begin = time.perf_counter()
+    if not isinstance(item, SourceItem):
+        return TriedReader(item, 0.0)
+    with ReaderProcesses(source, file_readers([file.name], {kind: chosen}), [item]) as processes:
+        (answer,) = processes.read([item])
+    return TriedReader(answer, time.perf_counter() - begin)
