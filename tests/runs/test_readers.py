@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from bakeoff.config import experiment
-from bakeoff.errors import ExperimentError
+from bakeoff.errors import ExperimentError, TruthError
 from bakeoff.runs.run import run
 from bakeoff.runs.verdict import explain_variation, with_reader
 from bakeoff.types import Document, Skipped, SourceFile
@@ -66,6 +67,15 @@ class Lossy(WholePage):
         return Document(file.id, text.replace("gauge had been set in gallons", "***"), "markdown")
 
 
+class Splitting(WholePage):
+    """Puts blanks into words, as OCR does."""
+
+    def read(self, file: SourceFile) -> Document | Skipped:
+        return Document(
+            file.id, file.data.decode().replace("ice on", "i ce on").replace("gauge", "ga uge"), "markdown"
+        )
+
+
 @pytest.fixture
 def project(home: Path, register: object, tmp_path: Path) -> Path:
     register("readers", "whole_page", WholePage)  # type: ignore[operator]
@@ -111,6 +121,47 @@ def test_a_quote_that_the_first_reader_lost_is_taken_from_another(project: Path)
     names = ("ice", "gulls", "fuel", "door")
     assert [scores["lossy · line · bm25", one] for one in names] == [1, 1, 0, 0]
     assert [scores["whole_page · line · bm25", one] for one in names] == [1, 1, 1, 1]
+
+
+def answers(project: Path, readers: str) -> tuple[dict[str, list[float]], tuple[str, ...]]:
+    """R@5 of the questions of every system, and the notes of the run."""
+    (project / "bakeoff.yaml").write_text(YAML.replace("[whole_page, lossy]", readers))
+    result = run(project, out=project / "run")
+    assert not result.failed
+    rows = [row for row in result.scores.to_pylist() if row["measure"] == "R@5(answer)"]
+    return {
+        label: [row["value"] for row in rows if row["system"] == label] for label in result.done
+    }, result.record.notes
+
+
+@pytest.mark.parametrize("readers", ["[splitting, lossy]", "[lossy, splitting]"])
+def test_a_quote_whose_words_every_reader_splits_is_found(
+    project: Path, register: Callable[..., None], readers: str
+) -> None:
+    register("readers", "splitting", Splitting)
+    quoted = QUERIES.replace("{text: ", "{document: fuel.odd, text: ", 3).replace(
+        'fuel.odd, text: "ice', 'ice.odd, text: "ice'
+    )
+    (project / "queries.yaml").write_text(quoted.replace('fuel.odd, text: "flock', 'birds.odd, text: "flock'))
+    found, notes = answers(project, readers)
+    assert found["splitting · line · bm25"] == [1, 1, 1, 1]
+    assert found["lossy · line · bm25"] == [1, 1, 0, 0]
+    assert not any("of no reader" in note for note in notes)
+
+
+def test_a_quote_that_no_reader_has_is_lost_and_noted(project: Path) -> None:
+    with_one_more = QUERIES + (
+        "  - {id: snow, text: ice and snow, truth: {passage: {document: ice.odd, text: deep snow lay on the runway}}}\n"
+    )
+    (project / "queries.yaml").write_text(with_one_more)
+    found, notes = answers(project, "[whole_page, lossy]")
+    assert found["whole_page · line · bm25"] == [1, 1, 1, 1, 0]
+    assert any(
+        "The answer to 1 question is in the text of no reader" in note and "snow" in note for note in notes
+    )
+    (project / "queries.yaml").write_text(with_one_more.replace("document: ice.odd, ", ""))
+    with pytest.raises(TruthError, match="is not in any document"):
+        run(project, out=project / "other")
 
 
 def test_the_reader_is_a_factor(project: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bakeoff.truth.alignment import LOST, Words, align_truth
+from bakeoff.truth.alignment import LOST, align_truth
 from bakeoff.truth.resolve import Truth
+from bakeoff.truth.words import Words
 from bakeoff.types import DOCUMENTS, JUDGMENTS
 
 TEXT = (
@@ -26,6 +27,7 @@ def find(quote: str, other: str, near: float = 0.5) -> str | None:
         ("The iceon thewings.", "iceon thewings"),
         ("nothing of it", None),
         ("ice on wings", None),
+        ("The i ce on the win gs were", "i ce on the win gs"),
     ],
 )
 def test_the_same_letters_are_the_same_place(other: str, found: str | None) -> None:
@@ -37,6 +39,27 @@ def test_a_header_between_two_pages_is_inside_the_span() -> None:
     other = "x y z. The probable cause was ice on\n\nPage 7 of 9\n\nthe wings of the aircraft. More."
     assert find(quote, other) == other[7:-7]
     assert find(quote, "The probable cause was a bird in the engine of the other one") is None
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        ("Room 91 3 is shut.", "91 3"),
+        ("Room 2913 is shut.", None),
+        ("Room 9130 is shut.", None),
+        ("Page 2 91 3", "91 3"),
+    ],
+)
+def test_a_number_is_found_in_parts_and_not_inside_another(other: str, found: str | None) -> None:
+    assert find("913", other) == found
+
+
+def test_a_letter_that_was_misread_does_not_lose_a_passage() -> None:
+    quote = "The crane was replaced in room 913 by its maker"
+    assert find(quote, "Note: The cranc was rep1aced in room 91 3 by its maker. End.") == (
+        "The cranc was rep1aced in room 91 3 by its maker"
+    )
+    assert find(quote, "The ferry was painted in room 913 by the harbour master of the town") is None
 
 
 def test_of_several_places_the_nearest_is_the_span() -> None:

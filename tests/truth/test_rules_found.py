@@ -42,6 +42,12 @@ def test_passage_as_written_and_across_line_breaks(found: Found) -> None:
     ]
 
 
+def test_a_passage_of_a_pdf_may_have_other_blanks_inside_its_words(found: Found) -> None:
+    assert found('{passage: {document: AAR1401, text: "A fati gue crack"}}') == [
+        ("reports/AAR1401.pdf", "A fatigue crack")
+    ]
+
+
 def test_several_places_in_one_rule(found: Found) -> None:
     assert len(found('{passage: ["Wind calm", "wing spar grew"]}')) == 2
 

@@ -18,7 +18,7 @@ from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import vector_notes
 from bakeoff.pipeline.lengths import TokenLengths
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.pipeline.reading.readings import unread_notes, with_quoted_passages
+from bakeoff.pipeline.reading.readings import lost_notes, unread_notes, with_quoted_passages
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts, model_name
 from bakeoff.pipeline.vector_forms import form_notes
 from bakeoff.protocols import Executor
@@ -77,6 +77,10 @@ def prepare_run(
     _refuse_unfair(truth, [*chunkings, *(one.label for one in plan.systems if one.retriever is not None)])
     notes = [*judged_by_models(truth.judgments), *_leaks_in_retrievers(plan, queries), *notes]
     notes += _foreign_models(plan, corpus.language)
+    truths = {
+        label: align_truth(truth, corpus.documents, one.documents) for label, one in corpus.readings.items()
+    }
+    notes += lost_notes(truths, queries)
     for text in (*(problem.message for problem in truth.problems), *notes):
         emit(WarningRaised(text))
     _build(plan, artifacts)
@@ -105,10 +109,7 @@ def prepare_run(
         canaries=tuple(one.canary for one in canaries if one.canary is not None),
         engines=artifacts.engines(),
         leaked=leaked,
-        truths={
-            label: align_truth(truth, corpus.documents, one.documents)
-            for label, one in corpus.readings.items()
-        },
+        truths=truths,
     )
 
 

@@ -14,6 +14,7 @@ from bakeoff.truth.corpus import TruthCorpus
 from bakeoff.truth.rules import CharacterRange, ChunkName, LineRange, PassageRule, Symbol
 from bakeoff.truth.symbols import definitions
 from bakeoff.truth.treesitter_symbols import Definitions
+from bakeoff.truth.words import Words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,6 +94,8 @@ class SpanFinder:
     def _passage(self, place: PassageRule) -> Span:
         docs = [self.corpus.names.one(place.document)] if place.document else range(len(self.corpus))
         found = [(doc, *span) for doc in docs for span in passages(self.corpus.text(doc), place.text)]
+        if not found and place.document and self.corpus.kind(docs[0]) == "pdf":
+            found = [(docs[0], *span) for span in same_letters(self.corpus.text(docs[0]), place.text)]
         if len(found) == 1:
             return found[0]
         quoted = shorten(place.text)
@@ -132,3 +135,8 @@ def passages(text: str, wanted: str) -> list[tuple[int, int]]:
     if not all(word in text for word in words):
         return []
     return [match.span() for match in re.finditer(r"\s+".join(map(re.escape, words)), text)]
+
+
+def same_letters(text: str, wanted: str) -> list[tuple[int, int]]:
+    """The places of a passage's letters in a row: readers of PDF may split words and join them."""
+    return [(span.start, span.end) for span in Words(text).places(Words(wanted).words)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bakeoff import registry
 from bakeoff.config.plan import Plan, Reading
@@ -15,10 +17,12 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.read import ReadCorpus, Sample, read_documents
 from bakeoff.runtime.events import WarningRaised
+from bakeoff.truth.alignment import lost_spans
 from bakeoff.truth.corpus import TruthCorpus
 from bakeoff.truth.queries import QuerySet
+from bakeoff.truth.resolve import Truth
 from bakeoff.truth.rules import PassageRule, SpansRule, leaves
-from bakeoff.truth.spans import passages
+from bakeoff.truth.spans import passages, same_letters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,40 +57,62 @@ def _sample_texts(corpus: ReadCorpus) -> list[str]:
 
 
 def with_quoted_passages(corpus: ReadCorpus, queries: QuerySet) -> ReadCorpus:
-    """The corpus with the quotes that only a later reading has: they follow the text that truth is resolved on.
+    """The corpus with the quotes that the text which truth is resolved on does not have: they follow that text.
 
-    So an answer that the first reader lost counts as lost there, and is found where another reader has it.
+    Alignment then finds each of them in the readings that have it, word for word or nearly so. Where a reading does
+    not, its reader lost the answer. A quote that no reading has needs the name of its document, else it is an error.
     """
     if not corpus.readings:
         return corpus
     rows = corpus.documents.to_pylist()
-    before = [row["version"] for row in rows]
     names = TruthCorpus(corpus.documents).names
     others = [one.documents["text"].to_pylist() for one in corpus.readings.values()]
+    changed = False
     for place in _quotes(queries):
         try:
             docs = [names.one(place.document)] if place.document else range(len(rows))
         except TruthError:  # resolving the truth reports it
             continue
-        if not any(passages(rows[doc]["text"], place.text) for doc in docs):
-            for doc, passage in _only_passage(place, docs, others):
-                version = fingerprint("quoted", rows[doc]["version"], passage)
-                rows[doc] |= {"version": version, "text": f"{rows[doc]['text']}\n\n{passage}"}
-    unchanged = before == [row["version"] for row in rows]
-    return corpus if unchanged else replace(corpus, documents=_table(corpus, rows))
+        if any(passages(rows[doc]["text"], place.text) for doc in docs):
+            continue
+        doc = _document_of(place, docs, others)
+        if doc is not None:
+            changed = True
+            version = fingerprint("quoted", rows[doc]["version"], place.text)
+            rows[doc] |= {"version": version, "text": f"{rows[doc]['text']}\n\n{place.text}"}
+    return replace(corpus, documents=_table(corpus, rows)) if changed else corpus
 
 
-def _only_passage(
-    place: PassageRule, docs: Iterable[int], readings: list[list[str]]
-) -> list[tuple[int, str]]:
-    """The document and the passage of the first reading that has a quote exactly once; nothing where none has."""
-    for texts in readings:
-        found = [
-            (doc, texts[doc][start:end]) for doc in docs for start, end in passages(texts[doc], place.text)
-        ]
-        if len(found) == 1:
-            return found
-    return []
+def _document_of(place: PassageRule, docs: Sequence[int], readings: list[list[str]]) -> int | None:
+    """The document that has a quote: the named one, else that of the first reading that has it exactly once.
+
+    A quote is the same with other blanks between words, and where no reading has that, with other blanks inside them.
+    """
+    if place.document:
+        return docs[0]
+    for search in (passages, same_letters):
+        for texts in readings:
+            found = [doc for doc in docs for _ in search(texts[doc], place.text)]
+            if len(found) == 1:
+                return found[0]
+    return None
+
+
+def lost_notes(truths: Mapping[str, Truth], queries: QuerySet) -> list[str]:
+    """What is to know of answers that are in the text of no reader."""
+    if not truths:
+        return []
+    lost = np.logical_and.reduce([lost_spans(truth.judgments) for truth in truths.values()])
+    numbers = next(iter(truths.values())).judgments["query"].filter(lost).unique().to_pylist()
+    if not numbers:
+        return []
+    names = [queries.queries[number].id for number in numbers[:SHOWN]]
+    more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
+    count = "1 question" if len(numbers) == 1 else f"{len(numbers):,} questions"
+    return [
+        f"The answer to {count} is in the text of no reader, so no system can find it: {', '.join(names)}{more}. "
+        "Check the quotes: they may have a typing error."
+    ]
 
 
 def _quotes(queries: QuerySet) -> Iterator[PassageRule]:

@@ -1,0 +1,130 @@
+"""The words of a text, and where other words are in it as another reader wrote them.
+
+They are looked for without case, marks and blanks, nearest to where they should be. Where their letters are not all in
+a row (a header between two pages, a letter that OCR misread), they are in the stretch that has most of them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+KEPT_SHARE = 0.7
+"""The share of a span's runs of letters that a stretch must have to be the same span."""
+GRAM = 5
+"""Letters in a row that count as the same place."""
+WHOLE_WORDS = 5
+"""Spans of at most this many words must be whole."""
+WHOLE_LETTERS = 8
+"""Spans of at most this many letters start and end with a word of the other text: 913 is not in 2913."""
+STRETCH = 1.5
+"""How many times as long as the span a stretch may be."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters from one place to another."""
+
+    start: int
+    end: int
+
+
+class Words:
+    """The words of a text as they are compared, and where each of them is."""
+
+    def __init__(self, text: str) -> None:
+        found = list(_WORD.finditer(text))
+        self.words = [unicodedata.normalize("NFKC", one[0]).casefold() for one in found]
+        self.starts = [one.start() for one in found]
+        self.ends = [one.end() for one in found]
+
+    def between(self, start: int, end: int) -> tuple[int, int]:
+        """The first and past the last word that lies within characters, at least in part."""
+        return bisect_left(self.ends, start + 1), bisect_left(self.starts, end)
+
+    def find(self, wanted: list[str], near: int) -> Span | None:
+        """The words in a row nearest to a place; else letters in a row; else the stretch with most of them."""
+        at = self._in_a_row(wanted, near)
+        if at is None:
+            target = "".join(wanted)
+            return self._letters_in_a_row(target, near) or (
+                self._most(target) if len(wanted) > WHOLE_WORDS else None
+            )
+        return Span(self.starts[at], self.ends[at + len(wanted) - 1])
+
+    def places(self, wanted: list[str]) -> list[Span]:
+        """Everywhere that has the same letters in a row."""
+        target = "".join(wanted)
+        return [self._words_around(at, at + len(target)) for at in self._same_letters(target)]
+
+    def _in_a_row(self, wanted: list[str], near: int) -> int | None:
+        places = [at for at in self._places.get(wanted[0], ()) if self.words[at : at + len(wanted)] == wanted]
+        return min(places, key=lambda at: abs(at - near), default=None)
+
+    def _letters_in_a_row(self, target: str, near: int) -> Span | None:
+        """The same letters, whatever is between them: words that a reader joined or split."""
+        _, ends = self._letters
+        aim = ends[near - 1] if 0 < near <= len(ends) else 0
+        best = min(self._same_letters(target), key=lambda at: abs(at - aim), default=None)
+        return None if best is None else self._words_around(best, best + len(target))
+
+    def _same_letters(self, target: str) -> list[int]:
+        letters, ends = self._letters
+        found = _occurrences(letters, target) if target else []
+        if len(target) > WHOLE_LETTERS:
+            return found
+        edges = {0, *ends}
+        return [at for at in found if at in edges and at + len(target) in edges]
+
+    def _most(self, target: str) -> Span | None:
+        """The stretch with most of the wanted letters, where it has enough of them."""
+        letters, _ = self._letters
+        grams = {target[i : i + GRAM] for i in range(len(target) - GRAM + 1)}
+        hits = sorted(at for gram in grams for at in _occurrences(letters, gram))
+        first, last = _densest(hits, round(STRETCH * len(target)))
+        covered = {letters[at : at + GRAM] for at in hits[first:last]}
+        if not covered or len(covered) < KEPT_SHARE * len(grams):
+            return None
+        return self._words_around(hits[first], hits[last - 1] + GRAM)
+
+    def _words_around(self, start: int, end: int) -> Span:
+        """The words that have the letters from one number to another."""
+        _, ends = self._letters
+        return Span(self.starts[bisect_left(ends, start + 1)], self.ends[bisect_left(ends, end)])
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for at, word in enumerate(self.words):
+            found.setdefault(word, []).append(at)
+        return found
+
+    @cached_property
+    def _letters(self) -> tuple[str, list[int]]:
+        """All words without anything between them, and where each of them ends there."""
+        return "".join(self.words), list(accumulate(map(len, self.words)))
+
+
+def _occurrences(text: str, wanted: str) -> list[int]:
+    """Where a text has another, overlapping or not."""
+    found, at = [], text.find(wanted)
+    while at >= 0:
+        found.append(at)
+        at = text.find(wanted, at + 1)
+    return found
+
+
+def _densest(hits: list[int], width: int) -> tuple[int, int]:
+    """The first and past the last of the most hits that lie within a width."""
+    best, first = (0, 0), 0
+    for last in range(len(hits)):
+        while hits[last] - hits[first] > width:
+            first += 1
+        if last + 1 - first > best[1] - best[0]:
+            best = first, last + 1
+    return best
