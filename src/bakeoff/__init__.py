@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from bakeoff.errors import BakeoffError
     from bakeoff.measures.api import evaluate
     from bakeoff.presets.vectordb.metrics import calculate_all_metrics
+    from bakeoff.review.reviewed_run import load_system
     from bakeoff.review.reviewed_run import open_reviewed as open_run
     from bakeoff.runs.analysis import Result, compare
-    from bakeoff.runs.live.live_system import FoundPassage, LiveSystem, load_system, open_system
+    from bakeoff.runs.live.live_system import FoundPassage, LiveSystem, open_system
     from bakeoff.runs.live.replay import self_test
     from bakeoff.runs.score_files import compare_scores
     from bakeoff.runtime.events import Emit
@@ -37,7 +38,7 @@ _HOMES = {
     "compare": "bakeoff.runs.analysis",
     "compare_scores": "bakeoff.runs.score_files",
     "evaluate": "bakeoff.measures.api",
-    "load_system": "bakeoff.runs.live.live_system",
+    "load_system": "bakeoff.review.reviewed_run",
     "open_run": "bakeoff.review.reviewed_run:open_reviewed",
     "open_system": "bakeoff.runs.live.live_system",
     "self_test": "bakeoff.runs.live.replay",

@@ -118,6 +118,18 @@ def test_ask_prints_passages_of_each_system(ran: Any, home: Path, cli: Callable[
     assert [one["document"] for one in answer[ran.result.done[0]]] == stored
 
 
+def test_a_letter_of_the_table_names_a_system(
+    ran: Any, home: Path, cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    order = ran.result.ordered
+    taken = cli("take", ran.result.path, "B", "--out", tmp_path / "b", "--no-test", "--json")
+    assert json.loads(taken.out)["system"] == order[1]
+    asked = cli("ask", ran.result.path, "anything", "--systems", "C,A", "--json")
+    assert list(json.loads(asked.out)) == [order[2], order[0]]
+    pair = json.loads(cli("compare", ran.result.path, "A", "B", "--json").out)
+    assert (pair["a"], pair["b"]) == order[:2]
+
+
 def test_load_system_searches_in_python_and_refuses_k_0(ran: Any, home: Path) -> None:
     with bakeoff.load_system(ran.result.path, ran.result.done[0]) as system:
         assert len(system.search("anything", 1)) <= 1

@@ -106,6 +106,25 @@ def test_verdict_report_and_export_use_what_people_judged(finished: Result, cli:
     assert decision["semantic_lift_difference"] is not None
 
 
+def test_take_ask_and_status_use_what_people_judged(finished: Result, cli: Cli, tmp_path: Path) -> None:
+    assert cli("review", "export", finished.path).code == 0
+    judge(finished, finished.ordered[-1])
+    found = open_reviewed(finished.path)
+    assert found.recommendation is not None and finished.recommendation is not None
+    chosen = found.recommendation.system
+    assert chosen != finished.recommendation.system, "else this shows nothing"
+    taken = json.loads(cli("take", finished.path, "--out", tmp_path / "mine", "--no-test", "--json").out)
+    assert taken["system"] == chosen
+    assert set(json.loads(cli("ask", finished.path, "anything", "--json").out)) == {chosen}
+    assert set(json.loads(cli("ask", finished.path, "anything", "--systems", "A", "--json").out)) == {
+        found.ordered[0]
+    }
+    with bakeoff.load_system(finished.path) as live:
+        assert live.label == chosen
+    (state,) = json.loads(cli("status", finished.path, "--json").out)
+    assert state["recommendation"]["system"] == chosen
+
+
 def test_a_query_counts_only_where_every_system_is_judged(finished: Result, cli: Cli) -> None:
     cli("review", "export", finished.path)
     favoured = finished.comparison.ranking[0]

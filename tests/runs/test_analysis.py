@@ -8,7 +8,9 @@ import pyarrow.compute as pc
 import pytest
 
 import bakeoff
+from bakeoff.config.plan import match_labels
 from bakeoff.errors import ComparisonError, DataError
+from bakeoff.stats.number_format import letter
 
 
 def test_the_tables_fit_together(ran: Any) -> None:
@@ -70,6 +72,26 @@ def test_compare_finds_systems_by_words(ran: Any) -> None:
     assert back.difference == pytest.approx(-pair.difference)
     other = bakeoff.compare(ran.result, pair.a, pair.b, "R@20")
     assert other.difference == pytest.approx(0.0)
+
+
+def test_a_system_is_named_by_its_letter_in_the_table(ran: Any) -> None:
+    order = ran.result.ordered
+    assert set(order) == set(ran.result.done) and order[: len(ran.result.comparison.ranking)] == (
+        ran.result.comparison.ranking
+    )
+    assert [ran.result.system(name) for name in "AB"] == list(order[:2])
+    pair = bakeoff.compare(ran.result, "A", "C")
+    assert (pair.a, pair.b) == (order[0], order[2])
+    beyond = letter(len(order) + 1)
+    with pytest.raises(ComparisonError):
+        ran.result.system(beyond)
+
+
+def test_a_whole_label_goes_before_a_letter_and_a_letter_before_words() -> None:
+    letters = {"A": "line · B", "B": "A"}
+    assert match_labels("A", ["A", "line · B"], letters) == ["A"]
+    assert match_labels("B", ["A", "line · B"], letters) == ["A"]
+    assert match_labels("C", ["C · x", "C · y"], letters) == ["C · x", "C · y"]
 
 
 @pytest.mark.parametrize(("name", "why"), [("bm25", "fits 2 systems"), ("milvus", "fits no system")])

@@ -44,7 +44,10 @@ def gate(
     ] = 0.02,
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
     system: Annotated[
-        str | None, typer.Option("--system", help="A system, or words that match only it. [default: all]")
+        str | None,
+        typer.Option(
+            "--system", help="A system: its letter in the table, or words that match only it. [default: all]"
+        ),
     ] = None,
     renamed: Renamed = None,
     category_margin: Annotated[

@@ -99,7 +99,7 @@ class RunTools:
         }
 
     def compare_systems(self, run: str, a: str, b: str, measure: str = "") -> Json:
-        """Two systems of a run, paired by question; `a` and `b` are labels or words that only one label has."""
+        """Two systems of a run, paired by question; `a` and `b` are letters of explain_run or words of one label."""
         result = self._open(run)
         comparison = result.compare(measure or result.record.primary)
         pair = comparison.pair(result.system(a), result.system(b))
@@ -117,9 +117,9 @@ class RunTools:
 
     def search(self, run: str, question: str, system: str = "", k: int = 5) -> list[Json]:
         """The passages that a system of a run finds for a question; the recommended system without a name."""
-        from bakeoff.runs.live.live_system import load_system
+        import bakeoff
 
-        with load_system(self._path(run), system or None) as live:
+        with bakeoff.load_system(self._path(run), system or None) as live:
             return [asdict(one) for one in live.search(question, k)]
 
     def _open(self, run: str) -> Result:
@@ -162,12 +162,14 @@ def _record_row(folder: Path) -> Json:
 
 
 def _system_rows(result: Result) -> list[Json]:
+    found = result.summaries(result.record.primary)
     return [
         {
-            "system": one.system,
-            "mean": one.mean,
-            "interval": [one.interval.low, one.interval.high],
-            "questions": one.n,
+            "letter": letter,
+            "system": system,
+            "mean": found[system].mean,
+            "interval": [found[system].interval.low, found[system].interval.high],
+            "questions": found[system].n,
         }
-        for one in result.comparison.systems
+        for letter, system in result.letters.items()
     ]

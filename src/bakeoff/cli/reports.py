@@ -162,9 +162,9 @@ def compare(
         list[str],
         typer.Argument(
             metavar="RUN A B | FILE FILE…",
-            help="A run's folder and two of its systems (or words that match only one); or files of other tools: "
-            "rankings (TREC, JSON lines, Parquet, a run's folder) with --qrels, or tables of scores per query (CSV, "
-            "TSV, JSON, Parquet).",
+            help="A run's folder and two of its systems (letters of its table, or words that match only one); "
+            "or files of other tools: rankings (TREC, JSON lines, Parquet, a run's folder) with --qrels, or tables of "
+            "scores per query (CSV, TSV, JSON, Parquet).",
         ),
     ],
     measure: Annotated[

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bakeoff.cli import console
 from bakeoff.errors import DataError
-from bakeoff.runs.analysis import open_run
+from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.folder import read_record
 from bakeoff.runs.record import RunRecord
 from bakeoff.runtime.progress_file import RunProgress, StageState, process_is_alive, read_progress
@@ -44,27 +44,39 @@ def _print_recommendation(path: Path, record: RunRecord, review: Path | None) ->
     if record.status not in ("done", "partial"):
         return
     from bakeoff.cli.views.summary import print_recommendation
+
+    print_recommendation(_open_reviewed(path, review).recommendation)
+    console.print_line()
+
+
+def _open_reviewed(path: Path, review: Path | None) -> Result:
+    """A finished run by people's judgments where there are any."""
     from bakeoff.review.reviewed_run import with_people
 
-    print_recommendation(with_people(open_run(path).with_review_folder(review)).recommendation)
-    console.print_line()
+    return with_people(open_run(path).with_review_folder(review))
 
 
 def status_json(folder: Path, reviews: Sequence[Path] = ()) -> list[dict[str, object]]:
     """The state of each run, as JSON."""
     given = _reviews(reviews)
-    return [
-        {
-            "run": str(path),
-            "status": _state(path, record),
-            **_progress(path, record),
-            "recommendation": record.recommendation.model_dump() if record.recommendation else None,
-            "started": record.started,
-            "review": _review(path, record, given),
-            **_stages_json(path, record),
-        }
-        for path, record in _runs(folder)
-    ]
+    return [_run_json(path, record, given) for path, record in _runs(folder)]
+
+
+def _run_json(path: Path, record: RunRecord, given: Mapping[str, Path]) -> dict[str, object]:
+    from bakeoff.runs.recommend import recommendation_record
+
+    review, advice = _review(path, record, given), record.recommendation
+    if review:
+        advice = recommendation_record(_open_reviewed(path, given.get(record.run)))
+    return {
+        "run": str(path),
+        "status": _state(path, record),
+        **_progress(path, record),
+        "recommendation": advice.model_dump() if advice else None,
+        "started": record.started,
+        "review": review,
+        **_stages_json(path, record),
+    }
 
 
 def _reviews(folders: Sequence[Path]) -> dict[str, Path]:

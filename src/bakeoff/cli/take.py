@@ -34,7 +34,9 @@ def take(
     run: Run,
     system: Annotated[
         str | None,
-        typer.Argument(help="A system, or words that match only it. [default: the recommended one]"),
+        typer.Argument(
+            help="A system: its letter in the table, or words that match only it. [default: the recommended one]"
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="A new folder for the project.")] = Path("mysearch"),
     framework: Annotated[
@@ -51,12 +53,14 @@ def take(
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
     from bakeoff.report.exports.project import Framework, TakenSystem, write_project
+    from bakeoff.review.reviewed_run import with_people
     from bakeoff.runs.live.live_system import chosen_system
     from bakeoff.runs.live.plan_of_run import plan_of_run
 
     if framework not in list(Framework):
         raise SettingError(f"--as is {framework!r}; it must be one of {', '.join(Framework)}.")
-    plan, _, result = plan_of_run(run, experiment)
+    plan, _, stored = plan_of_run(run, experiment)
+    result = with_people(stored)
     chosen = chosen_system(plan, result, system)
     taken = TakenSystem(plan=plan, result=result, system=chosen, framework=Framework(framework))
     write_project(taken, out)
@@ -119,7 +123,8 @@ def ask(
     systems: Annotated[
         str | None,
         typer.Option(
-            "--systems", help="Comma-separated systems, or words of them. [default: the recommended]"
+            "--systems",
+            help="Comma-separated systems: letters of the table, or words of labels. [default: the recommended]",
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Passages per system.")] = 3,
@@ -130,12 +135,14 @@ def ask(
     from dataclasses import asdict
 
     from bakeoff.cli import console
+    from bakeoff.review.reviewed_run import with_people
     from bakeoff.runs.live.live_system import LiveSystem, open_artifacts, recommended_label, tuned_weight
     from bakeoff.runs.live.plan_of_run import choose_systems, plan_of_run
     from bakeoff.truth.queries import read_queries
 
-    plan, _, result = plan_of_run(run, experiment)
-    chosen = choose_systems(plan, systems or recommended_label(result))
+    plan, _, stored = plan_of_run(run, experiment)
+    result = with_people(stored)
+    chosen = choose_systems(plan, systems or recommended_label(result), result.letters)
     artifacts, _ = open_artifacts(plan, read_queries(plan.queries))
     try:
         answers = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -373,6 +374,15 @@ class System:
 def fits_words(label: str, name: str) -> bool:
     """Whether all words of a name occur in a system's label."""
     return all(word in label for word in name.replace("·", " ").split())
+
+
+def match_labels(name: str, labels: Sequence[str], letters: Mapping[str, str]) -> list[str]:
+    """The labels that a name means: a whole label, a letter of the table of systems, or words of labels."""
+    if name in labels:
+        return [name]
+    if name in letters:
+        return [letters[name]]
+    return [label for label in labels if fits_words(label, name)]
 
 
 @dataclass(frozen=True, slots=True)

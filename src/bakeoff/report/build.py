@@ -21,7 +21,7 @@ from bakeoff.report.sections.percentiles import run_chart
 from bakeoff.report.sections.provenance import Provenance, describe_provenance
 from bakeoff.report.sections.resources import phase_chart
 from bakeoff.report.sections.reviewed import review_section
-from bakeoff.report.sections.systems import SystemsTable, measure_notes, order_systems, systems_table
+from bakeoff.report.sections.systems import SystemsTable, measure_notes, systems_table
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import compares_all
 from bakeoff.runs.score_grid import LABELS, ScoreGrid, mean_scores, read_grid
@@ -79,7 +79,7 @@ def build_report(result: Result) -> Report:
     notes = measure_notes(result, grid)
     found = {note.key: mean_scores(grid, note.key) for note in notes}
     higher = notes[0].higher_is_better
-    ordered = order_systems(found[notes[0].key], comparison.ranking if comparison else (), higher)
+    ordered = result.ordered
     systems = systems_table(result, grid, notes, ordered, verdict)
     shown = tuple(row.system for row in systems.rows)
     phases, seconds = phase_rows(result, shown)

@@ -18,11 +18,13 @@ from bakeoff.review.outcomes import OutcomeState, labels_of
 from bakeoff.review.review_folder import ReviewState, load_state, open_review
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.record import ExcludedQuery, ReviewedTruth
+from bakeoff.runtime.events import Emit, no_listener
 from bakeoff.types import SCORES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bakeoff.runs.live.live_system import LiveSystem
     from bakeoff.runtime.scheduler import WorkerPool
 
 Truth = Literal["reviewed", "rules"]
@@ -52,6 +54,31 @@ def open_reviewed(
     if review is not None:
         result = result.with_review_folder(Path(review))
     return with_people(result) if truth == "reviewed" else result
+
+
+def load_system(
+    run: str | Path,
+    system: str | None = None,
+    *,
+    experiment_file: str | Path | None = None,
+    home: str | Path | None = None,
+    emit: Emit = no_listener,
+) -> LiveSystem:
+    """A system of a finished run, the recommended one by default; what the cache still has is not made again.
+
+    `system` is a label, a letter of the table of systems, or words that only one label has. Where people judged the
+    run, recommendation and letters follow their judgments, as with `open_reviewed`. The experiment is searched near
+    the run; `experiment_file` names it.
+    """
+    from bakeoff.runs.live.live_system import LiveSystem, chosen_system, open_artifacts, tuned_weight
+    from bakeoff.runs.live.plan_of_run import plan_of_run
+    from bakeoff.truth.queries import read_queries
+
+    plan, _, stored = plan_of_run(Path(run), Path(experiment_file) if experiment_file else None)
+    result = with_people(stored)
+    chosen = chosen_system(plan, result, system)
+    artifacts, corpus = open_artifacts(plan, read_queries(plan.queries), home=home, emit=emit)
+    return LiveSystem(artifacts, chosen, tuned_weight(result, chosen), corpus=corpus)
 
 
 def find_review(result: Result) -> ReviewState | None:

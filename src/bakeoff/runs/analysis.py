@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bakeoff.config.plan import fits_words
+from bakeoff.config.plan import match_labels
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
@@ -198,6 +198,31 @@ class Result:
         """The systems that were measured, in the order of the plan."""
         return self._with_status(Status.DONE)
 
+    @cached_property
+    def ordered(self) -> tuple[str, ...]:
+        """The systems that were measured, best first: the order of every table of this run (F24)."""
+        from bakeoff.stats.compare import rank_systems
+
+        if not self.done:
+            return ()
+        primary = self.record.primary
+        matrix = self.matrix(primary)
+        place = {system: number for number, system in enumerate(rank_systems(matrix))}
+        means = {system: one.mean for system, one in self.summaries(primary).items()}
+        sign = -1.0 if matrix.higher_is_better else 1.0
+
+        def key(system: str) -> tuple[float, bool, float]:
+            return place.get(system, len(place)), means[system] is None, sign * (means[system] or 0.0)
+
+        return tuple(sorted(self.done, key=key))
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The label of each letter in the table of systems: A is the first of `ordered`."""
+        from bakeoff.stats.number_format import letter
+
+        return {letter(place): system for place, system in enumerate(self.ordered, start=1)}
+
     @property
     def failed(self) -> dict[str, str]:
         """The systems that failed, each with its reason."""
@@ -279,10 +304,10 @@ class Result:
         )
 
     def system(self, name: str) -> str:
-        """The label of a system, from the label or from words that only it has."""
+        """The label of a system: from the label, its letter in the table, or words that only it has."""
         if name in self.done:
             return name
-        found = [label for label in self.done if fits_words(label, name)]
+        found = match_labels(name, self.done, self.letters)
         if len(found) == 1:
             return found[0]
         why = f"fits {len(found)} systems" if found else "fits no system"

@@ -78,6 +78,13 @@ def summarise(matrix: ScoreMatrix, settings: CompareSettings) -> tuple[SystemSum
     return _summaries(_score_inputs(matrix.sort_queries(), settings))
 
 
+def rank_systems(matrix: ScoreMatrix) -> tuple[str, ...]:
+    """Systems best first by the queries that the ranked share, as the comparison ranks them, without comparing."""
+    values = matrix.without_structural()
+    ranked = _well_scored(values)
+    return _ranking(matrix, values, ranked, _shared_queries(values, ranked))
+
+
 def compare_all(
     matrices: Sequence[ScoreMatrix], settings: CompareSettings, each: BlockMapper | None = None
 ) -> list[Comparison]:
@@ -159,8 +166,8 @@ def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNum
         _pair(scored, place, columns[:, number], numbers[number]) for number, place in enumerate(places)
     )
     ranked = _well_scored(scored.values)
-    shared: BoolArray = np.logical_not(np.isnan(scored.values[ranked]).any(axis=0))
-    ranking = _ranking(scored, ranked, shared)
+    shared = _shared_queries(scored.values, ranked)
+    ranking = _ranking(matrix, scored.values, ranked, shared)
     return Comparison(
         measure=matrix.measure,
         systems=_summaries(scored),
@@ -284,12 +291,18 @@ def _well_scored(values: FloatArray) -> IntArray:
     return np.flatnonzero((counts > 0) & (2 * counts >= counts.max(initial=0)))
 
 
-def _ranking(scored: _ScoredPair, ranked: IntArray, shared: BoolArray) -> tuple[str, ...]:
+def _shared_queries(values: FloatArray, ranked: IntArray) -> BoolArray:
+    """Which queries all ranked systems have a score for."""
+    shared: BoolArray = np.logical_not(np.isnan(values[ranked]).any(axis=0))
+    return shared
+
+
+def _ranking(matrix: ScoreMatrix, values: FloatArray, ranked: IntArray, shared: BoolArray) -> tuple[str, ...]:
     if not len(ranked) or not shared.any():
         return ()
-    means = np.round(scored.values[np.ix_(ranked, shared)].mean(axis=1), 12)
-    order = np.argsort(-means if scored.matrix.higher_is_better else means, kind="stable")
-    return tuple(scored.matrix.systems[int(ranked[place])] for place in order)
+    means = np.round(values[np.ix_(ranked, shared)].mean(axis=1), 12)
+    order = np.argsort(-means if matrix.higher_is_better else means, kind="stable")
+    return tuple(matrix.systems[int(ranked[place])] for place in order)
 
 
 def _not_beaten(

@@ -118,7 +118,7 @@ def _systems(job: LoadRequest, path: Path, tools: LoadDeps, launcher: Launcher) 
     else:
         plan, file, result = experiment.load(path, ModelFile(job.models)), path, None
     file = file / "bakeoff.yaml" if file.is_dir() else file
-    chosen = choose_systems(plan, job.systems)
+    chosen = choose_systems(plan, job.systems, result.letters if result else None)
     opened = ExperimentTargets(plan, file, tools.context, k=job.k, result=result, queries=job.queries)
     origin = LoadOrigin(
         "run" if result else "experiment",

@@ -13,7 +13,6 @@ from bakeoff.config.modes import RETRIEVER
 from bakeoff.measures.names import parse
 from bakeoff.presets.decisions import decision_lines, preset_lines
 from bakeoff.report.sections.sanity import sanity_notes
-from bakeoff.report.sections.systems import order_systems
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import compares_all
 from bakeoff.runs.score_grid import read_grid
@@ -112,7 +111,7 @@ def _print_judged(result: Result) -> None:
     _print_spread(result)
     for line in [*decision_lines(result), *preset_lines(result)][:PRESET_LINES]:
         print_field("Preset", line)
-    print_key_measures(result, _order(result)[:KEY_SYSTEMS])
+    print_key_measures(result, result.ordered[:KEY_SYSTEMS])
 
 
 def result_json(result: Result) -> dict[str, object]:
@@ -212,8 +211,8 @@ def _factors_json(found: FactorAnalysis | None) -> dict[str, object] | None:
 
 def _print_table(result: Result) -> None:
     """Print the systems, best first, with as many measures as fit the terminal."""
-    ordered = _order(result)
-    shown = ordered[:SHOWN]
+    ordered = result.ordered
+    shown = list(ordered[:SHOWN])
     first = [("", [letter(i) for i in range(1, len(shown) + 1)]), ("system", shown)]
     measures = [_measure_column(result, name, shown) for name in result.record.measures]
     last = [
@@ -406,14 +405,6 @@ def print_field(name: str, text: str, indent: int = LABEL) -> None:
     console.print_line(f"{name:<{indent}}{first.replace(HARD_SPACE, ' ')}")
     for line in rest:
         console.print_line(" " * indent + line.replace(HARD_SPACE, " "))
-
-
-def _order(result: Result) -> list[str]:
-    """Systems best first, as in the report: by the queries that all ranked systems share (F24)."""
-    summaries = result.summaries(result.record.primary)
-    means = {system: summaries[system].mean for system in result.done}
-    ranking = result.comparison.ranking if compares_all(result) else ()
-    return list(order_systems(means, ranking, parse(result.record.primary).definition.higher_is_better))
 
 
 def _heading(measure: str) -> str:

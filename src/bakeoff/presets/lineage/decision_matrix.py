@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bakeoff.config.plan import fits_words
+from bakeoff.config.plan import match_labels
 from bakeoff.errors import ComparisonError
 from bakeoff.measures.preset_settings import Criterion, read_preset_file
 from bakeoff.measures.presets import preset
@@ -105,7 +105,7 @@ def name_current(results: Sequence[Result], name: str | None) -> list[Result]:
     if name is None:
         return list(results)
     for place, result in enumerate(results):
-        if name in result.done or sum(fits_words(label, name) for label in result.done) == 1:
+        if len(match_labels(name, result.done, results[0].letters if place == 0 else {})) == 1:
             return [result.with_current(name), *results[:place], *results[place + 1 :]]
     return [results[0].with_current(name), *results[1:]]  # refused there, with the systems it has
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from bakeoff.corpus.segmentation import word_spans
 from bakeoff.pipeline.system_tables import PASSAGES
-from bakeoff.report.sections.systems import order_systems
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import ScoreGrid, mean_scores, read_grid, resampled_means
 from bakeoff.runs.table_rows import rows_where
@@ -78,8 +77,7 @@ def query_overview(result: Result, grid: ScoreGrid | None = None) -> QueryOvervi
         )
         for system, mean in means.items()
     }
-    ordered = order_systems({s: row.mean for s, row in rows.items()}, (), _higher(primary))
-    return QueryOverview(primary, others, tuple(rows[system] for system in ordered))
+    return QueryOverview(primary, others, tuple(rows[system] for system in result.ordered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +150,3 @@ def mark_words(text: str, words: frozenset[str]) -> tuple[tuple[str, bool], ...]
 
 def _words(text: str) -> list[str]:
     return [text[start:end] for start, end in word_spans(text)]
-
-
-def _higher(measure: str) -> bool:
-    from bakeoff.measures.names import parse
-
-    return parse(measure).definition.higher_is_better

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bakeoff.measures.definitions import RequiredInput
@@ -91,20 +90,6 @@ def measure_notes(result: Result, grid: ScoreGrid) -> tuple[MeasureNote, ...]:
     by_words = bool(queries_by_words(result))
     notes = (_note(name, grid.units[name], grid.sources[name]) for name in names)
     return tuple(replace(note, lower_bound=by_words and is_lower_bound(note.key)) for note in notes)
-
-
-def order_systems(
-    average: Mapping[str, float | None], ranking: tuple[str, ...], higher_is_better: bool
-) -> tuple[str, ...]:
-    """Systems best first: as the comparison ranks them, the others by their mean, those without one last."""
-    sign = -1.0 if higher_is_better else 1.0
-    place = {system: number for number, system in enumerate(ranking)}
-
-    def key(system: str) -> tuple[float, bool, float]:
-        value = average[system]
-        return place.get(system, len(place)), value is None, sign * (value or 0.0)
-
-    return tuple(sorted(average, key=key))
 
 
 def systems_table(

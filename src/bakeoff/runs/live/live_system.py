@@ -18,7 +18,7 @@ from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.query_pipeline import SearchRequest
 from bakeoff.pipeline.read import read_documents
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
-from bakeoff.runs.live.plan_of_run import choose_systems, plan_of_run
+from bakeoff.runs.live.plan_of_run import choose_systems
 from bakeoff.runtime.events import Emit, no_listener
 from bakeoff.storage.shared_cache import open_cache
 from bakeoff.storage.weights import home_folder as default_home
@@ -109,25 +109,6 @@ class LiveSystem:
         self.close()
 
 
-def load_system(
-    run: str | Path,
-    system: str | None = None,
-    *,
-    experiment_file: str | Path | None = None,
-    home: str | Path | None = None,
-    emit: Emit = no_listener,
-) -> LiveSystem:
-    """A system of a finished run, the recommended one by default; what the cache still has is not made again.
-
-    `system` is a label or words that only one label has. The experiment is searched near the run; `experiment_file`
-    names it.
-    """
-    plan, _, result = plan_of_run(Path(run), Path(experiment_file) if experiment_file else None)
-    chosen = chosen_system(plan, result, system)
-    artifacts, corpus = open_artifacts(plan, read_queries(plan.queries), home=home, emit=emit)
-    return LiveSystem(artifacts, chosen, tuned_weight(result, chosen), corpus=corpus)
-
-
 def open_system(
     experiment_file: str | Path,
     *,
@@ -190,9 +171,9 @@ def open_artifacts(
 
 
 def chosen_system(plan: Plan, result: Result, name: str | None) -> System:
-    """The system that a label or words of it name; without a name the one that the run recommends."""
+    """The system that a label, a letter or words name; without a name the one that the run recommends."""
     wanted = name if name is not None else recommended_label(result)
-    found = choose_systems(plan, wanted)
+    found = choose_systems(plan, wanted, result.letters)
     if len(found) != 1:
         labels = "; ".join(system.label for system in found)
         raise SettingError(

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bakeoff.config import experiment
-from bakeoff.config.plan import ModelFile, Plan, System, fits_words
+from bakeoff.config.plan import ModelFile, Plan, System, match_labels
 from bakeoff.errors import DataError, SettingError, UserError
 from bakeoff.examples import examples
 from bakeoff.runs.analysis import Result, open_run
 
 
-def choose_systems(plan: Plan, wanted: str | None) -> tuple[System, ...]:
-    """The systems whose labels hold all words of one of the comma-separated names; all without a name."""
+def choose_systems(
+    plan: Plan, wanted: str | None, letters: Mapping[str, str] | None = None
+) -> tuple[System, ...]:
+    """The systems that comma-separated names mean; all without a name. `letters` are those of a run's table."""
     if wanted is None:
         return plan.systems
-    whole = tuple(system for system in plan.systems if system.label == wanted)
-    if whole:  # a label may have commas of its own
-        return whole
+    systems = {system.label: system for system in plan.systems}
+    labels = list(systems)
+    if wanted in systems:  # a label may have commas of its own
+        return (systems[wanted],)
     found: dict[str, System] = {}
     for name in filter(None, (part.strip() for part in wanted.split(","))):
-        exact = [system for system in plan.systems if system.label == name]
-        fits = exact or [one for one in plan.systems if fits_words(one.label, name)]
+        fits = match_labels(name, labels, letters or {})
         if not fits:
-            known = "; ".join(system.label for system in plan.systems)
-            raise SettingError(f"--systems: {name!r} fits no system. Systems: {known}.")
-        found |= {system.label: system for system in fits}
+            raise SettingError(f"{name!r} fits no system. Systems: {'; '.join(labels)}.")
+        found |= {label: systems[label] for label in fits}
     if not found:
         raise SettingError("--systems names nothing. Leave it out for all systems.")
     return tuple(found.values())
