@@ -347,7 +347,7 @@ class _Words:
         for margin in margins[chosen] if chosen != made.system and saving else ():
             if made.with_margin(margin).system == chosen:
                 shown, name, less = points_to_three(margin), self.names[chosen], _joined(saving)
-                yield f"A margin of {shown} would choose {name}, which {less} (decide: {{margin: {shown}}})."
+                yield f"If you can give up {shown}, use {name}: it {less} (decide: {{margin: {shown}}})."
                 return
 
 
