@@ -167,18 +167,10 @@ def send_on_schedule(
             crew.begun[number] = 0
 
     crew = run_client_threads(work, workers, timeout=timeout, deadline=deadline, halt=halt, keep=keep)
-    begins = (begin or crew.start or heard, heard)
     return _result(
-        due=due,
-        sent=sent,
-        ended=ended,
-        begins=begins,
-        rate=rate,
-        workers=workers,
-        errors=tuple(errors),
-        timeout=timeout,
-        crew=crew,
-    )
+        due=due, sent=sent, ended=ended, begins=(begin or crew.start or heard, heard), rate=rate, workers=workers,
+        errors=tuple(errors), timeout=timeout, crew=crew,
+    )  # fmt: skip
 
 
 def rate_held(sending: tuple[float, float], answered: int, intended: int) -> bool:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.vectors import (
     Dataset,
-    Json,
     MetricName,
     Queries,
     Timeout,

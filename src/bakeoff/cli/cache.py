@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.options.output import Json
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -20,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 
 @cache_app.command()
-def info(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def info(as_json: Json = False) -> None:
     """Show the size of the cache, by stage."""
     from bakeoff.cli import console
     from bakeoff.storage.shared_cache import RemoteBackedCache, open_cache

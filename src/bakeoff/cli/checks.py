@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 
 Experiment = Annotated[Path, typer.Argument(help="An experiment file, or the folder that holds it.")]
 DEFAULT = Path("bakeoff.yaml")
@@ -40,7 +41,7 @@ def validate(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show every query and every rule.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")] = False,
 ) -> int:
     """Check an experiment before any model is loaded.

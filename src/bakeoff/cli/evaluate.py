@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.options.output import Json
+
 if TYPE_CHECKING:
     from bakeoff.measures.result import Evaluation
 
@@ -16,7 +18,6 @@ Measures = Annotated[
 Preset = Annotated[
     str | None, typer.Option(help="Conventions and measures of another tool, such as trec_eval.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Qrels = Annotated[Path | None, typer.Option("--qrels", help="Judgments: TREC qrels, BEIR tsv or Parquet.")]
 Run = Annotated[Path | None, typer.Option("--run", help="A run: TREC run or Parquet.")]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from bakeoff.cli.options.output import Json
 
 if TYPE_CHECKING:
     from bakeoff.examples import ExampleVectors
@@ -17,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def examples(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the bundled examples and what each one teaches."""
     from bakeoff.cli import console

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.truth import Reviews, Truth, TruthChoice, comparable_runs, print_truth
 
 Renamed = Annotated[
@@ -62,7 +63,7 @@ def gate(
     ] = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
     """Exit 0 only if a new run is not worse than its baseline.
 
@@ -110,7 +111,7 @@ def history(
         str | None, typer.Option("--system", help="Words that match one system. [default: each run's best]")
     ] = None,
     truth: Truth = TruthChoice.REVIEWED,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List runs over time: which system led, and what changed."""
     from dataclasses import asdict

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from bakeoff.cli.options.output import Json, Trust
 from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from bakeoff.truth.importers.draft import ImportedQueries
 
 E = TypeVar("E", bound=StrEnum)
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Column = Annotated[str, typer.Option(help="csv: name of that column.", metavar="NAME")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
@@ -28,37 +28,44 @@ def register(app: typer.Typer) -> None:
     app.command()(log)
 
 
+ImportFormat = Annotated[
+    str, typer.Argument(metavar="FORMAT", help="lineage | code | vectordb | goldsql | beir | trec | csv")
+]
+ImportFiles = Annotated[
+    list[Path], typer.Argument(metavar="FILE...", help="The file, files or folder of that format.")
+]
+Unjudged = Annotated[bool, typer.Option("--unjudged", help="beir, trec: keep queries without judgments.")]
+AnyExtension = Annotated[
+    bool, typer.Option("--any-extension", help="goldsql: AAR0201.pdf also means AAR0201.txt.")
+]
+SectionLabels = Annotated[
+    bool,
+    typer.Option(
+        "--section-labels", help="goldsql: section names are labels of your chunks instead of headings."
+    ),
+]
+Field = Annotated[
+    str,
+    typer.Option(help="trec: the topic field that is the query: title | desc | narr. [default: title]"),
+]
+Grades = Annotated[
+    str,
+    typer.Option(
+        help="beir, trec, csv: highest-best, lowest-best (1 is the best grade), or new grades: 1=3,2=2,3=1."
+    ),
+]
+
+
 def import_(
-    format_: Annotated[
-        str, typer.Argument(metavar="FORMAT", help="lineage | code | vectordb | goldsql | beir | trec | csv")
-    ],
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="The file, files or folder of that format.")
-    ],
+    format_: ImportFormat,
+    files: ImportFiles,
     out: Annotated[Path, typer.Option("--out", help="The query file to write.")] = Path("queries.yaml"),
     split: Annotated[str, typer.Option(help="beir: which qrels/SPLIT.tsv. [default: test]")] = "",
-    unjudged: Annotated[
-        bool, typer.Option("--unjudged", help="beir, trec: keep queries without judgments.")
-    ] = False,
-    any_extension: Annotated[
-        bool, typer.Option("--any-extension", help="goldsql: AAR0201.pdf also means AAR0201.txt.")
-    ] = False,
-    section_labels: Annotated[
-        bool,
-        typer.Option(
-            "--section-labels", help="goldsql: section names are labels of your chunks instead of headings."
-        ),
-    ] = False,
-    field: Annotated[
-        str,
-        typer.Option(help="trec: the topic field that is the query: title | desc | narr. [default: title]"),
-    ] = "",
-    grades: Annotated[
-        str,
-        typer.Option(
-            help="beir, trec, csv: highest-best, lowest-best (1 is the best grade), or new grades: 1=3,2=2,3=1."
-        ),
-    ] = "",
+    unjudged: Unjudged = False,
+    any_extension: AnyExtension = False,
+    section_labels: SectionLabels = False,
+    field: Field = "",
+    grades: Grades = "",
     id_column: Column = "",
     text_column: Column = "",
     document_column: Column = "",
@@ -97,48 +104,49 @@ def import_(
         _print_import(imported, out)
 
 
+Source = Annotated[
+    Path, typer.Argument(help="A run's folder (rankings), or an experiment (queries and judgments).")
+]
+Preset = Annotated[
+    str,
+    typer.Option("--preset", help="The files of a source system: lineage | ann | code | vectordb | goldsql"),
+]
+ExportLevel = Annotated[str, typer.Option(help="document | chunk: the unit that is ranked and judged.")]
+Scores = Annotated[str, typer.Option(help="served | rank: the served scores, or scores that fall with rank.")]
+Pair = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--pair",
+        metavar="CHALLENGER INCUMBENT",
+        help="With --preset goldsql: the two systems to compare. [default: the best two]",
+    ),
+]
+Current = Annotated[
+    str | None,
+    typer.Option(
+        "--current", metavar="SYSTEM", help="lineage: the system in use today; the others are candidates."
+    ),
+]
+Also = Annotated[
+    list[Path] | None,
+    typer.Option("--also", metavar="RUN", help="lineage: another run with the same truth. Repeatable."),
+]
+
+
 def export(
-    source: Annotated[
-        Path, typer.Argument(help="A run's folder (rankings), or an experiment (queries and judgments).")
-    ],
+    source: Source,
     out: Annotated[Path, typer.Option("--out", help="The folder to write into.")],
-    preset: Annotated[
-        str,
-        typer.Option(
-            "--preset", help="The files of a source system: lineage | ann | code | vectordb | goldsql"
-        ),
-    ] = "",
+    preset: Preset = "",
     format_: Annotated[str, typer.Option("--format", help="beir | trec")] = "beir",
-    level: Annotated[
-        str, typer.Option(help="document | chunk: the unit that is ranked and judged.")
-    ] = "document",
-    scores: Annotated[
-        str, typer.Option(help="served | rank: the served scores, or scores that fall with rank.")
-    ] = "served",
-    pair: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            "--pair",
-            metavar="CHALLENGER INCUMBENT",
-            help="With --preset goldsql: the two systems to compare. [default: the best two]",
-        ),
-    ] = None,
+    level: ExportLevel = "document",
+    scores: Scores = "served",
+    pair: Pair = None,
     force: Force = False,
-    current: Annotated[
-        str | None,
-        typer.Option(
-            "--current", metavar="SYSTEM", help="lineage: the system in use today; the others are candidates."
-        ),
-    ] = None,
-    also: Annotated[
-        list[Path] | None,
-        typer.Option("--also", metavar="RUN", help="lineage: another run with the same truth. Repeatable."),
-    ] = None,
+    current: Current = None,
+    also: Also = None,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Read tables even if they were changed after the run.")
-    ] = False,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Write a run or its judgments as files of another tool.
@@ -236,10 +244,8 @@ def log(
     ] = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Review = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Read tables even if they were changed after the run.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    trust: Trust = False,
+    as_json: Json = False,
 ) -> None:
     """Log a run to MLflow or Weights & Biases.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.options.output import Json
 from bakeoff.protocols import Plugin
 from bakeoff.types import JsonObject
 
@@ -28,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def list_(
     kind: Annotated[str, typer.Argument(help=" | ".join(KINDS))],
     gaps: Annotated[bool, typer.Option("--gaps", help="With stores: what each cannot do, and why.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List what is installed: stores, models, chunkers and more."""
     from bakeoff.cli import console, models

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.options.consent import with_consent
-from bakeoff.cli.options.vectors import Json, MetricName, Queries, Timeout, metric_of
+from bakeoff.cli.options.output import Json
+from bakeoff.cli.options.vectors import MetricName, Queries, Timeout, metric_of
 
 if TYPE_CHECKING:
     from bakeoff.benchmark.load_spec import LoadSpec
@@ -119,9 +120,8 @@ def load(
     """
     from bakeoff.benchmark.load.load_systems import LoadRequest
 
-    kinds = (concurrency, rates, slo if find_max_rate else None)
     demand = _demand(
-        kinds=kinds,
+        kinds=(concurrency, rates, slo if find_max_rate else None),
         clients=clients,
         runs=runs,
         seconds=seconds,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 import typer
 
+from bakeoff.cli.options.output import Json
 from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def list_models(
             help="Show the models that this Ollama server has, e.g. http://127.0.0.1:11434",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List models: dimensions, token limit, size, languages, licence and whether the weights are here."""
     from bakeoff.cli import console
@@ -118,7 +119,7 @@ def pull(
 @models_app.command()
 def info(
     name: Annotated[str, typer.Argument(help="A model of `bakeoff models list`.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show everything the catalogue says about a model, and where its weights are."""
     from bakeoff.cli import console
@@ -144,7 +145,7 @@ def bench(
             "--experiment", help="Use its documents. [default: bakeoff.yaml here, where there is one]"
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Measure texts per second, memory and the time your corpus would take, for each model at hand.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.options.output import Json, Trust
 from bakeoff.cli.options.truth import Review, Reviews, Truth, TruthChoice, comparable_runs, print_truth
 from bakeoff.cli.options.workers import Statistics, workers_of
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from bakeoff.review.reviewed_run import ComparableRuns
     from bakeoff.runs.analysis import Result
-    from bakeoff.stats.comparison import Comparison
+    from bakeoff.stats.comparison import Comparison, PairComparison
 
 
 def register(app: typer.Typer) -> None:
@@ -37,8 +38,6 @@ With = Annotated[
     list[Path] | None,
     typer.Option("--with", help="A result folder of `bakeoff scale`, copied to RUN/scale. Repeatable."),
 ]
-
-Trust = Annotated[bool, typer.Option("--trust", help="Read tables even if they were changed after the run.")]
 
 
 def report(
@@ -157,57 +156,61 @@ def _formats(text: str) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
+What = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN A B | FILE FILE…",
+        help="A run's folder and two of its systems (letters of its table, or words that match only one); or files "
+        "of other tools: rankings (TREC, JSON lines, Parquet, a run's folder) with --qrels, or tables of scores per "
+        "query (CSV, TSV, JSON, Parquet).",
+    ),
+]
+Measure = Annotated[
+    str | None,
+    typer.Option("--measure", "-m", help="[default: the run's primary one; nDCG@10 of files with --qrels]"),
+]
+Qrels = Annotated[
+    Path | None, typer.Option("--qrels", help="Judgments for the files: TREC qrels, BEIR tsv or Parquet.")
+]
+Preset = Annotated[str | None, typer.Option(help="Scoring conventions for the files, such as trec_eval.")]
+Missing = Annotated[
+    str,
+    typer.Option(
+        help="A query that one file lacks: refuse, zero (score 0) or leave-out (pairs use the queries both have)."
+    ),
+]
+ScoreRange = Annotated[
+    str | None,
+    typer.Option(
+        "--range",
+        metavar="LOW,HIGH",
+        help="Range of a measure that bakeoff does not know, or none. [default: 0,1]",
+    ),
+]
+LowerIsBetter = Annotated[
+    bool,
+    typer.Option("--lower-is-better", help="For a measure that bakeoff does not know: low scores are good."),
+]
+CompareOut = Annotated[
+    Path | None,
+    typer.Option("--out", help="Also write files with --qrels as a run's folder, with its report."),
+]
+
+
 def compare(
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN A B | FILE FILE…",
-            help="A run's folder and two of its systems (letters of its table, or words that match only one); "
-            "or files of other tools: rankings (TREC, JSON lines, Parquet, a run's folder) with --qrels, or tables of "
-            "scores per query (CSV, TSV, JSON, Parquet).",
-        ),
-    ],
-    measure: Annotated[
-        str | None,
-        typer.Option(
-            "--measure", "-m", help="[default: the run's primary one; nDCG@10 of files with --qrels]"
-        ),
-    ] = None,
-    qrels: Annotated[
-        Path | None, typer.Option("--qrels", help="Judgments for the files: TREC qrels, BEIR tsv or Parquet.")
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="Scoring conventions for the files, such as trec_eval.")
-    ] = None,
-    missing: Annotated[
-        str,
-        typer.Option(
-            help="A query that one file lacks: refuse, zero (score 0) or leave-out (pairs use the queries both have)."
-        ),
-    ] = "refuse",
-    score_range: Annotated[
-        str | None,
-        typer.Option(
-            "--range",
-            metavar="LOW,HIGH",
-            help="Range of a measure that bakeoff does not know, or none. [default: 0,1]",
-        ),
-    ] = None,
-    lower_is_better: Annotated[
-        bool,
-        typer.Option(
-            "--lower-is-better", help="For a measure that bakeoff does not know: low scores are good."
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Also write files with --qrels as a run's folder, with its report."),
-    ] = None,
+    what: What,
+    measure: Measure = None,
+    qrels: Qrels = None,
+    preset: Preset = None,
+    missing: Missing = "refuse",
+    score_range: ScoreRange = None,
+    lower_is_better: LowerIsBetter = False,
+    out: CompareOut = None,
     truth: Truth = TruthChoice.REVIEWED,
     review: Review = None,
     executor: Statistics = None,
     trust: Trust = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare two systems of a run, or files of other tools."""
     from bakeoff.cli.compare_files import compare_files
@@ -270,31 +273,28 @@ def _compare_systems(result: Result, systems: list[str], measure: str | None, as
         print_truth(result.reviewed.sentence)
 
 
+Every = Annotated[
+    bool,
+    typer.Option("--all-systems", help="Compare all systems of the runs, not only those they share."),
+]
+AllowMixed = Annotated[bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")]
+
+
 def diff(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="The folders of two or more runs.")],
-    every: Annotated[
-        bool,
-        typer.Option("--all-systems", help="Compare all systems of the runs, not only those they share."),
-    ] = False,
+    every: Every = False,
     measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
-    allow_mixed: Annotated[
-        bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")
-    ] = False,
+    allow_mixed: AllowMixed = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
     trust: Trust = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare two or more runs, paired by question.
 
     Two runs: what each shared system gained or lost. More runs: all systems, each against the best.
     """
-    from dataclasses import asdict
-
-    from bakeoff.cli import console
-    from bakeoff.errors import DataError, SettingError
-    from bakeoff.runs.compare_runs import changed_models, compare_across
-    from bakeoff.stats.number_format import describe_clusters
+    from bakeoff.errors import SettingError
 
     if len(runs) < 2:
         raise SettingError(f"diff compares two or more runs; {len(runs)} given.")
@@ -302,35 +302,33 @@ def diff(
     if every or len(runs) > 2 or not set(opened.results[0].done) & set(opened.results[1].done):
         _print_runs(opened, measure, allow_mixed, as_json)
         return
-    (before, after), (one, other) = runs, opened.results
+    _print_two_runs(opened, measure, allow_mixed, as_json)
+
+
+def _print_two_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:
+    """What each system that both runs measured gained or lost."""
+    from dataclasses import asdict
+
+    from bakeoff.cli import console
+    from bakeoff.errors import DataError
+    from bakeoff.runs.compare_runs import changed_models, compare_across
+    from bakeoff.stats.number_format import describe_clusters
+
+    one, other = opened.results
     comparison = compare_across(one, other, measure, allow_mixed=allow_mixed)
     shared = [name.removesuffix(f" @ {one.record.run}") for name in _of(comparison, one.record.run)]
     pairs = [comparison.pair(f"{s} @ {other.record.run}", f"{s} @ {one.record.run}") for s in shared]
     if not any(pair.n for pair in pairs):
         raise DataError(
-            f"{before} and {after} share no question scored by {comparison.measure}."
+            f"{one.path} and {other.path} share no question scored by {comparison.measure}."
             " Compare runs of the same query file."
         )
     if as_json:
         extra = {"truth": opened.truth, "changed_models": changed_models(one.record, other.record)}
         console.print_json([{**asdict(pair), "effective_n": pair.effective_n, **extra} for pair in pairs])
         return
-    rows = []
-    for system, pair in zip(shared, pairs, strict=True):
-        low, high = pair.interval.low, pair.interval.high
-        interval = f"[{low:.3f} {high:.3f}]" if low is not None and high is not None else "no interval"
-        wins = f"{pair.wins} / {pair.losses} / {pair.ties}"
-        rows.append(
-            [
-                system,
-                _format_value(pair.mean_b),
-                _format_value(pair.mean_a),
-                _format_value(pair.difference),
-                interval,
-                wins,
-            ]
-        )
     headers = ["system", "before", "after", "difference", "interval", "better / worse / equal"]
+    rows = [[system, *_pair_cells(pair)] for system, pair in zip(shared, pairs, strict=True)]
     console.print_line(f"{comparison.measure}: {one.record.run} → {other.record.run}")
     console.table(headers, rows, right=(1, 2, 3, 4, 5))
     if comparison.questions is not None and comparison.questions.clusters < comparison.questions.questions:
@@ -338,6 +336,14 @@ def diff(
     print_truth(opened.sentence)
     for note in changed_models(one.record, other.record):
         console.warn(note)
+
+
+def _pair_cells(pair: PairComparison) -> list[str]:
+    """Before, after, the difference with its interval, and how many questions each side won."""
+    low, high = pair.interval.low, pair.interval.high
+    interval = f"[{low:.3f} {high:.3f}]" if low is not None and high is not None else "no interval"
+    values = [_format_value(value) for value in (pair.mean_b, pair.mean_a, pair.difference)]
+    return [*values, interval, f"{pair.wins} / {pair.losses} / {pair.ties}"]
 
 
 def _print_runs(opened: ComparableRuns, measure: str | None, allow_mixed: bool, as_json: bool) -> None:

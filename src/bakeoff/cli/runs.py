@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.truth import Reviews
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from bakeoff.runs.analysis import Result
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for the run. [default: runs/NAME-TIME]")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Where = Annotated[
     str | None,
     typer.Option(

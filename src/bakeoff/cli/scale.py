@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 from bakeoff.cli.options.vectors import (
-    Json,
     MetricName,
     VectorCommand,
     command_line,
@@ -139,69 +139,34 @@ def scale(
     from bakeoff.benchmark.vectors.datasets import open_dataset
     from bakeoff.errors import SettingError
 
+    counts, command = (
+        DocumentSizes(_wholes("--sizes", sizes), k, runs, seed),
+        VectorCommand(out, executor, as_json),
+    )
+    given = {
+        "--target-recall": target, "--concurrency": concurrency, "--filters": filters,
+        "--insert-while-search": insert_rate, "--rate": search_rate, "--seconds": seconds, "--memory": memory,
+        "--metric": metric, "--queries": queries, "--timeout": timeout,
+    }  # fmt: skip
     if is_experiment(dataset):
-        refuse_vector_options(
-            {
-                "--stores": stores,
-                "--target-recall": target,
-                "--concurrency": concurrency,
-                "--filters": filters,
-                "--insert-while-search": insert_rate,
-                "--rate": search_rate,
-                "--memory": memory,
-                "--metric": metric,
-                "--seconds": seconds,
-                "--queries": queries,
-                "--timeout": timeout,
-                "--executor": executor,
-            },
-        )
-        counts = DocumentSizes(_wholes("--sizes", sizes), k, runs, seed)
-        raise typer.Exit(
-            scale_documents(Path(dataset), systems, counts, VectorCommand(out, executor, as_json))
-        )
+        refuse_vector_options({"--stores": stores, **given, "--executor": executor})
+        raise typer.Exit(scale_documents(Path(dataset), systems, counts, command))
     if systems is not None:
         raise SettingError(f"--systems applies only to experiments; {dataset} is a vector dataset.")
     seconds, timeout = (5.0 if seconds is None else seconds), (60.0 if timeout is None else timeout)
-    queries = 500 if queries is None else queries
-    stores = stores or "exact,faiss"
-    chosen, wanted = parse_store_specs(stores.split(",")), _wholes("--sizes", sizes)
+    queries, stores = (500 if queries is None else queries), stores or "exact,faiss"
+    chosen = parse_store_specs(stores.split(","))
     vectors = open_dataset(dataset, metric=metric_of(metric), queries=queries, seed=seed)
-    repeat = command_line(
-        ["scale", dataset, "--stores", stores],
-        {
-            "--sizes": sizes,
-            "--k": k,
-            "--runs": runs,
-            "--target-recall": target,
-            "--concurrency": concurrency,
-            "--filters": filters,
-            "--insert-while-search": insert_rate,
-            "--rate": search_rate,
-            "--seconds": seconds,
-            "--memory": memory,
-            "--metric": metric,
-            "--queries": queries,
-            "--timeout": timeout,
-            "--seed": seed,
-        },
-    )
+    used = {**given, "--seconds": seconds, "--queries": queries, "--timeout": timeout, "--seed": seed}
     options = ScaleOptions(
-        sizes=wanted or _default_sizes(vectors),
-        k=k,
-        runs=runs,
-        threads=_wholes("--concurrency", concurrency),
-        filters=_shares(filters),
-        insert_rate=insert_rate,
-        search_rate=search_rate,
-        seconds=seconds,
-        target=target,
+        sizes=counts.sizes or _default_sizes(vectors), k=k, runs=runs, target=target, seed=seed,
+        threads=_wholes("--concurrency", concurrency), filters=_shares(filters),
+        insert_rate=insert_rate, search_rate=search_rate, seconds=seconds, timeout=timeout,
         budget=None if memory is None else int(memory * 1e9),
-        timeout=timeout,
-        seed=seed,
-        command=repeat,
-    )
-    raise typer.Exit(_measure_and_show(vectors, chosen, options, VectorCommand(out, executor, as_json)))
+        command=command_line(["scale", dataset, "--stores", stores],
+                             {"--sizes": sizes, "--k": k, "--runs": runs, **used}),
+    )  # fmt: skip
+    raise typer.Exit(_measure_and_show(vectors, chosen, options, command))
 
 
 def _default_sizes(vectors: VectorSet) -> tuple[int, ...]:

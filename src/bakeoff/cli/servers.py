@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 from bakeoff.protocols import CompleteStore
 
 if TYPE_CHECKING:
@@ -78,9 +79,7 @@ def down(
 
 
 @servers_app.command()
-def status(
-    names: Names = None, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
-) -> None:
+def status(names: Names = None, as_json: Json = False) -> None:
     """Show which servers run; exit code 1 if one crashed or does not answer."""
     from dataclasses import asdict
 
@@ -118,7 +117,7 @@ def collections(
     ] = False,
     drop: Annotated[bool, typer.Option("--drop", help="Remove the listed collections.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the collections that runs created on a server; with --drop, remove them.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 
 if TYPE_CHECKING:
     from bakeoff.report.exports.project import TakenSystem
@@ -44,7 +45,7 @@ def take(
     ] = "python",
     experiment: Experiment = None,
     test: Annotated[bool, typer.Option("--test/--no-test", help="Replay the run's questions.")] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
     """Write a measured system as a project of its own.
 
@@ -129,7 +130,7 @@ def ask(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Passages per system.")] = 3,
     experiment: Experiment = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
     """Ask one question and read what measured systems find."""
     from dataclasses import asdict

@@ -9,6 +9,7 @@ import typer
 
 from bakeoff.cli.gate import Renamed, read_renamed
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 
 if TYPE_CHECKING:
     from bakeoff.config.plan import Plan
@@ -43,7 +44,7 @@ def watch(
     renamed: Renamed = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 for warnings too.")] = False,
     summary: Annotated[Path | None, typer.Option("--summary", help="Write a Markdown summary here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> int:
     """Measure a baseline again and report what changed.
 

@@ -7,7 +7,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,15 +135,21 @@ def read_documents(
         *reading.identity(),
     )
     seconds = time.perf_counter() - begin  # listing is a part of reading
-    earlier = keep_or_find(context.cache, fingerprint("read time", name), seconds, filled)
+    return _timed_corpus(context, table, skipped, name, replace(filled, seconds=seconds))
+
+
+def _timed_corpus(
+    context: StageContext, table: pa.Table, skipped: Sequence[Skipped], name: str, filled: FillTime
+) -> ReadCorpus:
+    """The documents, with what reading took now and what it took when all of them were read."""
     return ReadCorpus(
         documents=table,
         skipped=tuple(skipped),
         fingerprint=name,
-        seconds=seconds,
+        seconds=filled.seconds,
         fresh=filled.fresh,
         reused=filled.reused,
-        earlier=earlier,
+        earlier=keep_or_find(context.cache, fingerprint("read time", name), filled.seconds, filled),
     )
 
 
@@ -176,16 +182,7 @@ def _read_table(
     name = fingerprint("documents", content_fingerprint(table), settings)
     seconds, made = time.perf_counter() - begin, table.num_rows if fresh else 0
     filled = FillTime(fresh=made, reused=table.num_rows - made, seconds=seconds)
-    earlier = keep_or_find(context.cache, fingerprint("read time", name), seconds, filled)
-    return ReadCorpus(
-        documents=table,
-        skipped=tuple(skipped),
-        fingerprint=name,
-        seconds=seconds,
-        fresh=filled.fresh,
-        reused=filled.reused,
-        earlier=earlier,
-    )
+    return _timed_corpus(context, table, skipped, name, filled)
 
 
 def _parameters(part: PluginSpec, without: Container[str] = ()) -> list[object]:

@@ -119,20 +119,7 @@ def finish_run_record(
         update={
             "status": "partial" if failed else "done",
             "finished": _now().isoformat(timespec="seconds"),
-            "corpus": CorpusRecord(
-                fingerprint=corpus.fingerprint,
-                documents=corpus.documents.num_rows,
-                characters=_characters(corpus),
-                language=corpus.language_text,
-                readers=_readers(corpus),
-                left_out=[
-                    LeftOutRecord.model_validate(asdict(one)) for one in summarise_skipped(corpus.skipped)
-                ],
-                skipped=_skipped_examples(corpus.skipped),
-                other_encodings=[
-                    EncodingRecord.model_validate(asdict(one)) for one in other_encodings(corpus)[:NAMED]
-                ],
-            ),
+            "corpus": _corpus_record(corpus),
             "chunkings": [_chunking(chunking) for chunking in inputs.chunkings.values()],
             "canaries": [
                 CanaryRecord(
@@ -168,6 +155,22 @@ def finish_run_record(
                 *system_notes(results),
             ],
         }
+    )
+
+
+def _corpus_record(corpus: ReadCorpus) -> CorpusRecord:
+    """What was read, and what was not."""
+    return CorpusRecord(
+        fingerprint=corpus.fingerprint,
+        documents=corpus.documents.num_rows,
+        characters=_characters(corpus),
+        language=corpus.language_text,
+        readers=_readers(corpus),
+        left_out=[LeftOutRecord.model_validate(asdict(one)) for one in summarise_skipped(corpus.skipped)],
+        skipped=_skipped_examples(corpus.skipped),
+        other_encodings=[
+            EncodingRecord.model_validate(asdict(one)) for one in other_encodings(corpus)[:NAMED]
+        ],
     )
 
 

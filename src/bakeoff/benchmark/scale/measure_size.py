@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from bakeoff.benchmark.load.insert_while_search import insert_while_search
 from bakeoff.benchmark.null_store import harness_seconds
 from bakeoff.benchmark.resources.memory import (
     NO_FILES,
+    IndexMemory,
     ServerUse,
     measure_growth,
     resident_bytes,
@@ -138,7 +139,7 @@ def _figures(
     candidate, after = built.candidate, server_use(job.pids, job.server_data)
     value, work, short = _setting(job, built, work)
     one = measure_sweep(built, value, job.run, work)
-    elsewhere = built.elsewhere or uses_server(candidate.params)
+    elsewhere = _is_elsewhere(built)
     held = built.index_bytes if built.in_memory else 0
     memory = (
         server_growth(server.memory, after.memory)
@@ -162,20 +163,7 @@ def _figures(
             note=note,
         )
 
-    yield row("build_s", built.build_seconds)
-    if elsewhere and server.cpu_seconds is not None and after.cpu_seconds is not None:
-        yield row("build_cpu_s", max(0.0, after.cpu_seconds - server.cpu_seconds), "of the server")
-    else:
-        yield row("build_cpu_s", None if elsewhere else spent, UNSEEN_TIME if elsewhere else "")
-    yield row("insert_s", built.insert_seconds)
-    yield row("index_s", built.index_seconds)
-    yield row("memory_mb", memory.mb, memory.note)
-    if elsewhere:
-        disk = server_growth(server.disk, after.disk)
-        yield row("disk_mb", disk.mb, disk.note)
-    else:
-        on_disk = None if built.in_memory or built.index_bytes is None else built.index_bytes / 1e6
-        yield row("disk_mb", on_disk, "" if on_disk is not None else NO_FILES)
+    yield from _build_figures(built, row, spent, memory, server, after)
     yield row("knn", one.quality.knn, _shortfall(job, one.quality, short))
     yield row("qps", dict(one.qps_measured)[1])
     yield row("harness_share", one.harness_share)
@@ -193,6 +181,37 @@ def _figures(
         yield row("qps", loop.qps_measured, loop.stopped, THREADS, threads)
         for latency in statistics(loop.done, len(loop.nanoseconds) - len(loop.done)):
             yield row(latency.name, latency.milliseconds, latency.note, THREADS, threads)
+
+
+def _build_figures(
+    built: BuiltStore,
+    row: Callable[..., ScaleRow],
+    spent: float,
+    memory: IndexMemory,
+    server: ServerUse,
+    after: ServerUse,
+) -> Iterator[ScaleRow]:
+    """Seconds and bytes of building: those of the store's server where it has one, else those of this process."""
+    yield row("build_s", built.build_seconds)
+    elsewhere = _is_elsewhere(built)
+    if elsewhere and server.cpu_seconds is not None and after.cpu_seconds is not None:
+        yield row("build_cpu_s", max(0.0, after.cpu_seconds - server.cpu_seconds), "of the server")
+    else:
+        yield row("build_cpu_s", None if elsewhere else spent, UNSEEN_TIME if elsewhere else "")
+    yield row("insert_s", built.insert_seconds)
+    yield row("index_s", built.index_seconds)
+    yield row("memory_mb", memory.mb, memory.note)
+    if elsewhere:
+        disk = server_growth(server.disk, after.disk)
+        yield row("disk_mb", disk.mb, disk.note)
+    else:
+        on_disk = None if built.in_memory or built.index_bytes is None else built.index_bytes / 1e6
+        yield row("disk_mb", on_disk, "" if on_disk is not None else NO_FILES)
+
+
+def _is_elsewhere(built: BuiltStore) -> bool:
+    """Whether the data is in another process than this one."""
+    return built.elsewhere or uses_server(built.candidate.params)
 
 
 def _setting(job: ScaleJob, built: BuiltStore, work: SweepJob) -> tuple[int | None, SweepJob, str]:

@@ -25,7 +25,6 @@ Queries = Annotated[
     int | None, typer.Option("--queries", help="Use only this number of queries, from the first on.")
 ]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds one search may take.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def metric_of(name: str | None) -> Metric | None:

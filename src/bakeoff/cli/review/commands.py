@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.options.output import Json
+
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewFolder, ReviewState
 
@@ -18,7 +20,6 @@ group = typer.Typer(
     rich_markup_mode=None,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Folder = Annotated[Path, typer.Argument(help="The folder of a review, or of its run.")]
 Seed = Annotated[int, typer.Option(help="Seed of the shuffled order and of resampling.")]
 

@@ -27,38 +27,44 @@ def register(app: typer.Typer) -> None:  # noqa: ARG001 - the command joins a gr
     group.command("serve")(serve)
 
 
+Folder = Annotated[
+    Path, typer.Argument(metavar="RUN_OR_REVIEW", help="A run's folder, or the folder of a review.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for any free one.")]
+Guideline = Annotated[
+    Path | None,
+    typer.Option(help="Text file shown next to each passage. [default: guideline.md of the review]"),
+]
+Graded = Annotated[bool, typer.Option("--graded", help="With --labels matches: also grade a match, 1 to 3.")]
+Order = Annotated[
+    ServeOrder,
+    typer.Option(help="shuffled: question by question. next: the most decisive passages first."),
+]
+Adjudicate = Annotated[
+    bool, typer.Option("--adjudicate", help="Settle conflicts between reviewers; shows their votes.")
+]
+Filled = Annotated[
+    bool,
+    typer.Option("--filled", help="Also judge passages that rules filled in, mixed with the others."),
+]
+Repeats = Annotated[
+    float,
+    typer.Option(min=0, max=1, help="Share of passages shown a second time, to measure consistency."),
+]
+
+
 def serve(
-    folder: Annotated[
-        Path, typer.Argument(metavar="RUN_OR_REVIEW", help="A run's folder, or the folder of a review.")
-    ],
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 for any free one.")
-    ] = 8765,
+    folder: Folder,
+    port: Port = 8765,
     reviewer: Annotated[str, typer.Option(help="Your name. [default: the page asks]")] = "",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     labels: Labels = None,
-    guideline: Annotated[
-        Path | None,
-        typer.Option(help="Text file shown next to each passage. [default: guideline.md of the review]"),
-    ] = None,
-    graded: Annotated[
-        bool, typer.Option("--graded", help="With --labels matches: also grade a match, 1 to 3.")
-    ] = False,
-    order: Annotated[
-        ServeOrder,
-        typer.Option(help="shuffled: question by question. next: the most decisive passages first."),
-    ] = ServeOrder.SHUFFLED,
-    adjudicate: Annotated[
-        bool, typer.Option("--adjudicate", help="Settle conflicts between reviewers; shows their votes.")
-    ] = False,
-    filled: Annotated[
-        bool,
-        typer.Option("--filled", help="Also judge passages that rules filled in, mixed with the others."),
-    ] = False,
-    repeats: Annotated[
-        float,
-        typer.Option(min=0, max=1, help="Share of passages shown a second time, to measure consistency."),
-    ] = 0.05,
+    guideline: Guideline = None,
+    graded: Graded = False,
+    order: Order = ServeOrder.SHUFFLED,
+    adjudicate: Adjudicate = False,
+    filled: Filled = False,
+    repeats: Repeats = 0.05,
 ) -> None:
     """Judge passages in the browser, blind and by keyboard.
 

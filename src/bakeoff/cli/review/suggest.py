@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.review.commands import Folder, Json, group
+from bakeoff.cli.options.output import Json
+from bakeoff.cli.review.commands import Folder, group
 
 if TYPE_CHECKING:
     from bakeoff.review.review_folder import ReviewState

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.options.consent import with_consent
+from bakeoff.cli.options.output import Json
 from bakeoff.cli.trials.retriever import retriever
 from bakeoff.cli.trials.store import store
 from bakeoff.types import JsonObject
@@ -43,7 +44,7 @@ def model(
     ] = None,
     quantization: Annotated[str | None, typer.Option(help="Precision of the weights: none, q8, q4k.")] = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Embed a few texts and check the vectors, the speed and the token limit."""
     from bakeoff import registry
@@ -72,7 +73,7 @@ def reader(
     name: Annotated[str, typer.Argument(help="A reader of `bakeoff list readers`.")],
     file: Annotated[Path, typer.Argument(help="The file to read.")],
     param: Annotated[list[str] | None, typer.Option(help="A parameter as key=value. Repeatable.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Read one file, within the limits of a run, and show its text."""
     from bakeoff.cli import console

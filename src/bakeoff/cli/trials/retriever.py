@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bakeoff.cli.options.output import Json
+
 if TYPE_CHECKING:
     from bakeoff.config.plan import Plan, PluginSpec
     from bakeoff.runs.live.part_trials import RetrieverTrial
@@ -24,7 +26,7 @@ def retriever(
         typer.Option("--question", "-q", help="What to ask. [default: the first of the query file]"),
     ] = None,
     k: Annotated[int, typer.Option("--k", min=1, help="How many results to ask for.")] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Ask one question, and show each result with its place in the corpus."""
     from bakeoff.config import experiment as experiments

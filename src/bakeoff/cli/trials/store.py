@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from bakeoff.cli.options.output import Json
 from bakeoff.protocols import CompleteStore, Store
 from bakeoff.storage.temp_dir import TempDir
 from bakeoff.types import JsonObject
@@ -28,7 +29,7 @@ def store(
     score_error: Annotated[
         float, typer.Option(min=0, help="Largest error of a score; raise it for a quantised index.")
     ] = 1e-3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Check a store against the contract and measure a small recall and latency.
 
