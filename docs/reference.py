@@ -16,8 +16,8 @@ from pydantic_core import PydanticUndefined
 import bakeoff
 from bakeoff import registry
 from bakeoff.cli.app import app
+from bakeoff.config.experiment_file import ExperimentFile
 from bakeoff.config.modes import MODES
-from bakeoff.config.plan import ExperimentFile
 from bakeoff.errors import MissingExtraError
 from bakeoff.measures.catalogue import all_measures
 

@@ -17,8 +17,8 @@ import yaml
 import bakeoff
 from bakeoff import registry
 from bakeoff.cli.app import app
+from bakeoff.config.experiment_file import ExperimentFile
 from bakeoff.config.modes import MODES
-from bakeoff.config.plan import ExperimentFile
 from bakeoff.errors import BakeoffError
 from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import parse

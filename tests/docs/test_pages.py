@@ -17,7 +17,7 @@ import yaml
 
 from bakeoff.cli.app import app
 from bakeoff.config import experiment
-from bakeoff.config.plan import ExperimentFile
+from bakeoff.config.experiment_file import ExperimentFile
 from bakeoff.errors import MissingExtraError
 from bakeoff.truth.queries import read_queries
 

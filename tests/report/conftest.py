@@ -26,7 +26,7 @@ from bakeoff.benchmark.results.scale_results import SIZE, ScaleRow
 from bakeoff.benchmark.scale.measure_sizes import ScaleOptions, ScaleOutcome
 from bakeoff.benchmark.targets import LoadTarget, OpenStats
 from bakeoff.benchmark.vectors.datasets import VectorSet
-from bakeoff.config.plan import Prices
+from bakeoff.config.experiment_file import Prices
 from bakeoff.measures.conventions import DEFAULT
 from bakeoff.pipeline.system_tables import LATENCIES, LOSSES, PASSAGES, TIES
 from bakeoff.runs.analysis import Result, open_run

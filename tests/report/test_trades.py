@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from bakeoff.benchmark.results.load_results import LoadResult
-from bakeoff.config.plan import Prices
+from bakeoff.config.experiment_file import Prices
 from bakeoff.report.build import build_report
 from bakeoff.report.render.html import page
 from bakeoff.report.render.markdown import text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bakeoff.config import experiment
-from bakeoff.config.plan import Prices
+from bakeoff.config.experiment_file import Prices
 from bakeoff.errors import ExperimentError
 from bakeoff.runs.cost import TokenUse, Usage, estimate_cost, prices_of, run_costs
 

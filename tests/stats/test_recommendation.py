@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from bakeoff.config.plan import DecideSettings, Preferred
+from bakeoff.config.experiment_file import DecideSettings, Preferred
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
 from bakeoff.stats.evidence import CostLimits, Costs, Evidence, Thresholds

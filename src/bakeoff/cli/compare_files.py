@@ -81,7 +81,7 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
 
 def outcome_json(outcome: ScoreComparison) -> dict[str, object]:
     """The result as JSON."""
-    from bakeoff.cli.views.summary import mean_json, verdict_json
+    from bakeoff.cli.views.summary_json import mean_json, verdict_json
 
     comparison = outcome.comparison
     return {

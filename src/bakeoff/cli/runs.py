@@ -130,7 +130,8 @@ def _run(
 ) -> int:
     from bakeoff import run as run_experiment
     from bakeoff.cli import console
-    from bakeoff.cli.views.summary import print_result, result_json
+    from bakeoff.cli.views.summary import print_result
+    from bakeoff.cli.views.summary_json import result_json
 
     same = "the same command" if out is not None else "the same command with --out FOLDER"
     console.on_interrupt(f"Finished systems are kept; run {same} to resume (see `bakeoff status`).")

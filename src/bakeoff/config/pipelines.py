@@ -11,8 +11,9 @@ from typing import NoReturn, cast
 from pydantic import BaseModel
 
 from bakeoff import registry
+from bakeoff.config.experiment_file import RERANK_DEPTH, RawSpec
 from bakeoff.config.modes import MODES, RERANK
-from bakeoff.config.plan import RERANK_DEPTH, PluginSpec, RawSpec, RerankSpec, RetrievalSpec
+from bakeoff.config.plan import PluginSpec, RerankSpec, RetrievalSpec
 from bakeoff.config.plugin_spec import PluginSpecReader, label, own_parameters
 from bakeoff.config.yaml_document import Keys
 from bakeoff.protocols import HOLDS, Store, SupportsKeywords, SupportsSparse

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bakeoff import registry
 from bakeoff.config import yaml_document
+from bakeoff.config.experiment_file import RawSpec
 from bakeoff.config.model_names import resolve_model
-from bakeoff.config.plan import PluginSpec, RawSpec
+from bakeoff.config.plan import PluginSpec
 from bakeoff.config.yaml_document import Keys, YamlDocument
 from bakeoff.errors import ExperimentError, UserError
 from bakeoff.protocols import Plugin

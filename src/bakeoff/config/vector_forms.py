@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bakeoff import registry
+from bakeoff.config.experiment_file import RawSpec
 from bakeoff.config.model_names import catalogued_model
-from bakeoff.config.plan import PluginSpec, RawSpec
+from bakeoff.config.plan import PluginSpec
 from bakeoff.config.plugin_spec import PluginSpecReader, short
 from bakeoff.config.yaml_document import Keys
 from bakeoff.protocols import store_storages

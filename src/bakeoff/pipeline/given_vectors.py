@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from bakeoff import registry
 from bakeoff.config.plan import PluginSpec
 from bakeoff.errors import EmbedderError
 from bakeoff.fingerprint import fingerprint
@@ -23,6 +24,12 @@ COMPARED = 16
 """Chunks that the model embeds itself, to see whether the vectors are its own."""
 SAME_MODEL = 0.98
 """The cosine from which two vectors of a text are of one model: quantised and truncated ones are above it."""
+
+
+def vector_supplier(chunker: PluginSpec, embedder: PluginSpec) -> SuppliesChunks | None:
+    """The chunker, where its chunks bring vectors of this model."""
+    made = registry.load("chunkers", chunker.name)(chunker.params)
+    return made if isinstance(made, SuppliesChunks) and made.vector_model() == embedder.label else None
 
 
 def store_given_vectors(

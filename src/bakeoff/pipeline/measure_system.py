@@ -164,7 +164,7 @@ def _assume_placed(
     part = task.system.retriever
     if part is None:
         return None
-    passages = artifacts.retrieved(part)
+    passages = artifacts.retrievers.passages(part)
     passages.require_placed()
     return assume_placed(ranking, passages, task.truth.judgments, primary.unit, task.conventions)
 
@@ -179,7 +179,9 @@ def _placements(
     judged = primary.needs is RequiredInput.JUDGMENTS
     high = judged_values(scoring_inputs(task, artifacts, placed), primary) if judged else None
     ids = [query.id for query in task.queries.queries]
-    return placements_table(task.run, task.system.label, ids, artifacts.retrieved(part).answers, high)
+    return placements_table(
+        task.run, task.system.label, ids, artifacts.retrievers.passages(part).answers, high
+    )
 
 
 def partial_result(task: SystemTask, executor: QueryExecutor, reason: str) -> SystemResult:

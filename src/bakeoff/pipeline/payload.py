@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bakeoff import registry
+from bakeoff.config.plan import PluginSpec
 from bakeoff.config.pydantic_messages import did_you_mean
 from bakeoff.corpus.dates import date_seconds
-from bakeoff.errors import QueryFileError
+from bakeoff.errors import QueryFileError, StoreError
+from bakeoff.protocols import SupportsKeywordsWhere, SupportsPayload
 from bakeoff.types import Condition, DateCondition, PayloadField, Where
 
 if TYPE_CHECKING:
@@ -88,6 +91,25 @@ def build_payload(filters: Iterable[Where], documents: pa.Table, chunks: pa.Tabl
             fields.append(PayloadField(name, "text"))
             columns[name] = column
     return ChunkPayload(tuple(fields), columns, lowest)
+
+
+def require_filters(
+    store: PluginSpec, model: PluginSpec | None, filtered: Sequence[str], *, both: bool
+) -> None:
+    """Refuse a store that cannot filter; a filtered query is never searched without its filter.
+
+    `filtered` names the queries with a filter; `both` is whether the store fuses words and vectors.
+    """
+    plugin = registry.load("stores", store.name)
+    payloads: tuple[type, ...] = (SupportsKeywordsWhere,) if model is None else (SupportsPayload,)
+    if model is not None and model.kind == "encoders":
+        payloads = (SupportsPayload, SupportsKeywordsWhere)
+    if filtered and (both or not issubclass(plugin, payloads)):
+        how = "search by words" if model is None else "fuse" if both else "search"
+        raise StoreError(
+            f"{store.name} cannot {how} within a filter, and {len(filtered)} queries have one "
+            f"({', '.join(filtered[:3])}). Leave it out, or the filters."
+        )
 
 
 def _column(name: str, documents: pa.Table, chunks: pa.Table) -> list[str]:

@@ -12,6 +12,7 @@ from bakeoff import registry
 from bakeoff.config.modes import MODES
 from bakeoff.config.plan import PluginSpec, System
 from bakeoff.errors import BakeoffError
+from bakeoff.pipeline.artifact_keys import model_name, store_identity
 from bakeoff.pipeline.embed import QueryVectors
 from bakeoff.pipeline.loops.latency_check import LatencyCheck, check_latency
 from bakeoff.pipeline.once_map import Key, OnceMap
@@ -30,7 +31,7 @@ from bakeoff.pipeline.query_pipeline import (
     time_rerank,
     time_search,
 )
-from bakeoff.pipeline.shared_artifacts import SharedArtifacts, model_name, store_identity
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.types import FULL_FORM
 
 if TYPE_CHECKING:

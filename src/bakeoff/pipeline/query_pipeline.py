@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
+from bakeoff.config.experiment_file import RERANK_DEPTH
 from bakeoff.config.modes import Hybrid
-from bakeoff.config.plan import RERANK_DEPTH, System
+from bakeoff.config.plan import System
 from bakeoff.errors import BakeoffError, RerankerError, StoreError
 from bakeoff.pipeline.embed import QueryVectors
 from bakeoff.pipeline.fuse import fuse_rankings

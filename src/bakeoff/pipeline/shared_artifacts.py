@@ -4,43 +4,46 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from bakeoff import registry
 from bakeoff.config.plan import RETRIEVERS, PluginSpec, System
-from bakeoff.errors import RetrieverError, StoreError
+from bakeoff.errors import StoreError
+from bakeoff.pipeline.artifact_keys import (
+    encoder_key,
+    index_key,
+    index_parts,
+    model_name,
+    reads_corpus,
+    store_identity,
+    vectors_key,
+)
 from bakeoff.pipeline.canary import OWN, RunCanary, check_canary, make_canary
 from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts, text_blocks, token_counts
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.embed import ChunkVectors, QueryVectors, embed_chunks, embed_queries, start_embedder
 from bakeoff.pipeline.encoded_rows import EncodedRows
 from bakeoff.pipeline.existing_collection import ReadOnlyStore, open_collection
-from bakeoff.pipeline.given_vectors import store_given_vectors
+from bakeoff.pipeline.given_vectors import store_given_vectors, vector_supplier
 from bakeoff.pipeline.index import BuildTimes, IndexContent, OpenIndex, build_index, open_index
 from bakeoff.pipeline.lengths import TokenLengths, token_lengths
 from bakeoff.pipeline.once_map import Key, OnceMap
-from bakeoff.pipeline.payload import ChunkPayload, build_payload
-from bakeoff.pipeline.placement import Placer
-from bakeoff.pipeline.query_pipeline import RANKED, AnswerReader, RequestVector, SearchRequest
+from bakeoff.pipeline.payload import ChunkPayload, build_payload, require_filters
+from bakeoff.pipeline.query_pipeline import AnswerReader, RequestVector, SearchRequest
 from bakeoff.pipeline.read import ReadCorpus
-from bakeoff.pipeline.retrieved import RetrievedPassages
+from bakeoff.pipeline.shared_retrievers import SharedRetrievers
+from bakeoff.pipeline.timing import IngestionTimings
 from bakeoff.pipeline.vector_forms import FormedStore, cut_vectors, require_unit_vectors
 from bakeoff.protocols import (
     Embedder,
     Encoder,
     Reranker,
-    Retriever,
-    SuppliesChunks,
-    SupportsDocuments,
     SupportsFit,
-    SupportsKeywordsWhere,
-    SupportsPacing,
-    SupportsPayload,
     SupportsVersion,
     VectorModel,
 )
-from bakeoff.types import FULL_FORM, Answer, Document, Hits, Metric, Query, RetrievedRow, Role, Where
+from bakeoff.types import Hits, Metric, Query, Role, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,23 +52,6 @@ WARM_UP_TEXTS = 10
 WARM_UP_CHARACTERS = 80
 STAND_IN = " (stand-in)"
 """Follows the label of a system whose model replaces a real one."""
-
-
-@dataclass(frozen=True, slots=True)
-class IngestionTimings:
-    """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a separate clock.
-
-    Work that a system shares with others counts in full. `model_start` is not part of `seconds`. `encoded` are the
-    vectors of a fusion's second model.
-    """
-
-    corpus: ReadCorpus
-    chunking: ChunkedCorpus | None
-    vectors: ChunkVectors | None
-    indexes: tuple[OpenIndex | None, ...]
-    seconds: float | None
-    model_start: float | None
-    encoded: ChunkVectors | None = None
 
 
 class SharedArtifacts:
@@ -93,11 +79,12 @@ class SharedArtifacts:
         self.metric, self.depth, self._repeats = metric, depth, repeats
         self._read_seconds = corpus.seconds if read_seconds is None else read_seconds
         self._shared = OnceMap()
+        self.retrievers = SharedRetrievers(corpus, self._filtered, self._shared)
 
     def chunking(self, part: PluginSpec) -> ChunkedCorpus:
         """The chunks of a chunker, or the passages that a retriever has returned so far."""
         if part.kind == RETRIEVERS:
-            return self.retrieved(part).chunking()
+            return self.retrievers.passages(part).chunking()
         return self._shared.once(
             ("chunk", part.label), lambda: chunk_corpus(part, self.corpus.read_for(part), self._context)
         )
@@ -128,7 +115,7 @@ class SharedArtifacts:
         """An embedder, or an encoder; one whose weights are counted in the corpus has read these chunks."""
         if part.kind == "embedders":
             return self.embedder(part)
-        return self._shared.once(_encoder_key(part, chunker), lambda: self._open_encoder(part, chunker))
+        return self._shared.once(encoder_key(part, chunker), lambda: self._open_encoder(part, chunker))
 
     def _open_encoder(self, part: PluginSpec, chunker: PluginSpec) -> Encoder:
         plugin, language = registry.load("encoders", part.name), ""
@@ -146,7 +133,7 @@ class SharedArtifacts:
             model = self.model(part, chunker)
             first = start_embedder(model)
             full = part.full
-            key = ("embedder", full.label) if part.kind == "embedders" else _encoder_key(part, chunker)
+            key = ("embedder", full.label) if part.kind == "embedders" else encoder_key(part, chunker)
             return None if first is None else self._shared.slot(key).seconds + first
 
         return self._shared.once(("start", model_name(part.full)), make)
@@ -154,7 +141,7 @@ class SharedArtifacts:
     def with_stand_in_label(self, system: System) -> System:
         """The system under the label of every table, which marks a stand-in for a real model (F43)."""
         part = system.embedder
-        if part is None or not self._shared.slot(_vectors_key(part, system)).made:
+        if part is None or not self._shared.slot(vectors_key(part, system)).made:
             return system
         real = not self.model(part, system.chunker).info.stand_in
         return system if real else replace(system, label=f"{system.label}{STAND_IN}")
@@ -164,48 +151,9 @@ class SharedArtifacts:
         plugin = registry.load("rerankers", part.name)
         return self._shared.once(("reranker", store_identity(part)), lambda: plugin(part.params))
 
-    def retriever(self, part: PluginSpec) -> Retriever:
-        """A search that exists already, opened by the thread that searches."""
-        return self._shared.once(("retriever", part.label), lambda: self._open_retriever(part))
-
-    def _open_retriever(self, part: PluginSpec) -> Retriever:
-        made = registry.load("retrievers", part.name)(part.params)
-        if self._filtered and not made.takes_filters:
-            raise RetrieverError(
-                f"it cannot search within a filter, and {len(self._filtered)} queries have one "
-                f"({', '.join(self._filtered[:3])}). Leave out the retriever or the filters, or map `filters`."
-            )
-        if isinstance(made, SupportsDocuments):
-            columns = [self.corpus.documents[name].to_pylist() for name in ("id", "text", "kind", "title")]
-            made.index(Document(*row) for row in zip(*columns, strict=True))
-        return made
-
-    def retrieved(self, part: PluginSpec) -> RetrievedPassages:
-        """The passages that a retriever returned, placed in the corpus."""
-        return self._shared.once(
-            ("retrieved", part.label),
-            lambda: RetrievedPassages(part.label, self.corpus.documents, self._placer()),
-        )
-
-    def _placer(self) -> Placer:
-        return self._shared.once(("placer",), lambda: Placer(self.corpus.documents))
-
     def answer_reader(self, system: System) -> AnswerReader:
-        """How a system's answers become rankings; those of a retriever are placed when the clock has stopped."""
-        if system.retriever is None:
-            return RANKED
-        passages, retriever = self.retrieved(system.retriever), self.retriever(system.retriever)
-        depth = self.ranking_depth(system)
-
-        def rank(answer: Answer) -> Hits:
-            return passages.rank(cast(Iterable[RetrievedRow], answer), depth)
-
-        return AnswerReader(
-            rank,
-            lambda answer: list(cast(Iterable[RetrievedRow], answer)),
-            retriever.pace if isinstance(retriever, SupportsPacing) else None,
-            getattr(retriever, "untimed", ""),
-        )
+        """How a system's answers become rankings."""
+        return self.retrievers.answer_reader(system, self.ranking_depth(system))
 
     def vectors(self, embedder: PluginSpec, chunker: PluginSpec) -> ChunkVectors:
         """A chunking's vectors."""
@@ -217,8 +165,7 @@ class SharedArtifacts:
             if embedder.kind != "embedders":
                 return embed_chunks(embedder, model, chunking, self._context)
             self.canary(embedder, chunking)
-            supplier = registry.load("chunkers", chunker.name)(chunker.params)
-            if isinstance(supplier, SuppliesChunks) and supplier.vector_model() == embedder.label:
+            if supplier := vector_supplier(chunker, embedder):
                 return store_given_vectors(
                     embedder, self.embedder(embedder), supplier, chunking, self._context
                 )
@@ -265,9 +212,8 @@ class SharedArtifacts:
         found = {}
         for key, index in self._shared.items_of("index"):
             if isinstance(index, OpenIndex) and isinstance(index.store, SupportsVersion):
-                with contextlib.suppress(
-                    StoreError
-                ):  # an engine that is gone fails its system, which is reported
+                # an engine that is gone fails its system, which is reported
+                with contextlib.suppress(StoreError):
                     found[str(key[1]).split()[0]] = index.store.engine_version()
         return found
 
@@ -292,7 +238,7 @@ class SharedArtifacts:
         Those of an encoder that reads the corpus are of its chunks.
         """
         embedder = embedder.full
-        fitted = chunker.label if _reads_corpus(embedder) else ""
+        fitted = chunker.label if reads_corpus(embedder) else ""
 
         def make() -> QueryVectors:
             model = self.model(embedder, chunker)
@@ -320,7 +266,7 @@ class SharedArtifacts:
         """
 
         def make() -> BuildTimes | None:
-            self._check_filters(store, embedder, both=texts)
+            require_filters(store, embedder, self._filtered, both=texts)
             if store.existing is not None:
                 return None
             content = self.index_content(chunker, embedder, texts)
@@ -328,7 +274,7 @@ class SharedArtifacts:
                 require_unit_vectors(content.vectors, store.form, self.metric)
             return build_index(store.indexed, content, self.metric, self._context)
 
-        return self._shared.once(_index_key("build", store, chunker, embedder, texts), make)
+        return self._shared.once(index_key("build", store, chunker, embedder, texts), make)
 
     def index(
         self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, *, texts: bool = False
@@ -342,7 +288,7 @@ class SharedArtifacts:
             content = self.index_content(chunker, embedder, texts)
             return open_index(store.indexed, content, self.metric, self._context, built)
 
-        return self._shared.once(_index_key("index", store, chunker, embedder, texts), make)
+        return self._shared.once(index_key("index", store, chunker, embedder, texts), make)
 
     def _collection(self, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec) -> OpenIndex:
         """A collection that others filled, opened to be searched."""
@@ -367,10 +313,8 @@ class SharedArtifacts:
 
     def has_given_vectors(self, system: System) -> bool:
         """Whether the chunks of a system came with vectors of its model."""
-        supplier = registry.load("chunkers", system.chunker.name)(system.chunker.params)
-        if not isinstance(supplier, SuppliesChunks) or system.embedder is None:
-            return False
-        return supplier.vector_model() == system.embedder.full.label
+        part = system.embedder
+        return part is not None and vector_supplier(system.chunker, part.full) is not None
 
     def collection_notes(self) -> list[str]:
         """What must be known about the collections of others that are open."""
@@ -385,12 +329,12 @@ class SharedArtifacts:
 
     def indexes(self, system: System) -> list[OpenIndex]:
         """The open indexes of a system."""
-        return [self.index(*parts, texts=texts) for parts, texts in _index_parts(system)]
+        return [self.index(*parts, texts=texts) for parts, texts in index_parts(system)]
 
     def engines_of(self, system: System) -> list[object]:
         """What answers each search of a system: open stores, or its retriever."""
         if system.retriever is not None:
-            return [self.retriever(system.retriever)]
+            return [self.retrievers.open(system.retriever)]
         stores = [index.store for index in self.indexes(system)]
         form = system.form
         if system.embedder is None or not (form.rescore or form.dims):
@@ -400,21 +344,17 @@ class SharedArtifacts:
 
     def prepare(self, system: System) -> None:
         """Make everything a system needs except its open indexes, which belong to the thread that searches (F52)."""
-        for parts, texts in reversed(_index_parts(system)):
+        for parts, texts in reversed(index_parts(system)):
             self.build(*parts, texts=texts)
 
     def ingestion_timings(self, system: System) -> IngestionTimings:
         """What has been made for a system so far, with its times; makes nothing itself."""
         names = [model_name(part) for part in system.models]
         models: list[Key] = [("vectors", name, system.chunker.label) for name in names]
-        cut = system.embedder is not None and system.embedder.form.dims is not None
-        whole = (
-            [("vectors", model_name(system.embedder.full), system.chunker.label)]
-            if cut and system.embedder
-            else []
-        )
-        opened = [_index_key("index", *parts, texts) for parts, texts in _index_parts(system)]
-        builds = [_index_key("build", *parts, texts) for parts, texts in _index_parts(system)]
+        cut = [part.full for part in system.models if part.form.dims is not None]
+        whole: list[Key] = [("vectors", model_name(part), system.chunker.label) for part in cut]
+        opened = [index_key("index", *parts, texts) for parts, texts in index_parts(system)]
+        builds = [index_key("build", *parts, texts) for parts, texts in index_parts(system)]
         keys: list[Key] = [("chunk", system.chunker.label), *models, *whole, *opened]
         slots = [self._shared.slot(key) for key in keys]
         own = sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))
@@ -456,67 +396,3 @@ class SharedArtifacts:
     def chunk_filter(self, system: System, where: Where) -> Where:
         """A filter in the terms of our payload, for a system with an index that we built."""
         return self.payload(system.chunker).where(where) if where and system.builds_index else where
-
-    def _check_filters(self, store: PluginSpec, model: PluginSpec | None, *, both: bool) -> None:
-        """Refuse a store that cannot filter; a filtered query is never searched without its filter."""
-        plugin = registry.load("stores", store.name)
-        payloads: tuple[type, ...] = (SupportsKeywordsWhere,) if model is None else (SupportsPayload,)
-        if model is not None and model.kind == "encoders":
-            payloads = (SupportsPayload, SupportsKeywordsWhere)
-        if self._filtered and (both or not issubclass(plugin, payloads)):
-            some = ", ".join(self._filtered[:3])
-            how = "search by words" if model is None else "fuse" if both else "search"
-            raise StoreError(
-                f"{store.name} cannot {how} within a filter, and {len(self._filtered)} queries have one ({some}). "
-                "Leave it out, or the filters."
-            )
-
-
-IndexParts = tuple[PluginSpec, PluginSpec, PluginSpec | None]
-"""The store, chunker and embedder of an index; one over texts only has no embedder."""
-
-
-def _index_parts(system: System) -> list[tuple[IndexParts, bool]]:
-    """The parts of each index of a system, and whether it holds vectors and texts together."""
-    found: list[tuple[IndexParts, bool]] = []
-    if system.store is not None:
-        native = "native" in system.legs
-        found.append(((system.store, system.chunker, system.embedder), native))
-    if system.keyword is not None:
-        found.append(((system.keyword, system.chunker, system.encoder), False))
-    return found
-
-
-def _vectors_key(embedder: PluginSpec, system: System) -> Key:
-    """What a model must have made for a system: the chunks' vectors, or the queries' where others made those."""
-    existing = system.store is not None and system.store.existing is not None
-    if existing:
-        return ("queries", model_name(embedder.full), "")
-    return ("vectors", model_name(embedder), system.chunker.label)
-
-
-def _index_key(
-    step: str, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool
-) -> Key:
-    return (step, store_identity(store), chunker.label, model_name(embedder) if embedder else "", texts)
-
-
-def model_name(part: PluginSpec) -> str:
-    """The label of a model; an encoder may have that of an embedder."""
-    return part.label if part.kind == "embedders" else f"encoder {part.label}"
-
-
-def _reads_corpus(part: PluginSpec) -> bool:
-    return issubclass(registry.load(part.kind, part.name), SupportsFit)
-
-
-def _encoder_key(part: PluginSpec, chunker: PluginSpec) -> Key:
-    return ("encoder", part.label, chunker.label if _reads_corpus(part) else "")
-
-
-def store_identity(store: PluginSpec) -> str:
-    """Plug-in name and parameters of a store (labels are chosen by users and not unique)."""
-    own = f"{store.name} {store.params.model_dump_json()}"
-    if store.form.storage != FULL_FORM.storage:
-        own += f" {store.form.storage}"
-    return f"{own} {store.existing}" if store.existing is not None else own

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import ChunkVectors
+from bakeoff.pipeline.index import OpenIndex
 from bakeoff.pipeline.query_pipeline import SystemAnswers
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.system_tables import LATENCIES
@@ -239,3 +240,20 @@ def _statistics(run: str, system: str, phase: str, samples: np.ndarray) -> list[
             note = f"{count} samples; p{percentile} needs {needed}: raise runs or add queries"
             rows.append((run, system, phase, f"p{percentile}_ms", None, count, note))
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class IngestionTimings:
+    """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a separate clock.
+
+    Work that a system shares with others counts in full. `model_start` is not part of `seconds`. `encoded` are the
+    vectors of a fusion's second model.
+    """
+
+    corpus: ReadCorpus
+    chunking: ChunkedCorpus | None
+    vectors: ChunkVectors | None
+    indexes: tuple[OpenIndex | None, ...]
+    seconds: float | None
+    model_start: float | None
+    encoded: ChunkVectors | None = None

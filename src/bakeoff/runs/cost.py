@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from pydantic import ValidationError
 
-from bakeoff.config.plan import Prices
+from bakeoff.config.experiment_file import Prices
 from bakeoff.config.yaml_document import parse
 from bakeoff.errors import DataError
 from bakeoff.runs.analysis import Result

@@ -13,13 +13,14 @@ from bakeoff.corpus.languages import LANGUAGES
 from bakeoff.errors import CacheError, ConsentError, ExperimentError, TruthError, describe_error
 from bakeoff.fingerprint import fingerprint
 from bakeoff.measures.names import parse
+from bakeoff.pipeline.artifact_keys import model_name
 from bakeoff.pipeline.canary import Canary
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.embed import vector_notes
 from bakeoff.pipeline.lengths import TokenLengths
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.reading.readings import lost_notes, unread_notes, with_quoted_passages
-from bakeoff.pipeline.shared_artifacts import SharedArtifacts, model_name
+from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.pipeline.vector_forms import form_notes
 from bakeoff.protocols import Executor
 from bakeoff.runs.checks.blocking import blocking_findings, counts_chunks, refuse_errors

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bakeoff.config.experiment_file import DecideSettings
 from bakeoff.config.modes import MODES, RETRIEVER
-from bakeoff.config.plan import DecideSettings
 from bakeoff.config.yaml_document import parse
 from bakeoff.errors import DataError
 from bakeoff.measures.definitions import RequiredInput

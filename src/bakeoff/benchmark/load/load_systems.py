@@ -19,7 +19,8 @@ from bakeoff.benchmark.stores import parse_store_specs
 from bakeoff.benchmark.targets import LoadTarget, Pids, check_dataset, dataset_truth, vector_target
 from bakeoff.benchmark.vectors.datasets import open_dataset
 from bakeoff.config import experiment
-from bakeoff.config.plan import ModelFile, Prices, System
+from bakeoff.config.experiment_file import Prices
+from bakeoff.config.plan import ModelFile, System
 from bakeoff.errors import SettingError
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.loops.client_threads import HUNG

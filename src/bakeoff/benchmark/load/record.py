@@ -30,7 +30,7 @@ from bakeoff.benchmark.results.load_results import (
 )
 from bakeoff.benchmark.results.records import make_record, write_record, write_rows
 from bakeoff.benchmark.targets import LoadTarget
-from bakeoff.config.plan import Prices
+from bakeoff.config.experiment_file import Prices
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.protocols import declared_guarantees
 from bakeoff.stats.repeat_summary import RunSummary, summarise

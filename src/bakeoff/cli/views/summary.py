@@ -1,14 +1,14 @@
-"""A run's result on the terminal and as JSON: the table of systems, the verdict, failures, notes."""
+"""A run's result on the terminal: the table of systems, the verdict, failures, notes."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 
 from bakeoff.cli import console
-from bakeoff.cli.views.key_measures import key_measures_json, print_key_measures
+from bakeoff.cli.views.key_measures import print_key_measures
 from bakeoff.cli.views.sanitise import one_line
+from bakeoff.cli.views.summary_json import index_size
 from bakeoff.config.modes import RETRIEVER
 from bakeoff.measures.names import parse
 from bakeoff.presets.decisions import decision_lines, preset_lines
@@ -17,7 +17,7 @@ from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import compares_all
 from bakeoff.runs.score_grid import read_grid
 from bakeoff.runs.stored_times import SPEED, START, embed_speeds
-from bakeoff.runs.vector_forms import form_families, form_rows
+from bakeoff.runs.vector_forms import form_families
 from bakeoff.runs.verdict import (
     explain_variation,
     false_alarms,
@@ -25,11 +25,8 @@ from bakeoff.runs.verdict import (
     leak_sentence,
     loss_waterfall,
     tie_notes,
-    verdict_without_leaks,
 )
-from bakeoff.stats.clusters import EffectiveQuestions
 from bakeoff.stats.comparison import SystemSummary
-from bakeoff.stats.factors import FactorAnalysis
 from bakeoff.stats.loss import BEYOND_DEPTH, Waterfall
 from bakeoff.stats.number_format import join_names, letter
 from bakeoff.stats.recommendation_text import Recommendation
@@ -114,101 +111,6 @@ def _print_judged(result: Result) -> None:
     print_key_measures(result, result.ordered[:KEY_SYSTEMS])
 
 
-def result_json(result: Result) -> dict[str, object]:
-    """The result as JSON."""
-    rows, speeds = [], embed_speeds(result)
-    stored = result.systems.select(["system", "vector_bytes"]).to_pylist()
-    sizes = {row["system"]: row["vector_bytes"] for row in stored}
-    for system in result.done:
-        means = {
-            name: {
-                **mean_json(result.summaries(name)[system]),
-                "incomplete_truth": len(result.incomplete(name)),
-            }
-            for name in result.record.measures
-        }
-        p50 = result.timing(system, "total", "p50_ms")
-        model = speeds.get(system)
-        rows.append(
-            {
-                "system": system,
-                "measures": means,
-                "p50_ms": p50,
-                "index_bytes": _size(result, system),
-                "vector_bytes": sizes[system],
-                "embeddings_per_second": model.speed.value if model else None,
-                "embeddings_measured": (model.speed.note or None) if model else None,
-                "model_start_seconds": model.start.value if model else None,
-            }
-        )
-    outcome: dict[str, object] = {"run": str(result.path), "systems": rows, "failed": result.failed}
-    if result.done:
-        outcome["recommendation"] = recommendation_json(result.recommendation)
-    if result.done and compares_all(result):
-        outcome["verdict"] = {**verdict_json(result.verdict), "without_leaks": _without_leaks(result)}
-        outcome["questions"] = _questions_json(result.comparison.questions)
-        outcome["factors"] = _factors_json(explain_variation(result))
-    if forms := list(form_rows(result)):
-        outcome["vector_forms"] = forms
-    if keys := key_measures_json(result):
-        outcome["key_measures"] = keys
-    return outcome
-
-
-def recommendation_json(found: Recommendation | None) -> dict[str, object] | None:
-    """A recommendation as JSON."""
-    return (
-        None
-        if found is None
-        else {**asdict(found), "strength": str(found.strength), "grounds": str(found.grounds)}
-    )
-
-
-def verdict_json(verdict: Verdict) -> dict[str, object]:
-    """A verdict as JSON."""
-    return {
-        "kind": str(verdict.kind),
-        "rule": verdict.rule,
-        "system": verdict.system,
-        "recommended": list(verdict.recommended),
-        "holds_level": verdict.holds_level,
-        "possible": list(verdict.group),
-        "sentence": verdict.sentence,
-        "reasons": list(verdict.reasons),
-        "would_settle": verdict.would_settle,
-    }
-
-
-def _without_leaks(result: Result) -> dict[str, object] | None:
-    """The verdict without the queries that occur in a document; None if none do."""
-    verdict = verdict_without_leaks(result)
-    if verdict is None:
-        return None
-    return {
-        "leaked": list(result.record.leaked),
-        "kind": str(verdict.kind),
-        "system": verdict.system,
-        "sentence": verdict.sentence,
-    }
-
-
-def _questions_json(questions: EffectiveQuestions | None) -> dict[str, object] | None:
-    """The numbers of questions, of clusters and of effective independent questions."""
-    return None if questions is None else {**asdict(questions), "effective": questions.effective}
-
-
-def _factors_json(found: FactorAnalysis | None) -> dict[str, object] | None:
-    """Each factor's share of the variation; factors that change together are one entry. None if nothing varies."""
-    if found is None:
-        return None
-    shares = [
-        {"factor": one.factor, "levels": one.levels, "share": one.adjusted, "interval": [one.low, one.high]}
-        for one in found.factors
-    ]
-    confounded = [list(group) for group in found.confounded]
-    return {"shares": shares, "confounded": confounded, "notes": list(found.notes)}
-
-
 def _print_table(result: Result) -> None:
     """Print the systems, best first, with as many measures as fit the terminal."""
     ordered = result.ordered
@@ -217,7 +119,7 @@ def _print_table(result: Result) -> None:
     measures = [_measure_column(result, name, shown) for name in result.record.measures]
     last = [
         ("p50", [_milliseconds(result, system) for system in shown]),
-        ("index", [_megabytes(_size(result, system)) for system in shown]),
+        ("index", [_megabytes(index_size(result, system)) for system in shown]),
         *_form_columns(result, shown),
         *_speed_columns(result, shown),
         *_cost_columns(result, shown),
@@ -432,20 +334,9 @@ def number(value: float) -> str:
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
 
 
-def mean_json(summary: SystemSummary) -> dict[str, object]:
-    """A mean with its interval, as JSON."""
-    interval = [summary.interval.low, summary.interval.high]
-    return {"mean": summary.mean, "interval": interval, "n": summary.n, "excluded": len(summary.excluded)}
-
-
 def _milliseconds(result: Result, system: str) -> str:
     value = result.timing(system, "total", "p50_ms")
     return "–" if value is None else f"{value:.1f} ms" if value >= 1 else f"{value:.2f} ms"
-
-
-def _size(result: Result, system: str) -> int | None:
-    sizes = zip(result.systems["system"].to_pylist(), result.systems["index_bytes"].to_pylist(), strict=True)
-    return dict(sizes)[system]
 
 
 def _megabytes(size: int | None) -> str:

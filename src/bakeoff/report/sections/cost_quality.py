@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bakeoff.benchmark.results.load_results import all_loads, open_load
-from bakeoff.config.plan import Prices
+from bakeoff.config.experiment_file import Prices
 from bakeoff.errors import BakeoffError
 from bakeoff.report.render import number_text as say
 from bakeoff.report.sections.costs import TradePoint, trade_points

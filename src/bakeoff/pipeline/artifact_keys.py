@@ -1,0 +1,69 @@
+"""What makes an artifact the same for two systems: the parts it is made of, by name and parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bakeoff import registry
+from bakeoff.config.plan import PluginSpec, System
+from bakeoff.pipeline.once_map import Key
+from bakeoff.protocols import (
+    SupportsFit,
+)
+from bakeoff.types import FULL_FORM
+
+if TYPE_CHECKING:
+    pass
+
+
+IndexParts = tuple[PluginSpec, PluginSpec, PluginSpec | None]
+"""The store, chunker and embedder of an index; one over texts only has no embedder."""
+
+
+def index_parts(system: System) -> list[tuple[IndexParts, bool]]:
+    """The parts of each index of a system, and whether it holds vectors and texts together."""
+    found: list[tuple[IndexParts, bool]] = []
+    if system.store is not None:
+        native = "native" in system.legs
+        found.append(((system.store, system.chunker, system.embedder), native))
+    if system.keyword is not None:
+        found.append(((system.keyword, system.chunker, system.encoder), False))
+    return found
+
+
+def vectors_key(embedder: PluginSpec, system: System) -> Key:
+    """What a model must have made for a system: the chunks' vectors, or the queries' where others made those."""
+    existing = system.store is not None and system.store.existing is not None
+    if existing:
+        return ("queries", model_name(embedder.full), "")
+    return ("vectors", model_name(embedder), system.chunker.label)
+
+
+def index_key(
+    step: str, store: PluginSpec, chunker: PluginSpec, embedder: PluginSpec | None, texts: bool
+) -> Key:
+    """One step of making an index."""
+    return (step, store_identity(store), chunker.label, model_name(embedder) if embedder else "", texts)
+
+
+def model_name(part: PluginSpec) -> str:
+    """The label of a model; an encoder may have that of an embedder."""
+    return part.label if part.kind == "embedders" else f"encoder {part.label}"
+
+
+def reads_corpus(part: PluginSpec) -> bool:
+    """Whether a model counts in the corpus before it encodes."""
+    return issubclass(registry.load(part.kind, part.name), SupportsFit)
+
+
+def encoder_key(part: PluginSpec, chunker: PluginSpec) -> Key:
+    """An encoder, with the chunks it counted in if it does."""
+    return ("encoder", part.label, chunker.label if reads_corpus(part) else "")
+
+
+def store_identity(store: PluginSpec) -> str:
+    """Plug-in name and parameters of a store (labels are chosen by users and not unique)."""
+    own = f"{store.name} {store.params.model_dump_json()}"
+    if store.form.storage != FULL_FORM.storage:
+        own += f" {store.form.storage}"
+    return f"{own} {store.existing}" if store.existing is not None else own
