@@ -27,7 +27,7 @@ import plainly
 import richrun
 
 from bakeoff.cli import console
-from bakeoff.cli.views import summary
+from bakeoff.cli.views import summary, summary_json
 from bakeoff.report.render.write import write
 
 TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -530,7 +530,7 @@ def test_the_terminal_and_its_json_have_the_same_figures(
         assert shown[0] == means[0] and shown[1] == cells[0].partition(" ")[2]
         assert shown[2 : 1 + len(means)] == means[1:]
         assert f"{again.systems[system]['index_bytes'] / 1e6:.1f} MB" in shown[-3:]
-    for row in summary.result_json(again.rich.result)["systems"]:
+    for row in summary_json.result_json(again.rich.result)["systems"]:
         for measure, found in row["measures"].items():
             values = again.column(row["system"], measure)
             assert found["mean"] == pytest.approx(values.mean(), abs=1e-12)
