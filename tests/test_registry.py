@@ -38,6 +38,18 @@ def test_add_and_remove() -> None:
     assert "stranger" not in registry.names("stores")
 
 
+def test_a_plug_in_that_lacks_a_method_of_its_kind_is_refused() -> None:
+    class Incomplete:
+        def embed(self) -> None: ...
+
+    registry.add("embedders", "incomplete", Incomplete)
+    try:
+        with pytest.raises(UnknownPluginError, match=r"'incomplete' .*Incomplete\) has no method close\."):
+            registry.load("embedders", "incomplete")
+    finally:
+        registry.remove("embedders", "incomplete")
+
+
 def test_a_built_in_name_is_taken() -> None:
     with pytest.raises(UnknownPluginError, match="registered already"):
         registry.add("stores", "exact", Stranger)

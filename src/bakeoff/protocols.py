@@ -212,6 +212,19 @@ class SupportsFit(Protocol):
 
 
 @runtime_checkable
+class SupportsStatistics(SupportsFit, Protocol):
+    """An encoder whose counts can be kept, so that a corpus is read once."""
+
+    def save_statistics(self) -> bytes:
+        """The counts of the corpus it has read."""
+        ...
+
+    def load_statistics(self, kept: bytes) -> None:
+        """Take over counts that `save_statistics` gave, instead of reading the corpus."""
+        ...
+
+
+@runtime_checkable
 class SupportsTokens(Protocol):
     """An embedder that can say how long a text is for its model."""
 

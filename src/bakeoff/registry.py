@@ -6,6 +6,7 @@ import difflib
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from inspect import isfunction
 from typing import Literal, overload
 
 from bakeoff.errors import MissingExtraError, UnknownPluginError
@@ -49,6 +50,16 @@ class PluginEntry:
 
 
 _added: dict[tuple[str, str], type] = {}
+_METHODS = {
+    kind: tuple(name for name, found in vars(protocol).items() if isfunction(found) and name[0] != "_")
+    for kind, protocol in (
+        ("embedders", Embedder),
+        ("encoders", Encoder),
+        ("rerankers", Reranker),
+        ("retrievers", Retriever),
+    )
+}
+"""What a plug-in of a kind must be able to do; stores and sources may leave out some of it."""
 
 
 def names(kind: str) -> tuple[str, ...]:
@@ -93,11 +104,22 @@ def load(kind: str, name: str) -> type[Plugin]: ...
 def load(kind: str, name: str) -> type[Plugin]:
     """The class registered under a name; unknown names and missing packages are errors that say what to do."""
     if (kind, name) in _added:
-        return mask_output(kind, _added[kind, name])
+        return _checked(kind, name, _added[kind, name])
     point = _points(kind).get(name)
     if point is None:
         raise UnknownPluginError(_unknown(kind, name))
-    return mask_output(kind, _import(point))
+    return _checked(kind, name, _import(point))
+
+
+def _checked(kind: str, name: str, plugin: type) -> type[Plugin]:
+    """The class with masked output; one that lacks a method of its kind is an error before anything is measured."""
+    missing = [method for method in _METHODS.get(kind, ()) if not hasattr(plugin, method)]
+    if missing:
+        raise UnknownPluginError(
+            f"the {kind[:-1]} {name!r} ({plugin.__module__}:{plugin.__qualname__}) has no method "
+            f"{' or '.join(missing)}. The plug-in guide has an example of each kind."
+        )
+    return mask_output(kind, plugin)
 
 
 def entries(kind: str) -> list[PluginEntry]:

@@ -54,6 +54,20 @@ def test_bm25_as_sparse_vectors_ranks_as_bm25_does(
     assert taken.code == 0 and "encoder: bm25_sparse" in Path("mine/system.yaml").read_text()
 
 
+def test_the_words_of_a_corpus_are_counted_once(
+    home: Path, laid_out: Callable[..., Path], cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laid_out(Path.cwd(), f"{HEAD}encoders: [bm25_sparse]\nstores: [postings]\nmodes: [sparse]\n")
+    assert cli("run", "bakeoff.yaml", "--out", "runs/one").code == 0
+
+    def count_again(*_: object) -> None:
+        raise AssertionError("the words were counted again")
+
+    monkeypatch.setattr(registry.load("encoders", "bm25_sparse"), "fit", count_again)
+    asked = cli("ask", "runs/one", "which algorithm hashes passwords", "--json")
+    assert asked.code == 0 and "guide/auth.md" in asked.out
+
+
 def stores_that_can(kind: str) -> list[str]:
     able = {"sparse": "search_sparse", "tokens": "search_tokens"}[kind]
     found = [one.name for one in registry.entries("stores") if not one.missing]
@@ -110,3 +124,27 @@ def test_what_does_not_fit_together_is_refused(
     done = cli("validate", "bakeoff.yaml")
     assert done.code == 2
     assert said in " ".join((done.out + done.err).split())
+
+
+def test_a_question_finds_what_the_run_found_in_another_language(home: Path, cli: Callable[..., Any]) -> None:
+    """`ask` splits words as the run did: German stems, which English ones do not match."""
+    corpus = Path("corpus")
+    corpus.mkdir()
+    for name, text in {
+        "bau": "Die alten Häuser der Stadt wurden von den Handwerkern nicht mehr erneuert.",
+        "see": "Das Wasser des Sees ist im Sommer warm und wird von vielen Gästen besucht.",
+        "berg": "Auf dem Berg liegt auch im Mai noch Schnee, und der Weg ist für Wagen gesperrt.",
+    }.items():
+        (corpus / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+    Path("queries.yaml").write_text(
+        'queries: [{id: q, text: "welches Haus ist alt", truth: {documents: [bau.md]}}]\n', encoding="utf-8"
+    )
+    Path("bakeoff.yaml").write_text(
+        "corpus: {folder: corpus}\nqueries: queries.yaml\nchunkers: [whole]\nmodes: [{bm25: {engine: postings}}]\n"
+    )
+    ran = cli("run", "bakeoff.yaml", "--out", "runs/one")
+    assert ran.code == 0, ran.err
+    (ranking,) = rankings(Path("runs/one")).values()
+    asked = cli("ask", "runs/one", "welches Haus ist alt", "--json")
+    assert asked.code == 0, asked.err
+    assert ranking[0][1] == 1 and "bau.md" in asked.out

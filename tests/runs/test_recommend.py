@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import bakeoff
@@ -65,6 +67,24 @@ def test_files_that_were_not_read_and_failed_systems_are_named(copied: Path) -> 
     found = rewritten(copied, corpus={**record["corpus"], "left_out": [unread]}).recommendation
     assert found is not None and "2 PDF files were not read (no reader)." in found.warnings
     assert dict(found.lines)["Mind"].startswith("2 PDF files")
+
+
+@pytest.mark.parametrize(
+    ("embedder", "warned"), [(None, False), ("use-multilingual", False), ("minilm", True), ("mine", True)]
+)
+def test_only_a_model_is_checked_for_its_language(copied: Path, embedder: str | None, warned: bool) -> None:
+    for name, column, value in (
+        ("queries", "text", "哪种算法对密码进行哈希处理?"),
+        ("systems", "embedder", embedder),
+    ):
+        path = copied / f"{name}.parquet"
+        table = pq.read_table(path)
+        place, field = table.schema.get_field_index(column), table.schema.field(column)
+        values = pa.array([value] * table.num_rows, field.type)
+        pq.write_table(table.set_column(place, field, values), path)
+    found = rewritten(copied, tables={}).recommendation
+    assert found is not None
+    assert any("made for their language" in text for text in found.warnings) is warned
 
 
 def test_ctrl_c_leaves_a_stopped_run(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,6 +220,7 @@ def test_validate_stops_a_plugin_that_connects(home: Path, laid_out: Callable[..
         def __init__(self, params: object) -> None:
             self.info = socket.create_connection((host, int(port)))
 
+        def embed(self, texts: object, role: object) -> None: ...
         def close(self) -> None: ...
 
     registry.add("embedders", "eager", Eager)

@@ -124,6 +124,8 @@ class _Leaky:
         except KeyError as exc:
             raise RuntimeError("no vectors") from exc
 
+    def close(self) -> None: ...
+
     def texts(self) -> Iterator[str]:
         yield "one"
         raise OSError(5, f"refused {KEY}")

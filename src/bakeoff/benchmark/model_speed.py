@@ -50,6 +50,7 @@ class ModelSpeed:
     megabytes: float | None = None
     share: float | None = None
     corpus_seconds: float | None = None
+    cpu_seconds_per_text: float | None = None
     fault: str = ""
 
 
@@ -131,6 +132,7 @@ def _embed_sample(name: str, embedder: Embedder, sample: SpeedSample, before: fl
         megabytes=max(0.0, _resident() - before),
         share=_share(entries().get(name), tokens, cpu),
         corpus_seconds=sample.corpus_texts / rate if sample.corpus_texts else None,
+        cpu_seconds_per_text=cpu / len(texts),
     )
 
 

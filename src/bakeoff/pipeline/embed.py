@@ -30,7 +30,7 @@ from bakeoff.pipeline.work_time import (
     keep_or_find,
     store_time,
 )
-from bakeoff.protocols import ResourceRequest, SupportsFit, VectorModel, vector_kind
+from bakeoff.protocols import ResourceRequest, SupportsFit, SupportsStatistics, VectorModel, vector_kind
 from bakeoff.runtime.shards import LoadedPlugin
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.row_cache import BatchRows, RemoteRunner, RowCache
@@ -49,6 +49,7 @@ WARM_UP = 5
 FIRST_TEXT = "How do I reset my password?"
 """What a model embeds first, so that its start is not a part of its speed."""
 TEXTS = ("id", "context", "text")
+STATISTICS_FILE = "statistics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,24 @@ def start_embedder(embedder: VectorModel) -> float | None:
     except EmbedderError:
         return None
     return time.perf_counter() - begin
+
+
+def fit_encoder(
+    part: PluginSpec, encoder: SupportsFit, chunking: ChunkedCorpus, context: StageContext
+) -> None:
+    """Give an encoder the counts of a chunking: those of the cache, else it reads every chunk."""
+    texts = (text for block in text_blocks(chunking.chunks) for text in block)
+    if not isinstance(encoder, SupportsStatistics):
+        encoder.fit(texts)
+        return
+
+    def write(aside: Path) -> None:
+        encoder.fit(texts)
+        (aside / STATISTICS_FILE).write_bytes(encoder.save_statistics())
+
+    name = fingerprint("statistics", VERSION, part.identity(), chunking.fingerprint)
+    folder = context.cache.make("statistics", name, write)
+    encoder.load_statistics((folder / STATISTICS_FILE).read_bytes())
 
 
 def embed_chunks(

@@ -20,9 +20,16 @@ from bakeoff.pipeline.artifact_keys import (
     vectors_key,
 )
 from bakeoff.pipeline.canary import OWN, RunCanary, check_canary, make_canary
-from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts, text_blocks, token_counts
+from bakeoff.pipeline.chunk import ChunkedCorpus, chunk_corpus, embedded_texts, token_counts
 from bakeoff.pipeline.context import StageContext
-from bakeoff.pipeline.embed import ChunkVectors, QueryVectors, embed_chunks, embed_queries, start_embedder
+from bakeoff.pipeline.embed import (
+    ChunkVectors,
+    QueryVectors,
+    embed_chunks,
+    embed_queries,
+    fit_encoder,
+    start_embedder,
+)
 from bakeoff.pipeline.encoded_rows import EncodedRows
 from bakeoff.pipeline.existing_collection import ReadOnlyStore, open_collection
 from bakeoff.pipeline.given_vectors import store_given_vectors, vector_supplier
@@ -123,7 +130,7 @@ class SharedArtifacts:
             language = self.chunking(chunker).language
         encoder = plugin(part.in_language(language).params)
         if isinstance(encoder, SupportsFit):
-            encoder.fit(text for block in text_blocks(self.chunking(chunker).chunks) for text in block)
+            fit_encoder(part.in_language(language), encoder, self.chunking(chunker), self._context)
         return encoder
 
     def _start(self, part: PluginSpec, chunker: PluginSpec) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from bakeoff.corpus.languages import LANGUAGES, detect_language
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.decisive_systems import MOST_COMPARED, compares_all
 from bakeoff.runs.empty_searches import empty_search_sentences
@@ -14,6 +15,7 @@ from bakeoff.runs.vector_forms import smallest_form_sentence
 from bakeoff.runs.verdict import gather_evidence
 from bakeoff.stats.number_format import questions
 from bakeoff.stats.recommendation_text import Recommendation, recommend
+from bakeoff.storage.catalogue import entries
 from bakeoff.truth.human_judgments import NOT_BY_PEOPLE
 
 LAST_LATIN = 0x024F
@@ -78,7 +80,7 @@ def _warnings(result: Result, found: Recommendation) -> Iterator[str]:
     yield from empty_search_sentences(result.record.empty_searches)
     yield from _leaked(result, found)
     yield from _stand_ins(result, found.system)
-    yield from _non_latin(result)
+    yield from _non_latin(result, found.system)
 
 
 def _drafts(result: Result) -> int:
@@ -119,10 +121,21 @@ def _stand_ins(result: Result, system: str) -> Iterator[str]:
         yield "It uses a stand-in, not a real model."
 
 
-def _non_latin(result: Result) -> Iterator[str]:
-    """That the questions are in another script than most models were made for."""
-    letters = [letter for text in result.queries["text"].to_pylist() for letter in text if letter.isalpha()]
+def _non_latin(result: Result, system: str) -> Iterator[str]:
+    """That the questions are in another script than most models were made for; words need no model."""
+    rows = zip(result.systems["system"].to_pylist(), result.systems["embedder"].to_pylist(), strict=True)
+    model = dict(rows).get(system)
+    texts = result.queries["text"].to_pylist()
+    if not model or _made_for(model, texts):
+        return
+    letters = [letter for text in texts for letter in text if letter.isalpha()]
     foreign = sum(ord(letter) > LAST_LATIN for letter in letters)
     if letters and foreign / len(letters) >= NON_LATIN:
         share = f"{foreign / len(letters):.0%} of the letters of your questions are not Latin"
-        yield f"{share}: check that the model was made for their language."
+        yield f"{share}: check that {model} was made for their language."
+
+
+def _made_for(model: str, texts: list[str]) -> bool:
+    """Whether the catalogue has the model for the language of the questions."""
+    entry, language = entries().get(model.partition("(")[0]), detect_language(texts)
+    return entry is not None and bool(language) and LANGUAGES[language].code in entry.languages

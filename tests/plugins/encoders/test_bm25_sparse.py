@@ -57,6 +57,15 @@ def test_statistics_of_another_corpus_are_another_model() -> None:
     assert one.info == same.info and one.info.weights != other.info.weights
 
 
+def test_saved_counts_give_the_same_vectors() -> None:
+    one = encoder(*TEXTS)
+    other = Bm25SparseEncoder(Bm25SparseEncoder.Params())
+    other.load_statistics(one.save_statistics())
+    assert other.info == one.info
+    for role in (Role.QUERY, Role.DOCUMENT):
+        assert other.embed(TEXTS, role).weights.tolist() == one.embed(TEXTS, role).weights.tolist()
+
+
 def test_a_corpus_without_a_word_is_refused() -> None:
     with pytest.raises(EmbedderError, match="no word"):
         encoder("", "…")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar
@@ -36,6 +37,7 @@ class Bm25SparseEncoder:
         self._params = params
         self._analyzer = WordAnalyzer(params.language, plain=params.words == "plain")
         self._terms: dict[str, int] = {}
+        self._counts: tuple[list[tuple[str, int]], int, int] = ([], 0, 0)
         self._rarity, self._mean, self._statistics = np.empty(0), 0.0, ""
 
     def fit(self, texts: Iterable[str]) -> None:
@@ -48,12 +50,24 @@ class Bm25SparseEncoder:
             total, rows = total + found.total(), rows + 1
         if not holding:
             raise EmbedderError(f"the {rows:,} chunks hold no word, so BM25 has nothing to weigh.")
-        words = sorted(holding)
+        self._use(sorted(holding.items()), rows, total)
+
+    def save_statistics(self) -> bytes:
+        """Each word with how many chunks have it, the chunks, and their words in all."""
+        return json.dumps(self._counts).encode()
+
+    def load_statistics(self, kept: bytes) -> None:
+        """Use counts of these chunks that were saved before."""
+        holding, rows, total = json.loads(kept)
+        self._use([(word, count) for word, count in holding], rows, total)
+
+    def _use(self, holding: list[tuple[str, int]], rows: int, total: int) -> None:
+        self._counts = (holding, rows, total)
+        words, found = [word for word, _ in holding], [float(count) for _, count in holding]
         self._terms = {word: place for place, word in enumerate(words)}
-        counts = np.array([holding[word] for word in words], np.float64)
-        self._rarity, self._mean = rarity(counts, rows), total / rows
+        self._rarity, self._mean = rarity(np.array(found, np.float64), rows), total / rows
         self._statistics = fingerprint(
-            "bm25 statistics", self._params.language or "", words, counts.tolist(), rows, total
+            "bm25 statistics", self._params.language or "", words, found, rows, total
         )
 
     @property

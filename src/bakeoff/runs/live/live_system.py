@@ -7,7 +7,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from bakeoff import registry
 from bakeoff.config import experiment
 from bakeoff.config.modes import WEIGHT, Hybrid
 from bakeoff.config.plan import Plan, System
@@ -16,7 +15,7 @@ from bakeoff.pipeline.blank_leaks import blank_leaked_sentences
 from bakeoff.pipeline.context import StageContext
 from bakeoff.pipeline.query_executor import QueryExecutor
 from bakeoff.pipeline.query_pipeline import SearchRequest
-from bakeoff.pipeline.read import read_documents
+from bakeoff.pipeline.reading.readings import read_corpus
 from bakeoff.pipeline.shared_artifacts import SharedArtifacts
 from bakeoff.runs.live.plan_of_run import choose_systems
 from bakeoff.runtime.events import Emit, no_listener
@@ -156,8 +155,7 @@ def open_artifacts(
 ) -> tuple[SharedArtifacts, str]:
     """What the systems of a plan share, each part made when first used; and the fingerprint of the documents."""
     context = StageContext(open_cache(Path(home or default_home()) / "cache"), emit)
-    source = registry.load("sources", plan.source.name)(plan.source.params)
-    corpus = read_documents(plan.source, source, context)
+    corpus = read_corpus(plan, context)
     artifacts = SharedArtifacts(
         blank_leaked_sentences(corpus, queries) if mask else corpus,
         queries.queries,
