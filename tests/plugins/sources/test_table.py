@@ -173,21 +173,35 @@ def test_the_rows_of_a_postgresql_query(tmp_path: Path, engine: Any, monkeypatch
     dsn = engine("pgvector")["BAKEOFF_PGVECTOR_DSN"]
     with psycopg.connect(dsn) as connection:
         connection.execute("DROP TABLE IF EXISTS tickets")
-        connection.execute("CREATE TABLE tickets (id bigint, title text, body text, opened timestamptz)")
+        connection.execute(
+            "CREATE TABLE tickets (id bigint, title text, body text, opened timestamptz, price numeric(8, 2), "
+            "key uuid DEFAULT '00000000-0000-0000-0000-00000000000a', picture bytea DEFAULT '\\x00', more jsonb)"
+        )
         connection.execute(
             "INSERT INTO tickets SELECT n, 'Ticket ' || n, 'Body ' || n, '2026-05-01T00:00:00Z'::timestamptz "
-            "+ n * interval '1 day' FROM generate_series(1, 20000) n"
+            "+ n * interval '1 day', n / 2.0 FROM generate_series(1, 20000) n"
         )
     at = make_url(dsn)
+    url = f"postgresql://{at.username}@{at.host}:{at.port}/{at.database}"
+    monkeypatch.setenv("BAKEOFF_SQL_PASSWORD", "wrong")
+    with pytest.raises(DataError, match="Give the password as BAKEOFF_SQL_PASSWORD"):
+        list(sql(url, "SELECT * FROM tickets").batches())
     if at.password:
         monkeypatch.setenv("BAKEOFF_SQL_PASSWORD", at.password)
-    url = f"postgresql://{at.username}@{at.host}:{at.port}/{at.database}"
     source = sql(url, "SELECT * FROM tickets ORDER BY id")
     found = read(tmp_path, type(source), source._params)
     assert found.documents.num_rows == 20_000 and found.skipped == ()
     first = found.documents.slice(0, 1).to_pylist()[0]
     assert (first["id"], first["text"]) == ("1", "Ticket 1\n\nBody 1")
     assert "2026-05-02" in first["fields"]
+    rich = SqlParams(
+        url=url, query="SELECT * FROM tickets LIMIT 2", id="id", text=["body"], fields=["price", "key"]
+    )
+    (batch,) = SqlSource(rich).batches()
+    assert batch.fields["price"].to_pylist() == ["0.50", "1.00"]
+    assert batch.fields["key"].to_pylist()[0].endswith("-00000000000a")
+    with pytest.raises(DataError, match="picture"):
+        list(SqlSource(rich.model_copy(update={"text": ["picture"]})).batches())
     with pytest.raises(DataError, match='"opened"'):
         list(sql(url, "SELECT id, title, body FROM tickets").batches())
     with pytest.raises(DataError, match='"nothing"'):

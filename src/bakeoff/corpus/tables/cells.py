@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import functools
+import uuid
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -82,6 +84,8 @@ def _cell_text(value: Any, name: str, where: str) -> str | None:
             return str(int(value)) if value.is_integer() else str(value)
         case datetime.datetime() | datetime.date() | datetime.time():
             return value.isoformat()
-        case int() | datetime.timedelta():
+        case Decimal():
+            return f"{value:f}"
+        case int() | datetime.timedelta() | uuid.UUID():
             return str(value)
     raise DataError(f'{where}: column "{name}" holds a {type(value).__name__}, not a text, number or date.')

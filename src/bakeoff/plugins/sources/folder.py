@@ -29,47 +29,53 @@ _NEVER = frozenset({"node_modules", "__pycache__", "venv", "CVS"})  # and every 
 _LINK = "symbolic link: set follow_symlinks to read it"
 
 
+class FileParams(BaseModel):
+    """Which files are read, and with which limits."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    include: list[str] = Field(
+        list(DEFAULT_INCLUDE),
+        description="globs of files to read: '*.py' at any depth, 'docs/**' below the folder",
+    )
+    exclude: list[str] = Field([], description="globs of files to leave out, and 'name/' for whole folders")
+    max_mb: float = Field(20, gt=0, description="megabytes above which a file is skipped")
+    max_seconds: float = Field(30, ge=1, le=3600, description="CPU seconds after which a file is skipped")
+    max_memory_mb: int = Field(
+        1000, ge=100, le=1_000_000, description="megabytes of memory above which a file is skipped"
+    )
+    encoding: str | None = Field(
+        None,
+        description="of the files that are not UTF-8; default: found by marks, declarations and statistics",
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _check_encoding(cls, name: str | None) -> str | None:
+        try:
+            return name if name is None else codecs.lookup(name).name
+        except LookupError as exc:
+            raise ValueError(
+                f"{name!r} is not an encoding that Python knows: cp1252 or shift_jis, for example"
+            ) from exc
+
+
+class FolderParams(FileParams):
+    """Parameters of the folder source."""
+
+    folder: Path = Field(description="the folder with the documents")
+    follow_symlinks: bool = Field(False, description="whether links to files and folders are followed")
+
+
 class FolderSource:
     """Reads every matching file below a folder; what is not read is named with its reason."""
 
     version: ClassVar[str] = f"3 with chardet {chardet.__version__}"
     selects_by: ClassVar[tuple[str, ...]] = ("include", "exclude", "max_mb", "follow_symlinks")
 
-    class Params(BaseModel):
-        """Parameters of the folder source."""
+    Params = FolderParams
 
-        model_config = ConfigDict(extra="forbid", frozen=True)
-
-        folder: Path = Field(description="the folder with the documents")
-        include: list[str] = Field(
-            list(DEFAULT_INCLUDE),
-            description="globs of files to read: '*.py' at any depth, 'docs/**' below the folder",
-        )
-        exclude: list[str] = Field(
-            [], description="globs of files to leave out, and 'name/' for whole folders"
-        )
-        max_mb: float = Field(20, gt=0, description="megabytes above which a file is skipped")
-        max_seconds: float = Field(30, ge=1, le=3600, description="CPU seconds after which a file is skipped")
-        max_memory_mb: int = Field(
-            1000, ge=100, le=1_000_000, description="megabytes of memory above which a file is skipped"
-        )
-        encoding: str | None = Field(
-            None,
-            description="of the files that are not UTF-8; default: found by marks, declarations and statistics",
-        )
-        follow_symlinks: bool = Field(False, description="whether links to files and folders are followed")
-
-        @field_validator("encoding")
-        @classmethod
-        def _check_encoding(cls, name: str | None) -> str | None:
-            try:
-                return name if name is None else codecs.lookup(name).name
-            except LookupError as exc:
-                raise ValueError(
-                    f"{name!r} is not an encoding that Python knows: cp1252 or shift_jis, for example"
-                ) from exc
-
-    def __init__(self, params: Params) -> None:
+    def __init__(self, params: FolderParams) -> None:
         self._params = params
         self._included = matcher(params.include)
         self._excluded = matcher(params.exclude)
@@ -94,14 +100,18 @@ class FolderSource:
     def reads_from(self, folder: Path) -> bool:
         """Whether a folder is below this one, and neither hidden nor left out by `exclude`."""
         root, inner = self._params.folder.resolve(), folder.resolve()
-        if not inner.is_relative_to(root):
-            return False
-        parts = inner.relative_to(root).parts
-        if any(part.startswith(".") or part in _NEVER for part in parts):
-            return False
-        below = "".join(f"{part}/" for part in parts)
-        steps = ["".join(f"{part}/" for part in parts[: end + 1]) for end in range(len(parts))]
-        return not any(self._excluded(name) for name in (*steps, f"{below}report.html"))
+        return inner.is_relative_to(root) and self._allows((inner / "report.html").relative_to(root).parts)
+
+    def chooses(self, name: str) -> bool:
+        """Whether a file of this posix path is read if it is there and not too large."""
+        return self._included(name) and self._allows(tuple(name.split("/")))
+
+    def _allows(self, parts: tuple[str, ...]) -> bool:
+        """Whether neither a file nor a folder of its path is hidden or left out by `exclude`."""
+        steps = ["".join(f"{part}/" for part in parts[:end]) for end in range(1, len(parts))]
+        return not any(part.startswith(".") or part in _NEVER for part in parts) and not any(
+            self._excluded(name) for name in (*steps, "/".join(parts))
+        )
 
     def read(self, item: SourceItem) -> SourceFile | Skipped:
         """The bytes of one file."""

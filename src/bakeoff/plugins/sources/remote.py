@@ -4,34 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from bakeoff.corpus.tables.places import file_system, reading
 from bakeoff.errors import CorpusError
 from bakeoff.plugins.kit.server import without_secret
-from bakeoff.plugins.sources.folder import FolderSource
+from bakeoff.plugins.sources.folder import FileParams, FolderParams, FolderSource
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.types import Skipped, SourceFile, SourceItem
+from bakeoff.types import ReadLimits, Skipped, SourceFile, SourceItem
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+FILES_AT_ONCE = 200
 
 
-class RemoteParams(BaseModel):
+class RemoteParams(FileParams):
     """Which folder, and which of its files."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     remote: Annotated[str, AfterValidator(without_secret)] = Field(
         description="the folder's URL; keys come from the environment, as its client finds them"
     )
-    include: list[str] = Field([], description="globs of files to read; default: those of the folder source")
-    exclude: list[str] = Field([], description="globs of files to leave out")
+    max_total_mb: float = Field(
+        2_000, gt=0, description="megabytes of files to copy, above which nothing is read"
+    )
 
 
 class RemoteSource:
-    """Copies the files to this machine and reads them as a folder."""
+    """Copies the files that will be read to this machine and reads them as a folder."""
 
     version: ClassVar[str] = FolderSource.version
-    selects_by: ClassVar[tuple[str, ...]] = ("remote", "include", "exclude")
+    selects_by: ClassVar[tuple[str, ...]] = ("remote", "include", "exclude", "max_mb", "max_total_mb")
     Params = RemoteParams
 
     def __init__(self, params: RemoteParams) -> None:
@@ -41,18 +47,60 @@ class RemoteSource:
     @cached_property
     def _folder(self) -> FolderSource:
         """Copied when it is first listed: the seconds that takes are seconds of reading."""
+        given = self._params.model_dump(include=set(FileParams.model_fields))
+        folder = FolderSource(FolderParams(folder=self._copies.path, **given))
         system, path = file_system(self._params.remote)
         with reading(self._params.remote):
             if not system.isdir(path):
                 raise CorpusError(f"{self._params.remote} is not a folder with files: check the URL.")
-            system.get(path.rstrip("/") + "/", f"{self._copies.path}/", recursive=True)
-        chosen = {"include": self._params.include} if self._params.include else {}
-        folder = FolderSource.Params(folder=self._copies.path, exclude=self._params.exclude, **chosen)
-        return FolderSource(folder)
+            found = system.find(path, detail=True)
+            sizes = {name: int(info.get("size") or 0) for name, info in found.items()}
+            self._copy(system, self._place(path, sizes, folder), sizes)
+        return folder
+
+    def _place(self, path: str, sizes: dict[str, int], folder: FolderSource) -> dict[str, Path]:
+        """Where to copy each file that will be read; of any other, its name and size are there without its bytes."""
+        wanted: dict[str, Path] = {}
+        for name, size in sizes.items():
+            below = name.removeprefix(path.rstrip("/")).lstrip("/")
+            if not below or below.endswith("/"):  # how object stores mark a folder
+                continue
+            if ".." in below.split("/"):
+                raise CorpusError(
+                    f"{self._params.remote} has a file whose name leads outside it: {below!r}. Rename it."
+                )
+            target = self._copies.path / below
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if folder.chooses(below) and size <= self._params.max_mb * 1e6:
+                wanted[name] = target
+            else:
+                with target.open("wb") as file:
+                    file.truncate(size)
+        return wanted
+
+    def _copy(self, system: AbstractFileSystem, wanted: dict[str, Path], sizes: dict[str, int]) -> None:
+        self._check_total(sum(sizes[name] for name in wanted), len(wanted))
+        names, copied = list(wanted), 0
+        for begin in range(0, len(names), FILES_AT_ONCE):
+            some = names[begin : begin + FILES_AT_ONCE]
+            system.get(some, [str(wanted[name]) for name in some])
+            copied += sum(wanted[name].stat().st_size for name in some)
+            self._check_total(copied, begin + len(some))  # a server may report other sizes than it sends
+
+    def _check_total(self, size: int, count: int) -> None:
+        if size > self._params.max_total_mb * 1e6:
+            raise CorpusError(
+                f"{self._params.remote}: {count:,} files to copy have {size / 1e6:,.1f} MB, and max_total_mb is "
+                f"{self._params.max_total_mb:g}. Choose fewer with `include`, or set max_total_mb in the corpus."
+            )
 
     def items(self) -> Iterable[SourceItem | Skipped]:
-        """The files that were copied."""
+        """The files that were copied, and those that are not read with the reason."""
         return self._folder.items()
+
+    def read_limits(self) -> ReadLimits:
+        """The limits that the parameters give."""
+        return ReadLimits(self._params.max_seconds, self._params.max_memory_mb)
 
     def read(self, item: SourceItem) -> SourceFile | Skipped:
         """The bytes of one of them."""

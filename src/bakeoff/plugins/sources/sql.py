@@ -84,7 +84,8 @@ class SqlSource:
                 )
                 columns = tuple(answer.keys())
                 TableFile(where, columns, None, lambda _: iter(())).expect(self._params.columns)
-                yield from document_batches(_batches(answer, columns, where), self._params, where)
+                wanted = {name: columns.index(name) for name in self._params.columns}
+                yield from document_batches(_batches(answer, wanted, where), self._params, where)
                 connection.rollback()
         except SQLAlchemyError as exc:
             raise DataError(f"{where}: {_cause(exc)}") from exc
@@ -114,15 +115,17 @@ def _without_password(url: URL) -> str:
 
 def _cause(exc: SQLAlchemyError) -> str:
     """The database's own words, without the query and the library's links."""
-    text = str(getattr(exc, "orig", None) or exc)
-    return " ".join(text.split())[:300]
+    text = " ".join(str(getattr(exc, "orig", None) or exc).split())[:300]
+    if "password" in text.lower():
+        return f"{text}. Give the password as {PASSWORD}, in the environment or .env."
+    return text
 
 
-def _batches(answer: sa.CursorResult, columns: tuple[str, ...], where: str) -> Iterator[pa.RecordBatch]:
+def _batches(answer: sa.CursorResult, wanted: dict[str, int], where: str) -> Iterator[pa.RecordBatch]:
+    """The columns of these names and numbers; what else a row has may be of any type."""
     begin = 1
     for rows in answer.partitions(BATCH_ROWS):
         at = f"{where}, from row {begin:,}"
-        by_column = zip(*rows, strict=True)
-        arrays = [python_column(values, name, at) for values, name in zip(by_column, columns, strict=True)]
-        yield pa.record_batch(arrays, names=list(columns))
+        arrays = [python_column([row[n] for row in rows], name, at) for name, n in wanted.items()]
+        yield pa.record_batch(arrays, names=list(wanted))
         begin += len(rows)
