@@ -26,9 +26,10 @@ from bakeoff.runtime.scheduler import WorkerPool
 from bakeoff.stats import arrays
 from bakeoff.stats.bootstrap import BootstrapSettings, intervals_at
 from bakeoff.storage.cache import Cache
+from bakeoff.storage.schemas import CHUNKS, JUDGMENTS
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
-from bakeoff.types import CHUNKS, JUDGMENTS, Hits, Query
+from bakeoff.types import Hits, Query
 
 DEPTH = 100
 MEASURES = ("nDCG@10(document)", "RR@10(document)", "R@10(document)", "R@20(answer)", "SpanRecall@10")

@@ -27,7 +27,8 @@ from bakeoff.plugins.chunkers.semantic import SemanticChunker
 from bakeoff.plugins.chunkers.sentences import SentencesChunker
 from bakeoff.plugins.chunkers.tokens import TokensChunker
 from bakeoff.protocols import Chunker
-from bakeoff.types import DOCUMENTS, Document
+from bakeoff.storage.schemas import DOCUMENTS
+from bakeoff.types import Document
 from common import Row, show
 from cores import Alone
 

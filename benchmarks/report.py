@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from bakeoff.pipeline.system_tables import LATENCIES
 from bakeoff.runs.folder import QUERIES
-from bakeoff.types import RANKINGS, SCORES, Schema
+from bakeoff.storage.schemas import RANKINGS, SCORES, Schema
 from common import Row, show
 
 SYSTEMS, MANY = 200, 10_000

@@ -27,7 +27,8 @@ from bakeoff.examples import examples
 from bakeoff.pipeline.placement import Placer
 from bakeoff.runs.analysis import Result
 from bakeoff.runtime.http_client import HttpClient
-from bakeoff.types import DOCUMENTS, RetrievedRow
+from bakeoff.storage.schemas import DOCUMENTS
+from bakeoff.types import RetrievedRow
 from common import Row, show
 
 CALLS, MOST_MICROSECONDS = 1500, 50.0

@@ -31,7 +31,8 @@ from bakeoff.plugins.embedders.wordllama import WordLlamaEmbedder
 from bakeoff.protocols import Executor
 from bakeoff.runtime.scheduler import WorkerPool, worker_pool
 from bakeoff.storage.cache import Cache, folder_bytes
-from bakeoff.types import CHUNKS, Batch, Document, Metric, Role
+from bakeoff.storage.schemas import CHUNKS
+from bakeoff.types import Batch, Document, Metric, Role
 from common import Row, show
 
 CHUNKS_EMBEDDED = 200_000

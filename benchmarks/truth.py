@@ -17,11 +17,12 @@ import yaml
 
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError
+from bakeoff.storage.schemas import CHUNKS, DOCUMENTS
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.resolve import Truth, resolve
 from bakeoff.truth.rules import Sql
 from bakeoff.truth.units import derive_units
-from bakeoff.types import CHUNKS, DOCUMENTS, Query, Unit
+from bakeoff.types import Query, Unit
 from common import Row, show
 
 CHUNK_COUNT, WORDS, RULES, REPEATS = 28_321, 600, 50, 3

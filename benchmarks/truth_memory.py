@@ -20,11 +20,12 @@ from typing import Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from bakeoff.storage.schemas import CHUNKS, DOCUMENTS
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth, resolve
 from bakeoff.truth.rules import Rule, Sections, Sql, WordsRule
 from bakeoff.truth.units import RankedUnits, collapse_ranking, derive_units
-from bakeoff.types import CHUNKS, DOCUMENTS, Query, Unit
+from bakeoff.types import Query, Unit
 from common import Row, show
 
 CHUNKS_A_DOCUMENT, CHARACTERS, BLOCK, BLOCKS = 10, 60, 250_000, 20

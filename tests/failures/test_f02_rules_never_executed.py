@@ -10,9 +10,9 @@ import pytest
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, TruthError
 from bakeoff.runs.run import run
+from bakeoff.storage.schemas import CHUNKS, DOCUMENTS
 from bakeoff.truth.queries import query_set
 from bakeoff.truth.resolve import resolve
-from bakeoff.types import CHUNKS, DOCUMENTS
 
 TEXTS = ["fatigue of the pilot", "the pilot slept", "fatigue crack"]
 

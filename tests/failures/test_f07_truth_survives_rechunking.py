@@ -11,10 +11,11 @@ import pytest
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError
 from bakeoff.runs.run import run
+from bakeoff.storage.schemas import CHUNKS, DOCUMENTS
 from bakeoff.truth.queries import query_set
 from bakeoff.truth.resolve import resolve
 from bakeoff.truth.units import derive_units
-from bakeoff.types import CHUNKS, DOCUMENTS, Unit
+from bakeoff.types import Unit
 
 TEXT = (
     '"""Größe — 😀 üöä."""\n'

@@ -13,8 +13,9 @@ from bakeoff.errors import TruthError
 from bakeoff.report.render.markdown import write_markdown
 from bakeoff.runs.analysis import open_run
 from bakeoff.runs.run import run
+from bakeoff.storage.schemas import CHUNKS, JUDGMENTS
 from bakeoff.truth.units import RankedUnits, bound_chunkings, collapse_ranking, derive_units
-from bakeoff.types import CHUNKS, JUDGMENTS, Unit
+from bakeoff.types import Unit
 
 
 def chunks(size: int) -> pa.Table:

@@ -19,7 +19,7 @@ from bakeoff.runs.checks.checking import validate
 from bakeoff.runs.folder import QUERIES, RunFolder
 from bakeoff.runs.run import run
 from bakeoff.runs.verdict import false_alarms
-from bakeoff.types import RANKINGS
+from bakeoff.storage.schemas import RANKINGS
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("report_run_f09", _place)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from bakeoff.report.build import build_report
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.folder import RunFolder
-from bakeoff.types import RANKINGS
+from bakeoff.storage.schemas import RANKINGS
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("report_run_f18", _place)

@@ -7,9 +7,9 @@ import pytest
 
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError, TruthError
+from bakeoff.storage.schemas import DOCUMENTS
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.resolve import resolve
-from bakeoff.types import DOCUMENTS
 
 
 def corpus() -> pa.Table:

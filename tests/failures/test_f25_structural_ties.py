@@ -14,7 +14,7 @@ from bakeoff.runs.analysis import open_run
 from bakeoff.runs.folder import RunFolder
 from bakeoff.stats.compare import compare
 from bakeoff.stats.comparison import ScoreMatrix
-from bakeoff.types import SCORES
+from bakeoff.storage.schemas import SCORES
 
 _place = Path(__file__).resolve().parents[1] / "report" / "conftest.py"
 _spec = importlib.util.spec_from_file_location("report_run_f25", _place)

@@ -19,7 +19,7 @@ from bakeoff.report.pages.ann import write_ann_page
 from bakeoff.report.render.markdown import write_markdown
 from bakeoff.runs.analysis import open_run
 from bakeoff.runs.folder import QUERIES, RunFolder, read_record, read_table
-from bakeoff.types import RANKINGS, Schema
+from bakeoff.storage.schemas import RANKINGS, Schema
 
 
 @pytest.mark.parametrize("schema", [*CELL, QUERIES], ids=lambda schema: schema.name)

@@ -13,7 +13,8 @@ from bakeoff.pipeline.placement import Placer
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.retrieved import RetrievedPassages
 from bakeoff.pipeline.scoring.assume_placed import assume_placed
-from bakeoff.types import DOCUMENTS, JUDGMENTS, RetrievedRow, Unit
+from bakeoff.storage.schemas import DOCUMENTS, JUDGMENTS
+from bakeoff.types import RetrievedRow, Unit
 
 NAMES = [f"d{i}" for i in range(6)]
 

@@ -20,7 +20,8 @@ from bakeoff.pipeline.chunking import parallel as chunk_parallel
 from bakeoff.pipeline.chunking.parallel import ParallelChunker
 from bakeoff.pipeline.chunking.worker import READ
 from bakeoff.storage.row_cache import to_bytes
-from bakeoff.types import DOCUMENTS, Document
+from bakeoff.storage.schemas import DOCUMENTS
+from bakeoff.types import Document
 
 LINE = registry.load("chunkers", "line")
 TEXTS = [f"# Part {n}\n\n" + f"Sentence {n} of naïve café 東京.\n" * (n % 7 + 1) for n in range(60)]

@@ -7,7 +7,8 @@ import pytest
 
 from bakeoff.errors import QueryFileError
 from bakeoff.pipeline.payload import build_payload
-from bakeoff.types import CHUNKS, DOCUMENTS, Condition, DateCondition, PayloadField
+from bakeoff.storage.schemas import CHUNKS, DOCUMENTS
+from bakeoff.types import Condition, DateCondition, PayloadField
 
 YEARS: tuple[dict[str, str], ...] = ({"year": "2001", "code": "007"}, {"year": "1999"}, {})
 

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from bakeoff.pipeline.placement import THRESHOLD, Placement, Placer, without_markup
-from bakeoff.types import DOCUMENTS, RetrievedRow
+from bakeoff.storage.schemas import DOCUMENTS
+from bakeoff.types import RetrievedRow
 
 TEXTS = {
     "a.md": "# Tokens\n\nAn access token is valid for fifteen minutes after it was issued by the server.\n",

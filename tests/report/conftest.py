@@ -33,7 +33,8 @@ from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.cost import Cost, PricedCost
 from bakeoff.runs.folder import QUERIES, RunFolder
 from bakeoff.runs.record import ChunkingRecord, CorpusRecord, ExcludedQuery, RuleHit, RunRecord
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Metric, Schema, Status
+from bakeoff.storage.schemas import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+from bakeoff.types import Metric, Status
 
 MEASURES = ["nDCG@10(document)", "RR@10(document)", "Hit@5(document)", "R@20(document)", "tokens@10(chunk)"]
 DEPTH = 20

@@ -13,7 +13,7 @@ from bakeoff.errors import DataError
 from bakeoff.pipeline.system_tables import CELL
 from bakeoff.runs.folder import QUERIES, RunFolder, read_record, read_table
 from bakeoff.runs.record import RunRecord
-from bakeoff.types import SCORES, Schema
+from bakeoff.storage.schemas import SCORES, Schema
 
 
 @pytest.fixture

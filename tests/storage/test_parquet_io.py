@@ -18,7 +18,7 @@ from bakeoff.pipeline.system_tables import TIES
 from bakeoff.runs.folder import read_table
 from bakeoff.runs.verdict import _latency_between
 from bakeoff.storage.parquet_io import read_parquet, read_where
-from bakeoff.types import Schema
+from bakeoff.storage.schemas import Schema
 
 
 def _no_text() -> pa.Array:

@@ -9,9 +9,9 @@ import pytest
 
 from bakeoff.config import yaml_document
 from bakeoff.errors import QueryFileError
+from bakeoff.storage.schemas import CHUNKS, DOCUMENTS
 from bakeoff.truth.queries import QuerySet, query_set
 from bakeoff.truth.resolve import Truth, resolve
-from bakeoff.types import CHUNKS, DOCUMENTS
 
 DECODER = '''"""Größe: Zeichen, nicht Bytes — üöä 😀."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bakeoff.storage.schemas import DOCUMENTS, JUDGMENTS
 from bakeoff.truth.alignment import LOST, align_truth
 from bakeoff.truth.resolve import Truth
 from bakeoff.truth.words import Words
-from bakeoff.types import DOCUMENTS, JUDGMENTS
 
 TEXT = (
     "The pilot slept. The probable cause was ice on the wings of the aircraft. The crew was tired and left."

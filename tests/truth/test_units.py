@@ -17,6 +17,7 @@ from bakeoff.measures.conventions import DEFAULT, Conventions
 from bakeoff.measures.evaluate import evaluate
 from bakeoff.measures.names import parse
 from bakeoff.measures.presets import preset
+from bakeoff.storage.schemas import CHUNKS, JUDGMENTS
 from bakeoff.truth.resolve import resolve
 from bakeoff.truth.units import (
     IdOrder,
@@ -26,7 +27,7 @@ from bakeoff.truth.units import (
     derive_units,
     unit_items,
 )
-from bakeoff.types import CHUNKS, JUDGMENTS, Unit
+from bakeoff.types import Unit
 
 Make = Callable[..., Any]
 SECTIONS = ("", "Über uns", "B")

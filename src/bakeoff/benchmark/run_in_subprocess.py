@@ -31,7 +31,7 @@ def run_isolated(work: Callable[[J], T], job: J) -> T:
     except EOFError:
         process.join(END_SECONDS)
         raise StoreError(f"its process ended before it had a result: {_how(process.exitcode)}.") from None
-    except BaseException:  # Ctrl-C: stop the child at once, then raise again
+    except KeyboardInterrupt:  # stop the child at once, then raise again
         process.terminate()
         raise
     finally:

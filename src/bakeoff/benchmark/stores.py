@@ -269,14 +269,15 @@ def fill_batches(
     home.mkdir(parents=True, exist_ok=True)
     collection = Collection(candidate, dataset, part)
     collection.acquire()
-    try:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(collection.release)
         store = candidate.plugin(candidate.params, home)
-        try:
-            yield store, collection
-        except BaseException:
-            with contextlib.suppress(StoreError):  # the first failure is the one to report
-                collection.end(store)
-            raise
-    except BaseException:
-        collection.release()
-        raise
+        on_failure.callback(_end_quietly, collection, store)
+        yield store, collection
+        on_failure.pop_all()
+
+
+def _end_quietly(collection: Collection, store: Store) -> None:
+    """End a collection after a failure, which is the one to report."""
+    with contextlib.suppress(StoreError):
+        collection.end(store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import shutil
@@ -68,11 +69,10 @@ def take(
     if not test:
         _print_taken(out, chosen.label, as_json=as_json)
         return 0
-    try:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(shutil.rmtree, out, ignore_errors=True)
         outcome, through = _replay(taken, out)
-    except BaseException:
-        shutil.rmtree(out, ignore_errors=True)
-        raise
+        on_failure.pop_all()
     sentence = f"{outcome.sentence}{through}"
     _print_taken(out, chosen.label, as_json=as_json, sentence=sentence, passed=outcome.passed)
     for line in outcome.differences:

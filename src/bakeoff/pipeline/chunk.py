@@ -22,7 +22,7 @@ from bakeoff.protocols import Chunker, ResourceRequest, SuppliesChunks
 from bakeoff.runtime.count_text import count
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.row_cache import RowCache, read_arrow, write_arrow
-from bakeoff.types import CHUNKS
+from bakeoff.storage.schemas import CHUNKS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -134,7 +134,9 @@ def embed_chunks(
         if folder is None:
             pool, keys = RowCache(context.cache, "embed", key), chunk_keys(chunking.chunks)
             spread = _spread(part, embedder, chunking, context)
-            fill = partial(_fill, pool, keys, embedder, chunking.chunks, report.advance, spread)
+            fill = partial(
+                _fill, pool, keys, embedder, chunking.chunks, advance=report.advance, spread=spread
+            )
             filled = fill_timed(context.cache, pool, keys, fill)
             speed = filled.known
             if speed is not None:

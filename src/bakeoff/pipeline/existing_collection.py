@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -146,22 +147,19 @@ def open_collection(
     dims = model.dims
     assert part.existing is not None
     copy = TempDir("collection")
-    store: CompleteStore | None = None
     label = f"{part.label} · {chunking.label}"
     with stage_progress(context, "index", label, chunking.chunks.num_rows, "rows") as report:
-        try:
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(copy.close)
             store = _connect(part, part.existing, copy)
+            on_failure.callback(store.close)
             facts = cast("SupportsExisting", store).open_existing(part.existing, metric)
             _check_facts(part, facts, dims, metric)
             opened = ReadOnlyStore(
                 cast("SupportsExisting", store), _chunk_rows(chunking, documents), copy, part.existing
             )
             note = _check_ids(part, opened, cast("SupportsExisting", store), facts, dims, chunking)
-        except BaseException:
-            if store is not None:
-                store.close()
-            copy.close()
-            raise
+            on_failure.pop_all()
         report.advance(chunking.chunks.num_rows)
         report.summary = f'{facts.rows:,} rows of "{part.existing.name}", read only'
     return OpenIndex(cast("CompleteStore", opened), None, None, None, note=note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -197,11 +198,10 @@ def _stage(making: _IndexBuild, context: StageContext) -> AbstractContextManager
 def _in_memory(making: _IndexBuild, root: Path, advance: Callable[[int], None]) -> OpenIndex:
     """An index that lives as long as its store."""
     store = making.store(root)
-    try:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(_close_after_fault, store)
         filled = _fill(store, making, advance)
-    except BaseException:
-        _close_after_fault(store)
-        raise
+        on_failure.pop_all()
     size = _bytes_in_memory(making.content, making.part)
     return OpenIndex(store, size, filled.insert, filled.index, time.perf_counter() - filled.ended)
 
@@ -213,11 +213,10 @@ def _build(making: _IndexBuild, context: StageContext, advance: Callable[[int], 
     def write(home: Path) -> None:
         advance(0)
         store = making.store(home)
-        try:
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(_close_after_fault, store)
             done.append(_fill(store, making, advance))
-        except BaseException:
-            _close_after_fault(store)
-            raise
+            on_failure.pop_all()
         store.close()
 
     context.cache.make("index", making.name, write)

@@ -25,7 +25,8 @@ from bakeoff.pipeline.work_time import FillTime, WorkTime, fill_timed, keep_or_f
 from bakeoff.protocols import RowSource, Source, SupportsReadLimits
 from bakeoff.runtime.count_text import count
 from bakeoff.storage.row_cache import BatchRows, RowCache
-from bakeoff.types import DOCUMENTS, Document, ReadLimits, Schema, Skipped, SourceItem
+from bakeoff.storage.schemas import DOCUMENTS, Schema
+from bakeoff.types import Document, ReadLimits, Skipped, SourceItem
 
 if TYPE_CHECKING:
     import pyarrow as pa

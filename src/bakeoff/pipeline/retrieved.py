@@ -20,8 +20,9 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.placement import KEPT_TEXTS, OUTSIDE, Place, Placement, Placer
 from bakeoff.storage.redaction import redact
+from bakeoff.storage.schemas import CHUNKS
 from bakeoff.truth.overlap import Ranges, ranges
-from bakeoff.types import CHUNKS, Hits, RetrievedRow
+from bakeoff.types import Hits, RetrievedRow
 
 if TYPE_CHECKING:
     import numpy as np

@@ -364,19 +364,18 @@ class SharedArtifacts:
         builds = [index_key("build", *parts, texts) for parts, texts in index_parts(system)]
         keys: list[Key] = [("chunk", system.chunker.label), *models, *whole, *opened]
         slots = [self._shared.slot(key) for key in keys]
+        start: Key = ("start", model_name(system.embedder.full) if system.embedder else "")
         own = sum(slot.seconds for slot in (*slots, *map(self._shared.slot, builds)))
         corpus = self.corpus.read_for(system.chunker)
         read_seconds = corpus.seconds if self.corpus.readings else self._read_seconds
         return IngestionTimings(
-            corpus,
-            self._shared.find(keys[0], ChunkedCorpus),
-            self._shared.find(models[0], ChunkVectors) if models else None,
-            tuple(self._shared.find(key, OpenIndex) for key in opened),
-            read_seconds + own if all(slot.made for slot in slots) else None,
-            self._shared.find(("start", model_name(system.embedder.full)), float)
-            if system.embedder
-            else None,
-            self._shared.find(models[1], ChunkVectors) if system.encoder else None,
+            corpus=corpus,
+            chunking=self._shared.find(keys[0], ChunkedCorpus),
+            vectors=self._shared.find(models[0], ChunkVectors) if models else None,
+            indexes=tuple(self._shared.find(key, OpenIndex) for key in opened),
+            seconds=read_seconds + own if all(slot.made for slot in slots) else None,
+            model_start=self._shared.find(start, float),
+            encoded=self._shared.find(models[1], ChunkVectors) if system.encoder else None,
         )
 
     def ranking_depth(self, system: System) -> int:

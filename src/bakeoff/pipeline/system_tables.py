@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bakeoff.pipeline.placement import PLACES
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
+from bakeoff.storage.schemas import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+from bakeoff.types import Status
 
 if TYPE_CHECKING:
     import numpy as np

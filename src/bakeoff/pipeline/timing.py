@@ -13,7 +13,7 @@ from bakeoff.pipeline.index import OpenIndex
 from bakeoff.pipeline.query_pipeline import SystemAnswers
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.system_tables import LATENCIES
-from bakeoff.types import TIMINGS
+from bakeoff.storage.schemas import TIMINGS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,7 +242,7 @@ def _statistics(run: str, system: str, phase: str, samples: np.ndarray) -> list[
     return rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionTimings:
     """A system's ingestion, None where a part was not made or failed; `seconds` is all of it by a separate clock.
 

@@ -168,7 +168,7 @@ def _words(leaf: Rule) -> Sequence[str]:
 
 def _documents(ids: list[str]) -> pa.Table:
     """Documents by id alone: a condition on a title that is not at hand is never true."""
-    from bakeoff.types import DOCUMENTS
+    from bakeoff.storage.schemas import DOCUMENTS
 
     nothing = [None] * len(ids)
     return DOCUMENTS.table(
@@ -184,7 +184,7 @@ def _documents(ids: list[str]) -> pa.Table:
 
 
 def _chunks(ids: list[str], passages: Sequence[PooledPassage]) -> pa.Table:
-    from bakeoff.types import CHUNKS
+    from bakeoff.storage.schemas import CHUNKS
 
     row = {name: place for place, name in enumerate(ids)}
     ordered = sorted(passages, key=lambda one: (row[one.document_id], one.start, one.end))

@@ -19,7 +19,7 @@ from bakeoff.review.review_folder import ReviewState, load_state, open_review
 from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.record import ExcludedQuery, ReviewedTruth
 from bakeoff.runtime.events import Emit, no_listener
-from bakeoff.types import SCORES
+from bakeoff.storage.schemas import SCORES
 
 if TYPE_CHECKING:
     import pyarrow as pa

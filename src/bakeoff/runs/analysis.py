@@ -23,7 +23,8 @@ from bakeoff.runs.folder import (
     require_unchanged,
 )
 from bakeoff.runs.record import ReviewedTruth, RunRecord
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status
+from bakeoff.storage.schemas import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+from bakeoff.types import Status
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -32,7 +32,8 @@ from bakeoff.runs.score_files import (
     read_ranked_files,
 )
 from bakeoff.runtime.machine import describe_machine, package_versions
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema, Status, Unit
+from bakeoff.storage.schemas import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+from bakeoff.types import Status, Unit
 
 ALSO = ("RR@10", "R@20")
 FileScores = Mapping[str, Mapping[str, SystemScores]]

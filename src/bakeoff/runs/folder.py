@@ -34,7 +34,8 @@ from bakeoff.pipeline.system_tables import CELL, SystemResult
 from bakeoff.runs.record import SCHEMA_VERSION, RunRecord
 from bakeoff.storage.cache import durable_folder, verify_folder, write_file
 from bakeoff.storage.parquet_io import read_parquet
-from bakeoff.types import SYSTEMS, JsonObject, Schema
+from bakeoff.storage.schemas import SYSTEMS, Schema
+from bakeoff.types import JsonObject
 
 if TYPE_CHECKING:
     import pyarrow as pa

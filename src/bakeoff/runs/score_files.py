@@ -29,8 +29,9 @@ from bakeoff.storage.ranking_files import (
     read_run,
     read_table_rankings,
 )
+from bakeoff.storage.schemas import JUDGMENTS
 from bakeoff.truth.clusters import query_clusters
-from bakeoff.types import JUDGMENTS, Json, Query
+from bakeoff.types import Json, Query
 
 Missing = Literal["refuse", "zero", "leave-out"]
 SEED = 7
@@ -79,13 +80,15 @@ def compare_scores(
         if preset is not None:
             raise SettingError("a preset scores rankings: give the judgments as well (--qrels).")
         name, found = _read_scores(named, measure)
-        return _compare(name, found, missing, score_range, lower_is_better, seed)
+        return _compare(name, found, missing, score_range, lower_is_better=lower_is_better, seed=seed)
     conventions = find_preset(preset).conventions if preset else DEFAULT
     name = str(parse(measure or MEASURE))
     ranked = read_ranked_files(named, qrels, conventions)
     scored = ranked.scores(name, missing)
     clusters = query_clusters_of(ranked.truth)
-    outcome = _compare(name, scored, missing, score_range, lower_is_better, seed, clusters)
+    outcome = _compare(
+        name, scored, missing, score_range, lower_is_better=lower_is_better, seed=seed, clusters=clusters
+    )
     return replace(outcome, conventions=conventions, notes=ranked.notes)
 
 
@@ -312,6 +315,7 @@ def _compare(
     systems: Mapping[str, SystemScores],
     missing: Missing,
     score_range: tuple[float, float] | None,
+    *,
     lower_is_better: bool,
     seed: int,
     clusters: Mapping[str, str] | None = None,

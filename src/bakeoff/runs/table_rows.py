@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import translate_table_errors
 from bakeoff.storage.parquet_io import read_parquet, read_where
-from bakeoff.types import SCORES, Schema
+from bakeoff.storage.schemas import SCORES, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

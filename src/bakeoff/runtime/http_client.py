@@ -6,6 +6,7 @@ Here one thread watches all requests and shuts the connection of a request that 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -99,13 +100,12 @@ class HttpClient:
 
 def _complete(reply: urllib3.BaseHTTPResponse) -> HttpAnswer:
     """The whole answer; its connection is kept only if everything was read."""
-    try:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(reply.close)
         raw = reply.stream(_PIECE, decode_content=False)
         encoding = reply.headers.get("content-encoding", "identity").strip().lower()
         content = b"".join(_limit_bytes(_decode_bytes(raw, encoding)))
-    except BaseException:
-        reply.close()
-        raise
+        on_failure.pop_all()
     reply.release_conn()
     return HttpAnswer(reply.status, reply.headers, content)
 

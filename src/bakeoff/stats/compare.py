@@ -155,8 +155,19 @@ def _pair_numbers(
     levels = (settings.alpha, settings.alpha / rivals)
     possible, corrected = possible_means(columns, largest, levels, seed, clusters=clusters, each=each)
     sure = [ends is not None and not ends[0] <= 0.0 <= ends[1] for ends in corrected]
-    rows = zip(intervals, equivalence, p_values, holm(p_values), stepped, possible, sure, strict=True)
-    return [_PairNumbers(*row) for row in rows]
+    held = holm(p_values)
+    return [
+        _PairNumbers(
+            interval=intervals[pair],
+            equivalence=equivalence[pair],
+            p_randomisation=p_values[pair],
+            p_holm=held[pair],
+            p_max_t=stepped[pair],
+            possible=possible[pair],
+            holds_level=sure[pair],
+        )
+        for pair in range(pairs)
+    ]
 
 
 def _comparison(scored: _ScoredPair, columns: FloatArray, numbers: list[_PairNumbers]) -> Comparison:

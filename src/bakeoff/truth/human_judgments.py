@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.errors import DataError
 from bakeoff.fingerprint import bytes_fingerprint, fingerprint
+from bakeoff.storage.schemas import JUDGMENTS
 from bakeoff.truth.problems import Level, Problem
 from bakeoff.truth.resolve import UNREAD, Truth, UnreadTruth
-from bakeoff.types import JUDGMENTS, Skipped
+from bakeoff.types import Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bakeoff.errors import TruthError
+from bakeoff.storage.schemas import JUDGMENTS
 from bakeoff.truth.corpus import TruthCorpus
 from bakeoff.truth.location_rules import PlaceFinder
 from bakeoff.truth.overlap import overlapping_pairs
@@ -18,7 +19,7 @@ from bakeoff.truth.rule_matches import RuleMatches, intersection, join_matches
 from bakeoff.truth.rules import AllOf, AnyOf, Documents, NameMatch, Rule, SpansRule, Sql, WordsRule, leaves
 from bakeoff.truth.sql import SECONDS
 from bakeoff.truth.text_rules import Answer, answer
-from bakeoff.types import JUDGMENTS, Skipped
+from bakeoff.types import Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,9 +16,10 @@ from bakeoff.pipeline.chunking.worker import READ, chunk_documents
 from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.protocols import Chunker
 from bakeoff.runs.draft_queries import DraftRequest, draft_queries
+from bakeoff.storage.schemas import DOCUMENTS
 from bakeoff.truth.queries import read_queries
 from bakeoff.truth.resolve import resolve
-from bakeoff.types import DOCUMENTS, Document, SourceItem
+from bakeoff.types import Document, SourceItem
 from fuzzed.reader import Reader
 
 PYTHON = b'''"""Sorted things."""

@@ -21,7 +21,7 @@ from bakeoff.runs.score_grid import read_grid
 from bakeoff.runs.table_rows import row_count, rows_where
 from bakeoff.runs.verdict import _latency_between
 from bakeoff.runtime.progress_file import read_progress
-from bakeoff.types import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
+from bakeoff.storage.schemas import RANKINGS, SCORES, SYSTEMS, TIMINGS, Schema
 from fuzzed.reader import Reader, beside, lying, scratch
 
 EXPERIMENT = """name: fuzzed

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from bakeoff.errors import DataError
+from bakeoff.storage.schemas import CHUNKS, DOCUMENTS
 from bakeoff.truth.importers.writing import query_file
 from bakeoff.truth.resolve import resolve
 from bakeoff.truth.rules import AnyOf, Documents, Sections, Sql, WordsRule
-from bakeoff.types import CHUNKS, DOCUMENTS
 
 REAL = "riskradar-v1/gold_queries.yaml"
 

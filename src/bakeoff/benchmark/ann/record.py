@@ -15,7 +15,8 @@ from bakeoff.benchmark.results.speeds import reaches_target
 from bakeoff.benchmark.stores import BuiltStore
 from bakeoff.measures.neighbours import TRUE_NEIGHBOURS
 from bakeoff.stats.repeat_summary import RunSummary
-from bakeoff.types import JsonObject, Schema
+from bakeoff.storage.schemas import Schema
+from bakeoff.types import JsonObject
 
 PASSES = Schema(
     "passes",

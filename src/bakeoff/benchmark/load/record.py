@@ -34,7 +34,8 @@ from bakeoff.config.experiment_file import Prices
 from bakeoff.pipeline.loops.loop_times import LatencySummary
 from bakeoff.protocols import declared_guarantees
 from bakeoff.stats.repeat_summary import RunSummary, summarise
-from bakeoff.types import JsonObject, Schema
+from bakeoff.storage.schemas import Schema
+from bakeoff.types import JsonObject
 
 
 def save_load(folder: Path, found: LoadSession, prices: Prices | None = None) -> dict[str, object]:

@@ -8,7 +8,8 @@ from bakeoff.benchmark.results.speeds import SpeedComparison, compare_speeds
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.folder import read_table, require_unchanged
 from bakeoff.stats.repeat_summary import RunSummary, summarise
-from bakeoff.types import Schema, TableRow
+from bakeoff.storage.schemas import Schema
+from bakeoff.types import TableRow
 
 CONFIGURATIONS = Schema(
     "configurations",

@@ -30,7 +30,8 @@ from bakeoff.benchmark.results.histogram import Histogram, merge_histograms
 from bakeoff.benchmark.results.records import RECORD, read_record
 from bakeoff.errors import DataError
 from bakeoff.storage.parquet_io import read_parquet
-from bakeoff.types import Json, JsonObject, Schema, TableRow
+from bakeoff.storage.schemas import Schema
+from bakeoff.types import Json, JsonObject, TableRow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,8 @@ from typing import Literal
 from bakeoff.errors import DataError
 from bakeoff.runtime.machine import describe_machine, package_versions
 from bakeoff.storage.cache import write_file
-from bakeoff.types import Json, Schema, Status
+from bakeoff.storage.schemas import Schema
+from bakeoff.types import Json, Status
 
 FORMAT = 1
 RECORD = "record.json"

@@ -12,7 +12,7 @@ from bakeoff.benchmark.results.power_law import PowerLaw, fit_power_law
 from bakeoff.benchmark.results.records import write_rows
 from bakeoff.errors import DataError
 from bakeoff.storage.parquet_io import read_parquet
-from bakeoff.types import Schema
+from bakeoff.storage.schemas import Schema
 
 SIZE, THREADS, FILTER, MIXED = "size", "threads", "filter", "mixed"
 """Kinds of rows: what `at` means is nothing, client threads, the share of rows a filter lets through, rows a second."""

@@ -20,7 +20,8 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.protocols import Chunker, SuppliesChunks
 from bakeoff.runtime.shards import LoadedPlugin
 from bakeoff.storage.row_cache import BatchRows, from_bytes, to_bytes
-from bakeoff.types import CHUNKS, Document, Piece, Schema
+from bakeoff.storage.schemas import CHUNKS, Schema
+from bakeoff.types import Document, Piece
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,9 @@ from bakeoff.fingerprint import fingerprint
 from bakeoff.protocols import RowSource
 from bakeoff.storage.cache import Cache
 from bakeoff.storage.row_cache import read_arrow, write_arrow
+from bakeoff.storage.schemas import DOCUMENTS
 from bakeoff.storage.temp_dir import TempDir
-from bakeoff.types import DOCUMENTS, DocumentBatch, Skipped
+from bakeoff.types import DocumentBatch, Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,10 @@ from bakeoff.measures.conventions import Conventions
 from bakeoff.measures.names import Measure
 from bakeoff.pipeline.chunk import ChunkedCorpus
 from bakeoff.pipeline.query_pipeline import StepResult
+from bakeoff.storage.schemas import CHUNKS
 from bakeoff.truth.queries import QuerySet
 from bakeoff.truth.resolve import Truth
-from bakeoff.types import CHUNKS, Unit
+from bakeoff.types import Unit
 
 if TYPE_CHECKING:
     import numpy as np

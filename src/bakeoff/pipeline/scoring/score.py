@@ -13,8 +13,9 @@ from bakeoff.measures.names import Measure, parse
 from bakeoff.pipeline.query_pipeline import StepResult
 from bakeoff.pipeline.scoring.inputs import ScoringInputs, UnitJudgments, flatten_rankings, with_spans
 from bakeoff.pipeline.scoring.scorable import needs_whole_corpus
+from bakeoff.storage.schemas import SCORES
 from bakeoff.truth.rules import section_titles
-from bakeoff.types import SCORES, Unit
+from bakeoff.types import Unit
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,13 +24,14 @@ from bakeoff.runs.analysis import Result, open_run
 from bakeoff.runs.checks.context import chunkers, plan_truth
 from bakeoff.runtime.events import Emit, no_listener
 from bakeoff.storage.cache import write_file
+from bakeoff.storage.schemas import CHUNKS
 from bakeoff.storage.shared_cache import open_cache
 from bakeoff.storage.weights import home_folder
 from bakeoff.truth.queries import QuerySet, read_queries
 from bakeoff.truth.resolve import Truth, require_sound
 from bakeoff.truth.rules import leaves
 from bakeoff.truth.units import derive_units
-from bakeoff.types import CHUNKS, Unit
+from bakeoff.types import Unit
 
 if TYPE_CHECKING:
     import pyarrow as pa

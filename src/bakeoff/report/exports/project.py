@@ -95,9 +95,8 @@ def write_project(taken: TakenSystem, out: Path) -> None:
         if out.is_dir():
             out.rmdir()
         part.rename(out)
-    except BaseException:
+    finally:
         shutil.rmtree(part, ignore_errors=True)
-        raise
 
 
 def _write_files(taken: TakenSystem, folder: Path) -> None:

@@ -15,7 +15,8 @@ from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import GridRow, ScoreGrid
 from bakeoff.runs.table_rows import rows_where
 from bakeoff.stats.arrays import FloatArray
-from bakeoff.types import RANKINGS, TableRow, Unit
+from bakeoff.storage.schemas import RANKINGS
+from bakeoff.types import TableRow, Unit
 
 QUERIES_SHOWN = 8
 PASSAGES_SHOWN = 5

@@ -12,7 +12,7 @@ from bakeoff.pipeline.system_tables import PASSAGES
 from bakeoff.runs.analysis import Result
 from bakeoff.runs.score_grid import ScoreGrid, mean_scores, read_grid, resampled_means
 from bakeoff.runs.table_rows import rows_where
-from bakeoff.types import RANKINGS
+from bakeoff.storage.schemas import RANKINGS
 
 SHORTEST = 3
 

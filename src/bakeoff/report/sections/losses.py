@@ -10,7 +10,7 @@ from bakeoff.runs.analysis import Result
 from bakeoff.runs.table_rows import row_count
 from bakeoff.runs.verdict import FalseAlarmStats, false_alarms, loss_waterfall
 from bakeoff.stats.loss import Waterfall
-from bakeoff.types import RANKINGS
+from bakeoff.storage.schemas import RANKINGS
 
 ROWS = 20_000_000
 """Rows of rankings beyond which the top scores are not read: they would not fit into memory."""

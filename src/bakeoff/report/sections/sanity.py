@@ -16,7 +16,8 @@ from bakeoff.runs.table_rows import row_count
 from bakeoff.runtime.count_text import count
 from bakeoff.stats.sanity import GrowthFacts, SanityFacts, unusual_values
 from bakeoff.storage.parquet_io import read_parquet
-from bakeoff.types import RANKINGS, Unit
+from bakeoff.storage.schemas import RANKINGS
+from bakeoff.types import Unit
 
 
 def sanity_notes(result: Result, grid: ScoreGrid) -> list[str]:

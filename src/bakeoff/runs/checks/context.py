@@ -91,8 +91,8 @@ class ValidationContext:
         return self._judged[unit, source]
 
     def _derive_units(self, unit: Unit, source: str) -> dict[str, Judged]:
+        from bakeoff.storage.schemas import CHUNKS
         from bakeoff.truth.units import derive_units, judgments_from
-        from bakeoff.types import CHUNKS
 
         table = judgments_from(self.truth.judgments, source)
         if unit is Unit.ANSWER:
