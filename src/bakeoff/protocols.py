@@ -356,7 +356,10 @@ class SupportsVectors(Protocol):
 
 @runtime_checkable
 class SupportsSparse(Protocol):
-    """A store that searches sparse vectors by their inner product."""
+    """A store that searches sparse vectors by their inner product.
+
+    An engine that keeps weights in fewer digits than float32 names the largest relative error as `weight_error`.
+    """
 
     def hold(self, kind: VectorKind) -> None:
         """Say what the collection's rows are, before `create` or `open`; without it they are dense vectors or texts."""

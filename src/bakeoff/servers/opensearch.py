@@ -15,6 +15,7 @@ class OpensearchServer(MavenServer):
     artifacts = (
         ("org.opensearch", "opensearch", VERSION, "jar"),
         ("org.opensearch.plugin", "transport-netty4-client", VERSION, "jar"),
+        ("org.opensearch.plugin", "mapper-extras-client", VERSION, "jar"),
         ("org.opensearch.plugin", "opensearch-scripting-painless-spi", VERSION, "jar"),
         ("org.opensearch.plugin", "opensearch-knn", f"{VERSION}.0", "zip"),
         ("org.apache.logging.log4j", "log4j-core", "2.21.0", "jar"),

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from bakeoff import protocols as p
-from bakeoff.types import Batch, Metric
+from bakeoff.types import STORAGES, Batch, Metric
 
 ABILITIES: dict[str, type] = {
     "vectors": p.SupportsVectors,
@@ -35,8 +35,8 @@ OPTIONAL = {
 """Abilities that few engines have: one without them needs no reason."""
 LIMIT = "dims limit"
 """An ability too: a store whose engine has a limit says it as `max_dims`."""
-BEHAVIOURS = ("clients", "long payloads", *(metric.value for metric in Metric))
-"""What no method tells: two clients at once, payload texts of 100 kB, each metric."""
+BEHAVIOURS = ("clients", "long payloads", *(metric.value for metric in Metric), *STORAGES)
+"""What no method tells: two clients at once, payload texts of 100 kB, each metric, each storage."""
 FIRST_ID = 1000
 
 

@@ -55,6 +55,19 @@ def require_weights(engine: str, batch: Batch, most: int | None = None) -> Spars
     return rows
 
 
+def require_positive_weights(engine: str, batch: Batch) -> Iterator[SparseVector]:
+    """The sparse rows of a batch for an engine that takes positive weights only."""
+    return (positive(engine, row) for row in require_weights(engine, batch))
+
+
+def positive(engine: str, vector: SparseVector) -> SparseVector:
+    """A sparse vector without weights of 0, which say nothing; one below 0 is refused."""
+    if len(vector.weights) and vector.weights.min() < 0:
+        raise StoreError(f"{engine} takes positive weights in a sparse vector, not {vector.weights.min():g}.")
+    kept = vector.weights > 0
+    return SparseVector(vector.terms[kept], vector.weights[kept])
+
+
 def require_tokens(engine: str, batch: Batch) -> TokenRows:
     """The token vectors of a batch; one that is not finite is refused."""
     if batch.tokens is None:

@@ -13,6 +13,7 @@ from pydantic import Field
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphQuery, TunedByEf, make_hits
 from bakeoff.plugins.kit.client_errors import reports_client_errors
+from bakeoff.plugins.kit.encoded import positive, require_terms
 from bakeoff.plugins.kit.existing import (
     READ_ROWS,
     Kind,
@@ -35,6 +36,7 @@ from bakeoff.types import (
     NamedHits,
     NamedVectors,
     PayloadField,
+    SparseVector,
     Where,
 )
 
@@ -78,6 +80,10 @@ class LuceneStore(TunedByEf, LuceneIndex):
     @abstractmethod
     def _both(self, near: dict[str, object], match: dict[str, object], weight: float) -> dict[str, object]:
         """What asks for the best by the sum of both scores."""
+
+    @abstractmethod
+    def _weigh_term(self, term: str, weight: float) -> JsonObject:
+        """What scores a row by its weight of a term, times a weight."""
 
     @abstractmethod
     def _vector_metric(self, mapped: JsonObject) -> Metric | None:
@@ -161,6 +167,18 @@ class LuceneStore(TunedByEf, LuceneIndex):
     def search_text_where(self, text: str, k: int, query: LuceneQuery, where: Where) -> Hits:
         filtered = {"must": _match(self._cut(text)), "filter": self._clauses(where)}
         return self._best({"query": {"bool": filtered}}, k)
+
+    def search_sparse(self, vector: SparseVector, k: int, query: LuceneQuery, where: Where = ()) -> Hits:
+        require_terms(self.engine, self._terms, vector)
+        asked = positive(self.engine, vector)
+        if not len(asked.terms):
+            return make_hits([], [])  # without a clause, every row would do
+        pairs = zip(asked.terms.tolist(), asked.weights.tolist(), strict=True)
+        any_of = {
+            "should": [self._weigh_term(str(term), weight) for term, weight in pairs],
+            "minimum_should_match": 1,
+        }
+        return self._best({"query": {"bool": {**any_of, "filter": self._clauses(where)}}}, k)
 
     def search_hybrid(self, text: str, vector: np.ndarray, k: int, query: LuceneQuery) -> Hits:
         both = self._both(self._near(vector, k, query), _match(self._cut(text)), query.vector_weight)

@@ -1,4 +1,7 @@
-"""An index of Elasticsearch or OpenSearch: made, filled in bulk, merged, opened again, and changed."""
+"""An index of Elasticsearch or OpenSearch: made, filled in bulk, merged, opened again, and changed.
+
+Both keep a sparse vector as a feature of Lucene for each term, whose weight has 9 significant bits.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from bakeoff.corpus.languages import LANGUAGES
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, Settings, expect_dims, expect_rows, guarantee
 from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
+from bakeoff.plugins.kit.encoded import HoldsKind, require_positive_weights
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, in_order, payload_of
 from bakeoff.plugins.kit.rest import BODY_BYTES, encode_json, refusal_reason, wait_until
 from bakeoff.plugins.kit.server import PREFIX, ShardSettings, expect_spread, own_collections
@@ -87,6 +91,10 @@ SENT_WORDS = "whitespace"
 """The analyzer of words that we cut and stem, for a node without that module."""
 BAD_REQUEST = 400
 CJK = ("chinese", "japanese", "korean")
+SPARSE = "sparse"
+"""The field of a row's sparse vector."""
+TERMS = "terms"
+"""Where the mapping keeps how many terms there are."""
 
 
 class LuceneBuild(GraphBuild, ShardSettings):
@@ -129,12 +137,15 @@ class LuceneClient:
 
 
 @reports_client_errors
-class LuceneIndex(PayloadSchemaMixin, ABC):
+class LuceneIndex(HoldsKind, PayloadSchemaMixin, ABC):
     """Texts and vectors are searchable and not kept a second time."""
 
     engine: ClassVar[str]
     client_errors: ClassVar[tuple[type[Exception], ...]]
     not_found: ClassVar[type[Exception]]
+    sparse_type: ClassVar[str]
+    """The engine's type of a field that holds sparse vectors."""
+    weight_error: ClassVar[float] = 2.0**-8
 
     def __init__(
         self, client: LuceneClient, build: LuceneBuild, words: LuceneWords, language: str | None = None
@@ -142,7 +153,7 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         self._api, self._bulk, self.place = client.api, client.bulk, client.place
         self._build, self._words, self._language = build, words, language
         self._cutter: WordAnalyzer | None = None
-        self._index, self._rows, self._metric = "", 0, Metric.COSINE
+        self._index, self._rows, self._metric, self._terms = "", 0, Metric.COSINE, 0
 
     @classmethod
     def guarantees(cls, params: Any, query: Any) -> tuple[Guarantee, ...]:  # noqa: ARG003 - all are of the index
@@ -175,10 +186,13 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         self._index, self._rows, self._metric = _name(collection), 0, metric
         properties: JsonObject = {column: KINDS[field.kind] for column, field in self.columns().items()}
         properties["text"] = {"type": "text", "analyzer": self._choose_analyzer()}
-        if dims:
+        facts: JsonObject = {}
+        if self.kind == "sparse":
+            properties[SPARSE], facts, self._terms = {"type": self.sparse_type}, {TERMS: dims}, dims
+        elif dims:
             properties["vector"] = self._vector_type(dims, metric)
-        kept = {"excludes": ["vector", "text"]}
-        mappings = {"dynamic": "strict", "_source": kept, "properties": properties}
+        kept = {"excludes": ["vector", "text", SPARSE]}
+        mappings = {"dynamic": "strict", "_meta": facts, "_source": kept, "properties": properties}
         index = {"settings": {"index": self._settings()}, "mappings": mappings}
         self._api.indices.create(index=self._index, body=index)
 
@@ -241,8 +255,13 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
         """A document for each row, as the bulk helper takes it."""
         vectors = None if batch.vectors is None else np.ascontiguousarray(batch.vectors, np.float32)
         columns = self.columns().items()
+        weights = list(require_positive_weights(self.engine, batch)) if self.kind == "sparse" else None
         for i, number in enumerate(batch.ids.tolist()):
             row: JsonObject = {"_id": str(number)}
+            if weights is not None:
+                row[SPARSE] = dict(
+                    zip(map(str, weights[i].terms.tolist()), weights[i].weights.tolist(), strict=True)
+                )
             if vectors is not None:
                 row["vector"] = vectors[i]
             if batch.texts is not None:
@@ -277,8 +296,11 @@ class LuceneIndex(PayloadSchemaMixin, ABC):
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
         self._index, self._metric = _name(collection), metric
-        mapped = self._api.indices.get_mapping(index=self._index)[self._index]["mappings"]["properties"]
-        expect_dims(self.engine, self._vector_dims(mapped["vector"]) if "vector" in mapped else 0, dims)
+        mappings = self._api.indices.get_mapping(index=self._index)[self._index]["mappings"]
+        mapped, self._terms = mappings["properties"], mappings.get("_meta", {}).get(TERMS, 0)
+        expect_dims(
+            self.engine, self._vector_dims(mapped["vector"]) if "vector" in mapped else self._terms, dims
+        )
         sent = self._words.analyzer is None and mapped["text"].get("analyzer") == SENT_WORDS
         self._cutter = WordAnalyzer(self._language) if sent else None
         expect_copies(self.engine, self._api, self._index, self._build)

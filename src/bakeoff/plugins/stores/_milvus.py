@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from milvus_lite.server_manager import server_manager_instance as lite
 from pydantic import Field, model_validator
 from pymilvus import DataType, MilvusClient
@@ -22,7 +24,11 @@ from bakeoff.plugins.kit.adapter import (
     GraphBuild,
     GraphQuery,
     Settings,
+    make_hits,
+    score_from_hamming,
+    sign_bits,
 )
+from bakeoff.plugins.kit.encoded import require_weights
 from bakeoff.plugins.kit.existing import (
     Kind,
     sampled_fields,
@@ -38,9 +44,13 @@ from bakeoff.protocols import SearchKnob
 from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.types import (
     Batch,
+    Hits,
     JsonObject,
     Metric,
     PayloadField,
+    SparseVector,
+    Storage,
+    VectorKind,
     Where,
 )
 
@@ -56,6 +66,13 @@ KINDS: dict[DataType, Kind] = {
     **dict.fromkeys((DataType.FLOAT, DataType.DOUBLE), "number"),
     DataType.BOOL: "boolean",
 }
+STORED: dict[Storage, DataType] = {
+    "float32": DataType.FLOAT_VECTOR,
+    "float16": DataType.FLOAT16_VECTOR,
+    "int8": DataType.FLOAT_VECTOR,
+    "binary": DataType.BINARY_VECTOR,
+}
+SINCE_2_4 = "from version 2.4 on"
 LONGEST_TEXT = 65_535
 REQUESTS = (
     "create_collection", "drop_collection", "describe_collection", "list_collections", "describe_index",
@@ -128,24 +145,108 @@ def connect(server: Destination | None, file: Path) -> MilvusClient:
     return client
 
 
-def schema(client: MilvusClient, store: PayloadSchemaMixin, dims: int) -> Any:
+@dataclass(frozen=True, slots=True)
+class VectorField:
+    """How the vectors of a collection are kept, indexed and asked for.
+
+    int8 is an IVF index of bytes over float32; float16 and the signs of the dimensions are types of the engine.
+    """
+
+    index: Index
+    dims: int = 0
+    metric: Metric = Metric.COSINE
+    storage: Storage = "float32"
+    kind: VectorKind = "dense"
+
+    @property
+    def data_type(self) -> DataType:
+        """The type of the field."""
+        return DataType.SPARSE_FLOAT_VECTOR if self.kind == "sparse" else STORED[self.storage]
+
+    @property
+    def length(self) -> dict[str, int]:
+        """The field's dimensions; bits come in bytes."""
+        if self.kind == "sparse":
+            return {}
+        return {"dim": -(-self.dims // 8) * 8 if self.storage == "binary" else self.dims}
+
+    @property
+    def index_type(self) -> str:
+        """The name of the index."""
+        if self.kind == "sparse":
+            return "SPARSE_INVERTED_INDEX"
+        return {"int8": "IVF_SQ8", "binary": "BIN_FLAT"}.get(self.storage, self.index.upper())
+
+    @property
+    def metric_type(self) -> str:
+        """The name of the metric."""
+        return "HAMMING" if self.storage == "binary" else METRICS[self.metric]
+
+    def build_params(self, build: Build) -> JsonObject:
+        """What shapes the index."""
+        if self.index_type == "HNSW":
+            return {"M": build.m, "efConstruction": build.ef_construction}
+        return {"nlist": build.lists} if self.index_type.startswith("IVF") else {}
+
+    def search_params(self, query: MilvusQuery, k: int) -> JsonObject:
+        """What shapes a search."""
+        if self.index_type == "HNSW":
+            return {"ef": max(query.ef, k)}
+        return {"nprobe": query.probes} if self.index_type.startswith("IVF") else {}
+
+    def values(self, batch: Batch) -> Iterator[object]:
+        """A batch's vectors as the client takes them."""
+        if self.kind == "sparse":
+            return map(sparse_value, require_weights("Milvus", batch))
+        assert batch.vectors is not None
+        return map(self.value, batch.vectors)
+
+    def value(self, vector: np.ndarray) -> object:
+        """A dense vector as the client takes it."""
+        if self.storage == "binary":
+            return sign_bits(vector).tobytes()
+        return vector.astype(np.float16) if self.storage == "float16" else vector
+
+    def hits(self, found: list[JsonObject]) -> Hits:
+        """An answer with scores of the metric."""
+        far = np.array([hit["distance"] for hit in found], np.float64)
+        if self.storage == "binary":
+            scores = score_from_hamming(far, self.dims)
+        else:
+            scores = -far if self.metric is Metric.L2 else far
+        return make_hits([hit["id"] for hit in found], scores)
+
+
+def sparse_value(vector: SparseVector) -> dict[int, float]:
+    """A sparse vector as the client takes it."""
+    return dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True))
+
+
+def schema(client: MilvusClient, store: PayloadSchemaMixin, vectors: VectorField) -> Any:
     """The fields of a collection."""
     made = client.create_schema(auto_id=False, enable_dynamic_field=False)
     made.add_field("id", DataType.INT64, is_primary=True)
-    made.add_field("vector", DataType.FLOAT_VECTOR, dim=dims)
+    made.add_field("vector", vectors.data_type, **vectors.length)
     for column, field in store.columns().items():
         long = {"max_length": LONGEST_TEXT} if field.kind == "text" else {}
         made.add_field(column, TYPES[field.kind], **long)
     return made
 
 
-def index(client: MilvusClient, build: Build, kind: Index, metric: Metric) -> Any:
+def index(client: MilvusClient, build: Build, vectors: VectorField) -> Any:
     """What index to build over the vectors."""
-    graph = {"M": build.m, "efConstruction": build.ef_construction}
-    shape = {"hnsw": graph, "ivf_flat": {"nlist": build.lists}}.get(kind, {})
     made = client.prepare_index_params()
-    made.add_index("vector", index_type=kind.upper(), metric_type=METRICS[metric], params=shape)
+    shape = {"metric_type": vectors.metric_type, "params": vectors.build_params(build)}
+    made.add_index("vector", index_type=vectors.index_type, **shape)
     return made
+
+
+def expect_newer(client: MilvusClient, what: str) -> None:
+    """Refuse a server before version 2.4: it answers float16 with other rows, and has no sparse vectors."""
+    told = str(client.get_server_version())
+    numbers = [int(part) for part in re.findall(r"\d+", told)[:2]]
+    if numbers < [2, 4]:
+        raise StoreError(f"Milvus has {what} {SINCE_2_4}; this server is {told}.")
 
 
 def expression(store: PayloadSchemaMixin, where: Where) -> str:
@@ -158,11 +259,13 @@ def expression(store: PayloadSchemaMixin, where: Where) -> str:
     )
 
 
-def requests(store: PayloadSchemaMixin, batch: Batch) -> Iterator[list[dict[str, object]]]:
+def requests(
+    store: PayloadSchemaMixin, batch: Batch, vectors: VectorField
+) -> Iterator[list[dict[str, object]]]:
     """A batch as rows, in parts that one request takes."""
-    assert batch.vectors is not None
     rows = [
-        {"id": number, "vector": row} for number, row in zip(batch.ids.tolist(), batch.vectors, strict=True)
+        {"id": number, "vector": row}
+        for number, row in zip(batch.ids.tolist(), vectors.values(batch), strict=True)
     ]
     if store.fields:
         for row, payload in zip(rows, batch.payloads or [], strict=True):
@@ -171,11 +274,11 @@ def requests(store: PayloadSchemaMixin, batch: Batch) -> Iterator[list[dict[str,
         yield rows[begin : begin + PART]
 
 
-def expect_finished(client: MilvusClient, name: str, kind: Index) -> None:
+def expect_finished(client: MilvusClient, name: str, kind: str) -> None:
     """The index that was asked for is there, and finished over every row."""
     state = client.describe_index(name, "vector")
     waiting = state.get("pending_index_rows", 0)
-    if state["index_type"] != kind.upper() or state.get("state") != "Finished" or waiting:
+    if state["index_type"] != kind or state.get("state") != "Finished" or waiting:
         raise StoreError(f"Milvus has not finished its {kind} index ({waiting} rows are waiting).")
 
 

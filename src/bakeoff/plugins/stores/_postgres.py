@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from typing import Annotated, Any, Self, TypeVar
 
 import psycopg
+from pgvector import SparseVector as SparseVec
+from pgvector.psycopg.sparsevec import SparseVectorBinaryDumper, SparseVectorDumper
 from pgvector.psycopg.vector import VectorBinaryDumper, VectorBinaryLoader, VectorDumper, VectorLoader
 from psycopg import Connection
 from psycopg.abc import PQGen
@@ -34,31 +36,56 @@ from bakeoff.plugins.kit.payload import quoted
 from bakeoff.plugins.kit.server import password, request_timeout, server_of
 from bakeoff.storage.consent import Destination, secret_for
 from bakeoff.storage.environment import SettingSource
-from bakeoff.types import Batch, CollectionFacts, ExistingCollection, Hits, Metric, PayloadField
+from bakeoff.types import Batch, CollectionFacts, ExistingCollection, Hits, Metric, PayloadField, SparseVector
 
 
 def know_vectors(connection: Connection[object]) -> None:
-    """Let a connection take NumPy rows as vectors.
+    """Let a connection take NumPy rows as vectors, and sparse vectors.
 
     The client keeps every class it was ever given, and `pgvector.psycopg.register_vector` makes eight new ones for each
     connection: a process that connects again and again would grow.
     """
-    info = TypeInfo.fetch(connection, "vector")
-    if info is None:
-        raise StoreError(
-            "pgvector: the database has no type vector. Look whether its extension is installed."
-        )
-    info.register(connection)
-    for writer in _writers(info.oid):
-        connection.adapters.register_dumper("numpy.ndarray", writer)
-    for reader in (VectorLoader, VectorBinaryLoader):
-        connection.adapters.register_loader(info.oid, reader)
+    for name, written, bases in WRITTEN:
+        info = TypeInfo.fetch(connection, name)
+        if info is None:
+            raise StoreError(
+                f"pgvector: the database has no type {name}. Look whether version 0.7 or later of the extension is "
+                "installed."
+            )
+        info.register(connection)
+        for writer in _writers(info.oid, bases):
+            connection.adapters.register_dumper(written, writer)
+        if name == "vector":
+            for reader in (VectorLoader, VectorBinaryLoader):
+                connection.adapters.register_loader(info.oid, reader)
+
+
+WRITTEN: tuple[tuple[str, str | type, tuple[type[Dumper], ...]], ...] = (
+    ("vector", "numpy.ndarray", (VectorDumper, VectorBinaryDumper)),
+    ("sparsevec", SparseVec, (SparseVectorDumper, SparseVectorBinaryDumper)),
+)
+"""The engine's types, what is written as each, and its writers."""
 
 
 @cache
-def _writers(oid: int) -> tuple[type[Dumper], ...]:
+def _writers(oid: int, bases: tuple[type[Dumper], ...]) -> tuple[type[Dumper], ...]:
     """Writers of the type with this number; each database numbers it anew."""
-    return tuple(type(base.__name__, (base,), {"oid": oid}) for base in (VectorDumper, VectorBinaryDumper))
+    return tuple(type(base.__name__, (base,), {"oid": oid}) for base in bases)
+
+
+def sparse_value(vector: SparseVector, dims: int) -> SparseVec:
+    """A sparse vector as the client writes it."""
+    return SparseVec(dict(zip(vector.terms.tolist(), vector.weights.tolist(), strict=True)), dims)
+
+
+def _vectors(batch: Batch) -> tuple[str, Iterable[Any]] | None:
+    """The type and the values of a batch's vectors, where it has any."""
+    if batch.sparse is not None:
+        dims = batch.sparse.dims
+        return "sparsevec", (sparse_value(row, dims) for row in batch.sparse)
+    if batch.tokens is not None:
+        return "vector[]", (list(matrix) for matrix in batch.tokens)
+    return None if batch.vectors is None else ("vector", batch.vectors)
 
 
 COPIED = {"text": "text", "integer": "int8", "number": "float8"}
@@ -197,17 +224,13 @@ class PostgresConnection(psycopg.Connection[tuple[object, ...]]):
 
     def copy_in(self, table: str, batch: Batch, fields: dict[str, PayloadField]) -> None:
         """Add rows by COPY in binary form; of texts only the words matter, so their NUL characters become spaces."""
-        names = [
-            "id",
-            *(["vector"] if batch.vectors is not None else []),
-            *(["text"] if batch.texts else []),
-            *fields,
-        ]
-        types = {"id": "int8", "vector": "vector", "text": "text"} | {
+        kind, vectors = _vectors(batch) or ("", ())
+        names = ["id", *(["vector"] if kind else []), *(["text"] if batch.texts else []), *fields]
+        types = {"id": "int8", "vector": kind, "text": "text"} | {
             c: COPIED[f.kind] for c, f in fields.items()
         }
         columns: list[Any] = [batch.ids.tolist()]
-        columns += [batch.vectors] if batch.vectors is not None else []
+        columns += [vectors] if kind else []
         columns += [[text.replace("\0", " ") for text in batch.texts]] if batch.texts else []
         columns += [[row[field.name] for row in batch.payloads or ()] for field in fields.values()]
         into = f'COPY "{table}" ({", ".join(names)}) FROM STDIN (FORMAT BINARY)'

@@ -1,6 +1,7 @@
 """The table of a collection of pgvector as SQL: its columns and indexes, and the statements that search it.
 
 Small vectors are an index over an expression of the full ones, which the table keeps: halfvec, or the signs as bits.
+A sparse vector is a sparsevec; token vectors are an array, which no index covers.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import EF, PROBES, GraphBuild
 from bakeoff.plugins.stores._postgres import MOST_EF
 from bakeoff.protocols import SearchKnob
-from bakeoff.types import Metric, PayloadField, Storage
+from bakeoff.types import Metric, PayloadField, Storage, VectorKind
 
 LIMITS = {"hnsw": 2_000, "ivfflat": 2_000, "none": 16_000}
 SIGNS = {Metric.COSINE: "<=>", Metric.DOT: "<#>", Metric.L2: "<->"}
 OPERATORS = {Metric.COSINE: "vector_cosine_ops", Metric.DOT: "vector_ip_ops", Metric.L2: "vector_l2_ops"}
+TYPES: dict[VectorKind, str] = {"dense": "vector({})", "sparse": "sparsevec({})", "tokens": "vector({})[]"}
+MOST_WEIGHTS = {"hnsw": 1_000, "none": 16_000}
+"""How many weights of a sparse vector an index takes."""
 SMALL_LIMITS = {"float16": 4_000, "binary": 64_000}
 COLUMNS = {"text": "text", "integer": "bigint", "number": "double precision"}
 INDEXES = {"text": "hash", "integer": "btree", "number": "btree"}  # a B-tree takes no text over 2.7 kB
@@ -28,6 +32,10 @@ FUSE = """WITH near AS ({near}), words AS ({words}), ranked AS (
 SELECT id, row_number() OVER (ORDER BY far, id) AS place FROM near UNION ALL
 SELECT id, row_number() OVER (ORDER BY score DESC, id) FROM words)
 SELECT id, sum(1.0 / (60 + place))::float8 AS score FROM ranked GROUP BY id ORDER BY score DESC, id LIMIT {k}"""
+MAXSIM = """SELECT id, score FROM "{table}" CROSS JOIN LATERAL (SELECT sum(near) AS score FROM (
+SELECT max(-(mine <#> asked)) AS near FROM unnest(vector) AS mine,
+unnest(%s::vector[]) WITH ORDINALITY AS one(asked, place) GROUP BY place) AS nearest) AS summed
+WHERE score IS NOT NULL AND {condition} ORDER BY score DESC, id LIMIT {k}"""
 
 
 class Build(GraphBuild):
@@ -76,6 +84,7 @@ class PostgresTable:
     words: str = "english"
     """The engine's configuration of text search."""
     storage: Storage = "float32"
+    kind: VectorKind = "dense"
 
     @property
     def full_distance(self) -> str:
@@ -100,24 +109,41 @@ class PostgresTable:
         """The operator class of the vectors' index."""
         if self.storage == "binary":
             return "bit_hamming_ops"
-        return OPERATORS[self.metric].replace("vector", "halfvec" if self.storage == "float16" else "vector")
+        small = "halfvec" if self.storage == "float16" else "vector"
+        return OPERATORS[self.metric].replace("vector", "sparsevec" if self.kind == "sparse" else small)
 
     @property
     def index(self) -> str | None:
         """The kind of the vectors' index, where they have one."""
-        return self.build.index if self.dims and self.build.index != "none" else None
+        return (
+            self.build.index if self.dims and self.build.index != "none" and self.kind != "tokens" else None
+        )
+
+    @property
+    def most_weights(self) -> int:
+        """How many weights a sparse vector may have; a StoreError where the index takes no sparse vectors."""
+        most = MOST_WEIGHTS.get(self.build.index)
+        if most is None:
+            raise StoreError(
+                f"pgvector has no {self.build.index} index over sparse vectors. Use build.index hnsw or none."
+            )
+        return most
 
     def create_table(self, fields: dict[str, PayloadField]) -> str:
         """An empty table in the place of one that may be there; a StoreError where its index takes fewer dimensions."""
-        index, limit = self.build.index, LIMITS[self.build.index]
+        index, limit = self.index or "none", LIMITS[self.index or "none"]
         if index != "none":
             limit = SMALL_LIMITS.get(self.storage, limit)
-        if self.dims > limit:
+        if self.kind != "sparse" and self.dims > limit:
             hint = " build.index none takes 16,000, and compares every row." if index != "none" else ""
             raise StoreError(
                 f"pgvector: {self.dims:,} dimensions are over the {limit:,} of index {index}.{hint}"
             )
-        columns = ["id bigint PRIMARY KEY", f"vector vector({max(self.dims, 1)})", "text text"]
+        columns = [
+            "id bigint PRIMARY KEY",
+            f"vector {TYPES[self.kind].format(max(self.dims, 1))}",
+            "text text",
+        ]
         columns += [f"{column} {COLUMNS[field.kind]} NOT NULL" for column, field in fields.items()]
         columns += [f"words tsvector GENERATED ALWAYS AS (to_tsvector('{self.words}', text)) STORED"]
         return f'DROP TABLE IF EXISTS "{self.name}"; CREATE TABLE "{self.name}" ({", ".join(columns)})'
@@ -138,6 +164,10 @@ class PostgresTable:
     def rescored(self, k: int, candidates: int, condition: str = "true") -> str:
         """The k nearest by the full vectors among some candidates; values: the vector twice, the condition's."""
         return rescored(self.nearest(candidates, condition), self.name, self.full_distance, k)
+
+    def best_by_maxsim(self, k: int, condition: str) -> str:
+        """The k best rows by MaxSim, each row compared; values: the query's tokens, the condition's."""
+        return MAXSIM.format(table=self.name, condition=condition, k=k)
 
     def matching(self, k: int) -> str:
         """The k best of the rows that have any of a text's words, ranked with the length of their text; value: text."""

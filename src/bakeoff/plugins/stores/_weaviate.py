@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial, reduce
 from operator import and_
 from typing import Annotated, Any, Literal
@@ -19,13 +20,15 @@ from weaviate.classes.query import Filter, HybridFusion, MetadataQuery
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import GraphBuild, GraphQuery, expect_dims
+from bakeoff.plugins.kit.encoded import require_tokens
 from bakeoff.plugins.kit.existing import Kind
 from bakeoff.plugins.kit.payload import PayloadSchemaMixin, Term, terms
 from bakeoff.plugins.kit.rest import wait_until
 from bakeoff.plugins.kit.server import Address, ShardSettings, expect_spread
 from bakeoff.plugins.kit.words import LanguageParams, WordAnalyzer
-from bakeoff.types import Batch, JsonObject, Metric, PayloadField, Where
+from bakeoff.types import Batch, JsonObject, Metric, PayloadField, Storage, VectorKind, Where
 
+Quantizer = Reconfigure.VectorIndex.Quantizer
 DISTANCES = {Metric.COSINE: "cosine", Metric.DOT: "dot", Metric.L2: "l2-squared"}
 TEXT = {"dataType": ["text"], "tokenization": "field", "indexSearchable": False}
 KINDS: dict[str, dict[str, object]] = {
@@ -41,11 +44,61 @@ FILTERED: dict[str, Kind] = {
     "date": "date",
     "boolean": "boolean",
 }
+BITS: dict[Storage, int] = {"int8": 8, "binary": 1}
+"""Of a number in the graph: rotational quantisation, which keeps the full vectors too."""
+TOKENS = "tokens"
+"""The name of the token vectors: only named vectors can be several."""
 WORDS = {"name": "text", "dataType": ["text"], "indexFilterable": False}
 
 
 class Build(GraphBuild, ShardSettings):
     """What shapes the graph of each shard; the words of a shard are counted in it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeaviateForm:
+    """What the vectors of a collection are, and the numbers in which its graph keeps them."""
+
+    kind: VectorKind = "dense"
+    storage: Storage = "float32"
+
+    @property
+    def name(self) -> str | None:
+        """The vectors' name, where they have one."""
+        return TOKENS if self.kind == "tokens" else None
+
+    def graph_config(self) -> JsonObject:
+        """What the graph's settings say about it; `rescoreLimit` 0 scores by the small numbers alone."""
+        if self.kind == "tokens":
+            return {"multivector": {"enabled": True}, "skipDefaultQuantization": True}
+        if self.storage == "float32":
+            return {"skipDefaultQuantization": True}
+        return {"rq": {"enabled": True, "bits": BITS[self.storage], "rescoreLimit": 0}}
+
+    def vector_config(self, graph: JsonObject) -> JsonObject:
+        """What the collection's settings say about its vectors."""
+        index = {"vectorIndexType": "hnsw", "vectorIndexConfig": graph}
+        if self.name is None:
+            return {"vectorizer": "none", **index}
+        return {"vectorConfig": {self.name: {"vectorizer": {"none": {}}, **index}}}
+
+    def values(self, batch: Batch) -> list[Any]:
+        """A batch's vectors as the client takes them; a row without a token has none."""
+        if self.kind == "tokens":
+            rows = require_tokens("Weaviate", batch)
+            return [{TOKENS: matrix.tolist()} if len(matrix) else None for matrix in rows]
+        return [None] * len(batch.ids) if batch.vectors is None else batch.vectors.tolist()
+
+    def row_bytes(self, batch: Batch) -> int:
+        """The most that the vectors of one row take."""
+        if batch.tokens is not None and len(batch.tokens):
+            return 4 * batch.tokens.shape[1] * int(np.diff(batch.tokens.starts).max())
+        return 0 if batch.vectors is None else 4 * batch.vectors.shape[1]
+
+    def dims(self, vectors: JsonObject) -> int:
+        """The length of an object's vector, or of its first token's."""
+        held = vectors.get(self.name or "default", ())
+        return len(held[0] if self.name and len(held) else held)
 
 
 class WeaviateParams(LanguageParams):
@@ -73,19 +126,17 @@ class WeaviateParams(LanguageParams):
         return self.tokenization is None and self.language is not None
 
     def collection_config(
-        self, name: str, metric: Metric, columns: dict[str, PayloadField]
+        self, name: str, metric: Metric, columns: dict[str, PayloadField], form: WeaviateForm
     ) -> dict[str, object]:
-        """A collection with whole vectors in its graph."""
+        """A collection with vectors of a form in its graph, and nobody that makes them."""
         build, shape = self.build, {"distance": DISTANCES[metric], "maxConnections": self.build.m}
         payload = [{"name": column, **KINDS[field.kind]} for column, field in columns.items()]
         cut = "whitespace" if self.sends_words else self.tokenization or "word"
         words: dict[str, object] = {"stopwords": {"preset": "none"}} if self.sends_words else {}
-        graph = {**shape, "efConstruction": build.ef_construction, "skipDefaultQuantization": True}
+        graph = {**shape, "efConstruction": build.ef_construction, **form.graph_config()}
         return {
             "class": name,
-            "vectorizer": "none",
-            "vectorIndexType": "hnsw",
-            "vectorIndexConfig": graph,
+            **form.vector_config(graph),
             "invertedIndexConfig": {"bm25": {"k1": self.k1, "b": self.b}, **words},
             "shardingConfig": {"desiredCount": build.shards},
             "replicationConfig": {"factor": build.replicas + 1},
@@ -121,30 +172,36 @@ Found = tuple[list[int], list[float]]
 class WeaviateRows:
     """The rows of one collection; each is known by a UUID with its integer in it."""
 
-    def __init__(self, client: WeaviateClient, collection: str, params: WeaviateParams) -> None:
-        self._client, self.name = client, f"{PREFIX}{collection}"
+    def __init__(
+        self, client: WeaviateClient, collection: str, params: WeaviateParams, form: WeaviateForm
+    ) -> None:
+        self._client, self.name, self._form = client, f"{PREFIX}{collection}", form
         self.collection = client.collections.use(self.name)
         self._writer = self.collection.with_consistency_level(ConsistencyLevel[params.write_consistency])
         self._words = WordAnalyzer(params.language) if params.sends_words else None
-        self._tuning, self._ef = threading.Lock(), 0
+        self._tuning, self._tuned = threading.Lock(), (0, 0)
         self._at = cache(partial(_queries, self.collection, params.build.replicas))
 
     def create(self, params: WeaviateParams, metric: Metric, columns: dict[str, PayloadField]) -> None:
         """Make the collection anew."""
         self._client.collections.delete(self.name)
-        self._client.collections.create_from_dict(params.collection_config(self.name, metric, columns))
+        self._client.collections.create_from_dict(
+            params.collection_config(self.name, metric, columns, self._form)
+        )
 
     def write_rows(self, batch: Batch, columns: dict[str, PayloadField]) -> None:
         """Write rows, new ones or in the place of those that have their ids."""
-        dims = 0 if batch.vectors is None else batch.vectors.shape[1]
-        size = max(1, min(PART, PART_BYTES // max(4 * dims, 1)))
+        size = max(1, min(PART, PART_BYTES // max(self._form.row_bytes(batch), 1)))
         parts = [slice(begin, begin + size) for begin in range(0, len(batch.ids), size)]
         with ThreadPoolExecutor(LINES) as lines:
             list(lines.map(lambda part: self._insert(batch, part, columns), parts))
 
     def _insert(self, batch: Batch, part: slice, columns: dict[str, PayloadField]) -> None:
         ids = batch.ids[part].tolist()
-        vectors = [None] * len(ids) if batch.vectors is None else batch.vectors[part].tolist()
+        own = {
+            name: held[part] for name in ("vectors", "tokens") if (held := getattr(batch, name)) is not None
+        }
+        vectors = self._form.values(Batch(batch.ids[part], **own))
         texts = None if batch.texts is None else batch.texts[part]
         payloads = None if batch.payloads is None else batch.payloads[part]
         objects = []
@@ -177,17 +234,23 @@ class WeaviateRows:
         expect_spread("Weaviate", held, spread)
         first = self.collection.query.fetch_objects(limit=1, include_vector=True).objects
         if first:
-            expect_dims("Weaviate", len(first[0].vector.get("default", ())), dims)
+            expect_dims("Weaviate", self._form.dims(first[0].vector), dims)
 
-    def tune(self, ef: int) -> None:
-        """Write `ef` to the collection, where it is another than the one this client wrote last.
+    def tune(self, ef: int, candidates: int = 0) -> None:
+        """Write `ef`, and how many candidates are scored by the full vectors, where this client wrote others last.
 
         The client's newer `vector_config` is for vectors with a name, which collections of earlier runs do not have.
         """
         with self._tuning:
-            if ef != self._ef:
-                self.collection.config.update(vector_index_config=Reconfigure.VectorIndex.hnsw(ef=ef))
-                self._ef = ef
+            if (ef, candidates) == self._tuned:
+                return
+            small = self._form.storage != "float32"
+            how = {"quantizer": Quantizer.rq(rescore_limit=candidates)} if small else {}
+            graph = Reconfigure.VectorIndex.hnsw(ef=max(ef, candidates), **how)
+            named = Reconfigure.Vectors.update(name=self._form.name, vector_index_config=graph)
+            changed = {"vector_config": named} if self._form.name else {"vector_index_config": graph}
+            self.collection.config.update(**changed)
+            self._tuned = (ef, candidates)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -200,8 +263,9 @@ class WeaviateRows:
         return {one.uuid.int: one.properties for one in found}
 
     def near(self, vector: np.ndarray, k: int, among: Any, level: str) -> Found:
-        """The rows nearest to a vector, with their distances."""
+        """The rows nearest to a vector, or to those of tokens, with their distances."""
         how = {"limit": k, "filters": among, "return_metadata": DISTANCE, "return_properties": False}
+        how["target_vector"] = self._form.name
         found = self._at(level).near_vector(vector.tolist(), **how).objects
         return [one.uuid.int for one in found], [one.metadata.distance for one in found]
 

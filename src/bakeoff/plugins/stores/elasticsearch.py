@@ -26,7 +26,7 @@ from bakeoff.plugins.kit.existing import metric_of
 from bakeoff.plugins.kit.server import Address, request_timeout, server_of
 from bakeoff.plugins.kit.words import LanguageParams
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
-from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, LuceneWords
+from bakeoff.plugins.stores._lucene_index import SPARSE, LuceneBuild, LuceneClient, LuceneWords
 from bakeoff.storage.consent import secret_for
 from bakeoff.types import Hits, JsonObject, Metric, Storage, Where
 
@@ -70,7 +70,10 @@ class ElasticsearchStore(SmallVectors, LuceneStore):
     max_dims: ClassVar[int] = 4096
     storages = ("int8", "binary")
     rescores: ClassVar[tuple[Storage, ...]] = storages
-    gaps: ClassVar[dict[str, str]] = {}
+    gaps: ClassVar[dict[str, str]] = {
+        "token vectors": "rank_vectors is a feature of its licensed plug-ins, which this adapter does not use"
+    }
+    sparse_type = "sparse_vector"
 
     def __init__(self, params: ElasticsearchParams, home: Path) -> None:
         server = server_of("elasticsearch", "BAKEOFF_ELASTICSEARCH_URL", params.url)
@@ -121,6 +124,10 @@ class ElasticsearchStore(SmallVectors, LuceneStore):
         }
         small = {"rescore_vector": {"oversample": 0}} if self._storage != "float32" else {}
         return {"knn": {**asked, "num_candidates": max(query.ef, k), "filter": clauses, **small}}
+
+    def _weigh_term(self, term: str, weight: float) -> JsonObject:
+        """A term query, which the query `sparse_vector` is made of; that one itself needs a licensed plug-in."""
+        return {"term": {SPARSE: {"value": term, "boost": weight}}}
 
     def _both(self, near: JsonObject, match: JsonObject, weight: float) -> JsonObject:
         return {"knn": {**near["knn"], "boost": weight}, "query": match}

@@ -13,6 +13,7 @@ from pymilvus.client.types import LoadState
 
 from bakeoff.errors import StoreError
 from bakeoff.plugins.kit.adapter import (
+    SmallVectors,
     expect_dims,
     expect_rows,
     guarantee,
@@ -20,6 +21,7 @@ from bakeoff.plugins.kit.adapter import (
     make_hits,
     translate_errors,
 )
+from bakeoff.plugins.kit.encoded import HoldsKind, require_terms
 from bakeoff.plugins.kit.existing import (
     READ_ROWS,
     SAMPLED,
@@ -31,7 +33,7 @@ from bakeoff.plugins.kit.existing import (
     payload_id,
     the_vector_field,
 )
-from bakeoff.plugins.kit.payload import FLOAT32_ONLY, VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows
+from bakeoff.plugins.kit.payload import VECTORS_ONLY, Payload, PayloadSchemaMixin, from_rows
 from bakeoff.plugins.kit.server import (
     PREFIX,
     expect_spread,
@@ -45,14 +47,17 @@ from bakeoff.plugins.stores._milvus import (
     SETTLED,
     MilvusParams,
     MilvusQuery,
+    VectorField,
     connect,
     expect_finished,
+    expect_newer,
     expression,
     filter_columns,
     index,
     requests,
     root_field,
     schema,
+    sparse_value,
 )
 from bakeoff.protocols import Guarantee, SearchKnob
 from bakeoff.types import (
@@ -64,21 +69,28 @@ from bakeoff.types import (
     Metric,
     NamedHits,
     NamedVectors,
+    SparseVector,
+    Storage,
+    VectorKind,
     Where,
 )
 
 
 @translate_server_errors("Milvus", MilvusException)
-class MilvusStore(PayloadSchemaMixin):
-    """One Milvus collection, built in the order insert, flush, index, load; a server's texts end at 65,535 bytes."""
+class MilvusStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
+    """One Milvus collection, built in the order insert, flush, index, load; a server's texts end at 65,535 bytes.
+
+    Small vectors are all it keeps.
+    """
 
     version: ClassVar[str] = "2"
     Params = MilvusParams
     Query = MilvusQuery
     max_dims: ClassVar[int] = 32_768
+    storages = ("float16", "int8", "binary")
     gaps: ClassVar[dict[str, str]] = {
-        **FLOAT32_ONLY,
         **VECTORS_ONLY,
+        "int8": "milvus-lite has no index of bytes; a server has IVF_SQ8",
         "clients": "embedded, one client at a time has the file; a server takes many",
     }
 
@@ -96,11 +108,30 @@ class MilvusStore(PayloadSchemaMixin):
 
     @translate_errors("Milvus", MilvusException)
     def __init__(self, params: MilvusParams, home: Path) -> None:
-        self._params, self._index, self._file = params, params.kind(), home / "milvus.db"
+        self._params, self._file = params, home / "milvus.db"
+        self._vectors = VectorField(params.kind())
         self._embedded = params.uri is None
         self._name, self._metric, self._rows = "", Metric.COSINE, 0
         self._existing, self._brought_in = ExistingCollection(""), False
         self._client = connect(given_server(params.uri), self._file)
+
+    def set_storage(self, storage: Storage) -> None:
+        super().set_storage(storage)
+        if storage == "int8" and self._embedded:
+            raise StoreError(
+                "milvus-lite has no index of int8 vectors. Use float16 or binary, or give a server's uri."
+            )
+        if storage == "float16" and not self._embedded:
+            expect_newer(self._client, "float16 vectors")
+
+    def hold(self, kind: VectorKind) -> None:
+        super().hold(kind)
+        if kind == "sparse" and not self._embedded:
+            expect_newer(self._client, "sparse vectors")
+
+    def _use(self, collection: str, dims: int, metric: Metric) -> None:
+        self._name, self._metric = PREFIX + collection, metric
+        self._vectors = VectorField(self._params.kind(), dims, metric, self._storage, self.kind)
 
     def engine_version(self) -> str:
         if self._embedded:
@@ -109,8 +140,9 @@ class MilvusStore(PayloadSchemaMixin):
 
     def create(self, collection: str, dims: int, metric: Metric) -> None:
         self.drop(collection)
-        self._name, self._metric, self._rows = PREFIX + collection, metric, 0
-        made, shards = schema(self._client, self, dims), self._params.build.shards
+        self._use(collection, dims, metric)
+        self._rows = 0
+        made, shards = schema(self._client, self, self._vectors), self._params.build.shards
         self._client.create_collection(self._name, schema=made, num_shards=shards)
 
     def collections(self) -> list[str]:
@@ -120,25 +152,25 @@ class MilvusStore(PayloadSchemaMixin):
         self._client.drop_collection(PREFIX + collection)
 
     def insert(self, batch: Batch) -> None:
-        for rows in requests(self, batch):
+        for rows in requests(self, batch, self._vectors):
             self._client.insert(self._name, rows)
         self._rows += len(batch.ids)
 
     def replace(self, batch: Batch) -> None:
-        for rows in requests(self, batch):
+        for rows in requests(self, batch, self._vectors):
             self._client.upsert(self._name, rows)
         self._settled_rows()
 
     def ready(self) -> None:
         self._client.flush(self._name)
-        made = index(self._client, self._params.build, self._index, self._metric)
-        self._client.create_index(self._name, made)
+        self._client.create_index(self._name, index(self._client, self._params.build, self._vectors))
         self._load()
 
     def open(self, collection: str, dims: int, metric: Metric) -> int:
-        self._name, self._metric = PREFIX + collection, metric
+        self._use(collection, dims, metric)
         fields = {field["name"]: field for field in self._client.describe_collection(self._name)["fields"]}
-        expect_dims("Milvus", int(fields["vector"]["params"]["dim"]), dims)
+        if self._vectors.length:
+            expect_dims("Milvus", int(fields["vector"]["params"]["dim"]), self._vectors.length["dim"])
         self._load(counting=True)
         return self._rows
 
@@ -204,13 +236,19 @@ class MilvusStore(PayloadSchemaMixin):
         return {} if self._embedded else {"consistency_level": query.consistency_level}
 
     def search(self, vector: np.ndarray, k: int, query: MilvusQuery) -> Hits:
-        return self._nearest([vector], k, query)[0]
+        return self._nearest([self._vectors.value(vector)], k, query)[0]
+
+    def search_sparse(self, vector: SparseVector, k: int, query: MilvusQuery, where: Where = ()) -> Hits:
+        require_terms("Milvus", self._vectors.dims, vector)
+        if not len(vector.terms):
+            return make_hits([], [])
+        return self._nearest([sparse_value(vector)], k, query, expression(self, where))[0]
 
     def search_many(self, vectors: np.ndarray, k: int, query: MilvusQuery) -> list[Hits]:
-        return self._nearest(list(vectors), k, query) if len(vectors) else []
+        return self._nearest(list(map(self._vectors.value, vectors)), k, query) if len(vectors) else []
 
     def search_where(self, vector: np.ndarray, k: int, query: MilvusQuery, where: Where) -> Hits:
-        return self._nearest([vector], k, query, expression(self, where))[0]
+        return self._nearest([self._vectors.value(vector)], k, query, expression(self, where))[0]
 
     def payloads(self, ids: np.ndarray) -> list[Payload]:
         names = ["id", *self.columns()]
@@ -231,11 +269,10 @@ class MilvusStore(PayloadSchemaMixin):
         self._embedded = False  # released once; a file opened again by another instance is not ours
 
     def _nearest(self, vectors: list[Any], k: int, query: MilvusQuery, where: str = "") -> list[Hits]:
-        how = {"hnsw": {"ef": max(query.ef, k)}, "ivf_flat": {"nprobe": query.probes}}.get(self._index, {})
-        asked: JsonObject = {"limit": k, "search_params": {"params": how}, **self._consistency(query)}
-        sign = -1 if self._metric is Metric.L2 else 1
+        how = {"params": self._vectors.search_params(query, k)}
+        asked: JsonObject = {"limit": k, "search_params": how, **self._consistency(query)}
         return [
-            make_hits([hit["id"] for hit in found], [sign * hit["distance"] for hit in found])
+            self._vectors.hits(found)
             for found in self._client.search(self._name, data=vectors, filter=where, **asked)
         ]
 
@@ -250,7 +287,7 @@ class MilvusStore(PayloadSchemaMixin):
         held = self._settled_rows()
         self._rows = held if counting else self._rows
         expect_rows("Milvus", held, self._rows)
-        expect_finished(self._client, self._name, self._index)
+        expect_finished(self._client, self._name, self._vectors.index_type)
         if not self._embedded:
             shards = self._client.describe_collection(self._name)["num_shards"]
             copies = len(self._client.describe_replica(self._name))

@@ -12,17 +12,18 @@ from opensearchpy.exceptions import OpenSearchException, TransportError
 from opensearchpy.helpers import parallel_bulk
 from pydantic import Field
 
+from bakeoff.errors import StoreError
+from bakeoff.plugins.kit.adapter import SmallVectors
 from bakeoff.plugins.kit.bounded_pool import BoundedPool, endpoint_of
 from bakeoff.plugins.kit.client_errors import Reply
 from bakeoff.plugins.kit.existing import metric_of
-from bakeoff.plugins.kit.payload import FLOAT32_ONLY
 from bakeoff.plugins.kit.rest import encode_json
 from bakeoff.plugins.kit.server import Address, request_timeout, server_of
 from bakeoff.plugins.kit.words import LanguageParams
 from bakeoff.plugins.stores._lucene import Clauses, LuceneQuery, LuceneStore
-from bakeoff.plugins.stores._lucene_index import LuceneBuild, LuceneClient, LuceneWords
+from bakeoff.plugins.stores._lucene_index import SPARSE, LuceneBuild, LuceneClient, LuceneWords
 from bakeoff.storage.consent import Destination, secret_for
-from bakeoff.types import JsonObject, Metric
+from bakeoff.types import JsonObject, Metric, Storage
 
 logging.getLogger("opensearch").setLevel(logging.ERROR)  # a refusal is reported as an error already
 SPACES = {Metric.COSINE: "cosinesimil", Metric.DOT: "innerproduct", Metric.L2: "l2"}
@@ -45,8 +46,8 @@ class OpensearchParams(LanguageParams):
     words: LuceneWords = LuceneWords()
 
 
-class OpensearchStore(LuceneStore):
-    """One index of an OpenSearch server, version 2.16 or later."""
+class OpensearchStore(SmallVectors, LuceneStore):
+    """One index of an OpenSearch server, version 2.16 or later; int8 is the scalar quantisation of Lucene."""
 
     version: ClassVar[str] = "1"
     engine = "OpenSearch"
@@ -54,12 +55,19 @@ class OpensearchStore(LuceneStore):
     not_found = NotFoundError
     Params = OpensearchParams
     max_dims: ClassVar[int] = 16_000
-    gaps: ClassVar[dict[str, str]] = FLOAT32_ONLY
+    storages = ("int8",)
+    gaps: ClassVar[dict[str, str]] = {"token vectors": "the engine scores them from version 3.3 on"}
+    sparse_type = "rank_features"
 
     def __init__(self, params: OpensearchParams, home: Path) -> None:
         server = server_of("opensearch", "BAKEOFF_OPENSEARCH_URL", params.url)
         super().__init__(_connect(server), params.build, params.words, params.language)
         self._maker = params.build.engine
+
+    def set_storage(self, storage: Storage) -> None:
+        super().set_storage(storage)
+        if storage == "int8" and self._maker != "lucene":
+            raise StoreError("OpenSearch keeps int8 vectors with build.engine lucene only. Leave engine out.")
 
     def reply_of(self, exc: Exception) -> Reply | None:
         if not isinstance(exc, TransportError) or not isinstance(exc.status_code, int):
@@ -70,7 +78,9 @@ class OpensearchStore(LuceneStore):
         return {**super()._settings(), "knn": True}
 
     def _vector_type(self, dims: int, metric: Metric) -> dict[str, object]:
-        graph = {"m": self._build.m, "ef_construction": self._build.ef_construction}
+        graph: JsonObject = {"m": self._build.m, "ef_construction": self._build.ef_construction}
+        if self._storage == "int8":
+            graph["encoder"] = {"name": "sq"}
         method = {"name": "hnsw", "engine": self._maker, "space_type": SPACES[metric], "parameters": graph}
         return {"type": "knn_vector", "dimension": dims, "method": method}
 
@@ -89,6 +99,9 @@ class OpensearchStore(LuceneStore):
         if clauses:
             asked["filter"] = {"bool": {"filter": clauses}}
         return {"query": {"knn": {self._vector_field: asked}}}
+
+    def _weigh_term(self, term: str, weight: float) -> JsonObject:
+        return {"rank_feature": {"field": f"{SPARSE}.{term}", "boost": weight, "linear": {}}}
 
     def _both(self, near: JsonObject, match: JsonObject, weight: float) -> JsonObject:
         vector = {"vector": {**near["query"]["knn"]["vector"], "boost": weight}}

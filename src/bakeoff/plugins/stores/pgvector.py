@@ -17,6 +17,7 @@ from bakeoff.plugins.kit.adapter import (
     make_hits,
     score_from_hamming,
 )
+from bakeoff.plugins.kit.encoded import HoldsKind, require_terms, require_tokens, require_weights
 from bakeoff.plugins.kit.existing import READ_ROWS, named_hits, named_vectors, no_such_field
 from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, Value, from_rows, sql
 from bakeoff.plugins.kit.server import (
@@ -38,6 +39,7 @@ from bakeoff.types import (
     Metric,
     NamedHits,
     NamedVectors,
+    SparseVector,
     Storage,
     Where,
 )
@@ -59,7 +61,7 @@ class PgvectorParams(LanguageParams):
 
 
 @translate_server_errors("pgvector", psycopg.Error)
-class PgvectorStore(SmallVectors, PayloadSchemaMixin):
+class PgvectorStore(HoldsKind, SmallVectors, PayloadSchemaMixin):
     """A table of PostgreSQL, searched through the index that was asked for; with a filter the planner chooses."""
 
     version: ClassVar[str] = "1"
@@ -104,8 +106,15 @@ class PgvectorStore(SmallVectors, PayloadSchemaMixin):
         self._sql.execute(f'DROP TABLE IF EXISTS "{PREFIX}{collection}"')
 
     def insert(self, batch: Batch) -> None:
-        self._sql.copy_in(self._table.name, self._cut_texts(batch), self.columns())
+        self._copy_in(batch)
         self._rows, self._texts = self._rows + len(batch.ids), self._texts or bool(batch.texts)
+
+    def _copy_in(self, batch: Batch) -> None:
+        if self.kind == "sparse":
+            require_weights("pgvector", batch, self._table.most_weights)
+        elif self.kind == "tokens":
+            require_tokens("pgvector", batch)
+        self._sql.copy_in(self._table.name, self._cut_texts(batch), self.columns())
 
     def ready(self) -> None:
         with self._sql.without_timeout() as connection:
@@ -135,6 +144,19 @@ class PgvectorStore(SmallVectors, PayloadSchemaMixin):
         connection = self._tuned_connection(query, candidates, further=True, filtered=bool(where))
         found = connection.rows(self._table.rescored(k, candidates, condition), vector, vector, *values)
         return pg.near(found, self._table.metric)
+
+    def search_sparse(self, vector: SparseVector, k: int, query: pg.PgvectorQuery, where: Where = ()) -> Hits:
+        """By HNSW over sparsevec, or every row; a row that shares no term has a product of 0 and is left out."""
+        require_terms("pgvector", self._table.dims, vector)
+        condition, values = sql(self, where, "%s") if where else ("true", [])
+        connection = self._tuned_connection(query, k, further=bool(where), filtered=bool(where))
+        asked = pg.sparse_value(vector, self._table.dims)
+        found = connection.rows(self._table.nearest(k, condition), asked, *values)
+        return pg.near([row for row in found if row[1] < 0], Metric.DOT)
+
+    def search_tokens(self, tokens: np.ndarray, k: int, query: pg.PgvectorQuery, where: Where = ()) -> Hits:
+        condition, values = sql(self, where, "%s") if where else ("true", [])
+        return pg.read_hits(self._sql.rows(self._table.best_by_maxsim(k, condition), list(tokens), *values))
 
     def _near(self, found: list[tuple[Any, ...]]) -> Hits:
         """Rows of id and distance as an answer."""
@@ -219,14 +241,14 @@ class PgvectorStore(SmallVectors, PayloadSchemaMixin):
     def replace(self, batch: Batch) -> None:
         with self._sql.transaction():
             self.delete(batch.ids)
-            self._sql.copy_in(self._table.name, self._cut_texts(batch), self.columns())
+            self._copy_in(batch)
 
     def close(self) -> None:
         self._threads.close()
 
     def _table_of(self, collection: str, dims: int, metric: Metric) -> PostgresTable:
         return PostgresTable(
-            PREFIX + collection, dims, metric, self._build, words=self._words, storage=self._storage
+            PREFIX + collection, dims, metric, self._build, self._words, self._storage, self.kind
         )
 
     @property

@@ -195,6 +195,8 @@ class VespaStore(TunedByEf, PayloadSchemaMixin):
     gaps: ClassVar[dict[str, str]] = {
         "hybrid": "its rank expressions could; not offered without an engine to try it on",
         "batch": "one vector a request",
+        "sparse vectors": "its mapped tensors could; not offered without an engine to try it on",
+        "token vectors": "its mixed tensors could; not offered without an engine to try it on",
         "storage": "its cell types could; not offered without an engine to try it on",
         "dims limit": "the engine names no limit",
     }

@@ -18,9 +18,10 @@ from weaviate.config import AdditionalConfig, Timeout
 from weaviate.connect import ConnectionParams
 from weaviate.exceptions import UnexpectedStatusCodeError, WeaviateBaseError
 
-from bakeoff.plugins.kit.adapter import TunedByEf, expect_rows, guarantee, make_hits
+from bakeoff.plugins.kit.adapter import SmallVectors, TunedByEf, expect_rows, guarantee, make_hits
 from bakeoff.plugins.kit.bounded_pool import endpoint_of
 from bakeoff.plugins.kit.client_errors import Reply, reports_client_errors
+from bakeoff.plugins.kit.encoded import HoldsKind
 from bakeoff.plugins.kit.existing import (
     READ_ROWS,
     metric_of,
@@ -32,11 +33,12 @@ from bakeoff.plugins.kit.existing import (
     the_vector_field,
 )
 from bakeoff.plugins.kit.http_limits import BoundedTransport
-from bakeoff.plugins.kit.payload import FLOAT32_ONLY, Payload, PayloadSchemaMixin, from_rows
+from bakeoff.plugins.kit.payload import Payload, PayloadSchemaMixin, from_rows
 from bakeoff.plugins.kit.server import own_collections, request_timeout, server_of
 from bakeoff.plugins.stores._weaviate import (
     DISTANCES,
     PREFIX,
+    WeaviateForm,
     WeaviateParams,
     WeaviateQuery,
     WeaviateRows,
@@ -54,6 +56,7 @@ from bakeoff.types import (
     Metric,
     NamedHits,
     NamedVectors,
+    Storage,
     Where,
 )
 
@@ -129,8 +132,11 @@ class Connection:
 
 
 @reports_client_errors
-class WeaviateStore(TunedByEf, PayloadSchemaMixin):
-    """One collection of a Weaviate server of version 1.27 or later, with whole vectors in its HNSW graph."""
+class WeaviateStore(HoldsKind, SmallVectors, TunedByEf, PayloadSchemaMixin):
+    """One collection of a Weaviate server of version 1.27 or later; small and token vectors need 1.33 or later.
+
+    int8 and binary are its rotational quantisation with 8 bits or 1, which keeps the full vectors and rescores by them.
+    """
 
     version: ClassVar[str] = "1"
     engine = "Weaviate"
@@ -138,9 +144,11 @@ class WeaviateStore(TunedByEf, PayloadSchemaMixin):
     Params = WeaviateParams
     Query = WeaviateQuery
     max_dims: ClassVar[int] = 65_535
+    storages = ("int8", "binary")
+    rescores: ClassVar[tuple[Storage, ...]] = storages
     gaps: ClassVar[dict[str, str]] = {
         "batch": "its client takes one vector a request",
-        **FLOAT32_ONLY,
+        "sparse vectors": "the engine makes its own from words, and takes none",
     }
 
     @classmethod
@@ -164,7 +172,8 @@ class WeaviateStore(TunedByEf, PayloadSchemaMixin):
         return (exc.status_code, exc.error) if isinstance(exc, UnexpectedStatusCodeError) else None
 
     def _use(self, collection: str, metric: Metric) -> None:
-        self._rows = WeaviateRows(self._connection.client(), collection, self._params)
+        form = WeaviateForm(self.kind, self._storage)
+        self._rows = WeaviateRows(self._connection.client(), collection, self._params, form)
         self._metric = metric
 
     def engine_version(self) -> str:
@@ -271,10 +280,18 @@ class WeaviateStore(TunedByEf, PayloadSchemaMixin):
         return self.search_where(vector, k, query, ())
 
     def search_where(self, vector: np.ndarray, k: int, query: WeaviateQuery, where: Where) -> Hits:
-        self._rows.tune(query.ef)
+        return self.search_rescored(vector, k, query, 0, where)
+
+    def search_rescored(
+        self, vector: np.ndarray, k: int, query: WeaviateQuery, candidates: int, where: Where = ()
+    ) -> Hits:
+        self._rows.tune(query.ef, candidates)
         ids, far = self._rows.near(vector, k, filter_of(self, where), query.consistency_level)
         top = 1.0 if self._metric is Metric.COSINE else 0.0
         return make_hits(ids, [top - one for one in far])
+
+    def search_tokens(self, tokens: np.ndarray, k: int, query: WeaviateQuery, where: Where = ()) -> Hits:
+        return self.search_where(tokens, k, query, where)
 
     def search_text(self, text: str, k: int, query: WeaviateQuery) -> Hits:
         return self.search_text_where(text, k, query, ())

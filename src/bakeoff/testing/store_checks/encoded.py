@@ -142,7 +142,8 @@ def _expect_best(
         expect(len({*places.tolist()}) == K, f"{K} different rows were due, {hits.ids.tolist()} came.")
         expect(allowed[places].all(), f"rows outside of the filter came: {hits.ids.tolist()}.")
         expect((np.diff(hits.scores) <= 1e-5).all(), f"scores do not fall: {hits.scores.tolist()}.")
-        close = np.isclose(hits.scores, true[places], rtol=bench.score_error, atol=bench.score_error)
+        rounded = max(bench.score_error, getattr(bench.plugin, "weight_error", 0.0))
+        close = np.isclose(hits.scores, true[places], rtol=rounded, atol=bench.score_error)
         expect(close.all(), f"scores {hits.scores[~close]} are truly {true[places][~close]}.")
         found, total = found + len({*places.tolist()} & {*order.tolist()}), total + K
     expect(found / total >= bench.recall, f"recall@{K} is {found / total:.2f}, under {bench.recall}.")
