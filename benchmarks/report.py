@@ -1,4 +1,4 @@
-"""The report: seconds, size and memory for 8 systems × 50 queries, and for 200 × 10,000."""
+"""The report: seconds, size and memory for 8 and 50 systems × 50 queries, and for 200 × 10,000."""
 
 from __future__ import annotations
 
@@ -31,16 +31,19 @@ def main() -> int:
     if len(sys.argv) > 1:
         return _timed(Path(sys.argv[1]))
     with tempfile.TemporaryDirectory() as place:
-        small, large = Path(place) / "small", Path(place) / "large"
+        small, medium, large = (Path(place) / name for name in ("small", "medium", "large"))
         made = _made_up()
         made.write_run(small, made.Made())
+        made.write_run(medium, made.Made(systems=50))
         made.write_run(large, made.Made(systems=SYSTEMS, queries=60, repeats=1))
         _grow(large)
-        first, second = (_apart(folder) for folder in (small, large))
+        first, fifty, second = (_apart(folder) for folder in (small, medium, large))
     return show(
         [
             Row("8 × 50: seconds, of 3", first["seconds"], 3.0, "<= 1"),
             Row("8 × 50: MB, of 5", first["mb"], 5.0, "<= 1"),
+            Row("50 × 50: seconds, of 3", fifty["seconds"], 3.0, "<= 1"),
+            Row("50 × 50: CPU seconds, of 3", fifty["cpu"], 3.0),
             Row(f"{SYSTEMS} × {MANY:,}: seconds, of 60", second["seconds"], 60.0, "<= 1"),
             Row(f"{SYSTEMS} × {MANY:,}: CPU seconds, of 60", second["cpu"], 60.0),
             Row(f"{SYSTEMS} × {MANY:,}: peak memory in MB, of 4,000", second["peak_mb"], 4000.0, "<= 1"),

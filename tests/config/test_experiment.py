@@ -102,6 +102,12 @@ def test_parameters_stand_in_the_label(tmp_path: Path) -> None:
     assert made.systems[0].label == "line(doc_lines=4) · wordllama · hybrid(rrf_k=10)"
 
 
+def test_an_address_is_not_a_part_of_the_label(tmp_path: Path) -> None:
+    model = '{openai: {model: m, base_url: "http://127.0.0.1:9/v1"}}'
+    made = plan(tmp_path, f"embedders: [{model}]\nmodes: [dense]\n")
+    assert made.systems[0].label.endswith(" · openai(model=m) · dense")
+
+
 def test_measures_get_the_unit_they_lack_and_stand_once(tmp_path: Path) -> None:
     made = plan(tmp_path, "measures: {primary: nDCG@10, also: [nDCG@10(document), R@5]}\n")
     assert made.measures == ("nDCG@10(document)", "R@5(document)")

@@ -19,7 +19,7 @@ from bakeoff.protocols import Plugin
 from bakeoff.types import ExistingCollection, Json, JsonObject
 
 NOT_PARAMS = ("as", "query")
-ADDRESSES = ("url", "uri", "dsn")
+ADDRESSES = ("url", "uri", "dsn", "base_url")
 """Parameters that say where a server is: no part of a label."""
 """Keys that are not parameters: the name shown for a plug-in, and a store's query arguments."""
 EXISTING = ("collection", "read_only", "id", "vector", "path")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -278,7 +279,7 @@ class PairComparison:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """All pairs of systems on one measure; `ranking` is by the mean on the queries the ranked share."""
 
@@ -313,13 +314,16 @@ class Comparison:
 
     def pair(self, a: str, b: str) -> PairComparison:
         """The pair seen from a."""
-        for pair in self.pairs:
-            if (pair.a, pair.b) == (a, b):
-                return pair
-            if (pair.a, pair.b) == (b, a):
-                return pair.reverse()
+        if (found := self._pairs_by_names.get((a, b))) is not None:
+            return found
+        if (found := self._pairs_by_names.get((b, a))) is not None:
+            return found.reverse()
         known = ", ".join(summary.system for summary in self.systems)
         raise ComparisonError(f"no pair {a!r}, {b!r} in this comparison. Its systems are: {known}.")
+
+    @cached_property
+    def _pairs_by_names(self) -> dict[tuple[str, str], PairComparison]:
+        return {(pair.a, pair.b): pair for pair in self.pairs}
 
     def summary(self, system: str) -> SystemSummary:
         """The mean of one system."""

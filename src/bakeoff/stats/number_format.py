@@ -15,13 +15,13 @@ LONG = 40
 """Characters of a label beyond which it is shortened."""
 
 
-def points(*values: float) -> tuple[str, ...]:
-    """Points of a measure with one number of decimals for all, without the leading zero: .05, -.012, 41.3."""
+def points(*values: float, least: int = 2) -> tuple[str, ...]:
+    """Points of a measure with one number of decimals for all, `least` or more, without the leading zero: .05, 41.3."""
     sizes = [abs(value) for value in values if abs(value) > 1e-9]
     if sizes and max(sizes) > 1:
         return tuple(f"{value:.1f}" for value in values)
     smallest = min(sizes, default=1.0)
-    decimals = 2 if smallest >= 0.01 else 3 if smallest >= 0.001 else 4
+    decimals = max(least, 2 if smallest >= 0.01 else 3 if smallest >= 0.001 else 4)
     return tuple(_no_leading_zero(f"{value + 0.0:.{decimals}f}") for value in values)
 
 
@@ -56,10 +56,10 @@ def shorten_names(names: tuple[str, ...]) -> str:
 
 
 def with_interval(value: float, interval: Interval, measure: str) -> str:
-    """A difference with its interval: .05 nDCG@10 [.01 .09]."""
+    """A difference with its interval, as the tables write scores: .052 nDCG@10 [.010 .094]."""
     if interval.low is None or interval.high is None:
         return f"{points(value)[0]} {measure} (no interval: {interval.reason})"
-    middle, low, high = points(value, interval.low, interval.high)
+    middle, low, high = points(value, interval.low, interval.high, least=3)
     return f"{middle} {measure} [{low} {high}]"
 
 

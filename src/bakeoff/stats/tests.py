@@ -26,6 +26,8 @@ EXACT_UP_TO = 13
 """With at most this many non-zero differences all sign patterns are enumerated: 2^13 is below 10,000."""
 EXACT_RANKS_UP_TO = 60
 SIGNS_PER_BLOCK = 2_000_000
+SUMS_AT_ONCE = 2**20
+"""Flipped sums that fit the processor's cache: they are read three times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,9 @@ def _exact_flip(scores: FloatArray) -> TestResult:
 def _count_reached(scores: FloatArray, seed: int, flips: int) -> FloatArray:
     observed = np.abs(scores.sum(axis=0))
     count = np.zeros(scores.shape[1])
+    rows = max(1, SUMS_AT_ONCE // scores.shape[1])
     for signs in sign_blocks(len(scores), flips, seed):
-        count += count_reaching(np.abs(signs @ scores), observed, len(scores))
+        for start in range(0, len(signs), rows):
+            sums = np.abs(signs[start : start + rows] @ scores)
+            count += count_reaching(sums, observed, len(scores))
     return count

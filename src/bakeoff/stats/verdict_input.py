@@ -72,7 +72,8 @@ class VerdictInput:
     @property
     def beaten(self) -> tuple[str, ...]:
         """Rivals that the best is shown to beat."""
-        return tuple(other for other in self.rivals if other not in self.unbeaten)
+        unbeaten = set(self.unbeaten)
+        return tuple(other for other in self.rivals if other not in unbeaten)
 
     @property
     def equal(self) -> bool:
