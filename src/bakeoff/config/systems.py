@@ -292,7 +292,8 @@ class SystemReader:
         for system in systems:
             if system.label in seen:
                 self._read.refuse(
-                    (), f"two systems would be called {system.label!r}. Give each of their parts a name of its own with as: NAME."
+                    (),
+                    f"two systems would be called {system.label!r}. Name their parts with as: NAME.",
                 )
             seen.add(system.label)
 
