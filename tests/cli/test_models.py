@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from bakeoff import registry
 from bakeoff.cli import models
 from bakeoff.cli.trials import part
-from bakeoff.errors import DataError, ModelNotFoundError, SettingError, UnknownPluginError
+from bakeoff.errors import DataError, EmbedderError, ModelNotFoundError, SettingError, UnknownPluginError
 from bakeoff.protocols import Embedder
 from bakeoff.types import Role
 
@@ -88,9 +88,17 @@ def forgetful(rows: np.ndarray, texts: list[str]) -> np.ndarray:
     return whole_model().embed([" ".join(text.split()[:10]) for text in texts], Role.DOCUMENT)
 
 
+def refusing(rows: np.ndarray, texts: list[str]) -> np.ndarray:
+    """Vectors of texts that have few words; others are an error."""
+    if max(len(text.split()) for text in texts) > 100:
+        raise EmbedderError("too long")
+    return rows
+
+
 @pytest.mark.parametrize(
     ("change", "says", "failed"),
     [
+        (refusing, {"max_tokens": 256}, "long texts"),
         (lambda rows, texts: rows * 2, {}, "length"),
         (lambda rows, texts: rows[:, :100], {}, "vectors"),
         (
@@ -109,6 +117,12 @@ def test_each_check_can_fail(app, register, change, says, failed):
     code, rows = checks(app, "broken")
     assert code == 1
     assert rows[failed]["fine"] is False
+
+
+def test_a_text_above_the_limit_may_be_refused(app, register):
+    register("embedders", "strict", broken(refusing, max_tokens=100))
+    code, rows = checks(app, "strict")
+    assert code == 0 and rows["long texts"]["fine"] is None
 
 
 def test_wrong_words_are_refused_with_what_is_known(app):

@@ -11,6 +11,7 @@ import pytest
 
 import bakeoff
 from bakeoff.errors import DataError
+from bakeoff.pipeline.canary import MIXED
 from bakeoff.runs import run as run_module
 from bakeoff.runs.folder import read_record
 from bakeoff.runs.recommend import recommendation_record
@@ -85,6 +86,12 @@ def test_only_a_model_is_checked_for_its_language(copied: Path, embedder: str | 
     found = rewritten(copied, tables={}).recommendation
     assert found is not None
     assert any("made for their language" in text for text in found.warnings) is warned
+
+
+def test_a_model_that_changed_under_its_name_is_minded(copied: Path) -> None:
+    note = f"mine gives other vectors, so this run {MIXED}."
+    found = rewritten(copied, notes=[note]).recommendation
+    assert found is not None and note in found.warnings
 
 
 def test_ctrl_c_leaves_a_stopped_run(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:

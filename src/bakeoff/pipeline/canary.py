@@ -35,6 +35,8 @@ TEXTS = (
     "In 1969 two people walked on the Moon for the first time.",
 )
 """Never changed: vectors of other texts could not be compared with those of earlier runs."""
+MIXED = "may mix old and new vectors"
+"""In the note of a model that changed under its name."""
 SAME = 0.999
 """The lowest cosine that counts as the same vector; another machine or batch changes less."""
 ALIKE = 0.9999
@@ -138,8 +140,8 @@ def check_canary(cache: Cache, part: PluginSpec, canary: Canary) -> str:
         return f"{_difference(before, canary)} than in earlier runs: its files or settings changed under this name."
     return (
         f"{_difference(before, canary)} than when its vectors in the cache were made, and it claims to be the same "
-        "model: old and new vectors would be mixed. Clear the old ones: bakeoff cache clear --stage embed, then the "
-        f"same with --stage vectors and --stage {STAGE}."
+        f"model, so this run {MIXED}. Clear the old ones: bakeoff cache clear --stage embed, then the same with "
+        f"--stage vectors and --stage {STAGE}."
     )
 
 

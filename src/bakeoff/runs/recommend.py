@@ -69,10 +69,12 @@ def _banner(result: Result) -> str:
 
 
 def _warnings(result: Result, found: Recommendation) -> Iterator[str]:
+    from bakeoff.pipeline.canary import MIXED
+
     drafts, every = _drafts(result), result.queries.num_rows
     if 0 < drafts < every:
         yield f"{drafts:,} of {questions(every)} are drafts that a program wrote."
-    yield from (note for note in result.record.notes if NOT_BY_PEOPLE in note)
+    yield from (note for note in result.record.notes if NOT_BY_PEOPLE in note or MIXED in note)
     yield from _failed(result)
     if not compares_all(result):
         yield f"Only the {MOST_COMPARED} best means of {len(result.done):,} systems are compared."

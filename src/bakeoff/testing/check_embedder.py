@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -192,11 +193,27 @@ def _check_truncation(embedder: Embedder) -> ModelCheck:
     try:
         read = _words_read(embedder, words)
     except EmbedderError as exc:
-        return ModelCheck("long texts", f"{count:,} words were refused: {exc}")
+        return _refusal_check(embedder, words, exc)
     whole = read == count
     text = " ".join(words[:read])
     tokens = embedder.count_tokens([text])[0] if isinstance(embedder, SupportsTokens) else None
     return _cut_check(info, count, whole, read, tokens)
+
+
+def _refusal_check(embedder: Embedder, words: list[str], refusal: EmbedderError) -> ModelCheck:
+    """A text above the limit may be refused; a model that refuses one within it reads less than it says."""
+    limit = embedder.info.max_tokens
+    if limit is not None and isinstance(embedder, SupportsTokens):
+        count = embedder.count_tokens
+        most = bisect_right(range(len(words)), limit, key=lambda end: count([" ".join(words[:end])])[0]) - 1
+        within = " ".join(words[:most])
+        try:
+            embedder.embed([within], Role.DOCUMENT)
+        except EmbedderError as exc:
+            tokens = count([within])[0]
+            text = f"{limit:,} tokens are declared, a text of {tokens:,} was refused: {exc}"
+            return ModelCheck("long texts", text, False)
+    return ModelCheck("long texts", f"{len(words):,} words were refused: {refusal}")
 
 
 def _cut_check(info: ModelInfo, count: int, whole: bool, read: int, tokens: int | None) -> ModelCheck:

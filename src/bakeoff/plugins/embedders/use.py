@@ -79,7 +79,7 @@ class UseEmbedder:
         options = onnxruntime.SessionOptions()
         options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
         options.intra_op_num_threads = self._params.threads or available_cores()
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # what fails is raised
         try:
             return onnxruntime.InferenceSession(
                 str(self._found.folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
