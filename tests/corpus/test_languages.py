@@ -35,6 +35,12 @@ def test_texts_without_common_words_have_no_language(text: str) -> None:
     assert detect_language([text]) == ""
 
 
+def test_words_that_languages_share_are_not_enough() -> None:
+    """Two short words of this question are Ukrainian as well as Russian; no letter of it is Ukrainian only."""
+    assert detect_language(["До каких пор они продолжали использовать французские имена?"]) != "ukrainian"
+    assert detect_language(["До яких пір вони не мали імен?"]) == "ukrainian"
+
+
 def test_the_language_is_that_of_most_texts() -> None:
     assert detect_language([TEXTS["german"]] * 8 + [TEXTS["french"]]) == "german"
 

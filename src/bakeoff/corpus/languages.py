@@ -44,7 +44,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u064b-\u0652\u0900-\u097f]+[^\W\
 class Language:
     """A language by the name that engines have for it; `common` are words that nearly every text has.
 
-    `abbreviations` end with a full stop inside sentences; `ordinals` is whether numbers do ("3. Oktober").
+    `abbreviations` end with a full stop inside sentences; `ordinals` is whether numbers do ("3. Oktober"). `letters`
+    are those without which a text is in another language of its script.
     """
 
     code: str
@@ -53,6 +54,7 @@ class Language:
     common: frozenset[str] = frozenset()
     abbreviations: frozenset[str] = frozenset()
     ordinals: bool = False
+    letters: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
@@ -61,7 +63,14 @@ class Language:
 
 
 def _language(
-    code: str, name: str, common: str = "", short: str = "", *, script: str = "latin", ordinals: bool = False
+    code: str,
+    name: str,
+    common: str = "",
+    short: str = "",
+    *,
+    script: str = "latin",
+    ordinals: bool = False,
+    letters: str = "",
 ) -> Language:
     return Language(
         code=code,
@@ -70,6 +79,7 @@ def _language(
         common=frozenset(common.split()),
         abbreviations=frozenset(short.split()),
         ordinals=ordinals,
+        letters=frozenset(letters),
     )
 
 
@@ -189,7 +199,11 @@ _KNOWN = (
         script="cyrillic",
     ),
     _language(
-        "uk", "ukrainian", "і в не на що з та до як за у від це для або є був його про", script="cyrillic"
+        "uk",
+        "ukrainian",
+        "і в не на що з та до як за у від це для або є був його про",
+        script="cyrillic",
+        letters="іїєґ",
     ),
     _language(
         "ar",
@@ -197,7 +211,13 @@ _KNOWN = (
         "في من على إلى أن هذا هذه التي الذي عن مع كان كانت لا ما هو هي أو بين بعد قبل متى أين كم كيف لماذا",
         script="arabic",
     ),
-    _language("fa", "persian", "و در به از که این را با است برای آن یک تا شد می", script="arabic"),
+    _language(
+        "fa",
+        "persian",
+        "و در به از که این را با است برای آن یک تا شد می",
+        script="arabic",
+        letters="پچژگکی",
+    ),
     _language(
         "hi",
         "hindi",
@@ -233,8 +253,9 @@ LanguageName = Annotated[str, AfterValidator(find_language)]
 def detect_language(texts: Sequence[str]) -> str:
     """The name of the language of most of the texts, from the beginning of each; '' where none is found."""
     sample = " ".join(text[:SAMPLE_CHARACTERS] for text in texts)
-    script = _main_script(sample)
-    own = [one for one in _KNOWN if one.script == script]
+    script = main_script(sample)
+    found = set(sample.lower())
+    own = [one for one in _KNOWN if one.script == script and (not one.letters or one.letters & found)]
     if not own:
         return ""
     if not own[0].common:
@@ -248,7 +269,7 @@ def detect_language(texts: Sequence[str]) -> str:
     return first if most >= max(LEAST_SHARE * len(words), LEAD * second, 1) else ""
 
 
-def _main_script(text: str) -> str:
+def main_script(text: str) -> str:
     """The script of most letters; Han with kana among it is Japanese."""
     found = Counter({name: len(letters.findall(text)) for name, letters in _LETTERS.items()})
     if found["kana"] > KANA_SHARE * (found["han"] + found["kana"]):

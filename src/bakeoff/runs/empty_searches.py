@@ -12,7 +12,8 @@ NOTEWORTHY = 0.02
 """The share of queries without a result above which a search is reported."""
 EXAMPLES = 3
 HINTS = {
-    "keywords": "Check the words of the search engine: its analyzer may not fit the language of the documents.",
+    "keywords": "Check the words of the search engine: its analyzer may not fit the language of the documents, or the "
+    "questions are in another one.",
     "": "Check filters and the store's settings.",
 }
 

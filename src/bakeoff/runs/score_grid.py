@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bakeoff.corpus.languages import detect_language
+from bakeoff.corpus.languages import LANGUAGES, detect_language, main_script
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
 from bakeoff.runs.analysis import Result
@@ -191,13 +191,20 @@ def _beside(rows: pa.Table, measures: tuple[str, ...], name: str) -> dict[str, t
 
 
 def _with_languages(rows: list[GridRow]) -> list[GridRow]:
-    """The queries with their language as a tag, where they are in several; a tag of the user's is not changed."""
+    """The queries with their language as a tag, where they are in several; a tag of the user's is not changed.
+
+    A question too short to show its language has that of the others in its script, if those have one.
+    """
     if any(LANGUAGE in row.tags for row in rows):
         return rows
     found = [detect_language([row.text]) for row in rows]
     counts = Counter(filter(None, found))
-    if sum(number >= max(2, LANGUAGE_SHARE * len(rows)) for number in counts.values()) < 2:
+    frequent = [name for name, number in counts.items() if number >= max(2, LANGUAGE_SHARE * len(rows))]
+    if len(frequent) < 2:
         return rows
+    scripts = Counter(LANGUAGES[name].script for name in frequent)
+    alone = {script: name for name in frequent if scripts[script := LANGUAGES[name].script] == 1}
+    found = [name or alone.get(main_script(row.text), "") for name, row in zip(found, rows, strict=True)]
     return [
         replace(row, tags={**row.tags, LANGUAGE: name.capitalize()}) if name else row
         for row, name in zip(rows, found, strict=True)
