@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bakeoff.runs.run import run
 from bakeoff.stats.bootstrap import BootstrapSettings
 from bakeoff.stats.compare import compare
-from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.comparison import ScoreMatrix, share_at_best
 from bakeoff.stats.evidence import Costs, Evidence
 from bakeoff.stats.interaction import interactions
 from bakeoff.stats.recommendation import Strength, choose_system, find_regrets
@@ -104,3 +106,21 @@ def test_nor_is_it_recommended_for_a_category() -> None:
     crossing = interactions(scores, best, [other], BootstrapSettings(1, 200))
     assert crossing[0].p <= 0.01
     assert decide(Evidence(found, crossing)).kind is VerdictKind.CANT_TELL
+
+
+def test_the_best_possible_score_is_that_of_the_truth() -> None:
+    """P@5 with one right document ends at .2: scores of .2 leave no room."""
+    scores = replace(matrix(np.full((3, 400), 0.2), "P@5"), best=np.full((3, 400), 0.2))
+    assert decide(Evidence(compare(scores, seed=1, resamples=200), costs=COSTS)).rule == "saturated"
+    assert judged(np.full((3, 400), 0.2), "nDCG@10").rule != "saturated"
+
+
+def test_a_run_knows_the_best_score_that_its_truth_allows(small: Path) -> None:
+    """"P@3 has more room (0% at the best)" was printed where each question has one right document, first in all lists."""
+    text = small.read_text() + "measures: {primary: P@5(document), also: [P@3(document), RR@10(document)]}\n"
+    small.write_text(text)
+    result = run(small, out=small.parent / "run")
+    limits = result.matrix("P@5(document)").best
+    assert limits is not None and set(np.unique(limits[~np.isnan(limits)])) == {0.2, 0.4}
+    assert share_at_best(compare(result.matrix("P@3(document)"), 1), result.done) is None
+    assert (result.matrix("RR@10(document)").best == 1).all()

@@ -8,6 +8,7 @@ import pytest
 
 from bakeoff.corpus.skipped_files import describe_skipped, summarise_skipped
 from bakeoff.errors import CorpusError
+from bakeoff.types import Skipped
 
 
 def test_documents_in_the_order_of_their_ids(bench: Any) -> None:
@@ -63,14 +64,28 @@ def test_what_is_left_out_is_counted_by_format_and_said_with_examples(bench: Any
     found = summarise_skipped(bench.corpus().skipped)
     assert [(one.kind, one.files, one.example, one.has_text) for one in found] == [
         ("PowerPoint", 2, "board deck.pptx", True),
-        ("markdown", 2, "core.md", True),
+        ("markdown", 1, "core.md", True),
         (".log", 1, "a.log", False),
         ("archive", 1, "old.zip", False),
+        ("markdown", 1, "blank.md", False),
     ]
     sentence = describe_skipped(found)
     assert sentence.startswith("Skipped 6 files (2 PowerPoint, 2 markdown, 1 .log, 1 archive), e.g. ")
     assert "board deck.pptx (damaged PowerPoint file)" in sentence
     assert describe_skipped(summarise_skipped([])) == ""
+
+
+def test_a_file_is_not_counted_under_the_reason_of_another() -> None:
+    """Three empty files and a binary one were "4 markdown files were not read (binary)"."""
+    empty = [Skipped(f"e{i}.md", "empty: no text in it", has_text=False) for i in range(3)]
+    broken = [Skipped(f"{i}.pdf", f"broken PDF ({i} of 9 pages)") for i in range(2)]
+    found = summarise_skipped([*empty, Skipped("b.md", "binary: it holds zero bytes"), *broken])
+    assert [(one.files, one.kind, one.reason) for one in found] == [
+        (2, "PDF", "broken PDF (0 of 9 pages)"),
+        (1, "markdown", "binary: it holds zero bytes"),
+        (3, "markdown", "empty: no text in it"),
+    ]
+    assert describe_skipped(found).startswith("Skipped 6 files (2 PDF, 4 markdown), e.g. ")
 
 
 def test_nothing_found_is_an_error(bench: Any) -> None:

@@ -112,6 +112,7 @@ def print_outcome(outcome: ScoreComparison) -> None:
 
 def _print_systems(outcome: ScoreComparison) -> None:
     from bakeoff.cli.views.summary import mean_text
+    from bakeoff.stats.number_format import probability
 
     comparison = outcome.comparison
     names = [
@@ -129,7 +130,7 @@ def _print_systems(outcome: ScoreComparison) -> None:
             format_score(pair.difference),
             interval_text(pair),
             f"{pair.wins} / {pair.losses} / {pair.ties}",
-            f"{pair.p_holm:.4f}",
+            probability(pair.p_holm),
         ]
         for pair in comparison.pairs
     ]
@@ -139,6 +140,8 @@ def _print_systems(outcome: ScoreComparison) -> None:
 
 def print_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
     """Print one pair of systems; `incomplete` counts questions whose truth names unread documents."""
+    from bakeoff.stats.number_format import probability
+
     mark = "*" if incomplete else ""
     rows = [
         [f"{name} of {pair.a}", format_score(pair.mean_a) + mark],
@@ -146,8 +149,8 @@ def print_pair(pair: PairComparison, name: str, incomplete: int = 0) -> None:
         ["difference", f"{format_score(pair.difference)} {interval_text(pair)}"],
         ["better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {count(pair.n, 'question')}"],
         *_cluster_rows(pair),
-        ["p (Holm over all pairs)", f"{pair.p_holm:.4f}"],
-        ["p (Wilcoxon, this pair alone)", f"{pair.p_wilcoxon:.4f}"],
+        ["p (Holm over all pairs)", probability(pair.p_holm)],
+        ["p (Wilcoxon, this pair alone)", probability(pair.p_wilcoxon)],
         ["smallest detectable difference", format_score(pair.mdd)],
         ["better system", pair.better or "not distinguishable"],
     ]

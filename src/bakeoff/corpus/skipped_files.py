@@ -1,7 +1,8 @@
-"""Files that were not read, by format: how many, one of them, and why."""
+"""Files that were not read, by format and reason: how many, and one of them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ EXAMPLES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class SkippedFiles:
-    """Files of one format that were not read: how many, one of them, and why that one was not."""
+    """Files of one format that were not read for one kind of reason: how many, one of them, and its reason."""
 
     kind: str
     files: int
@@ -24,15 +25,20 @@ class SkippedFiles:
 
 
 def summarise_skipped(skipped: Iterable[Skipped]) -> tuple[SkippedFiles, ...]:
-    """What was not read by format: first what leaves text out of the corpus, then what there is most of."""
-    groups: dict[str, list[Skipped]] = {}
+    """What was not read by format and reason: first what leaves text out of the corpus, then what there is most of."""
+    groups: dict[tuple[str, str, bool], list[Skipped]] = {}
     for item in skipped:
-        groups.setdefault(format_of(item.id), []).append(item)
-    found = []
-    for kind, items in groups.items():
-        first = next((item for item in items if item.has_text), items[0])
-        found.append(SkippedFiles(kind, len(items), first.id, first.reason, first.has_text))
+        groups.setdefault((format_of(item.id), _kind_of_reason(item), item.has_text), []).append(item)
+    found = [
+        SkippedFiles(kind, len(items), items[0].id, items[0].reason, has_text)
+        for (kind, _reason, has_text), items in groups.items()
+    ]
     return tuple(sorted(found, key=lambda one: (not one.has_text, -one.files, one.kind)))
+
+
+def _kind_of_reason(item: Skipped) -> str:
+    """A reason without what differs from file to file: 'binary' of 'binary: it holds zero bytes'."""
+    return re.split(r"[:(0-9]", item.reason, maxsplit=1)[0].strip()
 
 
 def describe_skipped(found: Sequence[SkippedFiles]) -> str:
@@ -40,8 +46,11 @@ def describe_skipped(found: Sequence[SkippedFiles]) -> str:
     if not found:
         return ""
     total = sum(one.files for one in found)
-    kinds = [f"{one.files:,} {one.kind}" for one in found[:KINDS_SHOWN]]
-    rest = sum(one.files for one in found[KINDS_SHOWN:])
+    files: dict[str, int] = {}
+    for one in found:
+        files[one.kind] = files.get(one.kind, 0) + one.files
+    kinds = [f"{count:,} {kind}" for kind, count in files.items()][:KINDS_SHOWN]
+    rest = sum(list(files.values())[KINDS_SHOWN:])
     counted = ", ".join([*kinds, *([f"{rest:,} other"] if rest else [])])
     examples = "; ".join(f"{one.example} ({one.reason.partition(':')[0]})" for one in found[:EXAMPLES_SHOWN])
     return f"Skipped {total:,} file{'' if total == 1 else 's'} ({counted}), e.g. {examples}."

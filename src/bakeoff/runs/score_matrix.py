@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypedDict
 
+from bakeoff.measures.ceilings import fixed_ceiling
 from bakeoff.measures.definitions import RequiredInput
 from bakeoff.measures.names import parse
+from bakeoff.stats.arrays import FloatArray
 from bakeoff.stats.comparison import ScoreMatrix
+from bakeoff.stats.loss import CEILING
 
 if TYPE_CHECKING:
     from bakeoff.runs.analysis import Result
@@ -47,7 +50,28 @@ def score_matrix(result: Result, measure: str) -> ScoreMatrix:
         higher_is_better=definition.higher_is_better,
         bounds=(definition.low, definition.high) if definition.high < float("inf") else None,
         clusters=_clusters(rows),
+        best=_best_possible(result, measure, line, column),
     )
+
+
+def _best_possible(
+    result: Result, measure: str, line: dict[str, int], column: dict[str, int]
+) -> FloatArray:
+    """The best value of each score on this truth: P@5 with one right document ends at .2.
+
+    A run stores it for its primary measure; of the others it is known where it does not depend on the truth.
+    """
+    import numpy as np
+    import pyarrow.compute as pc
+
+    fixed = fixed_ceiling(parse(measure))
+    found = np.full((len(line), len(column)), np.nan if fixed is None else fixed)
+    if measure == result.record.primary:
+        rows = result.losses.filter(pc.equal(result.losses["step"], CEILING)).to_pylist()
+        for row in rows:
+            if row["system"] in line and row["query_id"] in column and row["reachable"] is not None:
+                found[line[row["system"]], column[row["query_id"]]] = row["reachable"]
+    return found
 
 
 def _values(result: Result, measure: str) -> Iterable[tuple[str, str, float | None]]:

@@ -283,17 +283,21 @@ def _summaries(scored: _ScoredPair) -> tuple[SystemSummary, ...]:
     for place, (system, interval) in enumerate(zip(matrix.systems, intervals, strict=True)):
         kept = without_nan(values[place])
         mean = float(kept.mean()) if len(kept) else None
-        dropped, at_best = _dropped_queries(scored, (place,)), _at_best(matrix, kept)
+        dropped, at_best = _dropped_queries(scored, (place,)), _at_best(matrix, place, values[place])
         made.append(SystemSummary(system, mean, interval, len(kept), dropped, at_best))
     return tuple(made)
 
 
-def _at_best(matrix: ScoreMatrix, scores: FloatArray) -> float | None:
-    """The share of scores at the good end of the measure's range."""
-    if matrix.bounds is None or not len(scores):
+def _at_best(matrix: ScoreMatrix, place: int, scores: FloatArray) -> float | None:
+    """The share of a system's scores that are the best possible on this truth; None where that is not known."""
+    if matrix.best is not None:
+        best = matrix.best[place]
+    elif matrix.bounds is not None:
+        best = np.full(len(scores), matrix.bounds[1] if matrix.higher_is_better else matrix.bounds[0])
+    else:
         return None
-    best = matrix.bounds[1] if matrix.higher_is_better else matrix.bounds[0]
-    return float((np.abs(scores - best) <= NOISE).mean())
+    away = without_nan(np.abs(scores - best))
+    return float((away <= NOISE).mean()) if len(away) else None
 
 
 def _well_scored(values: FloatArray) -> IntArray:

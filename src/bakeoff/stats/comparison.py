@@ -35,6 +35,8 @@ class ScoreMatrix:
     bounds: tuple[float, float] | None = (0.0, 1.0)
     clusters: tuple[str, ...] = ()
     """The cluster of each query; without any, each query is its own."""
+    best: FloatArray | None = None
+    """The best possible value of each score, NaN where it is not known; None for the good end of `bounds`."""
 
     def __post_init__(self) -> None:
         """Refuse names that repeat, a shape that does not fit, and values that no measure gives."""
@@ -76,14 +78,16 @@ class ScoreMatrix:
         queries = tuple(self.queries[place] for place in order)
         categories = tuple(self.categories[place] for place in order) if self.categories else ()
         clusters = tuple(self.clusters[place] for place in order) if self.clusters else ()
+        values, best = self.values[:, order], None if self.best is None else self.best[:, order]
         return replace(
-            self, queries=queries, categories=categories, clusters=clusters, values=self.values[:, order]
+            self, queries=queries, categories=categories, clusters=clusters, values=values, best=best
         )
 
     def only(self, systems: tuple[str, ...]) -> ScoreMatrix:
         """The same scores for some of the systems."""
         rows = [self.systems.index(system) for system in systems]
-        return replace(self, systems=systems, values=self.values[rows])
+        best = None if self.best is None else self.best[rows]
+        return replace(self, systems=systems, values=self.values[rows], best=best)
 
     def reason(self, system: str, query: str) -> str:
         """Why a score is missing."""

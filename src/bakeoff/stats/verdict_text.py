@@ -106,7 +106,7 @@ def advise_saturated(case: VerdictInput) -> str:
     measured = (case.comparison.measure, *(other.measure for other in case.evidence.other_measures))
     finer = tuple(name for name in FINER if not any(one.startswith(name) for one in measured))
     advice = f", or measure {join_names(finer, 'or')}" if finer else ""
-    return f"No other measure of this run has more room. Ask harder questions{advice}."
+    return f"No other measure of this run is known to have more room. Ask harder questions{advice}."
 
 
 def say_lift(case: VerdictInput) -> str:

@@ -340,4 +340,6 @@ def _milliseconds(result: Result, system: str) -> str:
 
 
 def _megabytes(size: int | None) -> str:
-    return "–" if size is None else f"{size / 1e6:.1f} MB"
+    if size is None:
+        return "–"
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"

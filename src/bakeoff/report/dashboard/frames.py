@@ -13,7 +13,7 @@ from bakeoff.report.sections.explorer import ExploredQuery, QueryOverview, Shown
 from bakeoff.report.sections.parts import TextTable
 from bakeoff.review.ledger import LedgerEntry
 from bakeoff.stats.comparison import PairComparison
-from bakeoff.stats.number_format import letter
+from bakeoff.stats.number_format import letter, probability
 
 STYLE = "white-space:pre-wrap;overflow-wrap:anywhere;font-size:.8rem;max-height:16rem;overflow:auto;margin:.2rem 0 1rem"
 
@@ -50,8 +50,8 @@ def pair_rows(pair: PairComparison) -> pd.DataFrame:
         ("mean of the second", _format_value(pair.mean_b)),
         ("difference", f"{_format_value(pair.difference)} {interval}"),
         ("better, worse, equal", f"{pair.wins}, {pair.losses}, {pair.ties} of {pair.n} questions"),
-        ("p (Holm over all pairs)", f"{pair.p_holm:.4f}"),
-        ("p (Wilcoxon, this pair alone)", f"{pair.p_wilcoxon:.4f}"),
+        ("p (Holm over all pairs)", probability(pair.p_holm)),
+        ("p (Wilcoxon, this pair alone)", probability(pair.p_wilcoxon)),
         ("smallest difference these questions show", _format_value(pair.mdd)),
         ("separated", f"yes: {pair.better}" if pair.better else "no"),
     ]
