@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from bakeoff.cli.compare_files import print_pair
+from bakeoff.stats.compare import compare
+from bakeoff.stats.comparison import ScoreMatrix
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -97,3 +101,11 @@ def test_files_become_a_run_folder_with_its_report(folder: Path, cli: Any) -> No
     assert done.code == 0
     for name in ("run.json", "scores.parquet", "report.html", "report.md"):
         assert (folder / "runs/files" / name).is_file()
+
+
+def test_no_p_value_is_printed_as_0(capsys: pytest.CaptureFixture[str]) -> None:
+    better = {f"q{place:02}": 0.9 + place / 1000 for place in range(60)}
+    scores = ScoreMatrix.of({"a": better, "b": dict.fromkeys(better, 0.1)}, "nDCG@10")
+    print_pair(compare(scores, 1).pairs[0], "nDCG@10")
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Wilcoxon" in line]
+    assert line.rstrip().endswith("<.001")

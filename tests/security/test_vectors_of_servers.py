@@ -1,4 +1,4 @@
-"""Vectors that a server makes up: zeros, rows that all have index 0, digits as a text. The error names the model."""
+"""Vectors that a server makes up: zeros, rows that all have index 0, digits as a text, a vector without end. The error names the model."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ ROWS: dict[str, Callable[[int], dict[str, Any]]] = {
     "zeros": lambda number: {"index": number, "embedding": [0.0] * 8},
     "one index": lambda number: {"index": 0, "embedding": [1.0 + number] * 8},
     "digits": lambda number: {"index": number, "embedding": "12345678"},
+    "too long": lambda number: {"index": number, "embedding": [1.0 + number, *[0.5] * 65_536]},
 }
 
 
@@ -36,4 +37,5 @@ def test_made_up_vectors_are_an_error_that_names_the_model(
         laid_out(Path.cwd(), EXPERIMENT.format(url=server.url))
         said = cli("run", "--out", "run", code=1)
     assert "made-up" in said
+    assert ("a vector of 65,537 numbers" in said) == (what == "too long")
     assert "bug in bakeoff" not in said

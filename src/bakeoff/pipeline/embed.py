@@ -31,6 +31,7 @@ from bakeoff.pipeline.work_time import (
     store_time,
 )
 from bakeoff.protocols import ResourceRequest, SupportsFit, SupportsStatistics, VectorModel, vector_kind
+from bakeoff.runtime.count_text import count
 from bakeoff.runtime.shards import LoadedPlugin
 from bakeoff.storage.arrow_take import ArrowTaker
 from bakeoff.storage.row_cache import BatchRows, RemoteRunner, RowCache
@@ -372,7 +373,7 @@ def require_direction(matrix: np.ndarray, texts: list[str], model: str) -> None:
     if matrix.any() or not any(character.isalnum() for text in texts for character in text):
         return
     raise EmbedderError(
-        f"{model} gave only zeros for {len(texts):,} texts (the first: {texts[0][:60]!r}), so no search can rank by "
+        f"{model} gave only zeros for {count(len(texts), 'text')} (the first: {texts[0][:60]!r}), so no search can rank by "
         "them. Check the model and its input, or leave it out."
     )
 

@@ -155,6 +155,8 @@ class JsonClient:
             return f"{what}. {known}: set {self._key_env or '`key_env`'} to a valid key. It said: {said}"
         if reply.status in _TRANSIENT:
             return f"{what} to the last of {attempt + 1} attempts. Try again later. It said: {said}"
+        if 300 <= reply.status < 400:
+            return f"{what}, a redirect, and none is followed. Give the final address."
         return f"{what}: {said}"
 
     def _pause(self, attempt: int, reply: HttpAnswer | None) -> float:

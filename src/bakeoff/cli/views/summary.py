@@ -290,9 +290,11 @@ def _print_failed(result: Result) -> None:
     if result.failed:
         done = len(result.done)
         finished = (
-            f"The other {done} system{'' if done == 1 else 's'} finished; their results are kept."
-            if done
-            else "No system finished."
+            "No system finished."
+            if not done
+            else "The other system finished; its results are kept."
+            if done == 1
+            else f"The other {done} systems finished; their results are kept."
         )
         print_field("", f"{finished} Run the same command to retry only the failed ones.")
 

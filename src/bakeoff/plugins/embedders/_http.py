@@ -17,6 +17,8 @@ from bakeoff.plugins.embedders._shared import EmbedderParams
 from bakeoff.runtime.json_client import OTHER_SHAPE, JsonClient
 from bakeoff.types import Json, JsonObject, ModelInfo, Role
 
+MOST_DIMS = 65_536
+"""Numbers in one vector; the longest of known models have 16,384."""
 PROBE = "a sentence that shows how long this model's vectors are"
 
 
@@ -147,6 +149,11 @@ class HttpEmbedder(ABC):
         if len(rows) != texts:
             raise EmbedderError(f"{host} gave {len(rows)} vectors for {texts} texts; none of them is kept.")
         for row in rows:
+            if row.size > MOST_DIMS:
+                raise EmbedderError(
+                    f"{host} gave a vector of {row.size:,} numbers for {self._model}; {MOST_DIMS:,} is the most that is "
+                    "taken. Check the address and the model."
+                )
             self._dims = self._dims or len(row)
             if row.shape != (self._dims,) or not len(row):
                 raise EmbedderError(
