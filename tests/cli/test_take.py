@@ -189,3 +189,8 @@ def test_a_self_test_that_cannot_run_leaves_nothing(
     monkeypatch.setattr("bakeoff.runs.live.live_system.open_system", gone)
     assert cli("take", ran.result.path, ran.result.done[0], "--out", tmp_path / "x").code in (1, 2)
     assert not (tmp_path / "x").exists()
+
+
+def test_an_empty_question_is_refused(ran: Any, cli: Any) -> None:
+    asked = cli("ask", ran.result.path, " ", "--json")
+    assert asked.code == 2 and "the question is empty" in json.loads(asked.out)["error"]["message"]

@@ -355,6 +355,14 @@ def test_a_claim_of_more_rows_than_a_number_holds(shape: str, tmp_path: Path) ->
         files.read_vector_file(path)
 
 
+def test_a_header_whose_names_cannot_be_sorted(tmp_path: Path) -> None:
+    """NumPy sorts the names of a header before it checks them; found by fuzzing."""
+    path, head = tmp_path / "a.npy", b"{'descr': '<f4', b'fortran_order': False, 'shape': (3, 4)}\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(64))
+    with pytest.raises(DataError, match=r"a\.npy"):
+        files.read_vector_file(path)
+
+
 ABORTING = (
     "{Wp48S^xk9=GL@E0stWa761SMbT8$j-~yQekzD{N5Jrehl5CDbXqXOA1i(Z(q~Peo)iAQG5-=3bxg=DWbmy7&a<<y;eJexvA7XJM"
     "NCFT(M9j#2dR?_~SbkFOZM|5t0*$@I_&OL5Ow*KOX9b`&%Z7L?fgg77+Yya=76x_I%Vt=yqv@l##m|PpxLTmr&rw~fDQm0u*C7Ea"

@@ -136,11 +136,14 @@ def ask(
     from dataclasses import asdict
 
     from bakeoff.cli import console
+    from bakeoff.errors import SettingError
     from bakeoff.review.reviewed_run import with_people
     from bakeoff.runs.live.live_system import LiveSystem, open_artifacts, recommended_label, tuned_weight
     from bakeoff.runs.live.plan_of_run import choose_systems, plan_of_run
     from bakeoff.truth.queries import read_queries
 
+    if not question.strip():
+        raise SettingError("the question is empty. Write it in quotes: bakeoff ask RUN \"how do I …?\"")
     plan, _, stored = plan_of_run(run, experiment)
     result = with_people(stored)
     chosen = choose_systems(plan, systems or recommended_label(result), result.letters)

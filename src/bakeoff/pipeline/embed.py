@@ -373,8 +373,8 @@ def require_direction(matrix: np.ndarray, texts: list[str], model: str) -> None:
     if matrix.any() or not any(character.isalnum() for text in texts for character in text):
         return
     raise EmbedderError(
-        f"{model} gave only zeros for {count(len(texts), 'text')} (the first: {texts[0][:60]!r}), so no search can rank by "
-        "them. Check the model and its input, or leave it out."
+        f"{model} gave only zeros for {count(len(texts), 'text')} (the first: {texts[0][:60]!r}), so no search can "
+        "rank by them. Check the model and its input, or leave it out."
     )
 
 

@@ -30,7 +30,7 @@ HDF5_METRICS = {
 }
 SMALL_FILE = 16 * 2**20
 """Bytes that vectors in Parquet may always have: rows that repeat pack well there."""
-_NO_ARRAY = (ValueError, EOFError, OSError, SyntaxError, TokenError, OverflowError)
+_NO_ARRAY = (ValueError, TypeError, EOFError, OSError, SyntaxError, TokenError, OverflowError)
 """What NumPy raises on a file that holds no array of numbers."""
 ATTRIBUTE_SECONDS = 120.0
 _SAY_DISTANCE = """

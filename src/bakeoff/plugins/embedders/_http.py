@@ -151,8 +151,8 @@ class HttpEmbedder(ABC):
         for row in rows:
             if row.size > MOST_DIMS:
                 raise EmbedderError(
-                    f"{host} gave a vector of {row.size:,} numbers for {self._model}; {MOST_DIMS:,} is the most that is "
-                    "taken. Check the address and the model."
+                    f"{host} gave a vector of {row.size:,} numbers for {self._model}; {MOST_DIMS:,} is the most that "
+                    "is taken. Check the address and the model."
                 )
             self._dims = self._dims or len(row)
             if row.shape != (self._dims,) or not len(row):
