@@ -116,7 +116,7 @@ def test_the_best_possible_score_is_that_of_the_truth() -> None:
 
 
 def test_a_run_knows_the_best_score_that_its_truth_allows(small: Path) -> None:
-    """"P@3 has more room (0% at the best)" was printed where each question has one right document, first in all lists."""
+    """ "P@3 has more room (0% at the best)" was printed where each question has one right document, first in all lists."""
     text = small.read_text() + "measures: {primary: P@5(document), also: [P@3(document), RR@10(document)]}\n"
     small.write_text(text)
     result = run(small, out=small.parent / "run")

@@ -143,7 +143,7 @@ def ask(
     from bakeoff.truth.queries import read_queries
 
     if not question.strip():
-        raise SettingError("the question is empty. Write it in quotes: bakeoff ask RUN \"how do I …?\"")
+        raise SettingError('the question is empty. Write it in quotes: bakeoff ask RUN "how do I …?"')
     plan, _, stored = plan_of_run(run, experiment)
     result = with_people(stored)
     chosen = choose_systems(plan, systems or recommended_label(result), result.letters)

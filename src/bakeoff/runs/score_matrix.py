@@ -54,9 +54,7 @@ def score_matrix(result: Result, measure: str) -> ScoreMatrix:
     )
 
 
-def _best_possible(
-    result: Result, measure: str, line: dict[str, int], column: dict[str, int]
-) -> FloatArray:
+def _best_possible(result: Result, measure: str, line: dict[str, int], column: dict[str, int]) -> FloatArray:
     """The best value of each score on this truth: P@5 with one right document ends at .2.
 
     A run stores it for its primary measure; of the others it is known where it does not depend on the truth.
