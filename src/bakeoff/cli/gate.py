@@ -43,7 +43,9 @@ def gate(
     margin: Annotated[
         float, typer.Option("--margin", help="The largest loss of the measure that passes.")
     ] = 0.02,
-    measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
+    measure: Annotated[
+        str | None, typer.Option("--measure", "-m", help="Measure to compare. [default: the primary one]")
+    ] = None,
     system: Annotated[
         str | None,
         typer.Option(
@@ -105,7 +107,7 @@ def gate(
 def history(
     folder: Annotated[Path, typer.Argument(help="The folder that holds the runs.")] = Path("runs"),
     measure: Annotated[
-        str | None, typer.Option("--measure", "-m", help="[default: each run's primary]")
+        str | None, typer.Option("--measure", "-m", help="Measure to list. [default: each run's primary]")
     ] = None,
     system: Annotated[
         str | None, typer.Option("--system", help="Words that match one system. [default: each run's best]")

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from bakeoff.truth.importers.draft import ImportedQueries
 
 E = TypeVar("E", bound=StrEnum)
-Column = Annotated[str, typer.Option(help="csv: name of that column.", metavar="NAME")]
+IdColumn = Annotated[str, typer.Option(help="csv: the column with query ids.", metavar="NAME")]
+TextColumn = Annotated[str, typer.Option(help="csv: the column with questions.", metavar="NAME")]
+DocumentColumn = Annotated[str, typer.Option(help="csv: the column with relevant documents.", metavar="NAME")]
+GradeColumn = Annotated[str, typer.Option(help="csv: the column with grades.", metavar="NAME")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
@@ -66,14 +69,15 @@ def import_(
     section_labels: SectionLabels = False,
     field: Field = "",
     grades: Grades = "",
-    id_column: Column = "",
-    text_column: Column = "",
-    document_column: Column = "",
-    grade_column: Column = "",
+    id_column: IdColumn = "",
+    text_column: TextColumn = "",
+    document_column: DocumentColumn = "",
+    grade_column: GradeColumn = "",
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Convert another tool's queries to a query file.
+
     Reports where every field went.
     """
     from bakeoff.cli import console

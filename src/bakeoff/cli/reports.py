@@ -167,7 +167,9 @@ What = Annotated[
 ]
 Measure = Annotated[
     str | None,
-    typer.Option("--measure", "-m", help="[default: the run's primary one; nDCG@10 of files with --qrels]"),
+    typer.Option(
+        "--measure", "-m", help="Measure to compare. [default: the run's primary; nDCG@10 with --qrels]"
+    ),
 ]
 Qrels = Annotated[
     Path | None, typer.Option("--qrels", help="Judgments for the files: TREC qrels, BEIR tsv or Parquet.")
@@ -193,7 +195,7 @@ LowerIsBetter = Annotated[
 ]
 CompareOut = Annotated[
     Path | None,
-    typer.Option("--out", help="Also write files with --qrels as a run's folder, with its report."),
+    typer.Option("--out", help="With --qrels: also write a run's folder with its report here."),
 ]
 
 
@@ -277,13 +279,17 @@ Every = Annotated[
     bool,
     typer.Option("--all-systems", help="Compare all systems of the runs, not only those they share."),
 ]
-AllowMixed = Annotated[bool, typer.Option("--allow-mixed", help="Compare although the conventions differ.")]
+AllowMixed = Annotated[
+    bool, typer.Option("--allow-mixed", help="Compare even if the scoring conventions differ.")
+]
 
 
 def diff(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN…", help="The folders of two or more runs.")],
     every: Every = False,
-    measure: Annotated[str | None, typer.Option("--measure", "-m", help="[default: the primary one]")] = None,
+    measure: Annotated[
+        str | None, typer.Option("--measure", "-m", help="Measure to compare. [default: the primary one]")
+    ] = None,
     allow_mixed: AllowMixed = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,

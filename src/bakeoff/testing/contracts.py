@@ -29,7 +29,9 @@ TEXTS = {
 }
 LONG = {
     "markdown": "".join(
-        f"# Part {i}\n\n" + "A plain sentence of some words ends here. Another one follows it! " * 12 + "\n\n"
+        f"{'#' * (1 + i % 3)} Part {i}\n\n"
+        + "A plain sentence of some words ends here. Another one follows it! " * 12
+        + "\n\n"
         for i in range(12)
     )
     + "- a line\n" * 300,

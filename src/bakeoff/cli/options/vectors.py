@@ -21,9 +21,7 @@ Dataset = Annotated[
     typer.Argument(help="A file or folder of vectors, mnist, or synthetic:20000x64[,clustered|uniform|ood]."),
 ]
 MetricName = Annotated[str | None, typer.Option("--metric", help="cosine, dot or l2. [default: the file's]")]
-Queries = Annotated[
-    int | None, typer.Option("--queries", help="Use only this number of queries, from the first on.")
-]
+Queries = Annotated[int | None, typer.Option("--queries", help="Use only the first N queries.")]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds one search may take.")]
 
 

@@ -76,7 +76,10 @@ def export(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Pool the systems' results and write review files, one per query and system."""
+    """Pool the systems' results and write review files.
+
+    One file per query and system.
+    """
     from bakeoff.cli.review.import_view import print_export
     from bakeoff.review.choices import LabelScheme
     from bakeoff.review.pooling import PoolChoice, facts_of, find_queries, make_pool
@@ -120,7 +123,10 @@ def import_(
     seed: Seed = 7,
     as_json: Json = False,
 ) -> int:
-    """Import completed review files and print conflicts and measures. The files are not changed."""
+    """Import completed review files; print conflicts and measures.
+
+    The files are not changed.
+    """
     from bakeoff.cli.review.import_view import import_json, print_import, write_human_reviews
     from bakeoff.review.importing import import_folder, into_ledger
     from bakeoff.review.review_folder import ReviewFolder
@@ -148,7 +154,10 @@ def status(
     seed: Seed = 7,
     as_json: Json = False,
 ) -> None:
-    """Show a review's progress and the current measures, with bounds for open passages."""
+    """Show a review's progress and its measures so far.
+
+    Measures have bounds for the passages that are still open.
+    """
     from bakeoff.cli.review.status_view import print_status, status_json
     from bakeoff.review.review_folder import compare_with_run, load_state, open_review
     from bakeoff.runs.analysis import open_run
@@ -173,7 +182,7 @@ def next_(
     seed: Seed = 7,
     as_json: Json = False,
 ) -> None:
-    """Show what to judge next, and whether more judging can change the decision."""
+    """Show what to judge next, and whether it can change the decision."""
     from bakeoff.cli.review.status_view import next_json, print_next
     from bakeoff.errors import SettingError
     from bakeoff.review.decision_model import stakes_of
@@ -198,7 +207,7 @@ def next_(
 
 
 def agreement(folder: Folder, seed: Seed = 7, as_json: Json = False) -> None:
-    """Show how well reviewers agree with each other, with models and with rules."""
+    """Show how well reviewers, models and rules agree."""
     from dataclasses import asdict
 
     from bakeoff.cli.review.status_view import panel_json, print_panel
@@ -234,7 +243,7 @@ def judgments(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the final judgments to a file, for `judgments:` in an experiment."""
+    """Write the final judgments, for `judgments:` in an experiment."""
     from bakeoff.cli.review.status_view import print_set
     from bakeoff.errors import SettingError
     from bakeoff.review.judgment_set import make_set
