@@ -182,7 +182,7 @@ def next_(
     seed: Seed = 7,
     as_json: Json = False,
 ) -> None:
-    """Show what to judge next, and whether it can change the decision."""
+    """Show what to judge next, and whether that can change anything."""
     from bakeoff.cli.review.status_view import next_json, print_next
     from bakeoff.errors import SettingError
     from bakeoff.review.decision_model import stakes_of
