@@ -24,7 +24,7 @@ Statistics = Annotated[
     typer.Option(
         "--executor",
         metavar="NAME",
-        help="Where to compute statistics of many systems: '{local: {processes: 8}}', ray, or '{ray: {address: HOST:6379}}'.",
+        help="Where to compute the statistics: '{local: {processes: 8}}', ray, or '{ray: {address: HOST:6379}}'.",
     ),
 ]
 
