@@ -163,10 +163,8 @@ class _Words:
 
     def _too_easy(self) -> str:
         share = self.made.case.share_at_best or 0.0
-        easy = (
-            f"Your questions are too easy to rank by quality: {share:.0%} of the scores are the best possible"
-        )
-        return f"{easy}{self._price()}"
+        scores = "every score is" if share == 1 else f"{100 * share:.0f} % of the scores are"
+        return f"Your questions are too easy to rank by quality: {scores} the best possible{self._price()}"
 
     @property
     def _yours(self) -> str:
@@ -225,7 +223,7 @@ class _Words:
         elif expense:
             yield f"It {expense[0]}."
         elif len(self.made.candidates) > 1:
-            yield f"None of them is cheaper to run, so {self._without_preference()}."
+            yield f"None of these systems is clearly cheaper to run, so {self._without_preference()}."
 
     def _without_preference(self) -> str:
         """What decides between candidates that cost the same."""
