@@ -16,7 +16,7 @@ from bakeoff import __version__
 from bakeoff.runtime.machine import describe_machine, package_versions
 
 HERE = Path(__file__).parent
-SKIPPED = {"common.py", "kills.py", "run_all.py", "soak.py", "store_table.py", "storepeers.py"}
+SKIPPED = {"common.py", "kills.py", "run_all.py", "scifact.py", "soak.py", "store_table.py", "storepeers.py"}
 
 
 def main() -> int:
