@@ -37,32 +37,38 @@ def register(app: typer.Typer) -> None:
     app.command()(history)
 
 
+Margin = Annotated[float, typer.Option("--margin", help="The largest loss of the measure that passes.")]
+Measure = Annotated[
+    str | None, typer.Option("--measure", "-m", help="Measure to compare. [default: the primary one]")
+]
+System = Annotated[
+    str | None,
+    typer.Option(
+        "--system", help="A system: its letter in the table, or words that match only it. [default: all]"
+    ),
+]
+CategoryMargin = Annotated[
+    float | None,
+    typer.Option("--category-margin", help="Fail if a category is shown to lose more than this."),
+]
+Summary = Annotated[
+    Path | None, typer.Option("--summary", help="Write a Markdown summary for a pull request here.")
+]
+AllowMixed = Annotated[
+    bool, typer.Option("--allow-mixed", help="Compare even if the scoring conventions differ.")
+]
+
+
 def gate(
     baseline: Annotated[Path, typer.Argument(help="The folder of the run to compare with.")],
     run: Annotated[Path, typer.Argument(help="The new run's folder.")],
-    margin: Annotated[
-        float, typer.Option("--margin", help="The largest loss of the measure that passes.")
-    ] = 0.02,
-    measure: Annotated[
-        str | None, typer.Option("--measure", "-m", help="Measure to compare. [default: the primary one]")
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", help="A system: its letter in the table, or words that match only it. [default: all]"
-        ),
-    ] = None,
+    margin: Margin = 0.02,
+    measure: Measure = None,
+    system: System = None,
     renamed: Renamed = None,
-    category_margin: Annotated[
-        float | None,
-        typer.Option("--category-margin", help="Fail if a category is shown to lose more than this."),
-    ] = None,
-    summary: Annotated[
-        Path | None, typer.Option("--summary", help="Write a Markdown summary for a pull request here.")
-    ] = None,
-    allow_mixed: Annotated[
-        bool, typer.Option("--allow-mixed", help="Compare even if the scoring conventions differ.")
-    ] = False,
+    category_margin: CategoryMargin = None,
+    summary: Summary = None,
+    allow_mixed: AllowMixed = False,
     truth: Truth = TruthChoice.REVIEWED,
     review: Reviews = None,
     as_json: Json = False,

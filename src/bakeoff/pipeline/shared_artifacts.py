@@ -42,14 +42,7 @@ from bakeoff.pipeline.read import ReadCorpus
 from bakeoff.pipeline.shared_retrievers import SharedRetrievers
 from bakeoff.pipeline.timing import IngestionTimings
 from bakeoff.pipeline.vector_forms import FormedStore, cut_vectors, require_unit_vectors
-from bakeoff.protocols import (
-    Embedder,
-    Encoder,
-    Reranker,
-    SupportsFit,
-    SupportsVersion,
-    VectorModel,
-)
+from bakeoff.protocols import Embedder, Encoder, Reranker, SupportsFit, SupportsVersion, VectorModel
 from bakeoff.types import Hits, Metric, Query, Role, Where
 
 if TYPE_CHECKING:
