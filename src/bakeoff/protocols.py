@@ -1,4 +1,8 @@
-"""What a plug-in is: a class, its parameters a pydantic model, its abilities declared by having the methods."""
+"""What a plug-in is: a class, its parameters a pydantic model, its abilities declared by having the methods.
+
+In this order: sources and chunkers, models, stores, what a store may be able to do, rerankers and retrievers,
+executors.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +51,9 @@ class Plugin(Protocol):
 
     version: ClassVar[str]
     Params: ClassVar[type[BaseModel]]
+
+
+# --- sources, readers and chunkers ----------------------------------------------------------------
 
 
 class Source(Plugin, Protocol):
@@ -150,6 +157,9 @@ class SuppliesChunks(Chunker, Protocol):
         ...
 
 
+# --- models ---------------------------------------------------------------------------------------
+
+
 class Embedder(Plugin, Protocol):
     """Turns texts into vectors."""
 
@@ -231,6 +241,9 @@ class SupportsTokens(Protocol):
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text before any cut."""
         ...
+
+
+# --- stores ---------------------------------------------------------------------------------------
 
 
 class Store(Plugin, Protocol):
@@ -343,6 +356,9 @@ class SupportsGuarantees(Protocol):
 def declared_guarantees(plugin: type, params: BaseModel, query: BaseModel) -> tuple[Guarantee, ...]:
     """What a store declares about its settings; nothing where it declares none."""
     return plugin.guarantees(params, query) if issubclass(plugin, SupportsGuarantees) else ()
+
+
+# --- what a store may be able to do ---------------------------------------------------------------
 
 
 @runtime_checkable
@@ -572,6 +588,9 @@ class CompleteStore(
     max_dims: ClassVar[int]
 
 
+# --- rerankers and retrievers ---------------------------------------------------------------------
+
+
 class Reranker(Plugin, Protocol):
     """Orders a few passages again by reading them together with the query."""
 
@@ -632,6 +651,9 @@ class SupportsPacing(Protocol):
     def pace(self) -> None:
         """Wait until the next request may be sent."""
         ...
+
+
+# --- executors ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
